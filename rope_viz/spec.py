@@ -1,0 +1,225 @@
+"""The one value everything is computed from: a rotary position embedding and how it is scaled.
+
+Su et al., RoFormer, https://arxiv.org/abs/2104.09864
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Pairing: TypeAlias = Literal["interleaved", "half"]
+
+PAIRINGS: tuple[Pairing, ...] = ("half", "interleaved")
+MAX_HEAD_DIM = 4096
+MAX_LENGTH = 1 << 31
+
+
+@dataclass(frozen=True)
+class Knob:
+    """What a control, a link and a command-line flag need to know of a field.
+
+    `low` and `high` bound the control, not the mathematics: the value itself may lie outside (a config may hold
+    anything that can be computed) and then the control shows its nearest end.
+    """
+
+    label: str
+    low: float
+    high: float
+    help: str
+    step: float | None = None
+    log: bool = False
+    integer: bool = False
+    unit: str = ""
+
+
+def knob(default: Any, label: str, low: float, high: float, help: str, **options: Any) -> Any:  # noqa: A002
+    """A dataclass field that is also a control; `options` are those of `Knob`."""
+    return field(default=default, metadata={"knob": Knob(label, low, high, help, **options)})
+
+
+def knobs(value: Any) -> dict[str, Knob]:
+    """The knobs of a spec or a scaling (instance or class), by field name, in the order of the fields."""
+    return {f.name: f.metadata["knob"] for f in dataclasses.fields(value) if "knob" in f.metadata}
+
+
+def require_number(
+    value: Any,
+    name: str,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    integer: bool = False,
+) -> None:
+    """Raise `ValueError` with a sentence that names the field unless `value` is a finite number within the bounds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ValueError(f"{name} must be a number, got {shorten(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    if integer and number != int(number):
+        raise ValueError(f"{name} must be a whole number, got {value}")
+    if above is not None and not number > above:
+        raise ValueError(f"{name} must be greater than {above:g}, got {value}")
+    if least is not None and number < least:
+        raise ValueError(f"{name} must be at least {least:g}, got {value}")
+    if most is not None and number > most:
+        raise ValueError(f"{name} must be at most {most:,.0f}, got {value}")
+
+
+def shorten(value: Any, limit: int = 40) -> str:
+    """The value as it reads in an error message, cut so that a hostile one stays one line."""
+    text = f"{value!r:.{limit + 1}}" if isinstance(value, str) else repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Plain RoPE, and the base of every scaling method.
+
+    A method holds its knobs as fields and answers two questions. `name` is a real field because a cache that compares
+    fields (`dataclasses.asdict`) would otherwise take two methods with equal knobs for one.
+    """
+
+    name: str = field(default="none", init=False)
+
+    def check(self, spec: RopeSpec) -> None:
+        """Raise `ValueError` where the knobs do not fit this spec."""
+
+    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
+        """Radians per position, shape (pairs,), at the current sequence `length` where the method depends on it."""
+        return spec.plain_inv_freq
+
+    def attention_factor(self, spec: RopeSpec, length: int | None = None) -> float:
+        """The factor on cos and sin; logits are multiplied by its square."""
+        return 1.0
+
+    def factor_for(self, spec: RopeSpec) -> float:
+        """By how much the slowest pairs are meant to be divided; 1 where the method has no such number."""
+        factor = getattr(self, "factor", 1.0)
+        return spec.target / spec.context if factor is None else float(factor)
+
+
+@dataclass(frozen=True)
+class RopeSpec:
+    """A rotary position embedding: sizes, base, lengths and the scaling method.
+
+    Raises `ValueError` with one sentence where the fields cannot describe a rotation.
+    """
+
+    head_dim: int = knob(
+        128, "Head dimension", 4, 512, "Size of one attention head. More dimensions, more pairs.", step=2, integer=True
+    )
+    rotary_dim: int = knob(
+        0,
+        "Rotated dimensions",
+        2,
+        512,
+        "How many of the head's dimensions rotate. The rest carry no position at all.",
+        step=2,
+        integer=True,
+    )
+    base: float = knob(
+        10_000.0,
+        "Base",
+        100.0,
+        1e9,
+        "The slowest pair turns about this many times slower than the fastest. A larger base slows all pairs but the first.",
+        log=True,
+    )
+    context: int = knob(
+        4096,
+        "Trained length",
+        128,
+        4_194_304,
+        "Tokens per sequence in pre-training. A pair that did not complete a turn within it has unseen angles beyond.",
+        log=True,
+        integer=True,
+        unit="tokens",
+    )
+    target: int = knob(
+        0,
+        "Target length",
+        128,
+        16_777_216,
+        "The length the model shall reach. Dynamic NTK and LongRoPE change their frequencies with it.",
+        log=True,
+        integer=True,
+        unit="tokens",
+    )
+    scaling: Scaling = Scaling()
+    pairing: Pairing = "half"
+
+    def __post_init__(self) -> None:
+        for name, fallback in (("rotary_dim", "head_dim"), ("target", "context")):
+            if getattr(self, name) == 0 and not isinstance(getattr(self, name), bool):
+                object.__setattr__(self, name, getattr(self, fallback))
+        require_number(self.head_dim, "head_dim", least=2, most=MAX_HEAD_DIM, integer=True)
+        require_number(self.rotary_dim, "rotary_dim", least=2, most=MAX_HEAD_DIM, integer=True)
+        require_number(self.base, "base", above=1.0, most=1e30)
+        require_number(self.context, "context", least=1, most=MAX_LENGTH, integer=True)
+        require_number(self.target, "target", least=1, most=MAX_LENGTH, integer=True)
+        for name, kind in (("head_dim", int), ("rotary_dim", int), ("base", float), ("context", int), ("target", int)):
+            object.__setattr__(self, name, kind(getattr(self, name)))
+        if self.rotary_dim > self.head_dim:
+            raise ValueError(f"rotary_dim must be at most head_dim = {self.head_dim}, got {self.rotary_dim}")
+        if self.rotary_dim == self.head_dim and self.head_dim % 2:
+            raise ValueError(f"head_dim must be even, got {self.head_dim}")
+        if 2 * self.pairs > self.head_dim:
+            raise ValueError(f"rotary_dim must be even, got {self.rotary_dim}")
+        if not isinstance(self.scaling, Scaling):
+            raise ValueError(f"scaling must be a scaling method, got {shorten(self.scaling)}")
+        if self.pairing not in PAIRINGS:
+            raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(self.pairing)}")
+        self.scaling.check(self)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs rotate. An odd partial rotary_dim is rounded up, as transformers does."""
+        return (self.rotary_dim + 1) // 2
+
+    @functools.cached_property
+    def plain_inv_freq(self) -> FloatArray:
+        """base^(-2i/rotary_dim), radians per position, shape (pairs,), before any scaling. Read-only."""
+        return frozen(self.base ** (-2.0 * np.arange(self.pairs) / self.rotary_dim))
+
+    def inv_freq(self, length: int | None = None) -> FloatArray:
+        """Radians per position, float64, shape (pairs,).
+
+        `length` is the current sequence length in tokens; only dynamic NTK and LongRoPE depend on it. None is the
+        state at start-up, before anything longer than the trained context was seen.
+        """
+        return self.scaling.inv_freq(self, checked_length(length))
+
+    def attention_factor(self, length: int | None = None) -> float:
+        """The factor that multiplies cos and sin; logits are multiplied by its square."""
+        return float(self.scaling.attention_factor(self, checked_length(length)))
+
+    def plain(self) -> RopeSpec:
+        """The same embedding before scaling."""
+        return dataclasses.replace(self, scaling=Scaling())
+
+
+def checked_length(length: int | None) -> int | None:
+    """The length as an int, or `ValueError`."""
+    if length is None:
+        return None
+    require_number(length, "length", least=1, most=1e15, integer=True)
+    return int(length)
+
+
+def frozen(array: FloatArray) -> FloatArray:
+    """The array, read-only: it is shared by everybody who asks."""
+    array.flags.writeable = False
+    return array
