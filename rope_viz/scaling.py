@@ -27,7 +27,7 @@ def factor_knob(default: float = 4.0) -> Any:
     return knob(default, "Factor s", 1.0, 128.0, FACTOR_HELP, log=True)
 
 
-def optional_knob(label: str, low: float, high: float, help: str) -> Any:  # noqa: A002
+def optional_knob(label: str, low: float, high: float, help: str) -> Any:
     """A knob that is computed by the method unless it is set."""
     return knob(None, label, low, high, help)
 
@@ -51,7 +51,7 @@ class Linear(Scaling):
 
 @dataclass(frozen=True)
 class NtkAware(Scaling):
-    """A larger base, such that the first pair keeps its speed and the last is divided by exactly the factor (eq. 16)."""
+    """A larger base: the first pair keeps its speed and the last is divided by exactly the factor (eq. 16)."""
 
     name: str = field(default="ntk", init=False)
     factor: float = factor_knob()
@@ -89,7 +89,7 @@ class DynamicNtk(Scaling):
 
 @dataclass(frozen=True)
 class NtkByParts(Scaling):
-    """The paper's ramp (eq. 17 to 20): linear in the turns r a pair makes in the trained context, from alpha to beta."""
+    """The paper's ramp (eq. 17 to 20): linear in a pair's turns r in the trained context, from alpha to beta."""
 
     name: str = field(default="ntk-by-parts", init=False)
     factor: float = factor_knob()
@@ -253,7 +253,7 @@ class LongRope(Scaling):
         if chosen:
             return np.asarray(chosen, dtype=np.float64)
         factor = max(self.factor_for(spec), 1.0) if longer else 1.0
-        return factor ** (np.arange(spec.pairs) / max(spec.pairs - 1, 1))
+        return np.asarray(factor ** (np.arange(spec.pairs) / max(spec.pairs - 1, 1)))
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         return frozen(spec.plain_inv_freq / self.divisors(spec, length))

@@ -40,7 +40,7 @@ class Knob:
     unit: str = ""
 
 
-def knob(default: Any, label: str, low: float, high: float, help: str, **options: Any) -> Any:  # noqa: A002
+def knob(default: Any, label: str, low: float, high: float, help: str, **options: Any) -> Any:
     """A dataclass field that is also a control; `options` are those of `Knob`."""
     return field(default=default, metadata={"knob": Knob(label, low, high, help, **options)})
 
@@ -135,7 +135,7 @@ class RopeSpec:
         "Base",
         100.0,
         1e9,
-        "The slowest pair turns about this many times slower than the fastest. A larger base slows all pairs but the first.",
+        "About how many times slower the last pair turns than the first. A larger base slows all pairs but the first.",
         log=True,
     )
     context: int = knob(
