@@ -180,7 +180,8 @@ class Yarn(Scaling):
         low, high = self.correction_range(spec)
         if low == high:
             high += 0.001
-        return 1.0 - np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
+        fallen: FloatArray = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
+        return 1.0 - fallen
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         return blend(spec, self.factor, self.kept_share(spec))
