@@ -1,0 +1,177 @@
+"""A model's config.json to its rotary embeddings, and back.
+
+Both generations of keys are read as transformers 5.23.0 reads them: `rope_scaling`, `rope_theta` and their relatives at
+the top, and `rope_parameters`, flat or nested by layer type. See `architectures` for what each architecture fills in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.architectures import Fields, Params, rope_layers, text_fields
+from rope_viz.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
+from rope_viz.spec import MAX_HEAD_DIM, MAX_LENGTH, RopeSpec, Scaling, require_number, shorten
+
+# Names that older files use for today's types.
+RENAMED_TYPES = {"su": "longrope", "mrope": "default", "none": "default"}
+PRETRAINED_TYPES = ("llama3", "yarn", "longrope")
+
+
+def from_config(config: Mapping[str, Any]) -> dict[str, RopeSpec]:
+    """{layer type: embedding} of a config.json; the key is "" where all layers share one embedding.
+
+    Frequencies and attention factors are those that transformers 5.23.0 computes for this config, its oddities
+    included. A missing key takes the default of the architecture's class. Keys that do not concern RoPE are ignored,
+    as is `_about`. Raises `ValueError` that names the key and what was expected.
+    """
+    if not isinstance(config, Mapping):
+        raise ValueError(f"a config must be an object, got {shorten(config)}")
+    try:
+        fields = text_fields(config)
+        layers = rope_layers(fields)
+        if not layers:
+            raise ValueError("rope_parameters names no layer with a rotary embedding")
+        return {layer: spec_of(fields, layer, params) for layer, params in layers.items()}
+    except RecursionError:
+        raise ValueError("the config is nested too deeply") from None
+
+
+def spec_of(fields: Fields, layer: str, params: Params) -> RopeSpec:
+    """One embedding from the parameters of its layer type, all defaults filled in."""
+    sizes = fields.layer(layer) if layer else fields
+    head_dim = sizes.head_dim()
+    length = sizes.required("max_position_embeddings")
+    kind = rope_type(fields, params)
+    base = number(params, "rope_theta")
+    require_number(base, "rope_theta", above=1.0, most=1e30)
+    rotary_dim = rotated(fields, params, kind, head_dim)
+    if head_dim % 2 and rotary_dim == head_dim and fields.facts.get("odd_head"):
+        # The class default has an odd quotient; transformers rotates it with one more dimension than there is.
+        head_dim += 1
+    context = pretrained_length(fields, layer, params, length) if kind in PRETRAINED_TYPES else length
+    return RopeSpec(
+        head_dim=head_dim,
+        rotary_dim=rotary_dim,
+        base=base,
+        context=context,
+        target=length,
+        scaling=scaling_of(fields, layer, params, kind, length / context),
+        pairing=fields.facts.get("pairing", "half"),
+    )
+
+
+def rope_type(fields: Fields, params: Params) -> str:
+    """The type of scaling, under today's name."""
+    kind = params.get("rope_type", params.get("type", "default"))
+    kind = "default" if kind is None else kind
+    if not isinstance(kind, str):
+        raise ValueError(f"rope_type must be a name, got {shorten(kind)}")
+    kind = RENAMED_TYPES.get(kind, kind)
+    if kind == "yarn" and fields.kind in ("phi3", "phi4_multimodal"):
+        return "longrope"
+    if kind not in ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional"):
+        raise ValueError(f"rope_type must be one that transformers knows, got {shorten(kind)}")
+    return kind
+
+
+def rotated(fields: Fields, params: Params, kind: str, head_dim: int) -> int:
+    """How many dimensions of the head rotate."""
+    share = params.get("partial_rotary_factor")
+    share = (0.334 if fields.kind == "mimo_v2_flash" and kind == "default" else 1.0) if share is None else share
+    require_number(share, "partial_rotary_factor", above=0.0, most=1.0)
+    # Plain RoPE is computed by the architecture's own code, and most of it does not know partial_rotary_factor.
+    if kind == "proportional" or (kind == "default" and not fields.facts.get("partial")):
+        return head_dim
+    dim = int(head_dim * share)
+    if dim < 2:
+        raise ValueError(f"partial_rotary_factor must leave at least 2 of {head_dim} dimensions, got {share}")
+    return dim
+
+
+def pretrained_length(fields: Fields, layer: str, params: Params, length: int) -> int:
+    """original_max_position_embeddings: at the top it wins over the one in flat parameters; missing, it is `length`."""
+    name = "original_max_position_embeddings"
+    value = params.get(name)
+    outer = fields.number(name, least=1, most=MAX_LENGTH, integer=True)
+    if not layer and outer is not None:
+        value = outer
+    if value is None:
+        return length
+    require_number(value, name, least=1, most=MAX_LENGTH, integer=True)
+    return int(value)
+
+
+def scaling_of(fields: Fields, layer: str, params: Params, kind: str, ratio: float) -> Scaling:
+    """The scaling method with the knobs that the parameters hold."""
+    if kind == "default":
+        return Scaling()
+    if kind == "dynamic" and fields.kind.startswith("hunyuan") and params.get("alpha"):
+        return NtkAware(factor=number(params, "alpha"))
+    if kind == "proportional":
+        share = params.get("partial_rotary_factor")
+        return Proportional(share=1.0 if share is None else float(share), factor=number(params, "factor", 1.0))
+    if kind == "longrope":
+        attention = optional(params, "attention_factor")
+        if fields.kind == "phimoe" and params.get("short_mscale") is not None:
+            attention = number(params, "short_mscale")
+        return LongRope(
+            short_factor=factors(params, "short_factor"),
+            long_factor=factors(params, "long_factor"),
+            factor=number(params, "factor", ratio),
+            attention=attention,
+        )
+    if kind == "yarn":
+        return Yarn(
+            factor=number(params, "factor", ratio),
+            beta_fast=number(params, "beta_fast", 32.0) or 32.0,
+            beta_slow=number(params, "beta_slow", 1.0) or 1.0,
+            truncate=truncates(params, layer),
+            attention=optional(params, "attention_factor"),
+            mscale=optional(params, "mscale"),
+            mscale_all_dim=optional(params, "mscale_all_dim"),
+        )
+    factor = number(params, "factor")
+    if kind == "llama3":
+        return Llama3(
+            factor=factor,
+            low_freq_factor=number(params, "low_freq_factor"),
+            high_freq_factor=number(params, "high_freq_factor"),
+        )
+    return Linear(factor=factor) if kind == "linear" else DynamicNtk(factor=factor)
+
+
+def truncates(params: Params, layer: str) -> bool:
+    """Whether YaRN rounds its correction range."""
+    value = params.get("truncate", True)
+    if value is not None and not isinstance(value, (bool, int)):
+        raise ValueError(f"truncate must be true or false, got {shorten(value)}")
+    # transformers 5.23.0 looks for it in the outer dictionary, so that nested parameters always round.
+    return True if layer else bool(value)
+
+
+def optional(params: Params, key: str) -> float | None:
+    """A number, or None where the key is absent."""
+    return None if params.get(key) is None else number(params, key)
+
+
+def number(params: Params, key: str, default: float | None = None) -> float:
+    """A finite number, or the default where the key is absent."""
+    value = params.get(key, default)
+    value = default if value is None else value
+    if value is None:
+        raise ValueError(f"{key} is missing from the RoPE parameters: expected a number")
+    require_number(value, key)
+    return float(value)
+
+
+def factors(params: Params, key: str) -> tuple[float, ...]:
+    """A list of LongRoPE divisors."""
+    values = params.get(key)
+    if not isinstance(values, (list, tuple)) or not values:
+        raise ValueError(f"{key} must be a list of numbers, got {shorten(values)}")
+    if len(values) > MAX_HEAD_DIM:
+        raise ValueError(f"{key} must have one number per pair, got {len(values)}")
+    for value in values:
+        require_number(value, f"{key} entries", above=0.0)
+    return tuple(float(value) for value in values)

@@ -1,0 +1,179 @@
+"""Write rope_viz/architectures.json: what each configuration class of transformers 5.23.0 fills in for RoPE.
+
+Run: `pip install transformers==5.23.0 torch==2.13.0` into an environment of its own, then
+`python tests/goldens/make_architectures.py`. Nothing is downloaded: only configurations and rotary modules are made.
+
+The facts are found by asking the classes, not by reading them: each is built with one probe value at a time, and what
+comes out says which keys it honours. `transformers_classes.py` holds what this script and the goldens share.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from transformers import CONFIG_MAPPING, PreTrainedConfig
+from transformers_classes import attribute, build, interleaves, rotary_frequencies, text_types
+
+TARGET = Path(__file__).parents[2] / "rope_viz" / "architectures.json"
+SIZES = (
+    "hidden_size",
+    "num_attention_heads",
+    "head_dim",
+    "max_position_embeddings",
+    "original_max_position_embeddings",
+    "qk_rope_head_dim",
+    "qk_nope_head_dim",
+    "rotary_dim",
+)
+# The values of the generic Llama-like class, left out of the table.
+# Read in the modeling files, because these classes keep no rotary module or no key of the usual name.
+BY_HAND = {
+    "gptj": {"partial": True},
+    "codegen": {"partial": True},
+    "recurrent_gemma": {
+        "aliases": {"attention_window_size": "max_position_embeddings"},
+        "max_position_embeddings": 2048,
+    },
+}
+USUAL = {"default_theta": 10000.0, "pairing": "half"}
+
+
+def main() -> None:
+    table: dict[str, Any] = {}
+    for name in sorted(CONFIG_MAPPING):
+        config = build(CONFIG_MAPPING[name])
+        if config is None:
+            continue
+        entry = text_entry(config) if name in text_types() else wrapper_entry(config)
+        if entry:
+            table[name] = {key: value for key, value in entry.items() if value is not None and USUAL.get(key) != value}
+    lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(entry, sort_keys=True)}" for name, entry in table.items())
+    TARGET.write_text("{\n" + lines + "\n}\n")
+    print(f"{len(table)} model types, {TARGET.stat().st_size} bytes")
+
+
+def text_entry(config: PreTrainedConfig) -> dict[str, Any]:
+    """The facts of a class that has a rotary embedding of its own."""
+    kind = type(config)
+    entry: dict[str, Any] = {key: number(default(kind, key)) for key in SIZES}
+    entry["aliases"] = aliases(kind)
+    entry["head"] = head_rule(kind)
+    entry.update(rope_defaults(kind))
+    entry["layer_types"] = layer_types(config)
+    entry["partial"] = honours_partial(kind)
+    if entry["head_dim"] is None and (attribute(config, "hidden_size") // attribute(config, "num_attention_heads")) % 2:
+        entry["odd_head"] = True
+    entry.update(BY_HAND.get(config.model_type, {}))
+    entry["pairing"] = "interleaved" if interleaves(kind) else "half"
+    return entry
+
+
+def default(kind: type, key: str) -> Any:
+    """The class default of a field, the instance's where the class has only a name for another field."""
+    field = kind.__dataclass_fields__.get(kind.attribute_map.get(key, key))
+    return field.default if field is not None else attribute(build(kind), key)
+
+
+def number(value: Any) -> Any:
+    """The value where it is a number, else None."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def aliases(kind: type) -> dict[str, str] | None:
+    """Other names of the sizes: {the name in config.json: the usual name}."""
+    found = {other: key for key, other in kind.attribute_map.items() if key in SIZES}
+    found.update({key: other for key, other in kind.attribute_map.items() if other in SIZES})
+    return found or None
+
+
+def head_rule(kind: type) -> str | None:
+    """Which key decides the head size: None where it is head_dim, else the one that overrides it."""
+    if build(kind, head_dim=48) is None or attribute(build(kind, head_dim=48), "head_dim") == 48:
+        probe = build(kind, qk_rope_head_dim=24)
+        changed = attribute(probe, "head_dim") == 24
+        return "qk_rope_head_dim" if changed and default(kind, "qk_rope_head_dim") else None
+    if attribute(build(kind, qk_rope_head_dim=24), "head_dim") == 24:
+        return "qk_rope_head_dim"
+    probe = build(kind, qk_rope_head_dim=24, qk_nope_head_dim=40)
+    if attribute(probe, "head_dim") == 64 and default(kind, "qk_nope_head_dim"):
+        return "qk_nope_head_dim+qk_rope_head_dim"
+    probe = build(kind, hidden_size=1024, num_attention_heads=8) or build(kind)
+    found = attribute(probe, "head_dim")
+    return {128: "hidden_size", 256: "2*hidden_size"}.get(found)
+
+
+def rope_defaults(kind: type) -> dict[str, Any]:
+    """default_theta, the default partial factor, and the default rope_parameters before these are folded in."""
+    plain = (getattr(build(kind), "rope_parameters", None) or {}).copy()
+    theta = getattr(kind, "rope_theta", None)
+    theta = theta if isinstance(theta, (int, float)) else getattr(kind, "default_theta", 10000.0)
+    entry: dict[str, Any] = {"default_theta": number(theta)}
+    flat = not any(isinstance(value, dict) or value is None for value in plain.values())
+    if flat:
+        given = getattr(build(kind, rope_parameters={"rope_type": "default"}), "rope_parameters", None) or {}
+        entry["partial_rotary_factor"] = given.get("partial_rotary_factor")
+        asked = getattr(build(kind, rope_theta=12345.0), "rope_parameters", None) or {}
+        if asked.get("rope_theta") == 12345.0:
+            plain.pop("rope_theta", None)
+        asked = getattr(build(kind, partial_rotary_factor=0.375), "rope_parameters", None) or {}
+        if asked.get("partial_rotary_factor") == 0.375:
+            plain.pop("partial_rotary_factor", None)
+    elif isinstance(getattr(kind, "default_theta", None), dict):
+        entry["default_theta"] = None
+    plain.pop("type", None)
+    if plain not in ({}, {"rope_type": "default"}):
+        entry["rope_parameters"] = plain
+    return entry
+
+
+def layer_types(config: PreTrainedConfig) -> list[str] | None:
+    """The default layer types where the rotary module has frequencies for each."""
+    return sorted(rotary_frequencies(config)) if set(rotary_frequencies(config)) != {""} else None
+
+
+def honours_partial(kind: type) -> bool | None:
+    """Whether plain RoPE of this class rotates only part of the head: most classes ignore the key."""
+    half = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+    full = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 1.0}
+    sizes = []
+    for wanted in (half, full):
+        config = build(kind)
+        nested = [
+            key for key, value in (getattr(config, "rope_parameters", None) or {}).items() if isinstance(value, dict)
+        ]
+        config.rope_parameters = {key: dict(wanted) for key in nested} if nested else dict(wanted)
+        found = rotary_frequencies(config)
+        sizes.append(len(next(iter(found.values()))[0]) if found else 0)
+    return True if sizes[0] and sizes[0] < sizes[1] else None
+
+
+def wrapper_entry(config: PreTrainedConfig) -> dict[str, Any] | None:
+    """Where a class made of other configurations keeps its text part, if that has RoPE."""
+    text = config.get_text_config(decoder=True)
+    path = find(config, text)
+    if path is None or text.model_type not in text_types():
+        return None
+    spec = type(config).sub_configs_defaults.get(path[0])
+    fixed = spec is not None and issubclass(spec.config_class, PreTrainedConfig)
+    fills = {key: number(text.__dict__.get(key)) for key in SIZES}
+    fills = {key: value for key, value in fills.items() if value not in (None, number(default(type(text), key)))}
+    if text.rope_parameters != build(type(text)).rope_parameters:
+        fills["rope_parameters"] = text.rope_parameters
+    return {"text": path, "type": text.model_type, "fixed": fixed or None, "fills": fills or None}
+
+
+def find(config: PreTrainedConfig, wanted: PreTrainedConfig, depth: int = 3) -> list[str] | None:
+    """The path of keys from a configuration to one it contains."""
+    for key in config.sub_configs_defaults or {}:
+        part = getattr(config, key, None)
+        if part is wanted:
+            return [key]
+        if isinstance(part, PreTrainedConfig) and depth and (rest := find(part, wanted, depth - 1)):
+            return [key, *rest]
+    return None
+
+
+if __name__ == "__main__":
+    main()
