@@ -11,9 +11,11 @@ page.show(
     pins="x",
 )
 
-page.section("The θᵢ bands", "Every row is a pair, every column a range of positions, drawn as its exact mean. Zoom in.")
+page.section(
+    "The θᵢ bands", "Every row is a pair, every column a range of positions, drawn as its exact mean. Zoom in."
+)
 with page.row():
-    quantity = page.pick("Quantity", {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}, "frequencies.show")
+    quantity = page.pick("Quantity", frequencies.QUANTITIES, "frequencies.show")
     stop = page.length("frequencies.length", "Positions", spec.target, most=frequencies.MAX_POSITION)
 page.show(
     frequencies.heatmap(
@@ -33,4 +35,4 @@ page.show(
 
 page.section("Every pair")
 tables.pairs(spec)
-page.explain(words.FREQUENCIES)
+page.explain("frequencies")

@@ -1,12 +1,16 @@
-"""How fast does every pair turn, and how often did it go round in training?"""
+"""What does a scaling method do to this model, pair by pair, beside the others?"""
 
-from rope_viz.figures import frequencies, words
-from rope_viz.ui import page
+from rope_viz.figures import scaling, words
+from rope_viz.ui import page, tables
 
-spec = page.head("Frequencies", words.frequencies(page.spec()))
-page.show(
-    frequencies.wavelengths(spec, pin=page.pin()),
-    "frequencies.wavelengths",
-    f"Wavelength in tokens of each of {spec.pairs} pairs, logarithmic",
-    pins="x",
-)
+spec = page.head("Scaling", words.scaling(page.spec()))
+with page.row():
+    shown = page.pick("Show", scaling.VIEWS, "scaling.show")
+    others = page.methods("scaling.with", "Compare with", spec)
+curves = scaling.compared(spec, others)
+figure, title = scaling.view(shown, curves, pin=page.pin())
+page.show(figure, f"scaling.{shown}", title, pins="" if shown == "ramp" else "x")
+
+page.section("Side by side", words.attention(spec))
+tables.table(scaling.summary(curves), "methods")
+page.explain("scaling")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,8 +12,7 @@ from rope_viz import spectrum
 from rope_viz.figures import theme
 from rope_viz.spec import RopeSpec
 
-Quantity: TypeAlias = Literal["cos", "sin", "angle"]
-QUANTITIES: tuple[Quantity, ...] = ("cos", "sin", "angle")
+QUANTITIES = {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}
 MAX_POSITION = 10_000_000
 
 
@@ -76,7 +75,7 @@ def heatmap(
     *,
     stop: int,
     view: tuple[float, float] | None = None,
-    quantity: Quantity = "cos",
+    quantity: str = "cos",
     bins: int = 800,
     pin: int | None = None,
 ) -> go.Figure:

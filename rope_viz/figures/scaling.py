@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from rope_viz import spectrum
 from rope_viz.figures import theme
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
-from rope_viz.scaling import LABELS, NtkByParts, Yarn, mscale, turns
+from rope_viz.scaling import LABELS, METHODS, LongRope, NtkByParts, Yarn, turns
 from rope_viz.spec import FloatArray, RopeSpec
 
 
@@ -30,6 +30,21 @@ class Compared:
     def inv_freq(self) -> FloatArray:
         """At the target length, where the method depends on it."""
         return self.spec.inv_freq(self.spec.target)
+
+
+VIEWS = {"ratio": "Speed θ′/θ", "wavelength": "Wavelengths", "ramp": "Ramp γ", "paper": "Paper and released"}
+
+
+def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tuple[go.Figure, str]:
+    """One of `VIEWS`, with its accessible name."""
+    labels = ", ".join(c.label for c in curves)
+    if name == "wavelength":
+        return wavelengths(curves, pin=pin), f"Wavelength of each pair in tokens: {labels}"
+    if name == "ramp":
+        return ramps(curves), f"Share of plain speed kept against turns in training: {labels}"
+    if name == "paper":
+        return paper_and_released(curves[0].spec), "YaRN as released and as in the paper, speed of each pair"
+    return ratios(curves, pin=pin), f"Scaled over plain speed of each pair: {labels}"
 
 
 def compared(spec: RopeSpec, others: Sequence[RopeSpec]) -> list[Compared]:
@@ -190,6 +205,19 @@ def compare_factor(spec: RopeSpec) -> float:
     return wanted if wanted > 1.0 else 4.0
 
 
+def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:
+    """This model under another method at the same factor; None where the method has no meaning for it."""
+    scaling = METHODS[method]()
+    if isinstance(scaling, LongRope) or (
+        isinstance(getattr(scaling, "factor", None), float) and method != "proportional"
+    ):
+        scaling = dataclasses.replace(scaling, factor=compare_factor(spec))  # type: ignore[call-arg]
+    try:
+        return dataclasses.replace(spec, scaling=scaling)
+    except ValueError:
+        return None
+
+
 def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
     """One row per method: factor, bands, attention factor, what it does to logits, the slowest pair."""
     rows = []
@@ -212,11 +240,6 @@ def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
     return rows
 
 
-def softmax_scale(factor: float) -> float:
-    """YaRN's λ = (0.1 ln s + 1)²: what the attention factor does to the logits."""
-    return mscale(factor) ** 2
-
-
 def _per_pair(
     curves: Sequence[Compared],
     values: Callable[[Compared], Any],
@@ -236,7 +259,13 @@ def _per_pair(
         width = 3 if c.colour == theme.CURRENT else 2
         traces.append(
             theme.line(
-                pair, drawn, c.label, c.colour, dash=c.dash, width=width, hovertemplate=f"{c.label} {hover}<extra></extra>"
+                pair,
+                drawn,
+                c.label,
+                c.colour,
+                dash=c.dash,
+                width=width,
+                hovertemplate=f"{c.label} {hover}<extra></extra>",
             )
         )
         solid = np.flatnonzero(np.isfinite(drawn))
@@ -269,11 +298,24 @@ def _thresholds(spec: RopeSpec) -> list[tuple[float, str]]:
 def _ramp_label(c: Compared, r: FloatArray, share: FloatArray, index: int) -> dict[str, Any]:
     at = int(np.argmin(np.abs(share - (0.62 - 0.12 * (index % 4)))))
     where = {"x": float(np.log10(r[at])), "y": float(share[at]), "text": c.label, "showarrow": False}
-    return where | {"xanchor": "left", "xshift": 9, "font": {"color": c.colour, "size": 13}, "bgcolor": theme.tint(theme.BACKGROUND, 0.8)}
+    return where | {
+        "xanchor": "left",
+        "xshift": 9,
+        "font": {"color": c.colour, "size": 13},
+        "bgcolor": theme.tint(theme.BACKGROUND, 0.8),
+    }
 
 
 def _text_at(x: Any, y: FloatArray, height: float, text: str, colour: str, side: str) -> dict[str, Any]:
     at = int(np.argmin(np.abs(y - height)))
     shift = 8 if side == "left" else -8
     font = {"color": colour, "size": 13}
-    return {"x": int(x[at]), "y": float(y[at]), "text": text, "showarrow": False, "xanchor": side, "xshift": shift, "font": font}
+    return {
+        "x": int(x[at]),
+        "y": float(y[at]),
+        "text": text,
+        "showarrow": False,
+        "xanchor": side,
+        "xshift": shift,
+        "font": font,
+    }

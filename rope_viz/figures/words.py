@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rope_viz import spectrum
+from rope_viz.figures.scaling import compare_factor
 from rope_viz.figures.theme import digits, tokens
+from rope_viz.scaling import LABELS
 from rope_viz.spec import RopeSpec
 
 
@@ -31,3 +33,31 @@ def bands(spec: RopeSpec) -> str:
     middle = f", {blended} are blended" if blended else ""
     slowed = f" and {divided} are slowed by {factor}" if divided else ""
     return f"{kept} keep their speed{middle}{slowed}."
+
+
+def scaling(spec: RopeSpec) -> str:
+    """What the current method does to this model, in one sentence."""
+    if spec.scaling.name == "none":
+        factor = digits(compare_factor(spec))
+        return (
+            f"This model is **not scaled**: every pair keeps its speed. Beside it, what other methods would do with "
+            f"s = {factor}. Choose a method in the sidebar to make it the model's own."
+        )
+    found = spectrum.bands(spec, length=spec.target)
+    kept, blended, divided = (found.count(kind) for kind in range(3))
+    method, factor = LABELS[spec.scaling.name].split(" (")[0], digits(spec.scaling.factor_for(spec))
+    logits = digits(spec.attention_factor(spec.target) ** 2)
+    attention = f"logits × {logits}" if logits != "1" else "logits are left as they are"
+    return (
+        f"{method} with s = {factor}: **{kept} of {spec.pairs} pairs keep their speed**, {blended} are blended, "
+        f"{divided} are slowed by {factor}; {attention}."
+    )
+
+
+def attention(spec: RopeSpec) -> str:
+    """The attention factor and its square with the current number."""
+    value = spec.attention_factor(spec.target)
+    return (
+        f"The attention factor multiplies cos and sin, so it multiplies both q and k, and the logits by its square: "
+        f"here {digits(value)}² = **{digits(value**2)}**."
+    )

@@ -202,9 +202,11 @@ async function draw(state) {
   layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
   state.drawn = { data: figure.data, layout };
+  const start = performance.now();
   await Plotly.react(node, figure.data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, responsive: false });
   listen(state);
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
+  root.dataset.ms = String(Math.round(performance.now() - start));
   root.dataset.theme = dark ? "dark" : "light";
 }
 

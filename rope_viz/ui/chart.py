@@ -91,8 +91,8 @@ def pack(fig: go.Figure, message: Mapping[str, Any], *, quick: bool = False) -> 
         if isinstance(value, np.ndarray):
             return value.tolist()
         if isinstance(value, dict):
-            ends = [value.get("zmin"), value.get("zmax")]
-            return {name: put(item, *ends) if name == "z" else put(item) for name, item in value.items()}
+            bounds = value.get("zmin"), value.get("zmax")
+            return {name: put(item, *bounds) if name == "z" else put(item) for name, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [put(item) for item in value]
         return value.item() if isinstance(value, np.generic) else value

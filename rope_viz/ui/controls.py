@@ -10,9 +10,9 @@ import streamlit as st
 
 from rope_viz import link
 from rope_viz.figures.theme import digits
-from rope_viz.models import catalog
+from rope_viz.models import catalog, model_specs
 from rope_viz.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
-from rope_viz.spec import PAIRINGS, RopeSpec, knobs
+from rope_viz.spec import PAIRINGS, Pairing, RopeSpec, knobs
 from rope_viz.ui import state
 from rope_viz.ui.copy import copy_buttons
 from rope_viz.ui.knob import knobs as knob_column
@@ -48,7 +48,7 @@ def _model() -> None:
     )
     if now.model == link.CUSTOM:
         return
-    layers = list(link.model_specs(now.model))
+    layers = list(model_specs(now.model))
     if len(layers) > 1:
         _select("Layers", layers, now.layer, lambda name: name.replace("_", " "), _take_layer)
     model = catalog()[now.model]
@@ -189,7 +189,7 @@ def _take_field(name: str, key: str) -> None:
     _try(lambda: _with_field(name, parse_factors(value) if name in link.LISTS.values() else value), True)
 
 
-def _take_pairing(pairing: str) -> None:
+def _take_pairing(pairing: Pairing) -> None:
     _try(lambda: dataclasses.replace(state.chosen().spec, pairing=pairing), True)
 
 

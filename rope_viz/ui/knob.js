@@ -23,7 +23,7 @@ export function show(value, unit) {
   if (unit === "tokens" && value >= 1024 && value % 1024 === 0) {
     return value % 1048576 === 0 ? `${value / 1048576}M` : `${value / 1024}k`;
   }
-  return value >= 1e6 && !unit ? value.toExponential(2).replace(/\.?0+e\+?/, "e") : String(Number(value.toPrecision(6)));
+  return value >= 1e6 && !unit ? value.toExponential(2).replace(/\.?0*e\+/, "e") : String(Number(value.toPrecision(6)));
 }
 
 // "128k", "4M", "1e6" and "500_000" are all numbers to a reader.
@@ -128,7 +128,9 @@ export default function render(component) {
     if (!state.shown.has(item.name)) state.shown.set(item.name, build(item.name, (at) => state.send("at", at)));
     const knob = state.shown.get(item.name);
     update(knob, item);
-    panel.append(knob.root);
+    // Moving a node ends a drag and loses the focus, so only a new one is put in its place.
+    const place = panel.children[data.knobs.indexOf(item)];
+    if (place !== knob.root) panel.insertBefore(knob.root, place ?? null);
   }
 }
 

@@ -21,7 +21,7 @@ def knobs(key: str, shown: Mapping[str, tuple[Knob, float]], changed: Changed, *
 
     def at_changed() -> None:
         at = st.session_state[key]["at"]
-        name = at.get("name") if isinstance(at, Mapping) else None
+        name = str(at.get("name")) if isinstance(at, Mapping) else ""
         if name not in shown:
             return
         knob, _ = shown[name]
