@@ -176,11 +176,14 @@ def text_fields(config: Mapping[str, Any]) -> Fields:
             config, kind = inside, name_of(inside) or kind
             if kind in table():
                 return text_fields({**config, "model_type": kind})
-    return Fields(config, table().get(kind, UNKNOWN), kind)
+    facts = table().get(kind, UNKNOWN)
+    if facts.get("not_text"):
+        raise ValueError(f"model_type must be a language model's: {kind} has positions in more than one dimension")
+    return Fields(config, facts, kind)
 
 
 # An architecture that is not in the table: partial rotary is believed where the config names it.
-UNKNOWN: dict[str, Any] = {"partial": True}
+UNKNOWN: dict[str, Any] = {"partial": True, "rope_interleave": True}
 
 
 def name_of(config: Mapping[str, Any]) -> str:
@@ -336,7 +339,9 @@ GLOBAL_HEADS = ("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", "e
 RULES: dict[str, Callable[[Fields], Layers]] = {
     **dict.fromkeys(("gemma3_text", "gemma3n_text", "t5gemma2_text", "t5gemma2_decoder"), gemma3),
     **dict.fromkeys(("modernbert", "modernbert-decoder"), modernbert),
-    **dict.fromkeys((*GLOBAL_HEADS, "laguna", "mellum", "zaya", "beam", "mimo_v2_flash"), as_given),
+    **dict.fromkeys(
+        (*GLOBAL_HEADS, "laguna", "mellum", "zaya", "beam", "mimo_v2_flash", "cohere_compass_text"), as_given
+    ),
     **dict.fromkeys(("gptj", "codegen", "roformer"), fixed_base),
     **dict.fromkeys(("minimax_m2",), partial_from_rotary_dim),
     "olmo3": olmo3,

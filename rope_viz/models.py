@@ -6,15 +6,22 @@ the top, and `rope_parameters`, flat or nested by layer type. See `architectures
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.architectures import Fields, Params, rope_layers, text_fields
 from rope_viz.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
-from rope_viz.spec import MAX_HEAD_DIM, MAX_LENGTH, RopeSpec, Scaling, require_number, shorten
+from rope_viz.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
 
 # Names that older files use for today's types.
 RENAMED_TYPES = {"su": "longrope", "mrope": "default", "none": "default"}
+RENAMED_BACK = {"none": "default"}
+ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
+# Fields of scaling methods whose key in a config differs.
+KEYS = {"attention": "attention_factor"}
+# Types that transformers computes from the length before extension.
 PRETRAINED_TYPES = ("llama3", "yarn", "longrope")
 
 
@@ -37,6 +44,45 @@ def from_config(config: Mapping[str, Any]) -> dict[str, RopeSpec]:
         raise ValueError("the config is nested too deeply") from None
 
 
+def to_config(spec: RopeSpec) -> dict[str, Any]:
+    """A config.json fragment in today's form that `from_config` and transformers read as this embedding.
+
+    Raises `ValueError` where transformers has no such method.
+    """
+    params: Params = {"rope_type": RENAMED_BACK.get(spec.scaling.name, spec.scaling.name), "rope_theta": spec.base}
+    if params["rope_type"] not in ROPE_TYPES:
+        raise ValueError(f"transformers has no scaling method '{spec.scaling.name}', so no config can ask for it")
+    length = spec.target
+    if isinstance(spec.scaling, Proportional):
+        if spec.rotary_dim != spec.head_dim:
+            raise ValueError("proportional scaling in a config rotates the whole head: set rotary_dim to head_dim")
+        params["partial_rotary_factor"] = spec.scaling.share
+    elif spec.rotary_dim != spec.head_dim:
+        params["partial_rotary_factor"] = share_for(spec.rotary_dim, spec.head_dim)
+    for field in dataclasses.fields(spec.scaling):
+        value = getattr(spec.scaling, field.name)
+        if field.name not in ("name", "share") and value is not None and value != ():
+            params[KEYS.get(field.name, field.name)] = list(value) if isinstance(value, tuple) else value
+    if isinstance(spec.scaling, LongRope):
+        # Without lists of its own the method stands for NTK-like ones; a config must write them out.
+        params.setdefault("short_factor", [float(x) for x in spec.scaling.divisors(spec, spec.context)])
+        params.setdefault("long_factor", [float(x) for x in spec.scaling.divisors(spec, spec.context + 1)])
+    if isinstance(spec.scaling, DynamicNtk):
+        length = spec.context
+        if spec.target != length:
+            params["max_position_embeddings"] = spec.target
+    elif spec.context != length or params["rope_type"] in PRETRAINED_TYPES:
+        params["original_max_position_embeddings"] = spec.context
+    interleaved = {"rope_interleave": True} if spec.pairing == "interleaved" else {}
+    return {"head_dim": spec.head_dim, "max_position_embeddings": length, "rope_parameters": params, **interleaved}
+
+
+def share_for(rotary_dim: int, head_dim: int) -> float:
+    """A partial_rotary_factor that comes out as this many dimensions although readers round down."""
+    share = rotary_dim / head_dim
+    return share if int(head_dim * share) == rotary_dim else math.nextafter(share, 1.0)
+
+
 def spec_of(fields: Fields, layer: str, params: Params) -> RopeSpec:
     """One embedding from the parameters of its layer type, all defaults filled in."""
     sizes = fields.layer(layer) if layer else fields
@@ -49,15 +95,18 @@ def spec_of(fields: Fields, layer: str, params: Params) -> RopeSpec:
     if head_dim % 2 and rotary_dim == head_dim and fields.facts.get("odd_head"):
         # The class default has an odd quotient; transformers rotates it with one more dimension than there is.
         head_dim += 1
-    context = pretrained_length(fields, layer, params, length) if kind in PRETRAINED_TYPES else length
+    context = length if kind == "dynamic" else pretrained_length(fields, layer, params, kind, length)
+    target = length
+    if kind == "dynamic" and params.get("max_position_embeddings") is not None:
+        target = whole(params, "max_position_embeddings")
     return RopeSpec(
         head_dim=head_dim,
         rotary_dim=rotary_dim,
         base=base,
         context=context,
-        target=length,
+        target=target,
         scaling=scaling_of(fields, layer, params, kind, length / context),
-        pairing=fields.facts.get("pairing", "half"),
+        pairing=pairing(fields),
     )
 
 
@@ -70,8 +119,8 @@ def rope_type(fields: Fields, params: Params) -> str:
     kind = RENAMED_TYPES.get(kind, kind)
     if kind == "yarn" and fields.kind in ("phi3", "phi4_multimodal"):
         return "longrope"
-    if kind not in ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional"):
-        raise ValueError(f"rope_type must be one that transformers knows, got {shorten(kind)}")
+    if kind not in ROPE_TYPES:
+        raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {shorten(kind)}")
     return kind
 
 
@@ -79,7 +128,7 @@ def rotated(fields: Fields, params: Params, kind: str, head_dim: int) -> int:
     """How many dimensions of the head rotate."""
     share = params.get("partial_rotary_factor")
     share = (0.334 if fields.kind == "mimo_v2_flash" and kind == "default" else 1.0) if share is None else share
-    require_number(share, "partial_rotary_factor", above=0.0, most=1.0)
+    require_number(share, "partial_rotary_factor", least=0.0, most=1.0)
     # Plain RoPE is computed by the architecture's own code, and most of it does not know partial_rotary_factor.
     if kind == "proportional" or (kind == "default" and not fields.facts.get("partial")):
         return head_dim
@@ -89,17 +138,24 @@ def rotated(fields: Fields, params: Params, kind: str, head_dim: int) -> int:
     return dim
 
 
-def pretrained_length(fields: Fields, layer: str, params: Params, length: int) -> int:
+def pretrained_length(fields: Fields, layer: str, params: Params, kind: str, length: int) -> int:
     """original_max_position_embeddings: at the top it wins over the one in flat parameters; missing, it is `length`."""
     name = "original_max_position_embeddings"
-    value = params.get(name)
-    outer = fields.number(name, least=1, most=MAX_LENGTH, integer=True)
-    if not layer and outer is not None:
-        value = outer
-    if value is None:
-        return length
-    require_number(value, name, least=1, most=MAX_LENGTH, integer=True)
-    return int(value)
+    outer = fields.size(name)
+    if kind in PRETRAINED_TYPES and not layer and outer is not None:
+        return outer
+    return length if params.get(name) is None else whole(params, name)
+
+
+def pairing(fields: Fields) -> Pairing:
+    """Which dimensions form a pair in the code of this architecture."""
+    usual: Pairing = fields.facts.get("pairing", "half")
+    asked = fields.config.get("rope_interleave")
+    if asked is None or not fields.facts.get("rope_interleave"):
+        return usual
+    if not isinstance(asked, bool):
+        raise ValueError(f"rope_interleave must be true or false, got {shorten(asked)}")
+    return "interleaved" if asked else "half"
 
 
 def scaling_of(fields: Fields, layer: str, params: Params, kind: str, ratio: float) -> Scaling:
@@ -118,7 +174,7 @@ def scaling_of(fields: Fields, layer: str, params: Params, kind: str, ratio: flo
         return LongRope(
             short_factor=factors(params, "short_factor"),
             long_factor=factors(params, "long_factor"),
-            factor=number(params, "factor", ratio),
+            factor=optional(params, "factor"),
             attention=attention,
         )
     if kind == "yarn":
@@ -163,6 +219,12 @@ def number(params: Params, key: str, default: float | None = None) -> float:
         raise ValueError(f"{key} is missing from the RoPE parameters: expected a number")
     require_number(value, key)
     return float(value)
+
+
+def whole(params: Params, key: str) -> int:
+    """A length in tokens."""
+    require_number(params[key], key, least=1, most=MAX_LENGTH, integer=True)
+    return int(params[key])
 
 
 def factors(params: Params, key: str) -> tuple[float, ...]:

@@ -27,9 +27,22 @@ SIZES = (
     "qk_nope_head_dim",
     "rotary_dim",
 )
+# Blt is a stack of four models with RoPE: the one over patches is the language model. The default text configuration
+# of Cohere Compass has no rope_parameters at all, so nothing can be asked of it.
+BY_HAND: dict[str, dict[str, Any]] = {
+    "cohere_compass": {"text": ["text_config"], "type": "cohere_compass_text", "fixed": True},
+    "cohere_compass_text": {
+        "hidden_size": 8192,
+        "num_attention_heads": 64,
+        "max_position_embeddings": 8192,
+        "head": "hidden_size",
+        "layer_types": ["full_attention"],
+    },
+    "blt": {"text": ["global_config"], "type": "blt_global_transformer", "fixed": True},
+}
 # The values of the generic Llama-like class, left out of the table.
 # Read in the modeling files, because these classes keep no rotary module or no key of the usual name.
-BY_HAND = {
+EXTRA: dict[str, dict[str, Any]] = {
     "gptj": {"partial": True},
     "codegen": {"partial": True},
     "recurrent_gemma": {
@@ -46,7 +59,9 @@ def main() -> None:
         config = build(CONFIG_MAPPING[name])
         if config is None:
             continue
-        entry = text_entry(config) if name in text_types() else wrapper_entry(config)
+        entry = BY_HAND.get(name) or (text_entry(config) if name in text_types() else wrapper_entry(config))
+        if not entry and config.__dict__.get("rope_parameters"):
+            entry = {"not_text": True}
         if entry:
             table[name] = {key: value for key, value in entry.items() if value is not None and USUAL.get(key) != value}
     lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(entry, sort_keys=True)}" for name, entry in table.items())
@@ -61,11 +76,12 @@ def text_entry(config: PreTrainedConfig) -> dict[str, Any]:
     entry["aliases"] = aliases(kind)
     entry["head"] = head_rule(kind)
     entry.update(rope_defaults(kind))
+    entry["rope_interleave"] = "rope_interleave" in kind.__dataclass_fields__ or None
     entry["layer_types"] = layer_types(config)
     entry["partial"] = honours_partial(kind)
     if entry["head_dim"] is None and (attribute(config, "hidden_size") // attribute(config, "num_attention_heads")) % 2:
         entry["odd_head"] = True
-    entry.update(BY_HAND.get(config.model_type, {}))
+    entry.update(EXTRA.get(config.model_type, {}))
     entry["pairing"] = "interleaved" if interleaves(kind) else "half"
     return entry
 

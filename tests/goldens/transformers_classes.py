@@ -24,7 +24,7 @@ from transformers import CONFIG_MAPPING, PreTrainedConfig  # noqa: E402
 
 MODELS = Path(transformers.__file__).parent / "models"
 # Positions on a plane or in a volume: their rotary modules take part of the head per axis.
-NOT_TEXT = re.compile("vision|_vit|dinov3|sam2|sam3|edgetam|loftr|eomt|mlcd|pixtral|video_encoder|vjepa|chmv2|sapiens")
+NOT_TEXT = re.compile(r"vision(?!_text)|_vit|dinov3|sam2|sam3|edgetam|loftr|eomt|mlcd|pixtral|vjepa|chmv2|sapiens")
 OWN_CODE = ("roformer", "gptj", "codegen", "esm")
 
 
@@ -63,6 +63,9 @@ def rotary_config_classes() -> dict[str, tuple[str, str]]:
 
 def rotary_class(kind: type) -> type | None:
     """The rotary module that goes with a configuration class."""
+    if kind.model_type in ("internlm3", "iquestcoder"):
+        # Their model classes are Llama's.
+        kind = CONFIG_MAPPING["llama"]
     place = rotary_config_classes().get(kind.__name__)
     if place is None:
         folder = kind.__module__.rsplit(".", 1)[0]
@@ -79,7 +82,7 @@ def text_types() -> frozenset[str]:
         config = build(CONFIG_MAPPING[name])
         if config is None or NOT_TEXT.search(name) or not config.__dict__.get("rope_parameters"):
             continue
-        if config.get_text_config(decoder=True) is not config:
+        if type(config.get_text_config(decoder=True)) is not type(config):
             continue
         if rotary_class(type(config)) is not None and rotary_frequencies(config):
             found.add(name)
@@ -144,10 +147,9 @@ def interleaves(kind: type) -> bool:
         return True
     rotary = rotary_class(kind)
     source = inspect.getsource(importlib.import_module(rotary.__module__)) if rotary else ""
-    explicit = getattr(build(kind), "rope_interleave", None)
-    if explicit is not None:
-        return bool(explicit)
     own = inspect.getsource(rotary) if rotary else ""
+    if "apply_rotary_pos_emb_interleave" in source and "Audio" not in kind.__name__:
+        return True
     if "view_as_complex" in source or "torch.polar" in own:
         return True
     rotation = re.search(r"def rotate_half\(.*?(?=\n(?:def|class|@))", source, re.S)
