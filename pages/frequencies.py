@@ -1,7 +1,7 @@
 """How fast does every pair turn, and how often did it go round in training?"""
 
 from rope_viz.figures import frequencies, words
-from rope_viz.ui import page, tables
+from rope_viz.ui import choices, page, tables
 
 spec = page.head("Frequencies", words.frequencies(page.spec()))
 page.show(
@@ -15,8 +15,8 @@ page.section(
     "The θᵢ bands", "Every row is a pair, every column a range of positions, drawn as its exact mean. Zoom in."
 )
 with page.row():
-    quantity = page.pick("Quantity", frequencies.QUANTITIES, "frequencies.show")
-    stop = page.length("frequencies.length", "Positions", spec.target, most=frequencies.MAX_POSITION)
+    quantity = choices.pick("Quantity", frequencies.QUANTITIES, "frequencies.show")
+    stop = choices.length("frequencies.length", "Positions", spec.target, most=frequencies.MAX_POSITION)
 page.show(
     frequencies.heatmap(
         spec,
@@ -30,7 +30,6 @@ page.show(
     f"{quantity} of the angle of every pair over positions 0 to {stop}",
     zooms=True,
     pins="y",
-    home={"xaxis": [-0.5, stop - 0.5]},
 )
 
 page.section("Every pair")

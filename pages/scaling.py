@@ -1,13 +1,13 @@
 """What does a scaling method do to this model, pair by pair, beside the others?"""
 
 from rope_viz.figures import scaling, words
-from rope_viz.ui import page, tables
+from rope_viz.ui import choices, page, tables
 
 spec = page.head("Scaling", words.scaling(page.spec()))
 with page.row():
-    shown = page.pick("Show", scaling.VIEWS, "scaling.show")
-    others = page.methods("scaling.with", "Compare with", spec)
-curves = scaling.compared(spec, others)
+    shown = choices.pick("Show", scaling.VIEWS, "scaling.show")
+    names = choices.several("Compare with", scaling.choices(spec), "scaling.with", scaling.usual(spec))
+curves = scaling.compared(spec, scaling.alternatives(spec, names))
 figure, title = scaling.view(shown, curves, pin=page.pin())
 page.show(figure, f"scaling.{shown}", title, pins="" if shown == "ramp" else "x")
 

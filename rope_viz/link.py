@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rope_viz.models import catalog, model_specs
+from rope_viz import catalog as models
+from rope_viz.catalog import catalog, model_specs
 from rope_viz.scaling import LABELS, METHODS, LongRope, parse_factors
 from rope_viz.spec import PAIRINGS, Knob, RopeSpec, Scaling, knobs, shorten
 
@@ -48,10 +49,8 @@ def model_spec(model: str, layer: str = "") -> RopeSpec:
 
 
 def main_layer(model: str) -> str:
-    """The layer type to show first: the one the entry is about, else the first."""
-    specs = model_specs(model)
-    named = catalog()[model].layer or ""
-    return named if named in specs else next(iter(specs))
+    """The layer type to show first."""
+    return models.main_layer(catalog()[model], model_specs(model))
 
 
 def with_method(spec: RopeSpec, method: str) -> RopeSpec:

@@ -108,10 +108,16 @@ def heatmap(
         trace["colorbar"] |= {"tickvals": [-1, 0, 1], "title": {"text": quantity, "side": "top"}}
         each = "" if end - first <= bins else f" (mean of {(end - first) / (len(edges) - 1):,.0f} positions)"
         trace["hovertemplate"] = hover + f"{quantity} %{{z:.3f}}{each}<extra></extra>"
-    shown = [first - 0.5, end - 0.5]
     return theme.figure(
         [trace],
-        x={"title": "position (tokens)", "range": shown, "showspikes": False, "minallowed": -0.5, "maxallowed": stop},
+        x={
+            "title": "position (tokens)",
+            "range": [-0.5, stop - 0.5],
+            "showspikes": False,
+            "showgrid": False,
+            "minallowed": -0.5,
+            "maxallowed": stop,
+        },
         y={
             "title": "pair i",
             "range": [spec.pairs - 0.5, -0.5],

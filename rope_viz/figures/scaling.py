@@ -49,16 +49,20 @@ def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tu
 
 def compared(spec: RopeSpec, others: Sequence[RopeSpec]) -> list[Compared]:
     """The current spec and further methods for the same model, each with a colour and a dash of its own."""
-    out = [Compared(short_label(spec), spec, theme.CURRENT)]
+    out = [Compared(short_label(spec.scaling.name), spec, theme.CURRENT)]
     for index, other in enumerate(others):
         colour = theme.FURTHER[index % len(theme.FURTHER)]
-        out.append(Compared(short_label(other), other, colour, theme.DASHES[(1 + index // len(theme.FURTHER)) % 4]))
+        out.append(
+            Compared(
+                short_label(other.scaling.name), other, colour, theme.DASHES[(1 + index // len(theme.FURTHER)) % 4]
+            )
+        )
     return out
 
 
-def short_label(spec: RopeSpec) -> str:
+def short_label(method: str) -> str:
     """A method's name for the end of a line."""
-    return LABELS[spec.scaling.name].split(" (")[0] + (" paper" if spec.scaling.name == "yarn-paper" else "")
+    return LABELS[method].split(" (")[0] + (" (paper)" if method == "yarn-paper" else "")
 
 
 def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
@@ -203,6 +207,21 @@ def compare_factor(spec: RopeSpec) -> float:
         return own
     wanted = spec.target / spec.context
     return wanted if wanted > 1.0 else 4.0
+
+
+def choices(spec: RopeSpec) -> dict[str, str]:
+    """The methods this model can be compared with, name -> label; its own is left out."""
+    return {name: short_label(name) for name in METHODS if name not in ("none", spec.scaling.name)}
+
+
+def usual(spec: RopeSpec) -> list[str]:
+    """What a comparison starts with."""
+    return [name for name in ("yarn", "ntk", "linear") if name != spec.scaling.name]
+
+
+def alternatives(spec: RopeSpec, names: Sequence[str]) -> list[RopeSpec]:
+    """This model under each of these methods at the same factor, where the method has a meaning for it."""
+    return [other for name in names if (other := alternative(spec, name)) is not None]
 
 
 def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:

@@ -145,7 +145,7 @@ def rule(value: float, text: str, *, axis: str = "y", dash: str = "solid", log: 
     """A thin labelled rule across the figure at a value of one axis."""
     across = "x" if axis == "y" else "y"
     place = {f"{axis}0": value, f"{axis}1": value, f"{across}0": 0, f"{across}1": 1, f"{across}ref": "paper"}
-    side = {"textposition": "end", "yanchor": "bottom"} if axis == "y" else {"textposition": "end", "textangle": 0}
+    side = {"textposition": "start", "yanchor": "bottom"} if axis == "y" else {"textposition": "end", "textangle": 0}
     label = {"text": text, "font": {"size": 12, "color": TEXT}, "padding": 3} | side
     return {"type": "line", "line": {"color": RULE, "width": 1, "dash": dash}, "label": label} | place
 

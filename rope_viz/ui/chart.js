@@ -140,7 +140,7 @@ function build(component) {
     Object.entries(ZOOMS).map(([zoom, [text, help]]) => `<button type="button" data-zoom="${zoom}" title="${help}" aria-label="${help}">${text}</button>`).join("")
   }</div>`;
   const node = root.querySelector(".rv-plot");
-  const state = { root, node, component, shown: null, queue: Promise.resolve() };
+  const state = { root, node, component, zoomed: {}, queue: Promise.resolve() };
   for (const button of root.querySelectorAll("button[data-format]")) {
     button.addEventListener("click", async () => {
       button.disabled = true;
@@ -164,15 +164,39 @@ function build(component) {
   return state;
 }
 
+// The reader's zoom is kept here by axis and laid over every new figure: Plotly keeps only what a mouse did.
 function resetView(state) {
-  const { layout } = state.drawn;
-  const change = {};
-  for (const axis of Object.keys(layout).filter((key) => /^[xy]axis/.test(key))) {
-    const home = state.message.home?.[axis] ?? layout[axis].range;
-    if (home) change[`${axis}.range`] = home.slice();
-    else change[`${axis}.autorange`] = true;
+  state.zoomed = {};
+  schedule(state);
+  sendView(state);
+}
+
+function rememberView(state, event) {
+  for (const key of Object.keys(event)) {
+    const axis = /^([xy]axis\d*)\.range/.exec(key)?.[1];
+    if (axis) state.zoomed[axis] = state.node._fullLayout[axis].range.map(Number);
   }
-  window.Plotly.relayout(state.node, change);
+  sendView(state);
+}
+
+function sendView(state) {
+  if (!state.message.zooms) return;
+  clearTimeout(state.timer);
+  state.timer = setTimeout(() => {
+    const view = state.zoomed.xaxis ?? null;
+    if (String(view) !== String(state.sent ?? null)) state.component.setStateValue("view", (state.sent = view));
+  }, 120);
+}
+
+function zoomedLayout(state, layout) {
+  const out = { ...layout };
+  for (const [axis, range] of Object.entries(state.zoomed)) {
+    const home = layout[axis]?.range;
+    const away = home && (Math.min(...range) >= Math.max(...home) || Math.max(...range) <= Math.min(...home));
+    if (away) delete state.zoomed[axis];
+    else out[axis] = { ...layout[axis], range: range.slice() };
+  }
+  return out;
 }
 
 function compact(layout, width) {
@@ -185,9 +209,11 @@ function compact(layout, width) {
 function schedule(state) {
   if (state.waiting) return;
   state.waiting = true;
-  state.queue = state.queue.then(() => {
+  state.root.dataset.waiting = "yes";
+  state.queue = state.queue.then(async () => {
     state.waiting = false;
-    return draw(state);
+    await draw(state);
+    if (!state.waiting) delete state.root.dataset.waiting;
   });
 }
 
@@ -198,7 +224,7 @@ async function draw(state) {
   const style = getComputedStyle(root);
   const dark = luminance(style.getPropertyValue("--st-background-color").trim() || "#FFFFFF") < 0.5;
   const figure = dark ? recolour(message.figure, message.twins) : message.figure;
-  const layout = compact({ ...figure.layout, autosize: true, uirevision: message.revision }, node.clientWidth);
+  const layout = compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth);
   layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
   state.drawn = { data: figure.data, layout };
@@ -215,14 +241,7 @@ function listen(state) {
   state.listening = true;
   const { node } = state;
   node.on("plotly_doubleclick", () => resetView(state));
-  node.on("plotly_relayout", () => {
-    if (!state.message.zooms) return;
-    clearTimeout(state.timer);
-    state.timer = setTimeout(() => {
-      const view = node._fullLayout.xaxis.range.map(Number);
-      if (String(view) !== String(state.view)) state.component.setStateValue("view", (state.view = view));
-    }, 120);
-  });
+  node.on("plotly_relayout", (event) => rememberView(state, event));
   node.on("plotly_click", (event) => {
     const pair = state.message.pins === "y" ? event.points[0].y : event.points[0].x;
     if (state.message.pins) state.component.setStateValue("pin", { pair: Math.round(pair), at: Date.now() });

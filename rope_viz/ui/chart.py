@@ -28,13 +28,13 @@ def chart(
     zooms: bool = False,
     pins: str = "",
     on_pin: Any = None,
-    home: Mapping[str, list[float]] | None = None,
     quick: bool = False,
 ) -> None:
     """Show a figure. `title` is its accessible name, `file` the stem of its downloads, `spec` goes into the JSON.
 
-    `zooms` sends the visible x range back (read it with `view`), `home` is where a reset then leads; `pins` names the
-    axis ("x" or "y") whose value is the pair that a click pins; `quick` sends heatmaps in 8 bits while a knob moves.
+    `zooms` sends the visible x range back (read it with `view`; the figure's own range stays the whole one, to which
+    a reset leads); `pins` names the axis ("x" or "y") whose value is the pair that a click pins; `quick` sends heatmaps
+    in 8 bits while a knob moves.
     """
     message = {
         "title": title,
@@ -42,8 +42,6 @@ def chart(
         "spec": spec,
         "zooms": zooms,
         "pins": pins,
-        "home": home,
-        "revision": key,
         "twins": theme.DARK,
     }
 

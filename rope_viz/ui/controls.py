@@ -9,15 +9,13 @@ from typing import Any
 import streamlit as st
 
 from rope_viz import link
+from rope_viz.catalog import catalog, model_specs
 from rope_viz.figures.theme import digits
-from rope_viz.models import catalog, model_specs
 from rope_viz.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
 from rope_viz.spec import PAIRINGS, Pairing, RopeSpec, knobs
 from rope_viz.ui import state
 from rope_viz.ui.copy import copy_buttons
 from rope_viz.ui.knob import knobs as knob_column
-
-UNVERIFIED = "UNVERIFIED"
 
 
 def sidebar() -> None:
@@ -38,9 +36,7 @@ def messages() -> None:
 
 def _model() -> None:
     now = state.chosen()
-    names = {
-        key: model.name + (" (unverified)" if model.status == UNVERIFIED else "") for key, model in catalog().items()
-    }
+    names = {key: model.name + (" (unverified)" if not model.verified else "") for key, model in catalog().items()}
     if now.model == link.CUSTOM:
         names[link.CUSTOM] = "Custom"
     _select(
@@ -52,7 +48,7 @@ def _model() -> None:
     if len(layers) > 1:
         _select("Layers", layers, now.layer, lambda name: name.replace("_", " "), _take_layer)
     model = catalog()[now.model]
-    if model.status == UNVERIFIED:
+    if not model.verified:
         st.caption("At least one number of this entry is not confirmed by a published config.")
 
 

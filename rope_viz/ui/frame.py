@@ -31,7 +31,7 @@ def run(pages: Sequence[Any]) -> None:
     settle()
     page = st.navigation(list(pages), position="top")
     st.html(STYLE)
-    state.follow_link()
+    state.follow_link(page.url_path)
     controls.sidebar()
     controls.messages()
     page.run()

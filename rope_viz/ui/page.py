@@ -10,14 +10,10 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from rope_viz.figures.scaling import alternative
-from rope_viz.link import number
-from rope_viz.scaling import LABELS, METHODS
-from rope_viz.spec import Knob, RopeSpec
+from rope_viz.spec import RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.chart import chart
 from rope_viz.ui.chart import view as chart_view
-from rope_viz.ui.knob import knobs
 
 
 def head(title: str, sentence: str) -> RopeSpec:
@@ -62,22 +58,6 @@ def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
     return chart_view(key, full)
 
 
-def pick(label: str, options: dict[str, str], key: str) -> str:
-    """One of a few, as a row of buttons; kept in the address."""
-    first = next(iter(options))
-    chosen = st.segmented_control(
-        label,
-        list(options),
-        default=first,
-        required=True,
-        format_func=options.__getitem__,
-        key=key,
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    return chosen or first
-
-
 @functools.cache
 def text(name: str) -> str:
     """A text from `ui/texts`, Markdown with formulas; its lines are joined."""
@@ -87,22 +67,6 @@ def text(name: str) -> str:
 def explain(name: str) -> None:
     """Text below the figures: what is shown and why, with its reference."""
     st.markdown(text(name))
-
-
-def methods(key: str, label: str, spec: RopeSpec) -> list[RopeSpec]:
-    """Further scaling methods for the same model at the same factor, any number; kept in the address."""
-    names = [name for name in METHODS if name not in ("none", spec.scaling.name)]
-    chosen = st.multiselect(
-        label,
-        names,
-        default=[name for name in ("yarn", "ntk", "linear") if name in names],
-        format_func=LABELS.__getitem__,
-        key=key,
-        bind="query-params",
-        label_visibility="collapsed",
-        placeholder="Compare with …",
-    )
-    return [other for name in chosen if (other := alternative(spec, name)) is not None]
 
 
 def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
@@ -130,29 +94,3 @@ def section(title: str, sentence: str = "") -> None:
 def row() -> Any:
     """A line of a page's own few controls; wraps on a small screen."""
     return st.container(horizontal=True, vertical_alignment="center", gap="medium")
-
-
-def length(key: str, label: str, default: int, *, least: int = 16, most: int = 10_000_000) -> int:
-    """A page's own length as a live slider; it stands in the address once it is not the default."""
-    live = f"live.{key}"
-    value = st.session_state.get(live)
-    if value is None:
-        value = _linked(key, default, least, most)
-
-    def changed(_: str, new: float, done: bool) -> None:
-        st.session_state[live] = None if done else int(new)
-        if done:
-            st.query_params[key] = str(int(new))
-
-    knob = Knob(label, least, most, "", log=True, integer=True, unit="tokens")
-    with st.container(width=320):
-        knobs(f"knob.{key}", {key: (knob, value)}, changed)
-    return int(value)
-
-
-def _linked(key: str, default: int, least: int, most: int) -> int:
-    try:
-        value = number(st.query_params.get(key, ""))
-    except ValueError:
-        value = default
-    return int(min(max(value, least), most))

@@ -46,16 +46,19 @@ def chosen() -> Chosen:
     return value
 
 
-def follow_link() -> None:
+def follow_link(page: str) -> None:
     """Take the choice from the address where the reader changed it: first visit, typed link, Back and Forward.
 
-    Streamlit empties the query on a change of page; the choice is then written back instead of being lost.
+    Streamlit empties the query on a change of page; the choice, and what the page itself had, are then written back.
     """
     params = {key: value for key, value in st.query_params.items() if key in (*link.KEYS, "pin")}
     known = st.session_state.get("address")
-    if known is not None and (params == known or not params):
-        if params != known:
-            write_link()
+    moved = st.session_state.get("page") not in (None, page)
+    st.session_state["page"] = page
+    if known is not None and moved and not params:
+        write_link(restore=page)
+        return
+    if params == known:
         return
     opened = link.read(params)
     pin = _pin(params.get("pin", ""), opened.spec.pairs)
@@ -80,13 +83,43 @@ def refuse(problem: str) -> None:
     st.session_state["chosen"] = dataclasses.replace(now, problems=(problem,), revision=now.revision + 1, live=False)
 
 
-def write_link() -> None:
-    """Write the choice into the address, leaving the pages' own parameters alone: one step for the Back button."""
+def write_link(*, restore: str = "") -> None:
+    """Write the choice into the address, leaving the pages' own parameters alone: one step for the Back button.
+
+    `restore` names a page that gets back what it had of its own.
+    """
     ours = address()
     others = {key: value for key, value in st.query_params.items() if key not in (*link.KEYS, "pin")}
+    if restore:
+        kept = st.session_state.get("locals", {})
+        others |= {key: value for key, value in kept.items() if key.startswith(f"{restore}.")}
     if dict(st.query_params.items()) != others | ours:
         st.query_params.from_dict(others | ours)
     st.session_state["address"] = ours
+
+
+def local(key: str) -> str | None:
+    """A page's own parameter as it stands in the address; it is remembered for when the reader returns to the page."""
+    value = st.query_params.get(key)
+    if value is not None:
+        st.session_state.setdefault("locals", {})[key] = value
+    return value
+
+
+def keep(key: str, value: str, *, default: str) -> None:
+    """Write a page's own parameter into the address, or take it out where it is the default."""
+    kept = st.session_state.setdefault("locals", {})
+    if value == default:
+        kept.pop(key, None)
+        st.query_params.pop(key, None)
+    else:
+        kept[key] = value
+        st.query_params[key] = value
+
+
+def move(*, done: bool) -> None:
+    """Note that a page's own knob is moving, or came to rest."""
+    st.session_state["chosen"] = dataclasses.replace(chosen(), live=not done)
 
 
 def address() -> dict[str, str]:
