@@ -75,7 +75,7 @@ def repeated_words(sentence: str) -> tuple[tuple[str, int, int], ...]:
 
 
 def embed(sentence: str, size: int, *, seed: int = 0) -> FloatArray:
-    """One standard normal vector per word, shape (words, size); equal words have equal vectors, on every machine."""
+    """One standard normal vector per word, shape (words, size); equal words have equal vectors, in every process."""
     return np.stack([normals(f"word {seed} {same_word(word)}", size) for word in split_words(sentence)])
 
 
@@ -105,8 +105,8 @@ def attention_maps(
     """The four maps of a sentence that starts at position `offset`, by the names of `LABELS`.
 
     "rope" is the spec before scaling, "scaled" the spec as it is with its attention factor (on the rotated dimensions
-    only). The embedding is head_dim wide and the sinusoidal encoding has the base 10,000 of its paper. Angles are exact
-    to 2.3e-16 of themselves (2.3e-10 rad at 1M). Raises `ValueError` for a bad sentence or offset.
+    only). The embedding is head_dim wide and the sinusoidal encoding has the base 10,000 of its paper. Angles are
+    float64: 1.1e-10 rad at 1M. Raises `ValueError` for a bad sentence or offset.
     """
     require_number(offset, "offset", least=0, most=MAX_LENGTH, integer=True)
     x = embed(sentence, spec.head_dim, seed=seed)

@@ -61,6 +61,6 @@ def round_to(values: ArrayLike, form: str) -> NDArray[np.float32]:
 
 
 def as_float32(values: ArrayLike) -> NDArray[Any]:
-    """The nearest float32 values, contiguous, without a warning where they overflow."""
+    """The nearest float32 values, without a warning where they overflow."""
     with np.errstate(over="ignore"):
-        return np.ascontiguousarray(values, dtype=np.float32)
+        return np.asarray(values, dtype=np.float32, order="C")

@@ -1,7 +1,7 @@
-"""Fixed random vectors that are the same on every machine, and vectors a reader types in.
+"""Fixed random vectors that are the same in every process, and vectors a reader types in.
 
 The bytes come from SHAKE-256 (FIPS 202) and become normal deviates by Box and Muller's transform, so the numbers
-depend neither on PYTHONHASHSEED nor on the version of NumPy's generators.
+depend neither on PYTHONHASHSEED nor on NumPy's generators; another machine's logarithm may change the last digit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rope_viz.spec import FloatArray, require_number, shorten
 
 
 def normals(key: str, *shape: int) -> FloatArray:
-    """Standard normal deviates, float64, of the given shape; the same key gives the same numbers, always."""
+    """Standard normal deviates, float64, of the given shape; the same key gives the same numbers."""
     size = math.prod(shape)
     half = (size + 1) // 2
     raw = np.frombuffer(hashlib.shake_256(key.encode()).digest(16 * half), dtype="<u8").astype(np.uint64)
