@@ -18,6 +18,7 @@ from rope_viz.vectors import normals
 
 DEFAULT_SENTENCE = "Jane went to the movie theater and then Jane went back home"
 MAX_WORDS = 64
+MAX_WIDTH = 512
 SINUSOIDAL_BASE = 10_000.0
 
 LABELS: dict[str, str] = {
@@ -79,10 +80,10 @@ def embed(sentence: str, size: int, *, seed: int = 0) -> FloatArray:
     return np.stack([normals(f"word {seed} {same_word(word)}", size) for word in split_words(sentence)])
 
 
-def project(x: FloatArray, name: str, *, seed: int = 0) -> FloatArray:
-    """`x`, shape (words, size), through the fixed random square projection called `name`; unit variance is kept."""
-    size = x.shape[-1]
-    projected: FloatArray = x @ (normals(f"projection {seed} {name}", size, size) / np.sqrt(size))
+def project(x: FloatArray, name: str, size: int, *, seed: int = 0) -> FloatArray:
+    """`x`, shape (..., width), through the fixed random projection called `name`: (..., size), variance kept."""
+    width = x.shape[-1]
+    projected: FloatArray = x @ (normals(f"projection {seed} {name}", width, size) / np.sqrt(width))
     return projected
 
 
@@ -105,18 +106,15 @@ def attention_maps(
     """The four maps of a sentence that starts at position `offset`, by the names of `LABELS`.
 
     "rope" is the spec before scaling, "scaled" the spec as it is with its attention factor (on the rotated dimensions
-    only). The embedding is head_dim wide and the sinusoidal encoding has the base 10,000 of its paper. Angles are
-    float64: 1.1e-10 rad at 1M. Raises `ValueError` for a bad sentence or offset.
+    only). The embedding is head_dim wide, 512 at most, and the sinusoidal encoding has the base 10,000 of its paper.
+    Angles are float64: right to 1.1e-10 rad at 1M. Raises `ValueError` for a bad sentence or offset.
     """
-    require_number(offset, "offset", least=0, most=MAX_LENGTH, integer=True)
-    x = embed(sentence, spec.head_dim, seed=seed)
-    positions = int(offset) + np.arange(len(x))
-    q, k = project(x, "q", seed=seed), project(x, "k", seed=seed)
-    placed = x + sinusoidal(positions, spec.head_dim)
+    x, positions, placed = placed_words(spec, sentence, offset, seed)
+    (q, placed_q), (k, placed_k) = (project(np.stack([x, placed]), name, spec.head_dim, seed=seed) for name in "qk")
     plain, gain = spec.plain(), spec.attention_factor(length)
     vectors = {
         "none": (q, k),
-        "sinusoidal": (project(placed, "q", seed=seed), project(placed, "k", seed=seed)),
+        "sinusoidal": (placed_q, placed_k),
         "rope": (rotate(plain, q, positions), rotate(plain, k, positions)),
         "scaled": tuple(rotate(spec, each, positions, length=length, gain=gain) for each in (q, k)),
     }
@@ -213,13 +211,21 @@ def norms(
 
     `scaled` is longer by the attention factor where there is one.
     """
-    x = embed(sentence, spec.head_dim, seed=seed)
-    positions = offset + np.arange(len(x))
-    q = project(x, "q", seed=seed)
+    x, positions, placed = placed_words(spec, sentence, offset, seed)
+    q = project(x, "q", spec.head_dim, seed=seed)
     rotated = rotate(spec.plain(), q, positions)
     scaled = rotate(spec, q, positions, length=length, gain=spec.attention_factor(length))
-    placed = x + sinusoidal(positions, spec.head_dim)
     return Norms(*(np.linalg.norm(vectors, axis=-1) for vectors in (x, placed, q, rotated, scaled)))
+
+
+def placed_words(
+    spec: RopeSpec, sentence: str, offset: int, seed: int
+) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
+    """The words' vectors, their positions from `offset` on, and the vectors with the sinusoidal encoding added."""
+    require_number(offset, "offset", least=0, most=MAX_LENGTH, integer=True)
+    x = embed(sentence, min(spec.head_dim, MAX_WIDTH), seed=seed)
+    positions = int(offset) + np.arange(len(x), dtype=np.int64)
+    return x, positions, x + sinusoidal(positions, x.shape[-1])
 
 
 def visible(count: int, *, causal: bool) -> NDArray[np.bool_]:

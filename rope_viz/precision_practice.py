@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Practice:
-    """One implementation: the names of its roundings in `precision.ROUNDINGS`, what it does, and where that is shown.
+    """One implementation: its roundings, by name in `precision.ROUNDINGS`, what it does, and a link that shows it.
 
     An empty `roundings` means float32 throughout with a float32 table, or arithmetic that is not emulated here.
     """
@@ -37,58 +37,58 @@ PRACTICES: tuple[Practice, ...] = (
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/model_executor/layers/rotary_embedding/base.py",
     ),
     Practice(
-        "SGLang, JIT kernel",
+        "SGLang, JIT kernel rope.cuh",
         ("float32-angles",),
         "A float32 table and float32 products.",
-        "https://github.com/sgl-project/sglang, jit_kernel/csrc/elementwise/rope.cuh at 0e5721d",
+        "https://github.com/sgl-project/sglang/tree/0e5721d",
     ),
     Practice(
         "llama.cpp",
         ("running-product",),
         "Float32 angles, each pair's made from the one before by a product; float32 cos, sin and products.",
-        "https://github.com/ggml-org/llama.cpp, ggml/src/ggml-cpu/ops.cpp at 0c1e57098",
+        "https://github.com/ggml-org/llama.cpp/blob/0c1e57098/ggml/src/ggml-cpu/ops.cpp",
     ),
     Practice(
         "Transformer Engine, fused",
         ("float32-angles",),
         "A float32 table of angles, cos and sin in the kernel, float32 products.",
-        "https://github.com/NVIDIA/TransformerEngine at d0067d0; angles kept in float32 by pull request 875",
+        "https://github.com/NVIDIA/TransformerEngine/pull/875",
     ),
     Practice(
         "Transformer Engine and Megatron-LM, unfused",
         ("float32-angles", "bf16-products"),
         "Float32 angles; cos and sin cast to the tensor's dtype, products in it.",
-        "https://github.com/NVIDIA/Megatron-LM at d98e8a6",
+        "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a6",
     ),
     Practice(
         "flash-attention, Triton rotary",
         ("bf16-table",),
         "cos and sin in the dtype the caller gives (often bf16), products in float32.",
-        "https://github.com/Dao-AILab/flash-attention, flash_attn/ops/triton/rotary.py at 0251105; issue 823",
+        "https://github.com/Dao-AILab/flash-attention/blob/0251105/flash_attn/ops/triton/rotary.py",
     ),
     Practice(
-        "FlashInfer, angles in the kernel",
+        "FlashInfer 0.7.2, angles in the kernel",
         ("float32-angles",),
         "Float32 angles from fast approximate power, sine and cosine: worse than float32 angles by themselves.",
-        "https://github.com/flashinfer-ai/flashinfer, include/flashinfer/pos_enc.cuh (0.7.2.post1)",
+        "https://github.com/flashinfer-ai/flashinfer/blob/main/include/flashinfer/pos_enc.cuh",
     ),
     Practice(
         "Liger 0.8.5",
         ("bf16-products",),
         "Products in the dtype of cos and sin, so bf16 under transformers in bf16.",
-        "https://github.com/linkedin/Liger-Kernel, src/liger_kernel/ops/rope.py (0.8.5)",
+        "https://github.com/linkedin/Liger-Kernel/blob/main/src/liger_kernel/ops/rope.py",
     ),
     Practice(
         "xformers, rope_padded",
         (),
         "Angles in the kernel in float32, or in float64 on request.",
-        "https://github.com/facebookresearch/xformers at ca6d2aa",
+        "https://github.com/facebookresearch/xformers/tree/ca6d2aa",
     ),
     Practice(
         "rotary-embedding-torch 0.9.1",
         ("bf16-positions",),
         "Positions in the dtype of the tensor: for bf16 the output is off by 18 % at 257 and 36 % at 511.",
-        "https://github.com/lucidrains/rotary-embedding-torch (0.9.1)",
+        "https://github.com/lucidrains/rotary-embedding-torch",
         ran=True,
     ),
     Practice(

@@ -65,7 +65,7 @@ def test_weights_are_those_of_torchs_attention(name, causal):
     x = embed(DEFAULT_SENTENCE, size)
     positions = offset + np.arange(len(x))
     placed = x + sinusoidal(positions, size) if name == "sinusoidal" else x
-    q, k = project(placed, "q"), project(placed, "k")
+    q, k = project(placed, "q", size), project(placed, "k", size)
     if name == "rope":
         q, k = rotate(YARN.plain(), q, positions), rotate(YARN.plain(), k, positions)
     if name == "scaled":

@@ -295,7 +295,8 @@ def test_bad_input_says_what_is_wrong(call, said):
 def test_every_practice_names_roundings_that_exist_and_a_source():
     for practice in PRACTICES:
         assert set(practice.roundings) <= set(ROUNDINGS)
-        assert practice.source.startswith(("https://", "rope_viz/"))
+        assert practice.source.startswith(("https://github.com/", "rope_viz/"))
+        assert " " not in practice.source
     assert "rotary-embedding-torch 0.9.1" in {practice.library for practice in practised_by("bf16-positions")}
     for where in ("bf16-positions", "bf16-inv-freq", "bf16-angles", "bf16-table", "running-product", "phase64"):
         assert practised_by(where)
