@@ -47,15 +47,17 @@ def test_rotation_and_weights_are_those_of_transformers(case):
     spec, golden = CASES[case], GOLDEN["cases"][case]
     positions = GOLDEN["offset"] + np.arange(len(GOLDEN["q"]))
     q, k = (rotate(spec, GOLDEN[name], positions, gain=spec.attention_factor()) for name in "qk")
-    np.testing.assert_allclose(q, golden["q"], atol=ATOL)
-    np.testing.assert_allclose(k, golden["k"], atol=ATOL)
-    np.testing.assert_allclose(softmax(q @ k.T / 4.0), golden["weights"], atol=ATOL)
+    np.testing.assert_allclose(q, golden["q"], rtol=0, atol=ATOL)
+    np.testing.assert_allclose(k, golden["k"], rtol=0, atol=ATOL)
+    np.testing.assert_allclose(softmax(q @ k.T / 4.0), golden["weights"], rtol=0, atol=ATOL)
 
 
 def test_the_sinusoidal_table_is_that_of_transformers():
     waves = sinusoidal(GOLDEN["offset"] + np.arange(5), 16)
     # RoFormer's module keeps all sines first, then all cosines.
-    np.testing.assert_allclose(np.hstack([waves[:, 0::2], waves[:, 1::2]]), GOLDEN["sines_then_cosines"], atol=1e-6)
+    np.testing.assert_allclose(
+        np.hstack([waves[:, 0::2], waves[:, 1::2]]), GOLDEN["sines_then_cosines"], rtol=0, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -73,7 +75,7 @@ def test_weights_are_those_of_torchs_attention(name, causal):
     eye = np.eye(len(x))
     theirs = scaled_dot_product_attention(*(torch.from_numpy(each)[None] for each in (q, k, eye)), is_causal=causal)
     ours = attention_maps(YARN, offset=offset, causal=causal)[name].weights
-    np.testing.assert_allclose(ours, theirs[0].numpy(), atol=1e-12)
+    np.testing.assert_allclose(ours, theirs[0].numpy(), rtol=0, atol=1e-12)
 
 
 def test_without_position_both_janes_attend_alike_and_with_it_they_do_not():
@@ -144,10 +146,10 @@ def test_sinusoidal_dots_are_the_mean_cosine_times_half_the_dimension(offset):
     spec = RopeSpec(head_dim=64)
     dots = sinusoidal_dots(spec, 40, offset=offset)
     waves = sinusoidal(offset + np.arange(40), 64)
-    np.testing.assert_allclose(dots.dots, waves @ waves.T, atol=1e-10)
+    np.testing.assert_allclose(dots.dots, waves @ waves.T, rtol=0, atol=1e-10)
     distance = np.abs(np.subtract.outer(np.arange(40), np.arange(40)))
     mean = np.mean([np.cos(distance * 10_000.0 ** (-i / 32)) for i in range(32)], axis=0)
-    np.testing.assert_allclose(dots.mean_cosine, mean, atol=1e-12)
+    np.testing.assert_allclose(dots.mean_cosine, mean, rtol=0, atol=1e-12)
     assert dots.factor == 32.0
     assert dots.error < 1e-10
 

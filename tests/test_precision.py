@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rope_viz.precision import (
@@ -116,7 +116,7 @@ def test_the_exact_angles_are_those_of_mpmath():
         with mpmath.workdps(40):
             for m, row in zip(positions.tolist(), ours, strict=True):
                 theirs = [complex(mpmath.expj(m * mpmath.mpf(f))) for f in spec.inv_freq().tolist()]
-                np.testing.assert_allclose(row, theirs, atol=1e-15)
+                np.testing.assert_allclose(row, theirs, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("where", ["bf16-positions", "bf16-inv-freq", "bf16-angles", "float32-angles"])
@@ -189,6 +189,13 @@ def test_drift_falls_with_the_bits():
     assert drift[-1] < 1e-5
 
 
+def test_the_exact_score_carries_the_attention_factor_and_lengths_do_not():
+    assert SCALED.attention_factor() > 1.1
+    test = shift_test(SCALED, [0, 999_999], "phase64")
+    np.testing.assert_allclose(test.scores, test.exact, rtol=0, atol=1e-5)
+    assert np.abs(norm_error(SCALED, [3, 4095], "phase64")).max() < 1e-6
+
+
 def test_scores_of_a_partly_rotated_head_keep_their_tail():
     whole, partial = RopeSpec(head_dim=64), RopeSpec(head_dim=64, rotary_dim=2)
     # The same q and k with all but one pair left alone: at distance 0 nothing turns, so both scores are equal.
@@ -200,6 +207,7 @@ def test_scores_of_a_partly_rotated_head_keep_their_tail():
 # First positions, bins and words.
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["bf16-positions", "bf16-inv-freq"]),
     st.sampled_from([100.0, 10_000.0, 500_000.0]),
