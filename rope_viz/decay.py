@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.phase import angles, checked_distances, checked_inv_freq, finite
-from rope_viz.scores import MAX_DISTANCES, at, checked_coefficients, checked_range, coefficients, curve
+from rope_viz.scores import MAX_DISTANCES, at, checked_coefficients, checked_range, coefficients, curve, split_pairs
 from rope_viz.spec import FloatArray, Pairing, RopeSpec, require_number
 from rope_viz.vectors import Kind, random_vectors
 
@@ -26,8 +26,8 @@ LEVELS = (5.0, 25.0, 50.0, 75.0, 95.0)
 def s_curve(inv_freq: ArrayLike, *, start: int = 0, stop: int) -> FloatArray:
     """RoFormer's mean |S_j| over j = 1 … pairs at the distances start … stop − 1, with S_j = Σ_{i<j} e^{iΔθᵢ}.
 
-    The curve of RoFormer's Figure 2: (pairs + 1)/2 at distance 0; not monotone. Every partial sum counts, so this one is no
-    matrix product: about 0.1 µs a distance at 64 pairs, ten times a score curve.
+    The curve of RoFormer's Figure 2: (pairs + 1)/2 at distance 0; not monotone. Every partial sum counts, so this one
+    is no matrix product: about 0.1 µs a distance at 64 pairs, twenty times a score curve.
     """
     omega = checked_inv_freq(inv_freq)
     wanted = checked_range(start, stop, 1, 1)
@@ -64,7 +64,7 @@ def first_negative(inv_freq: ArrayLike, limit: int) -> int | None:
     Men et al.: there a query expects a lower score from a key like itself than from a random one.
     """
     omega = checked_inv_freq(inv_freq)
-    require_number(limit, "limit", least=0, integer=True)
+    require_number(limit, "limit", least=0, most=MAX_DISTANCES, integer=True)
     share = np.full(len(omega), 1.0 / len(omega))
     start, size = 0, 4096
     while start < limit:
@@ -121,7 +121,7 @@ def distribution(
     levels: Iterable[float] = LEVELS,
     seed: int = 0,
 ) -> Distribution:
-    """Percentiles of the score of `samples` random pairs of q and k at each distance, with the mean that theory expects.
+    """Percentiles of the score of `samples` random q and k at each distance, and the mean that theory expects.
 
     Independent normal q and k ("iid") expect 0 at every distance: no decay on average (Barbero et al.). For k = q +
     noise ("noisy-copy") the expected score is 2σ²·Σ cos(Δθᵢ) (Men et al.).
@@ -156,10 +156,11 @@ def key_peaking_at(q: ArrayLike, inv_freq: ArrayLike, distance: int, *, pairing:
     query = finite(q, "q")
     if query.shape != (2 * len(angle),):
         raise ValueError(f"q must have shape ({2 * len(angle)},), got {query.shape}")
-    key = np.empty_like(query)
-    first, second = pair_slices(len(angle), pairing)
-    key[first] = query[first] * np.cos(angle) - query[second] * np.sin(angle)
-    key[second] = query[first] * np.sin(angle) + query[second] * np.cos(angle)
+    key = np.zeros_like(query)
+    real_q, imag_q = split_pairs(query, pairing, "q")
+    real_k, imag_k = split_pairs(key, pairing, "key")  # views: writing them fills the key
+    real_k[:] = real_q * np.cos(angle) - imag_q * np.sin(angle)
+    imag_k[:] = real_q * np.sin(angle) + imag_q * np.cos(angle)
     return key
 
 
@@ -244,10 +245,3 @@ def cosine_integral(x: FloatArray) -> FloatArray:
 def turned(angle: FloatArray) -> NDArray[np.complex128]:
     """e^(i·angle)."""
     return np.asarray(np.cos(angle) + 1j * np.sin(angle))
-
-
-def pair_slices(pairs: int, pairing: Pairing) -> tuple[slice, slice]:
-    """Where the first and the second member of every pair lie in the rotated dimensions."""
-    if pairing == "half":
-        return slice(0, pairs), slice(pairs, 2 * pairs)
-    return slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)

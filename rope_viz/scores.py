@@ -245,7 +245,7 @@ def multiplier(backend: Backend, device: str | None) -> Multiply:
     """The function (left, right, out) that multiplies on the chosen device."""
     if backend == "numpy":
         if device not in (None, "cpu"):
-            raise ValueError(f"the numpy backend runs on 'cpu', got {shorten(device)}")
+            raise ValueError(f"device must be 'cpu' with the numpy backend, got {shorten(device)}")
         return lambda left, right, out: cast(None, np.matmul(left, right, out=out))
     if backend != "torch":
         raise ValueError(f"backend must be 'numpy' or 'torch', got {shorten(backend)}")
