@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from rope_viz.link import number, text
-from rope_viz.spec import Knob
+from rope_viz.catalog import catalog
+from rope_viz.link import model_spec, number, text
+from rope_viz.spec import Knob, RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.knob import knobs
 
+Name = TypeVar("Name", bound=str)
 
-def pick(label: str, options: Mapping[str, str], key: str) -> str:
+
+def pick(label: str, options: Mapping[Name, str], key: str) -> Name:
     """One of a few (name -> label), as a row of buttons; the first is the default."""
     first = next(iter(options))
     written = state.local(key)
-    chosen = written if written in options else first
+    chosen = next((name for name in options if name == written), first)
     widget = f"pick.{key}"
     st.session_state[widget] = chosen
     st.segmented_control(
@@ -29,7 +32,7 @@ def pick(label: str, options: Mapping[str, str], key: str) -> str:
         on_change=lambda: state.keep(key, st.session_state[widget], default=first),
         label_visibility="collapsed",
     )
-    return str(chosen)
+    return chosen
 
 
 def several(label: str, options: Mapping[str, str], key: str, default: Sequence[str]) -> list[str]:
@@ -49,6 +52,24 @@ def several(label: str, options: Mapping[str, str], key: str, default: Sequence[
         label_visibility="collapsed",
     )
     return chosen
+
+
+def models(key: str, label: str = "Beside other models") -> dict[str, RopeSpec]:
+    """Any number of further models from the list, name -> spec."""
+    written = (state.local(key) or "").split(",")
+    chosen = [name for name in dict.fromkeys(written) if name in catalog()]
+    widget = f"models.{key}"
+    st.session_state[widget] = chosen
+    st.multiselect(
+        label,
+        list(catalog()),
+        format_func=lambda name: catalog()[name].name,
+        key=widget,
+        on_change=lambda: state.keep(key, ",".join(st.session_state[widget]), default=""),
+        label_visibility="collapsed",
+        placeholder=label,
+    )
+    return {catalog()[name].name: model_spec(name) for name in chosen}
 
 
 def switch(label: str, key: str, *, default: bool = False, help: str | None = None) -> bool:
