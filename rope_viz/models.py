@@ -11,7 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.architectures import Fields, Params, rope_layers, text_fields
+from rope_viz.architectures import Fields, Params, text_fields
+from rope_viz.folding import rope_layers
 from rope_viz.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
 
