@@ -215,6 +215,8 @@ def dots3(fields: Fields) -> Layers:
     layers: Layers = {}
     for kind in types:
         part = params.get(kind) if nested_keys(params) else params
+        if part is not None and not isinstance(part, Mapping):
+            raise ValueError(f"rope_parameters.{kind} must be an object, got {shorten(part)}")
         sizes = fields.layer(kind)
         base = fields.theta() if params else bases[kind]
         share = sizes.required("qk_rope_head_dim") / sizes.head_dim()
@@ -247,7 +249,7 @@ def deepseek_v4(fields: Fields) -> Layers:
     params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
     whole = filled(Fields(fields.config, {}, ""), params, theta, fields.config.get("partial_rotary_factor"))
     if {"main", "compress"} <= whole.keys():
-        return {key: part for key, part in whole.items() if key in ("main", "compress")}
+        return {"main": whole["main"], "compress": whole["compress"]}
     partial = deepseek_v4_partial(fields)
     compress = {**whole.get("", {}), "rope_theta": fields.theta("compress_rope_theta", 160_000.0)}
     compress["partial_rotary_factor"] = partial

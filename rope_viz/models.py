@@ -218,7 +218,9 @@ def number(params: Params, key: str, default: float | None = None) -> float:
     value = default if value is None else value
     if value is None:
         raise ValueError(f"{key} is missing from the RoPE parameters: expected a number")
-    require_number(value, key)
+    # Far beyond any use, but within what can be computed for every length.
+    positive = key in ("factor", "alpha", "low_freq_factor", "high_freq_factor")
+    require_number(value, key, least=1e-9 if positive else -1e9, most=1e9 if key != "rope_theta" else None)
     return float(value)
 
 
@@ -236,5 +238,5 @@ def factors(params: Params, key: str) -> tuple[float, ...]:
     if len(values) > MAX_HEAD_DIM:
         raise ValueError(f"{key} must have one number per pair, got {len(values)}")
     for value in values:
-        require_number(value, f"{key} entries", above=0.0)
+        require_number(value, f"{key} entries", least=1e-9, most=1e9)
     return tuple(float(value) for value in values)

@@ -46,6 +46,7 @@ EXTRA: dict[str, dict[str, Any]] = {
     "gptj": {"partial": True, "head": "hidden_size"},
     "codegen": {"partial": True, "head": "hidden_size"},
     "roformer": {"head": "hidden_size"},
+    "dots3_note_audio_encoder": {"head": "hidden_size"},
     "zamba2": {"head": "2*hidden_size", "head_wins": True},
     "recurrent_gemma": {
         "aliases": {"attention_window_size": "max_position_embeddings"},
