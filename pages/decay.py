@@ -13,14 +13,16 @@ kind = choices.pick("Vectors", decay.KINDS, "decay.kind") if shown == "random" e
 mine = own.query_and_key(spec, "decay", ask=shown in ("own", "softmax"))
 names = choices.several("Compare with", scaling.choices(spec), "decay.with", []) if shown in ("mean", "own") else []
 models = choices.models("decay.models") if shown == "mean" else {}
+backend = choices.hidden("decay.backend", decay.backends())
 
 figure = f"decay.{shown}.log" if log else f"decay.{shown}"
 view = page.view(figure, decay.whole(length, log))
-where = decay.Range.of(length, view, log=log, quick=page.live())
+where = decay.Range.of(length, view, log=log, quick=page.live(), backend=backend)
 curves = scaling.compared(spec, scaling.alternatives(spec, names), models)
 sentence(words_decay.decay(spec, shown, length, kind))
 drawn, title = decay.main(shown, decay.with_plain(curves), where, mine.parts, kind)
-page.show(drawn, figure, title, zooms=True)
+page.show(drawn, figure, title, zooms=True, pins="x", on_pin=choices.setter("decay.at"))
+choices.menu("Compute with", decay.backends(), "decay.backend")
 
 page.section("Pair by pair at one distance")
 at = choices.length("decay.at", "Distance", min(1000, length - 1), least=1, most=length)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -45,9 +46,12 @@ class Range:
     stop: int
     log: bool
     columns: int
+    backend: str = "numpy"
 
     @staticmethod
-    def of(length: int, view: tuple[float, float] | None, *, log: bool, quick: bool) -> Range:
+    def of(
+        length: int, view: tuple[float, float] | None, *, log: bool, quick: bool = False, backend: str = "numpy"
+    ) -> Range:
         """The part of 0 … length − 1 that the reader has zoomed to (in powers of ten on a log axis)."""
         first = 1 if log else 0
         ends = (first, length)
@@ -55,7 +59,7 @@ class Range:
             low, high = (10.0 ** view[0], 10.0 ** view[1]) if log else view
             ends = (max(first, math.floor(low)), min(length, math.ceil(high) + 1))
         start, stop = (ends[0], max(ends[1], ends[0] + 2)) if ends[0] < length - 1 else (max(first, length - 2), length)
-        return Range(length, start, stop, log, QUICK_COLUMNS if quick else COLUMNS)
+        return Range(length, start, stop, log, QUICK_COLUMNS if quick else COLUMNS, backend)
 
     @property
     def whole(self) -> tuple[float, float]:
@@ -66,6 +70,12 @@ class Range:
         """The distance axis."""
         axis: dict[str, Any] = {"title": "distance m − n (tokens)", "range": list(self.whole)}
         return axis | {"type": "log", **theme.length_ticks(1, self.length)} if self.log else axis
+
+
+def backends() -> dict[str, str]:
+    """Where curves can be computed, name -> label; NumPy first. Devices are named once torch has been used."""
+    found = scores.available_backends(devices="torch" in sys.modules)
+    return {"numpy": "NumPy"} | {f"torch-{device}": f"torch ({device})" for kind, device in found if kind == "torch"}
 
 
 def whole(length: int, log: bool) -> tuple[float, float]:
@@ -106,14 +116,14 @@ def curves(
     spec = compared[0].spec
     traces, ends, marks = [], [], []
     for c, (a, b) in zip([*compared[1:], compared[0]], [*coefficients[1:], coefficients[0]], strict=True):
-        x, low, high = scores.curve_envelope(
-            c.inv_freq, a, b, start=where.start, stop=where.stop, columns=where.columns, log=where.log
-        )
+        x, low, high = _columns(c.inv_freq, a, b, where)
         traces.append(_envelope_trace(x, low, high, c))
         ends.append((float(x[-1]), float((low[-1] + high[-1]) / 2), c.label, c.colour))
         if mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN):
             marks.extend(_first_negative_mark(c, x, low, where))
-    top = max(float(np.abs(a).sum() + np.abs(b).sum()) for a, b in coefficients)
+    if not mean:
+        traces = [*_bound_traces(compared[0], *coefficients[0], where), *traces]
+    top = max(float(np.hypot(a, b).sum()) for a, b in coefficients)
     span = [-0.55, 1.05] if mean else [-1.05 * top, 1.05 * top]
     title = "mean over pairs of cos Δθᵢ" if mean else "score (R_m q)·(R_n k)"
     x_of = math.log10 if where.log else float
@@ -248,6 +258,29 @@ def _distribution(spec: RopeSpec, where: Range, kind: Kind) -> decay.Distributio
         samples=SAMPLES,
         levels=levels,
     )
+
+
+def _columns(
+    inv_freq: FloatArray, a: FloatArray, b: FloatArray, where: Range
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Smallest and largest score per pixel column, computed where the reader chose."""
+    if where.backend == "numpy":
+        return scores.curve_envelope(
+            inv_freq, a, b, start=where.start, stop=where.stop, columns=where.columns, log=where.log
+        )
+    device = where.backend.removeprefix("torch-")
+    values = scores.curve(inv_freq, a, b, start=where.start, stop=where.stop, backend="torch", device=device)
+    return envelope(values, where.columns, start=where.start, log=where.log)
+
+
+def _bound_traces(c: Compared, a: FloatArray, b: FloatArray, where: Range) -> list[dict[str, Any]]:
+    """RoFormer's bound on the score of this q and k (eq. 37), above and below; only where the range is short enough."""
+    if where.stop - where.start > BOUND_LONGEST:
+        return []
+    most = decay.score_bound(a, b, decay.s_curve(c.inv_freq, start=where.start, stop=where.stop))
+    x, y = _thinned(np.arange(where.start, where.stop), most, where)
+    line = functools.partial(theme.line, x, colour=theme.DIVIDED, dash="dot", width=1.2)
+    return [line(y=y, name="bound"), line(y=-y, name="− bound")]
 
 
 def _envelope_trace(x: FloatArray, low: FloatArray, high: FloatArray, c: Compared) -> dict[str, Any]:

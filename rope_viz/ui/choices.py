@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -18,9 +18,8 @@ Name = TypeVar("Name", bound=str)
 
 def pick(label: str, options: Mapping[Name, str], key: str) -> Name:
     """One of a few (name -> label), as a row of buttons; the first is the default."""
+    chosen = hidden(key, options)
     first = next(iter(options))
-    written = state.local(key)
-    chosen = next((name for name in options if name == written), first)
     widget = f"pick.{key}"
     st.session_state[widget] = chosen
     st.segmented_control(
@@ -33,6 +32,34 @@ def pick(label: str, options: Mapping[Name, str], key: str) -> Name:
         label_visibility="collapsed",
     )
     return chosen
+
+
+def menu(label: str, options: Mapping[Name, str], key: str) -> Name:
+    """One of many (name -> label), as a menu with its label beside it; the first is the default."""
+    chosen = hidden(key, options)
+    first = next(iter(options))
+    widget = f"menu.{key}"
+    st.session_state[widget] = chosen
+    st.selectbox(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=widget,
+        width=220,
+        on_change=lambda: state.keep(key, st.session_state[widget], default=first),
+    )
+    return chosen
+
+
+def hidden(key: str, options: Mapping[Name, str]) -> Name:
+    """The value of a control that is drawn further down."""
+    written = state.local(key)
+    return next((name for name in options if name == written), next(iter(options)))
+
+
+def setter(key: str) -> Callable[[int], None]:
+    """A callback that sets a number of the page's own, for a click in a figure."""
+    return lambda value: state.keep(key, text(value), default="")
 
 
 def several(label: str, options: Mapping[str, str], key: str, default: Sequence[str]) -> list[str]:

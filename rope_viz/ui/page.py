@@ -47,16 +47,9 @@ def live() -> bool:
 def show(fig: go.Figure, key: str, title: str, **options: Any) -> None:
     """A figure with its toolbar; `title` is what a screen reader says, `options` are those of `ui.chart.chart`."""
     now = state.chosen()
-    chart(
-        fig,
-        key=key,
-        title=title,
-        file=f"rope-{key.replace('.', '-')}_{now.file}",
-        spec=now.spec_json,
-        on_pin=lambda pair: state.choose(pin=None if pair == state.chosen().pin else pair),
-        quick=now.live,
-        **options,
-    )
+    options.setdefault("on_pin", lambda pair: state.choose(pin=None if pair == state.chosen().pin else pair))
+    file = f"rope-{key.replace('.', '-')}_{now.file}"
+    chart(fig, key=key, title=title, file=file, spec=now.spec_json, quick=now.live, **options)
 
 
 def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
