@@ -19,7 +19,7 @@ figure = f"decay.{shown}.log" if log else f"decay.{shown}"
 view = page.view(figure, decay.whole(length, log))
 where = decay.Range.of(length, view, log=log, quick=page.live(), backend=backend)
 curves = scaling.compared(spec, scaling.alternatives(spec, names), models)
-sentence(words_decay.decay(spec, shown, length, kind))
+sentence(words_decay.decay(spec, shown, length, kind, mine.parts))
 drawn, title = decay.main(shown, decay.with_plain(curves), where, mine.parts, kind)
 page.show(drawn, figure, title, zooms=True, pins="x", on_pin=choices.setter("decay.at"))
 choices.menu("Compute with", decay.backends(), "decay.backend")

@@ -78,6 +78,13 @@ def backends() -> dict[str, str]:
     return {"numpy": "NumPy"} | {f"torch-{device}": f"torch ({device})" for kind, device in found if kind == "torch"}
 
 
+def score_and_bound(spec: RopeSpec, distance: int, own: Parts) -> tuple[float, float]:
+    """The score of a given q and k at one distance, and RoFormer's bound on it (eq. 37)."""
+    inv_freq, (a, b, _) = spec.inv_freq(spec.target), own
+    s = decay.s_curve(inv_freq, start=distance, stop=distance + 1)
+    return float(scores.at(inv_freq, a, b, [distance])[0]), float(decay.score_bound(a, b, s)[0])
+
+
 def whole(length: int, log: bool) -> tuple[float, float]:
     """The axis range of the distances 0 … length − 1, in powers of ten on a log axis."""
     return (0.0, math.log10(length)) if log else (0.0, float(length))
@@ -121,8 +128,6 @@ def curves(
         ends.append((float(x[-1]), float((low[-1] + high[-1]) / 2), c.label, c.colour))
         if mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN):
             marks.extend(_first_negative_mark(c, x, low, where))
-    if not mean:
-        traces = [*_bound_traces(compared[0], *coefficients[0], where), *traces]
     top = max(float(np.hypot(a, b).sum()) for a, b in coefficients)
     span = [-0.55, 1.05] if mean else [-1.05 * top, 1.05 * top]
     title = "mean over pairs of cos Δθᵢ" if mean else "score (R_m q)·(R_n k)"
@@ -271,16 +276,6 @@ def _columns(
     device = where.backend.removeprefix("torch-")
     values = scores.curve(inv_freq, a, b, start=where.start, stop=where.stop, backend="torch", device=device)
     return envelope(values, where.columns, start=where.start, log=where.log)
-
-
-def _bound_traces(c: Compared, a: FloatArray, b: FloatArray, where: Range) -> list[dict[str, Any]]:
-    """RoFormer's bound on the score of this q and k (eq. 37), above and below; only where the range is short enough."""
-    if where.stop - where.start > BOUND_LONGEST:
-        return []
-    most = decay.score_bound(a, b, decay.s_curve(c.inv_freq, start=where.start, stop=where.stop))
-    x, y = _thinned(np.arange(where.start, where.stop), most, where)
-    line = functools.partial(theme.line, x, colour=theme.DIVIDED, dash="dot", width=1.2)
-    return [line(y=y, name="bound"), line(y=-y, name="− bound")]
 
 
 def _envelope_trace(x: FloatArray, low: FloatArray, high: FloatArray, c: Compared) -> dict[str, Any]:

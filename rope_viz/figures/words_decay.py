@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rope_viz.figures.decay import first_negative
+from rope_viz.figures.decay import Parts, first_negative, score_and_bound
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.spec import RopeSpec
 
@@ -13,7 +13,7 @@ MAP = "With RoPE every diagonal has one value: the score of a query and a key de
 BASES = "Bases for which the mean cosine stays at or above 0 up to this length"
 
 
-def decay(spec: RopeSpec, shown: str, length: int, kind: str) -> str:
+def decay(spec: RopeSpec, shown: str, length: int, kind: str, own: Parts) -> str:
     """What to look for in the chosen view."""
     if shown == "bound":
         return (
@@ -28,7 +28,12 @@ def decay(spec: RopeSpec, shown: str, length: int, kind: str) -> str:
     if shown == "random":
         return "Where k is a noisy copy of q, the score falls with distance as **2σ²·Σ cos Δθᵢ**, the dashed curve."
     if shown == "own":
-        return f"The score of one query and one key at every distance from 0 to {tokens(length)}, exact at each."
+        at = min(1000, length - 1)
+        score, most = score_and_bound(spec, at, own)
+        return (
+            f"The score of one query and one key at every distance. At {at:,} it is **{digits(score)}**; "
+            f"RoFormer's bound allows {digits(most)} there."
+        )
     if shown == "softmax":
         factor = spec.attention_factor(spec.target)
         sharper = f" The attention factor {digits(factor)} makes it sharper." if factor > 1 else ""
