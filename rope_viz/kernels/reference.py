@@ -5,6 +5,7 @@ Su et al., RoFormer, https://arxiv.org/abs/2104.09864, equation 34
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -94,5 +95,5 @@ def check(x: Any, pairs: int, pairing: Any, attention_factor: Any) -> None:
         raise ValueError(f"x must have shape (..., tokens, heads, head_dim), got {tuple(x.shape)}")
     if 2 * pairs > x.shape[-1]:
         raise ValueError(f"{pairs} pairs need a head_dim of at least {2 * pairs}, got {x.shape[-1]}")
-    if not (np.isfinite(attention_factor) and attention_factor > 0):
+    if not 0 < attention_factor < math.inf:
         raise ValueError(f"attention_factor must be a finite number greater than 0, got {attention_factor}")
