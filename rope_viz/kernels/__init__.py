@@ -89,7 +89,10 @@ def rotate_qk(
     out: tuple[Array, Array] | None = None,
     table: tuple[Any, Any] | None = None,
 ) -> tuple[Array, Array]:
-    """`rotate` of q and of k, which differ in their number of heads at most; one launch on a GPU."""
+    """`rotate` of q and of k, which differ in their number of heads at most; one launch on a GPU.
+
+    They are one node of the graph: differentiate both in one backward pass.
+    """
     options = {"pairing": pairing, "attention_factor": attention_factor, "inverse": inverse, "table": table}
     if _is_tensor(q):
         from rope_viz.kernels import dispatch

@@ -1,9 +1,9 @@
-"""flash-attention's rotary functions, by the same names and arguments, on the kernels here; CPU tensors included.
+"""flash-attention's rotary functions, by the same names and arguments, on the kernels here, CPU included.
 
 Interface: https://github.com/Dao-AILab/flash-attention at 0251105, `layers/rotary.py` and `ops/triton/rotary.py`
 
-What differs, on purpose: a position past the end of cos and sin is a `ValueError` and not left unrotated; so is a packed
-batch whose bounds do not cover all tokens, which would come back uninitialised. A gradient is never overwritten.
+What differs, on purpose: a position past the end of cos and sin is a `ValueError` and not left unrotated; so is a
+packed batch whose bounds do not cover all tokens, which would come back uninitialised. A gradient is never overwritten.
 """
 
 from __future__ import annotations
@@ -190,9 +190,7 @@ class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published n
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin, seqlen_offsets = _saved(ctx)
         dkv = grads[0].clone()
-        apply_rotary(
-            dkv[:, :, 0], cos, sin, seqlen_offsets, interleaved=ctx.interleaved, inplace=True, conjugate=True
-        )
+        apply_rotary(dkv[:, :, 0], cos, sin, seqlen_offsets, interleaved=ctx.interleaved, inplace=True, conjugate=True)
         return dkv, *[None] * 4
 
 
@@ -238,11 +236,13 @@ def _positions(
     _insist(sin.shape == cos.shape, "cos and sin must have the same shape")
     _insist(2 * pairs <= x.shape[-1], "rotary_dim must be <= headdim")
     _insist(x.shape[-1] <= MAX_HEADDIM, f"Only support headdim <= {MAX_HEADDIM}")
-    packed = cu_seqlens is not None
-    if packed and max_seqlen is None:
-        raise AssertionError("If cu_seqlens is passed in, then max_seqlen must be passed")
-    _insist(x.dim() == (3 if packed else 4), f"x must have {3 if packed else 4} dimensions")
-    batch, seqlen = (cu_seqlens.shape[0] - 1, max_seqlen) if cu_seqlens is not None else x.shape[:2]
+    dimensions = 4 if cu_seqlens is None else 3
+    _insist(x.dim() == dimensions, f"x must have {dimensions} dimensions")
+    batch, seqlen = x.shape[:2]
+    if cu_seqlens is not None:
+        if max_seqlen is None:
+            raise AssertionError("If cu_seqlens is passed in, then max_seqlen must be passed")
+        batch, seqlen = cu_seqlens.shape[0] - 1, max_seqlen
     _insist(seqlen_ro >= seqlen, "seqlen_ro must be >= seqlen")
     if isinstance(seqlen_offsets, Tensor):
         _insist(seqlen_offsets.shape == (batch,), "seqlen_offsets must have shape (batch,)")

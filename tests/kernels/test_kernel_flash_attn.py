@@ -142,9 +142,7 @@ def test_the_plain_torch_form_is_the_formula():
     x = torch.randn(BATCH, SEQLEN, HEADS, HEADDIM)
     for interleaved in (False, True):
         want = formula(x, cos[None, :SEQLEN], sin[None, :SEQLEN], interleaved)
-        torch.testing.assert_close(
-            flash_attn.apply_rotary_emb_torch(x, cos[:SEQLEN], sin[:SEQLEN], interleaved), want
-        )
+        torch.testing.assert_close(flash_attn.apply_rotary_emb_torch(x, cos[:SEQLEN], sin[:SEQLEN], interleaved), want)
 
 
 @pytest.mark.parametrize("name", ["apply_rotary_emb", "apply_rotary_emb_qkv_", "apply_rotary_emb_kv_"])
