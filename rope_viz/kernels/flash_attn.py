@@ -20,6 +20,7 @@ __all__ = [
     "ApplyRotaryEmb",
     "ApplyRotaryEmbKV_",
     "ApplyRotaryEmbQKV_",
+    "RotaryEmbedding",
     "apply_rotary",
     "apply_rotary_emb",
     "apply_rotary_emb_func",
@@ -114,6 +115,72 @@ def apply_rotary_emb_torch(x: Tensor, cos: Tensor, sin: Tensor, interleaved: boo
     parts = first * cos - second * sin, first * sin + second * cos
     turned = torch.stack(parts, dim=-1).flatten(-2) if interleaved else torch.cat(parts, dim=-1)
     return torch.cat((turned, x[..., width:]), dim=-1)
+
+
+class RotaryEmbedding(torch.nn.Module):
+    """The module that keeps cos and sin, in float32 whatever the input's dtype, and rotates qkv, or q and kv.
+
+    scale_base: decay of xPos (Sun et al., https://arxiv.org/abs/2212.10554), which multiplies q and divides k.
+    """
+
+    inv_freq: Tensor
+    scale: Tensor | None
+
+    def __init__(
+        self,
+        dim: int,
+        base: float = 10000.0,
+        interleaved: bool = False,
+        scale_base: float | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        super().__init__()
+        self.dim, self.base, self.interleaved, self.scale_base = dim, float(base), interleaved, scale_base
+        pair = torch.arange(0, dim, 2, device=device, dtype=torch.float32)
+        self.register_buffer("inv_freq", 1.0 / self.base ** (pair / dim), persistent=False)
+        scale = None if scale_base is None else (pair + 0.4 * dim) / (1.4 * dim)
+        self.register_buffer("scale", scale, persistent=False)
+        self._tables: tuple[Tensor, ...] = ()
+
+    def forward(
+        self,
+        qkv: Tensor,
+        kv: Tensor | None = None,
+        seqlen_offset: int | Tensor = 0,
+        max_seqlen: int | None = None,
+        num_heads_q: int | None = None,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """qkv rotated in place, or (q, kv) where kv is given and the first argument is q.
+
+        max_seqlen: rows the tables must have; needed where seqlen_offset is a tensor.
+        """
+        if max_seqlen is None and isinstance(seqlen_offset, int):
+            max_seqlen = qkv.shape[1] + seqlen_offset
+        if max_seqlen is not None:
+            self._make_tables(max_seqlen, qkv.device)
+        if not self._tables:
+            raise ValueError("max_seqlen must be given where seqlen_offset is a tensor")
+        cos, sin, cos_k, sin_k = self._tables
+        if kv is None:
+            k_table = (None, None) if cos_k is cos else (cos_k, sin_k)
+            return apply_rotary_emb_qkv_(
+                qkv, cos, sin, k_table[0], k_table[1], self.interleaved, seqlen_offset, num_heads_q
+            )
+        q = apply_rotary_emb(qkv, cos, sin, self.interleaved, True, seqlen_offset)
+        return q, apply_rotary_emb_kv_(kv, cos_k, sin_k, self.interleaved, seqlen_offset)
+
+    def _make_tables(self, seqlen: int, device: torch.device) -> None:
+        if self._tables and len(self._tables[0]) >= seqlen and self._tables[0].device == device:
+            return
+        positions = torch.arange(seqlen, device=device, dtype=torch.float32)
+        angle = torch.outer(positions, self.inv_freq.to(device, torch.float32))
+        cos, sin = angle.cos(), angle.sin()
+        if self.scale is None or self.scale_base is None:
+            self._tables = cos, sin, cos, sin
+            return
+        power = (positions - seqlen // 2) / self.scale_base
+        scale = self.scale.to(device, torch.float32) ** power[:, None]
+        self._tables = cos * scale, sin * scale, cos / scale, sin / scale
 
 
 class ApplyRotaryEmb(torch.autograd.Function):

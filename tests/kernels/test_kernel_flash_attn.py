@@ -160,6 +160,26 @@ def test_compile_gives_the_same(name):
     torch.testing.assert_close(results[0], results[1])
 
 
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("scale_base", [None, 512.0])
+def test_the_module_makes_its_own_tables(scale_base, interleaved):
+    torch.manual_seed(0)
+    module = flash_attn.RotaryEmbedding(16, 100.0, interleaved, scale_base)
+    qkv = torch.randn(BATCH, SEQLEN, 3, HEADS, HEADDIM)
+    positions = torch.arange(SEQLEN + 2.0)
+    angle = torch.outer(positions, 100.0 ** (-torch.arange(8) / 8))
+    scale = torch.ones_like(angle)
+    if scale_base:  # xPos: ((2i / d + 0.4) / 1.4)^((m - L / 2) / scale_base), q times and k over it
+        scale = ((torch.arange(8) / 8 + 0.4) / 1.4) ** ((positions - (SEQLEN + 2) // 2)[:, None] / scale_base)
+    tables = [(angle.cos() * factor, angle.sin() * factor) for factor in (scale, 1 / scale)]
+    q, k = (formula(qkv[:, :, i], cos[None, 2:], sin[None, 2:], interleaved) for i, (cos, sin) in enumerate(tables))
+    want = torch.stack((q, k, qkv[:, :, 2]), dim=2)
+    whole = module(qkv.clone(), seqlen_offset=2)
+    torch.testing.assert_close(whole, want)
+    apart = module(qkv[:, :, 0].clone(), qkv[:, :, 1:].clone(), torch.full((BATCH,), 2), SEQLEN + 2)
+    torch.testing.assert_close(torch.cat((apart[0][:, :, None], apart[1]), dim=2), want)
+
+
 def refused(**changes):
     cos, sin, *_ = setup(torch.float32, 1.0, "none")
     arguments = {"x": torch.zeros(BATCH, SEQLEN, HEADS, HEADDIM), "cos": cos, "sin": sin} | changes
