@@ -29,21 +29,24 @@ def rotate(
         reference.check(x, turn.pairs, pairing, attention_factor)
         if x.shape[:-2] != xs[0].shape[:-2]:
             raise ValueError(f"q and k must share batch and tokens, got {tuple(xs[0].shape)} and {tuple(x.shape)}")
-    places = _places(positions, xs[0], table is not None)
+    places = _places(positions, xs[0], turn)
     wide = [x.reshape(_batch(x), *x.shape[-3:]) for x in xs]
     if outs is None:
-        return [out.view(x.shape) if x.ndim != 4 else out for out, x in zip(_new(wide, places, turn), xs, strict=True)]
+        new = library.rotated(wide, places, turn, bounded=positions is None)
+        return [out.view(x.shape) if x.ndim != 4 else out for out, x in zip(new, xs, strict=True)]
     for x, out in zip(xs, outs, strict=True):
         if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
             raise ValueError(f"out must be {x.dtype} of shape {tuple(x.shape)}, got {out.dtype} of {tuple(out.shape)}")
     if torch.is_grad_enabled() and any(t.requires_grad for t in (*xs, *outs)):
         raise ValueError("out= has no gradient: leave it out, or rotate under torch.no_grad()")
-    library.rotate_into([out.view(_batch(out), *out.shape[-3:]) for out in outs], wide, places, turn)
+    # What cannot be seen as (batch, tokens, heads, head_dim) is written by way of a tensor that can.
+    targets = [out if out.ndim == 4 or out.is_contiguous() else torch.empty_like(out).contiguous() for out in outs]
+    wide_outs = [target.view(_batch(target), *target.shape[-3:]) for target in targets]
+    library.rotate_into(wide_outs, wide, places, turn, bounded=positions is None)
+    for target, out in zip(targets, outs, strict=True):
+        if target is not out:
+            out.copy_(target)
     return outs
-
-
-def _new(wide: list[Tensor], places: Tensor, turn: Turn) -> list[Tensor]:
-    return library.rotated(wide, places, turn)
 
 
 def _batch(x: Tensor) -> int:
@@ -63,6 +66,8 @@ def _turn(
     interleaved = pairing == "interleaved"
     if table is None:
         frequency = torch.as_tensor(inv_freq)
+        if frequency.is_cuda and not torch.compiler.is_compiling():
+            frequency = _on_host(frequency)
         if frequency.ndim != 1 or not len(frequency):
             raise ValueError(f"inv_freq must have shape (pairs,) with at least one pair, got {tuple(frequency.shape)}")
         if frequency.requires_grad:
@@ -78,11 +83,19 @@ def _turn(
     return Turn(None, cos, sin, interleaved, inverse, scale)
 
 
-def _places(positions: Any, x: Tensor, has_table: bool) -> Tensor:
+@library.remembered
+def _on_host(inv_freq: Tensor) -> Tensor:
+    # The increments are made there; a model's buffer is asked for once, not once per layer.
+    return inv_freq.cpu()
+
+
+def _places(positions: Any, x: Tensor, turn: Turn) -> Tensor:
     """Positions as int64, (1, tokens) or (batch, tokens)."""
     if positions is None:
-        if not has_table:
+        if turn.cos is None:
             raise ValueError("positions may be left out with a table only")
+        if x.shape[-3] > len(turn.cos):
+            raise ValueError(f"the table has {len(turn.cos)} rows, x has {x.shape[-3]} tokens")
         return torch.arange(x.shape[-3], device=x.device)[None]
     places = torch.as_tensor(positions, device=x.device)
     if places.dtype == torch.bool or places.is_floating_point() or places.is_complex():

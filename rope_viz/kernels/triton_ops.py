@@ -24,15 +24,16 @@ from torch import Tensor
 from rope_viz.kernels import phase, torch_ops
 from rope_viz.kernels.torch_ops import Turn
 
-# Heads of q that one program holds in registers at most.
-HEADS = 32
+# Elements of q and k that one program holds in registers: the heads of one token, or a share of them.
+PROGRAM_ELEMENTS = 5120
 # Bytes a program should read at least; fewer do not keep enough requests in flight.
 PROGRAM_BYTES = 8192
 
 
 def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: Turn) -> None:
     """`torch_ops.rotate_into` in one launch. One x or two, on one device."""
-    if not any(x.numel() for x in xs):
+    outs, xs = [out for out in outs if out.numel()], [x for x in xs if x.numel()]
+    if not xs:
         return
     if xs[0].dtype == torch.float64:
         positions, turn = _wide(positions, turn, xs[0].device)
@@ -55,11 +56,10 @@ def launch(
 ) -> tuple[tuple[int, int], list[Any], dict[str, Any]]:
     """(grid, arguments, constants) of the kernel; its own function so that tests can compile what would be launched."""
     x, out = xs[0], outs[0]
-    y, out_y = (xs[1], outs[1]) if len(xs) > 1 and xs[1].numel() else (x, out)
-    heads = x.shape[2], y.shape[2] if y is not x else 0
+    y, out_y = (xs[1], outs[1]) if len(xs) > 1 else (x, out)
+    heads = [x.shape[2], y.shape[2] if y is not x else 0]
     batch, tokens, _, head_dim = x.shape
-    groups = max(1, triton.cdiv(max(heads), HEADS))
-    blocks = [triton.next_power_of_2(triton.cdiv(count, groups)) if count else 0 for count in heads]
+    groups, blocks = _groups(heads, head_dim)
     row = sum(blocks) * head_dim * x.element_size()
     together = min(
         16, max(1, triton.next_power_of_2(triton.cdiv(PROGRAM_BYTES, row))), triton.next_power_of_2(batch * tokens)
@@ -100,7 +100,7 @@ def launch(
         "WIDE": x.dtype == torch.float64,
         "HUGE": batch * tokens > 2**31 - 16,
         # With more warps each repeats the same sines; with a table there are none to repeat.
-        "num_warps": 4 if table and turn.pairs >= 32 else 2,
+        "num_warps": max(_warps(together * sum(blocks) * head_dim), 4 if table and turn.pairs >= 32 else 2),
     }
     return (triton.cdiv(batch * tokens, together), groups), arguments, constants
 
@@ -293,6 +293,22 @@ def _store(row, known, value, COUNT: tl.constexpr, WIDTH: tl.constexpr, START: t
         tl.store(row + (START + column), value)
     else:
         tl.store(row + (START + column), value, mask=known & (column < COUNT))
+
+
+def _groups(heads: list[int], head_dim: int) -> tuple[int, list[int]]:
+    """Into how many programs the heads of one token are divided, and how many of each x that gives a program."""
+    least = max(1, triton.cdiv(sum(heads) * head_dim, PROGRAM_ELEMENTS))
+
+    def blocks(groups: int) -> list[int]:
+        return [triton.next_power_of_2(triton.cdiv(count, groups)) if count else 0 for count in heads]
+
+    # Blocks are powers of two: a group more may waste fewer of them.
+    groups = min(range(least, least + 4), key=lambda count: count * sum(blocks(count)))
+    return groups, blocks(groups)
+
+
+def _warps(elements: int) -> int:
+    return min(8, max(2, int(triton.next_power_of_2(triton.cdiv(elements, 3072)))))
 
 
 def _wide(positions: Tensor, turn: Turn, device: torch.device) -> tuple[Tensor, Turn]:

@@ -17,7 +17,7 @@ from rope_viz.kernels.torch_ops import Turn
 SHAPES = {
     "even": (1, 2, 4, 2, 16, 8),
     "odd heads, tail": (2, 3, 5, 1, 20, 5),
-    "two groups": (1, 2, 40, 1, 8, 4),
+    "groups of heads": (1, 1, 40, 1, 160, 4),
     "q alone": (1, 3, 3, 0, 8, 2),
     "odd width": (1, 2, 1, 1, 9, 3),
 }

@@ -145,6 +145,14 @@ def test_an_output_that_overlaps_its_input_is_right(pairing):
     assert torch.equal(rotate(whole[:8], torch.arange(8), frequencies(8), pairing=pairing, out=whole[1:]), want)
 
 
+def test_an_output_of_any_shape_is_written():
+    x = torch.randn(2, 3, 5, 4, 8, generator=torch.Generator().manual_seed(0))
+    out = torch.zeros(3, 2, 5, 4, 8).transpose(0, 1)
+    want = rotate(x, torch.arange(5), frequencies(4), pairing="half")
+    assert rotate(x, torch.arange(5), frequencies(4), pairing="half", out=out) is out
+    assert torch.equal(out, want)
+
+
 @pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
 @pytest.mark.parametrize("pairing", PAIRINGS)
 def test_a_table_stands_in_for_frequencies(pairing, kind):
@@ -156,6 +164,9 @@ def test_a_table_stands_in_for_frequencies(pairing, kind):
     np.testing.assert_allclose(y, want, atol=1e-14)
     counted = rotate(x, None, table=table, pairing=pairing)
     np.testing.assert_allclose(counted, rotate(x, kind(np.arange(6)), frequencies(8), pairing=pairing), atol=1e-14)
+    short = tuple(part[:5] for part in table)
+    with pytest.raises(ValueError, match="table"):
+        rotate(x, None, table=short, pairing=pairing)
     for wrong in ([0, 1, 2, 3, 4, 20], [-1, 0, 1, 2, 3, 4]):
         with pytest.raises(ValueError, match="rows of the table"):
             rotate(x, kind(np.array(wrong)), table=table, pairing=pairing)

@@ -80,6 +80,8 @@ TARGETS = {
     "q 32 + k 8 heads of 128": ((64, 32, 128), (64, 8, 128), 64),
     "q 32 + k 8 heads of 64": ((64, 32, 64), (64, 8, 64), 32),
     "a quarter of 128 rotates": ((64, 32, 128), (64, 8, 128), 16),
+    "q 40 + k 40 heads of 128": ((64, 40, 128), (64, 40, 128), 64),
+    "q 16 + k 8 heads of 256": ((64, 16, 256), (64, 8, 256), 128),
 }
 
 
@@ -92,7 +94,7 @@ def test_machine_code_reads_and_writes_16_bytes_at_a_time(target, interleaved, t
     reads = Counter(re.findall(r"\bLDG\.E(?:\.(\d+|U8|U16|S16))?", code))
     writes = Counter(re.findall(r"\bSTG\.E(?:\.(\d+|U8|U16|S16))?", code))
     warps = constants["warps"]
-    tile = sum(heads for _, heads, _ in (q, k)) * q[2] * 2 * constants["TOKENS"]
+    tile = (constants["X_BLOCK"] + constants["Y_BLOCK"]) * q[2] * 2 * constants["TOKENS"]
     assert reads["128"] * 16 * 32 * warps >= tile  # reads of half a tile are repeated rather than narrowed
     assert writes["128"] * 16 * 32 * warps >= 0.75 * tile  # k alone may be too small to give every thread 16 bytes
     assert not any(narrow in counts for counts in (reads, writes) for narrow in ("U8", "U16", "S16"))
