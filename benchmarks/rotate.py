@@ -3,8 +3,9 @@
     python benchmarks/rotate.py                              # the CPU aims
     python benchmarks/rotate.py --device cuda --dtype bfloat16 --batch 4 --tokens 8192 --k-heads 8
 
-Every way runs once per round, in turns, so that a busy moment hits all of them; medians are printed, and ratios of
-medians. bytes = 2 * size of the tensors for every way, whatever it moves in truth. Peers that are not installed say so.
+Every way runs once per round, in turns, so that a busy moment hits all of them. Medians are printed, and ratios of
+medians; a best far below its median says that the machine was busy. bytes = 2 * size of the tensors for every way,
+whatever it moves in truth. Peers that are not installed say so.
 """
 
 from __future__ import annotations
@@ -67,14 +68,15 @@ def run(arguments: argparse.Namespace, dtype: str, pairing: str) -> None:
     for name, _, result in measure(workload, rounds=arguments.rounds, compiled=arguments.compiled):
         results[name] = result
     print(f"\n{pairing}, {dtype}, {workload.bytes_moved / 1e6:.0f} MB in and out")
-    print(f"{'way':28s} {'ms':>8s} {'GB/s':>7s} {'% of copy':>9s} {'error':>9s}")
+    print(f"{'way':28s} {'ms':>8s} {'best ms':>8s} {'GB/s':>7s} {'% of copy':>9s} {'error':>9s}")
     for name, result in results.items():
         if result.note:
             print(f"{name:28s} {result.note}")
             continue
         error = "" if result.error is None else f"{result.error:.1e}"
         speed = result.bytes_per_second / 1e9
-        print(f"{name:28s} {result.median * 1e3:8.2f} {speed:7.1f} {result.fraction_of_copy:9.0%} {error:>9s}")
+        times = f"{result.median * 1e3:8.2f} {min(result.seconds) * 1e3:8.2f}"
+        print(f"{name:28s} {times} {speed:7.1f} {result.fraction_of_copy:9.0%} {error:>9s}")
     compare(results, pairing, dtype, arguments.device)
 
 

@@ -28,6 +28,8 @@ def rotate(
 ) -> NDArray[Any]:
     """`rope_viz.kernels.rotate` for NumPy arrays, any float dtype, computed in float64."""
     x = np.asarray(x)
+    if not np.issubdtype(x.dtype, np.floating):
+        raise ValueError(f"x must be of a float dtype, got {x.dtype}")
     cos, sin = cos_sin(positions, inv_freq, table, x.shape[-3] if x.ndim > 2 else 0)
     pairs = cos.shape[-1]
     check(x, pairs, pairing, attention_factor)

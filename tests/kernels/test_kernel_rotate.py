@@ -223,9 +223,12 @@ def test_what_does_not_fit_is_refused_with_a_sentence(kind, message):
         REFUSED[message](kind)
 
 
-def test_integers_are_refused():
+@pytest.mark.parametrize(
+    "x", [torch.zeros(3, 2, 8, dtype=torch.int32), np.zeros((3, 2, 8), dtype=np.int32)], ids=["torch", "numpy"]
+)
+def test_integers_are_refused(x):
     with pytest.raises(ValueError, match="float"):
-        rotate(torch.zeros(3, 2, 8, dtype=torch.int32), [0, 1, 2], [1.0], pairing="half")
+        rotate(x, [0, 1, 2], [1.0], pairing="half")
 
 
 def test_the_reference_alone_does_not_import_torch():
