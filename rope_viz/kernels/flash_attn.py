@@ -261,6 +261,15 @@ class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published n
         return dkv, *[None] * 4
 
 
+def __getattr__(name: str) -> Any:
+    # The kernel itself, by its published name, without importing triton for everybody.
+    if name == "rotary_kernel":
+        from rope_viz.kernels.triton_ops import rotate_kernel
+
+        return rotate_kernel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _rotate_qkv(
     qkv: Tensor,
     cos: Tensor,

@@ -18,7 +18,7 @@ from torch import Tensor
 from rope_viz.kernels import reference, rotate, rotate_qk
 from rope_viz.kernels.peers import Ways, eager_ways, peer_ways
 from rope_viz.kernels.tables import float32_table
-from rope_viz.spec import FloatArray, Pairing
+from rope_viz.spec import PAIRINGS, FloatArray, Pairing
 
 # Tokens and heads on which the error is measured: float64 takes its time.
 SAMPLE_TOKENS, SAMPLE_HEADS = 64, 2
@@ -116,6 +116,26 @@ def measure(
             results[name].copy_seconds = results["copy"].seconds
             done = (len(ways) + turn * len(running) + place) / (len(ways) + rounds * len(running))
             yield name, done, results[name]
+
+
+def agreement(
+    *, tokens: int = 64, heads: int = 4, head_dim: int = 128, start: int = 0
+) -> Iterator[tuple[Pairing, str, str, float, float]]:
+    """(pairing, dtype, backend, largest difference from float64, half a step of the dtype at the largest value).
+
+    Every pairing and dtype on the CPU, and on the GPU where there is one. A difference near half a step is the one
+    rounding that the result's dtype makes inevitable.
+    """
+    devices = {"CPU": "cpu"} | ({"GPU": "cuda"} if torch.cuda.is_available() else {})
+    for pairing in PAIRINGS:
+        for dtype in ("float64", "float32", "float16", "bfloat16"):
+            for backend, device in devices.items():
+                load = Workload(1, tokens, heads, head_dim, 0, dtype, device, pairing, start=start)
+                x, places = load.tensors()[0], start + np.arange(tokens)
+                y = rotate(x, places, load.inv_freq, pairing=pairing).double().cpu().numpy()
+                want = reference.rotate(x.double().cpu().numpy(), places, load.inv_freq, pairing=pairing)
+                half_step = torch.finfo(getattr(torch, dtype)).eps / 2 * 2.0 ** np.floor(np.log2(np.abs(want).max()))
+                yield pairing, dtype, backend, float(np.abs(y - want).max()), float(half_step)
 
 
 def _our_ways(workload: Workload, xs: list[Tensor], outs: list[Tensor]) -> Ways:

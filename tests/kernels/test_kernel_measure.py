@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rope_viz.kernels import peers  # noqa: E402
-from rope_viz.kernels.measure import Measurement, Workload, measure  # noqa: E402
+from rope_viz.kernels.measure import Measurement, Workload, agreement, measure  # noqa: E402
 
 SMALL = {"tokens": 16, "heads": 2, "head_dim": 16}
 
@@ -63,6 +63,14 @@ def test_a_way_that_fails_is_reported_and_does_not_stop_the_others(monkeypatch):
     _, results = results_of()
     assert "no compiler" in results["eager rotate_half"].note
     assert results["ours"].seconds
+
+
+@pytest.mark.parametrize("start", [0, 10_000_000])
+def test_pairings_and_backends_agree_to_the_rounding_of_the_dtype(start):
+    rows = list(agreement(tokens=8, heads=2, head_dim=16, start=start))
+    assert len({row[:3] for row in rows}) == len(rows) >= 8
+    for _, dtype, _, difference, half_step in rows:
+        assert difference <= half_step * (1.01 if dtype in ("float16", "bfloat16") else 8)
 
 
 def test_bytes_are_once_in_and_once_out():
