@@ -81,8 +81,8 @@ def emulate(
         return Emulation(name, release, False, None, None, None, (), str(refusal))
     except RecursionError:
         raise ValueError("the config is nested too deeply") from None
-    except OverflowError:
-        raise ValueError("the numbers of the config are too large to compute with") from None
+    except ArithmeticError:
+        raise ValueError("the numbers of the config are too large or too small to compute with") from None
     return Emulation(name, release, True, inv_freq, attention, softmax, applied)
 
 

@@ -127,8 +127,10 @@ def converted_original(case: Case) -> Case:
 
 def phi3(case: Case) -> Case:
     """Phi-3: the lists become tensors, the factor on cos and sin comes from the lengths, nothing else is written."""
-    length = case.rope.get(ORIGINAL) or top_original(case) or case.limit
-    case = case.but(context=int(length))
+    if case.rope.get(ORIGINAL) is None:
+        case = case.using(**{ORIGINAL: top_original(case) or case.limit})
+    length = case.original
+    case = case.but(context=length)
     long_list = case.rope.get("long_factor")
     if case.kind not in ("longrope", "yarn") or not long_list:
         return case.plain()
@@ -141,7 +143,7 @@ def phi3(case: Case) -> Case:
         raise Refused(f"the factor lists must have {case.rotary_dim // 2} numbers")
     for value in chosen:
         require_number(value, "factors", above=0.0)
-    return case.plain().but(divisors=tuple(float(value) for value in chosen), attention=attention, context=int(length))
+    return case.plain().but(divisors=tuple(float(value) for value in chosen), attention=attention)
 
 
 def baked_llama3(case: Case) -> Case:

@@ -22,6 +22,7 @@ from rope_viz.runtimes.case import (
 )
 from rope_viz.runtimes.hf import OLMO3_SLIDING, derived_head, mla_softmax, top_original
 from rope_viz.runtimes.introduced import names
+from rope_viz.spec import require_number
 
 NO_MODEL = ("roformer", "gptj", "deepseek_v4", "modernbert", "chatglm")
 # Model files that call nn.RoPE themselves: no scaling at all. (llama4_text.py too, but Llama 4 is served by llama4.py.)
@@ -52,6 +53,8 @@ def old_keys_only(case: Case) -> Case:
         return case
     share = config.get("partial_rotary_factor") or case.fields.facts.get("partial_rotary_factor") or 1.0
     base = config.get("rope_theta") or OWN_BASE.get(case.model, 10_000.0)
+    require_number(base, "rope_theta", above=1.0)
+    require_number(share, "partial_rotary_factor", above=0.0, most=1.0)
     return case.plain().but(base=float(base), share=float(share), plain_share=float(share))
 
 
@@ -67,12 +70,12 @@ def legacy_type(case: Case) -> Case:
 
 def phi3(case: Case) -> Case:
     """phi3.py: longrope and linear, the trained length from the top of the config, 4096 by default."""
+    require("long_factor")(case)
     if case.kind == "longrope":
-        require("long_factor")(case)
         return case.using(**{ORIGINAL: top_original(case) or 4096})
-    if case.kind == "linear" and isinstance(case.rope.get("factor"), float):
-        return case
-    raise Refused("rope_scaling must hold type and long_factor")
+    if case.kind == "linear" and not isinstance(case.rope.get("factor"), float):
+        raise Refused("a linear factor must be a float")
+    return case if case.kind == "linear" else case.plain()
 
 
 def internlm2(case: Case) -> Case:

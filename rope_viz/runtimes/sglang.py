@@ -6,6 +6,8 @@ Read from `sglang/srt/layers/rotary_embedding` and the model files; its rotary p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rope_viz.runtimes.case import (
     Case,
     Rule,
@@ -79,12 +81,20 @@ def square_growth(case: Case) -> float:
     return factor * factor - (factor - 1.0)
 
 
+def nested_olmo3(case: Case) -> bool:
+    """OLMo 3 with the nested rope_parameters of transformers."""
+    params = case.fields.config.get("rope_parameters")
+    return case.model == "olmo3" and isinstance(params, Mapping) and "full_attention" in params
+
+
 def late_switch(case: Case) -> Case:
     """A batch takes the long list when a position is above the trained length: one token later than transformers."""
     longer = case.length is not None and case.length > case.original + 1
     explicit = case.rope.get("long_mscale" if longer else "short_mscale")
     changed = ignore("attention_factor", "factor")(case.but(length=case.length if longer else None))
-    return changed if explicit is None else changed.but(attention=float(explicit))
+    return (
+        changed if explicit is None else changed.but(attention=case.number("long_mscale" if longer else "short_mscale"))
+    )
 
 
 def native(case: Case) -> bool:
@@ -97,6 +107,11 @@ RULES = (
         "no-such-model",
         "There is no native model.",
         when(model("roformer", "modernbert"), refuse("no native {model} model in SGLang")),
+    ),
+    Rule(
+        "olmo3-nested",
+        "OLMo 3 with rope_parameters nested by layer type raises TypeError; its own flat config works.",
+        when(nested_olmo3, refuse("TypeError: unhashable type dict")),
     ),
     *STANDARD,
     OLMO3_SLIDING,

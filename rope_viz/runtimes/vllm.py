@@ -22,6 +22,7 @@ from rope_viz.runtimes.case import (
     when,
 )
 from rope_viz.runtimes.hf import NESTED_TRUNCATE, STANDARD, mla_softmax
+from rope_viz.spec import shorten
 
 TRANSFORMERS_BACKEND = ("gpt_neox", "olmo", "olmo2", "olmo3")
 KNOWN = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
@@ -35,20 +36,23 @@ def native(case: Case) -> bool:
 def conflicting_types(case: Case) -> Case:
     """Both names of the type, with different types."""
     new, old = case.rope.get("rope_type"), case.rope.get("type")
-    if (
-        new is not None
-        and old is not None
-        and new != old
-        and (old, new) not in {("su", "longrope"), ("mrope", "default")}
-    ):
-        raise Refused(f"rope_type {new} and type {old} contradict each other")
-    return case
+    if new is None or old is None or new == old or [old, new] in (["su", "longrope"], ["mrope", "default"]):
+        return case
+    raise Refused(f"rope_type {shorten(new)} and type {shorten(old)} contradict each other")
 
 
 def whole_factor(case: Case) -> bool:
     """A linear factor that is a JSON integer."""
     factor = case.rope.get("factor")
     return case.kind == "linear" and isinstance(factor, int) and not isinstance(factor, bool)
+
+
+def rope_dim(case: Case) -> Case:
+    """An explicit number of rotated dimensions instead of a share."""
+    if not case.rope.get("rope_dim"):
+        return case
+    share = min(case.number("rope_dim") / case.head_dim, 1.0)
+    return case.but(share=share, plain_share=share) if share > 0 else case
 
 
 def table_growth(case: Case) -> float:
@@ -59,7 +63,7 @@ def table_growth(case: Case) -> float:
 
 def fixed_ntk(case: Case) -> Case:
     """Type "ntk": the base times s, then every pair divided by s^(2/d)."""
-    factor, dims = case.number("factor"), case.rotary_dim
+    factor, dims = case.number("factor"), max(case.rotary_dim, 1)
     divisors = (factor ** (2.0 / dims),) * ((dims + 1) // 2)
     return case.but(rope={"rope_type": "default"}, base=case.base * factor, divisors=divisors, plain_share=case.share)
 
@@ -69,7 +73,9 @@ def fixed_attention(case: Case) -> Case:
     longer = case.length is not None and case.length > case.original
     explicit = case.rope.get("long_mscale" if longer else "short_mscale")
     changed = ignore("attention_factor", "factor")(case)
-    return changed if explicit is None else changed.but(attention=float(explicit))
+    return (
+        changed if explicit is None else changed.but(attention=case.number("long_mscale" if longer else "short_mscale"))
+    )
 
 
 def deepseek(case: Case) -> Case:
@@ -113,6 +119,7 @@ RULES = (
         "partial_rotary_factor is honoured by every model, scaled or not.",
         when(native, lambda case: case.but(plain_share=case.share)),
     ),
+    Rule("rope-dim", "rope_dim, where it is given, is how many dimensions rotate.", when(native, rope_dim)),
     Rule(
         "gpt-oss-keys", "Only factor, original length, betas and truncate are passed.", when(model("gpt_oss"), gpt_oss)
     ),
