@@ -201,10 +201,10 @@ class Llama3(Scaling):
     name: str = field(default="llama3", init=False)
     factor: float = factor_knob(8.0)
     low_freq_factor: float = knob(
-        1.0, "Low-frequency factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True
+        1.0, "Low freq. factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True
     )
     high_freq_factor: float = knob(
-        4.0, "High-frequency factor", 0.1, 128.0, "Pairs with more turns than this keep their speed.", log=True
+        4.0, "High freq. factor", 0.1, 128.0, "Pairs with more turns than this keep their speed.", log=True
     )
 
     def check(self, spec: RopeSpec) -> None:

@@ -43,8 +43,11 @@ BY_HAND: dict[str, dict[str, Any]] = {
 # The values of the generic Llama-like class, left out of the table.
 # Read in the modeling files, because these classes keep no rotary module or no key of the usual name.
 EXTRA: dict[str, dict[str, Any]] = {
-    "gptj": {"partial": True},
-    "codegen": {"partial": True},
+    "gptj": {"partial": True, "head": "hidden_size"},
+    "codegen": {"partial": True, "head": "hidden_size"},
+    "roformer": {"head": "hidden_size"},
+    "dots3_note_audio_encoder": {"head": "hidden_size"},
+    "zamba2": {"head": "2*hidden_size", "head_wins": True},
     "recurrent_gemma": {
         "aliases": {"attention_window_size": "max_position_embeddings"},
         "max_position_embeddings": 2048,
@@ -74,7 +77,7 @@ def text_entry(config: PreTrainedConfig) -> dict[str, Any]:
     kind = type(config)
     entry: dict[str, Any] = {key: number(default(kind, key)) for key in SIZES}
     entry["aliases"] = aliases(kind)
-    entry["head"] = head_rule(kind)
+    entry.update(head_rule(kind))
     entry.update(rope_defaults(kind))
     entry["rope_interleave"] = "rope_interleave" in kind.__dataclass_fields__ or None
     entry["layer_types"] = layer_types(config)
@@ -87,9 +90,11 @@ def text_entry(config: PreTrainedConfig) -> dict[str, Any]:
 
 
 def default(kind: type, key: str) -> Any:
-    """The class default of a field, the instance's where the class has only a name for another field."""
+    """The class default of a field, the instance's where the class has no such field but always such a number."""
     field = kind.__dataclass_fields__.get(kind.attribute_map.get(key, key))
-    return field.default if field is not None else attribute(build(kind), key)
+    if field is None:
+        return None if key == "head_dim" else attribute(build(kind), key)
+    return field.default
 
 
 def number(value: Any) -> Any:
@@ -104,20 +109,20 @@ def aliases(kind: type) -> dict[str, str] | None:
     return found or None
 
 
-def head_rule(kind: type) -> str | None:
-    """Which key decides the head size: None where it is head_dim, else the one that overrides it."""
-    if build(kind, head_dim=48) is None or attribute(build(kind, head_dim=48), "head_dim") == 48:
-        probe = build(kind, qk_rope_head_dim=24)
-        changed = attribute(probe, "head_dim") == 24
-        return "qk_rope_head_dim" if changed and default(kind, "qk_rope_head_dim") else None
+def head_rule(kind: type) -> dict[str, Any]:
+    """Which key decides the head size where it is not head_dim, and whether an explicit head_dim still wins."""
+    told = build(kind, head_dim=48)
+    wins = told is not None and attribute(told, "head_dim") == 48
     if attribute(build(kind, qk_rope_head_dim=24), "head_dim") == 24:
-        return "qk_rope_head_dim"
-    probe = build(kind, qk_rope_head_dim=24, qk_nope_head_dim=40)
-    if attribute(probe, "head_dim") == 64 and default(kind, "qk_nope_head_dim"):
-        return "qk_nope_head_dim+qk_rope_head_dim"
+        return {"head": "qk_rope_head_dim", "head_wins": wins or None}
+    probe = build(kind, qk_rope_head_dim=24, qk_nope_head_dim=32)
+    if attribute(probe, "head_dim") == 56 and default(kind, "qk_nope_head_dim"):
+        return {"head": "qk_nope_head_dim+qk_rope_head_dim", "head_wins": wins or None}
+    if wins or told is None:
+        return {}
     probe = build(kind, hidden_size=1024, num_attention_heads=8) or build(kind)
     found = attribute(probe, "head_dim")
-    return {128: "hidden_size", 256: "2*hidden_size"}.get(found)
+    return {"head": {128: "hidden_size", 256: "2*hidden_size"}.get(found)}
 
 
 def rope_defaults(kind: type) -> dict[str, Any]:
@@ -130,6 +135,9 @@ def rope_defaults(kind: type) -> dict[str, Any]:
     if flat:
         given = getattr(build(kind, rope_parameters={"rope_type": "default"}), "rope_parameters", None) or {}
         entry["partial_rotary_factor"] = given.get("partial_rotary_factor")
+        asked = build(kind, rope_parameters={"rope_type": "default"}, partial_rotary_factor=0.375)
+        asked = getattr(asked, "rope_parameters", None) or {}
+        entry["partial_fixed"] = asked.get("partial_rotary_factor", 0.375) != 0.375 or None
         asked = getattr(build(kind, rope_theta=12345.0), "rope_parameters", None) or {}
         if asked.get("rope_theta") == 12345.0:
             plain.pop("rope_theta", None)

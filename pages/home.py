@@ -1,0 +1,29 @@
+"""What RoPE is, one live picture of it, and where each question is answered."""
+
+from rope_viz.figures import frequencies
+from rope_viz.ui import page
+
+# A start point is a link: the model and the page where its story shows.
+STARTS = [
+    ("Llama 3.1 8B", "8k to 128k by Llama 3 scaling", "scaling", "llama-3.1-8b"),
+    ("Qwen3 8B with YaRN × 4", "the documented way to 128k", "scaling", "qwen3-8b-yarn"),
+    ("gpt-oss 20B", "YaRN × 32, its range not rounded", "scaling", "gpt-oss-20b"),
+    ("DeepSeek-V3", "64 rotated dimensions, YaRN × 40", "frequencies", "deepseek-v3"),
+    ("Phi-4 mini", "LongRoPE: a divisor for every pair", "scaling", "phi-4-mini"),
+    ("Llama 2 7B", "plain RoPE, trained to 4k", "frequencies", "llama-2-7b"),
+]
+
+spec = page.head("RoPE Viz", page.text("home"))
+page.show(
+    frequencies.heatmap(spec, stop=256, bins=256, pin=page.pin()),
+    "home.turning",
+    f"cos of the angle of each of {spec.pairs} pairs over the first 256 positions",
+)
+page.explain("picture")
+page.starts(STARTS)
+page.questions(
+    {
+        "frequencies": "How fast does every pair turn, and which never went round in training?",
+        "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",
+    }
+)

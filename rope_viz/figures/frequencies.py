@@ -1,0 +1,190 @@
+"""Pictures along the pairs: wavelengths against the lengths, and the heatmap of the θᵢ bands."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz import spectrum
+from rope_viz.figures import theme
+from rope_viz.spec import RopeSpec
+
+QUANTITIES = {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}
+MAX_POSITION = 10_000_000
+
+
+def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
+    """Tokens per turn for every pair, before and after scaling, against the trained and the target length."""
+    pair = np.arange(spec.pairs)
+    plain = spec.plain_inv_freq
+    scaled = spec.inv_freq(spec.target)
+    is_scaled = bool(np.any(np.abs(scaled - plain) > 1e-12 * plain))
+    last = spec.pairs - 1
+    rows = _hover(spec, scaled)
+    traces = [
+        theme.line(
+            pair,
+            spectrum.wavelength(plain),
+            "plain",
+            theme.PLAIN,
+            dash="dot" if is_scaled else "solid",
+            hovertemplate="plain %{y:,.4~g} tokens<extra></extra>" if is_scaled else "%{customdata}<extra></extra>",
+            customdata=None if is_scaled else rows,
+        )
+    ]
+    notes = []
+    if is_scaled:
+        traces.append(
+            theme.line(
+                pair,
+                theme.finite(spectrum.wavelength(scaled)),
+                "scaled",
+                theme.CURRENT,
+                width=2.5,
+                customdata=rows,
+                hovertemplate="%{customdata}<extra></extra>",
+            )
+        )
+        drawn = np.flatnonzero(scaled > 0)
+        if drawn.size:
+            end = int(drawn[-1])
+            notes.append(_end(end, 2 * math.pi / scaled[end], "scaled", theme.CURRENT, yshift=7))
+        notes.append(_end(last, 2 * math.pi / plain[last], "plain", theme.PLAIN, yshift=-7))
+    low, high = 4.0, _ceiling(spec)
+    if pin is not None and pin < spec.pairs:
+        traces.append(pin_marker(pin, 2 * math.pi / (scaled[pin] or plain[pin])))
+    return theme.figure(
+        traces,
+        x={"title": "pair i", "range": [-0.5, spec.pairs - 0.5], "tickvals": theme.thinned(spec.pairs)},
+        y={
+            "title": "wavelength (tokens per turn, log)",
+            "type": "log",
+            "range": theme.log_range(low, high),
+            **theme.length_ticks(low, high),
+        },
+        shapes=[*theme.band_shapes(spectrum.bands(spec, length=spec.target)), *length_rules(spec, axis="y")],
+        notes=notes,
+    )
+
+
+def heatmap(
+    spec: RopeSpec,
+    *,
+    stop: int,
+    view: tuple[float, float] | None = None,
+    quantity: str = "cos",
+    bins: int = 800,
+    pin: int | None = None,
+) -> go.Figure:
+    """cos, sin or angle of every pair over the positions 0 … stop − 1: the exact mean of each bin, never a sample.
+
+    `view` is the range of positions on the screen: only that is computed, so a zoom shows single positions.
+    """
+    first, end = (0, stop) if view is None else _clipped(view, stop)
+    edges = spectrum.bin_edges(first, end, bins)
+    mean = spectrum.bin_mean(spec.inv_freq(stop), edges)
+    middle = (edges[:-1] + edges[1:] - 1) / 2.0
+    trace: dict[str, Any] = {
+        "type": "heatmap",
+        "x": middle,
+        "y": np.arange(spec.pairs),
+        "zsmooth": False,
+        "hoverongaps": False,
+        "colorbar": {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4},
+    }
+    hover = "position %{x:,.0f}<br>pair %{y}<br>"
+    if quantity == "angle":
+        # Where a bin holds more than about a third of a turn it has no angle: the background shows.
+        share = np.where(np.abs(mean) > 0.8, np.angle(mean) / (2 * math.pi) % 1.0, np.nan)
+        trace |= {"z": share.astype(np.float32), "zmin": 0, "zmax": 1, "colorscale": theme.CYCLIC}
+        trace["colorbar"] |= {"tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "turn", "side": "top"}}
+        trace["hovertemplate"] = hover + "angle %{z:.3f} turn<extra></extra>"
+    else:
+        values = mean.real if quantity == "cos" else mean.imag
+        trace |= {"z": values.astype(np.float32), "zmin": -1, "zmax": 1, "colorscale": theme.DIVERGING}
+        trace["colorbar"] |= {"tickvals": [-1, 0, 1], "title": {"text": quantity, "side": "top"}}
+        each = "" if end - first <= bins else f" (mean of {(end - first) / (len(edges) - 1):,.0f} positions)"
+        trace["hovertemplate"] = hover + f"{quantity} %{{z:.3f}}{each}<extra></extra>"
+    return theme.figure(
+        [trace],
+        x={
+            "title": "position (tokens)",
+            "range": [-0.5, stop - 0.5],
+            "showspikes": False,
+            "showgrid": False,
+            "minallowed": -0.5,
+            "maxallowed": stop,
+        },
+        y={
+            "title": "pair i",
+            "range": [spec.pairs - 0.5, -0.5],
+            "tickvals": theme.thinned(spec.pairs),
+            "showgrid": False,
+            "fixedrange": True,
+        },
+        height=theme.SIDE_HEIGHT + 40,
+        shapes=[*pin_rule(pin, spec), *length_rules(spec, axis="x", stop=stop)],
+        hovermode="closest",
+        margin={"l": 68, "r": 76, "t": 26, "b": 48},
+    )
+
+
+def length_rules(spec: RopeSpec, *, axis: str, stop: float = math.inf) -> list[dict[str, Any]]:
+    """The trained length as a solid and the target length as a dashed rule; one rule where they are the same."""
+    if spec.target == spec.context:
+        rules = [(spec.context, f"trained length {theme.tokens(spec.context)}", "solid")]
+    else:
+        rules = [
+            (spec.context, f"trained {theme.tokens(spec.context)}", "solid"),
+            (spec.target, f"target {theme.tokens(spec.target)}", "dash"),
+        ]
+    return [theme.rule(at, text, axis=axis, dash=dash) for at, text, dash in rules if at < stop]
+
+
+def pin_marker(pair: int, value: float) -> dict[str, Any]:
+    """The pinned pair as one ringed point on a curve over the pairs."""
+    marker = {"size": 13, "color": theme.tint(theme.CURRENT, 0.2), "line": {"color": theme.CURRENT, "width": 2}}
+    where = {"type": "scatter", "x": [pair], "y": [value], "mode": "markers", "marker": marker, "hoverinfo": "skip"}
+    return where | {"name": f"pinned pair {pair}", "meta": {"csv": False}}
+
+
+def pin_rule_x(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
+    """The pinned pair as a rule across a figure over the pairs."""
+    return [theme.rule(pin, f"pair {pin}", axis="x", dash="dot")] if pin is not None and pin < spec.pairs else []
+
+
+def pin_rule(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
+    """The pinned pair's row framed in a heatmap of pairs."""
+    if pin is None or pin >= spec.pairs:
+        return []
+    frame = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": pin - 0.5, "y1": pin + 0.5}
+    return [frame | {"line": {"color": theme.TEXT, "width": 1.5}}]
+
+
+def _hover(spec: RopeSpec, scaled: Any) -> list[str]:
+    turns = spec.context * scaled / (2 * math.pi)
+    return [
+        f"θ {theme.digits(f)} rad/pos · wavelength {theme.tokens(w) if f else '∞'} · {theme.digits(r)} turns in "
+        f"{theme.tokens(spec.context)}"
+        for f, w, r in zip(scaled, spectrum.wavelength(scaled), turns, strict=True)
+    ]
+
+
+def _end(pair: int, value: float, text: str, colour: str, **more: Any) -> dict[str, Any]:
+    return theme.end_label(pair, math.log10(value), text, colour, **more)
+
+
+def _ceiling(spec: RopeSpec) -> float:
+    """The top of the wavelength axis: a power of 16 above everything drawn, so that a moving knob rarely moves it."""
+    scaled = spec.inv_freq(spec.target)
+    slowest = float(np.min(scaled[scaled > 0], initial=float(spec.plain_inv_freq[-1])))
+    top = max(2 * math.pi / slowest, spec.context, spec.target, 4096)
+    return float(16.0 ** math.ceil(math.log(top * 1.3, 16)))
+
+
+def _clipped(view: tuple[float, float], stop: int) -> tuple[int, int]:
+    first = max(0, min(math.floor(view[0] + 0.5), stop - 1))
+    return first, max(first + 1, min(math.ceil(view[1] + 0.5), stop))

@@ -1,0 +1,340 @@
+"""Pictures of what a scaling method does to every pair, for any number of methods at once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz import spectrum
+from rope_viz.figures import theme
+from rope_viz.figures.frequencies import length_rules, pin_rule_x
+from rope_viz.scaling import LABELS, METHODS, LongRope, NtkByParts, Yarn, turns
+from rope_viz.spec import FloatArray, RopeSpec
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One curve of a comparison: a spec and how it is drawn."""
+
+    label: str
+    spec: RopeSpec
+    colour: str
+    dash: str = "solid"
+
+    @property
+    def inv_freq(self) -> FloatArray:
+        """At the target length, where the method depends on it."""
+        return self.spec.inv_freq(self.spec.target)
+
+
+VIEWS = {"ratio": "Speed θ′/θ", "wavelength": "Wavelengths", "ramp": "Ramp γ", "paper": "Paper and released"}
+
+
+def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tuple[go.Figure, str]:
+    """One of `VIEWS`, with its accessible name."""
+    labels = ", ".join(c.label for c in curves)
+    if name == "wavelength":
+        return wavelengths(curves, pin=pin), f"Wavelength of each pair in tokens: {labels}"
+    if name == "ramp":
+        return ramps(curves), f"Share of plain speed kept against turns in training: {labels}"
+    if name == "paper":
+        return paper_and_released(curves[0].spec), "YaRN as released and as in the paper, speed of each pair"
+    return ratios(curves, pin=pin), f"Scaled over plain speed of each pair: {labels}"
+
+
+def compared(spec: RopeSpec, others: Sequence[RopeSpec]) -> list[Compared]:
+    """The current spec and further methods for the same model, each with a colour and a dash of its own."""
+    out = [Compared(short_label(spec.scaling.name), spec, theme.CURRENT)]
+    for index, other in enumerate(others):
+        colour = theme.FURTHER[index % len(theme.FURTHER)]
+        out.append(
+            Compared(
+                short_label(other.scaling.name), other, colour, theme.DASHES[(1 + index // len(theme.FURTHER)) % 4]
+            )
+        )
+    return out
+
+
+def short_label(method: str) -> str:
+    """A method's name for the end of a line."""
+    return LABELS[method].split(" (")[0] + (" (paper)" if method == "yarn-paper" else "")
+
+
+def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
+    """θ′/θ per pair: 1 keeps the speed, 1/s divides it by s. The current method's bands are shaded."""
+    lowest = min(float(np.min(spectrum.ratio(c.spec, length=c.spec.target))) for c in curves)
+    floor = max(min(lowest, 0.5), 1e-3)
+    return _per_pair(
+        curves,
+        lambda c: theme.finite(np.where(c.inv_freq > 0, spectrum.ratio(c.spec, length=c.spec.target), np.nan)),
+        {
+            "title": "θ′ᵢ / θᵢ, scaled over plain speed (log)",
+            "type": "log",
+            "range": theme.log_range(floor / 1.35, 1.35),
+            **_ratio_ticks(floor),
+        },
+        log=True,
+        pin=pin,
+        hover="%{y:.4~g} of plain speed",
+    )
+
+
+def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
+    """Tokens per turn per pair for every method, with the trained and the target length."""
+    spec = curves[0].spec
+    slowest = max(float(np.max(spectrum.wavelength(c.inv_freq[c.inv_freq > 0]), initial=1.0)) for c in curves)
+    top = 16.0 ** np.ceil(np.log(max(slowest, spec.target, 4096) * 1.3) / np.log(16))
+    fig = _per_pair(
+        [Compared("plain", spec.plain(), theme.PLAIN, "dot"), *curves],
+        lambda c: theme.finite(spectrum.wavelength(c.inv_freq)),
+        {
+            "title": "wavelength (tokens per turn, log)",
+            "type": "log",
+            "range": theme.log_range(4.0, top),
+            **theme.length_ticks(4.0, top),
+        },
+        log=True,
+        pin=pin,
+        hover="%{y:,.4~g} tokens",
+        bands_of=spec,
+    )
+    for shape in length_rules(spec, axis="y"):
+        fig.add_shape(shape)
+    return fig
+
+
+def ramps(curves: Sequence[Compared]) -> go.Figure:
+    """The ramp γ over the turns a pair makes in training: 1 keeps the speed, 0 divides by s; thresholds marked."""
+    spec = curves[0].spec
+    with_ramp = [c for c in curves if hasattr(c.spec.scaling, "kept_share")]
+    r = turns(spec)
+    traces, notes, shapes = [], [], []
+    for index, c in enumerate(with_ramp):
+        share = c.spec.scaling.kept_share(c.spec)  # type: ignore[attr-defined]
+        traces.append(
+            theme.line(
+                r,
+                share,
+                c.label,
+                c.colour,
+                dash=c.dash,
+                mode="lines+markers",
+                marker={"size": 5, "color": c.colour},
+                customdata=np.arange(spec.pairs),
+                hovertemplate=c.label + ": γ = %{y:.3f}, pair %{customdata}<extra></extra>",
+            )
+        )
+        notes.append(_ramp_label(c, r, share, index))
+    if with_ramp:
+        for value, text in sorted(_thresholds(with_ramp[0].spec)):
+            shapes.append(theme.rule(value, text, axis="x", dash="dot"))
+    high = float(max(r[0] * 1.5, 64.0))
+    low = float(max(min(r[-1], 0.5), 1e-3) / 1.5)
+    return theme.figure(
+        traces,
+        x={
+            "title": "turns r in the trained length (log)",
+            "type": "log",
+            "range": theme.log_range(high, low),
+            "tickvals": [0.01, 0.1, 1, 4, 32, 100, 1000],
+            "ticktext": ["0.01", "0.1", "1", "4", "32", "100", "1,000"],
+        },
+        y={"title": "γ, share of plain speed kept", "range": [-0.05, 1.08]},
+        notes=notes,
+        shapes=shapes,
+        hovermode="closest",
+    )
+
+
+def paper_and_released(spec: RopeSpec) -> go.Figure:
+    """YaRN's two ramps for this model: θ′/θ of each, and released over paper where they differ."""
+    released, paper = yarn_pair(spec)
+    pair = np.arange(spec.pairs)
+    quotient = released.inv_freq() / paper.inv_freq()
+    worst = int(np.argmax(np.abs(np.log(quotient))))
+    curves = [
+        ("released", spectrum.ratio(released), theme.CURRENT, "solid"),
+        ("paper", spectrum.ratio(paper), theme.FURTHER[0], "dash"),
+    ]
+    traces = [theme.line(pair, y, f"θ′/θ {name}", colour, dash=dash) for name, y, colour, dash in curves]
+    traces.append(theme.line(pair, quotient, "released / paper", theme.TEXT, dash="dot", yaxis="y2"))
+    top = max(1.2, float(np.max(quotient)) * 1.15)
+    marker = {
+        "x": worst,
+        "y": float(quotient[worst]),
+        "yref": "y2",
+        "text": f"×{theme.digits(quotient[worst])} at pair {worst}",
+        "showarrow": True,
+        "arrowcolor": theme.TEXT,
+        "ax": 0,
+        "ay": -28,
+        "font": {"color": theme.TEXT, "size": 13},
+    }
+    fig = theme.figure(
+        traces,
+        x={"title": "pair i", "range": [-0.5, spec.pairs - 0.5], "tickvals": theme.thinned(spec.pairs)},
+        y={"title": "θ′ᵢ / θᵢ", "range": [0, 1.08]},
+        notes=[
+            marker,
+            _text_at(pair, spectrum.ratio(released), 0.7, "released", theme.CURRENT, "left"),
+            _text_at(pair, spectrum.ratio(paper), 0.7, "paper", theme.FURTHER[0], "right"),
+        ],
+        shapes=theme.band_shapes(spectrum.bands(released)),
+        margin={"l": 68, "r": 72, "t": 26, "b": 48},
+    )
+    axis = {"overlaying": "y", "side": "right", "range": [0, top], "showgrid": False}
+    title = {"text": "released ÷ paper (dotted)", "standoff": 8, "font": {"size": 13}}
+    fig.update_layout(yaxis2=axis | {"title": title, "fixedrange": True})
+    return fig
+
+
+def yarn_pair(spec: RopeSpec) -> tuple[RopeSpec, RopeSpec]:
+    """This model under YaRN as released and under the paper's ramp with the same factor and thresholds."""
+    yarn = spec.scaling if isinstance(spec.scaling, Yarn) else Yarn(compare_factor(spec))
+    paper = NtkByParts(yarn.factor, yarn.beta_slow, yarn.beta_fast)
+    return dataclasses.replace(spec, scaling=yarn), dataclasses.replace(spec, scaling=paper)
+
+
+def compare_factor(spec: RopeSpec) -> float:
+    """The factor that methods are compared at: the model's own, else what its target asks for, else 4."""
+    own = spec.scaling.factor_for(spec)
+    if own > 1.0 and spec.scaling.name != "none":
+        return own
+    wanted = spec.target / spec.context
+    return wanted if wanted > 1.0 else 4.0
+
+
+def choices(spec: RopeSpec) -> dict[str, str]:
+    """The methods this model can be compared with, name -> label; its own is left out."""
+    return {name: short_label(name) for name in METHODS if name not in ("none", spec.scaling.name)}
+
+
+def usual(spec: RopeSpec) -> list[str]:
+    """What a comparison starts with."""
+    return [name for name in ("yarn", "ntk", "linear") if name != spec.scaling.name]
+
+
+def alternatives(spec: RopeSpec, names: Sequence[str]) -> list[RopeSpec]:
+    """This model under each of these methods at the same factor, where the method has a meaning for it."""
+    return [other for name in names if (other := alternative(spec, name)) is not None]
+
+
+def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:
+    """This model under another method at the same factor; None where the method has no meaning for it."""
+    scaling = METHODS[method]()
+    if isinstance(scaling, LongRope) or (
+        isinstance(getattr(scaling, "factor", None), float) and method != "proportional"
+    ):
+        scaling = dataclasses.replace(scaling, factor=compare_factor(spec))  # type: ignore[call-arg]
+    try:
+        return dataclasses.replace(spec, scaling=scaling)
+    except ValueError:
+        return None
+
+
+def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
+    """One row per method: factor, bands, attention factor, what it does to logits, the slowest pair."""
+    rows = []
+    for c in curves:
+        found = spectrum.bands(c.spec, length=c.spec.target)
+        attention = c.spec.attention_factor(c.spec.target)
+        turning = c.inv_freq[c.inv_freq > 0]
+        rows.append(
+            {
+                "method": LABELS[c.spec.scaling.name],
+                "factor s": c.spec.scaling.factor_for(c.spec),
+                "kept": found.count(spectrum.KEPT),
+                "blended": found.count(spectrum.BLENDED),
+                "divided": found.count(spectrum.DIVIDED),
+                "attention factor": attention,
+                "logits × (λ)": attention**2,
+                "longest wavelength": float(spectrum.wavelength(turning).max()) if turning.size else np.inf,
+            }
+        )
+    return rows
+
+
+def _per_pair(
+    curves: Sequence[Compared],
+    values: Callable[[Compared], Any],
+    y: dict[str, Any],
+    *,
+    log: bool,
+    pin: int | None,
+    hover: str,
+    bands_of: RopeSpec | None = None,
+) -> go.Figure:
+    spec = bands_of or curves[0].spec
+    pair = np.arange(spec.pairs)
+    traces, ends = [], []
+    # The current method is drawn last so that it lies on top.
+    for c in [*curves[1:], curves[0]] if bands_of is None else curves:
+        drawn = values(c)
+        width = 3 if c.colour == theme.CURRENT else 2
+        traces.append(
+            theme.line(
+                pair,
+                drawn,
+                c.label,
+                c.colour,
+                dash=c.dash,
+                width=width,
+                hovertemplate=f"{c.label} {hover}<extra></extra>",
+            )
+        )
+        solid = np.flatnonzero(np.isfinite(drawn))
+        if solid.size:
+            ends.append((int(solid[-1]), float(drawn[solid[-1]]), c.label, c.colour))
+    return theme.figure(
+        traces,
+        x={"title": "pair i", "range": [-0.5, spec.pairs - 0.5], "tickvals": theme.thinned(spec.pairs)},
+        y=y,
+        shapes=[*theme.band_shapes(spectrum.bands(spec, length=spec.target)), *pin_rule_x(pin, spec)],
+        notes=theme.spread_labels(ends, y["range"], log=log),
+        margin={"l": 68, "r": 112, "t": 26, "b": 48},
+    )
+
+
+def _ratio_ticks(floor: float) -> dict[str, Any]:
+    values = [1 / n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) if 1 / n >= floor / 1.35]
+    return {"tickvals": values, "ticktext": ["1" if v == 1 else f"1/{round(1 / v)}" for v in values]}
+
+
+def _thresholds(spec: RopeSpec) -> list[tuple[float, str]]:
+    scaling = spec.scaling
+    for slow, fast in (("beta_slow", "beta_fast"), ("alpha", "beta"), ("low_freq_factor", "high_freq_factor")):
+        if hasattr(scaling, slow):
+            low, high = getattr(scaling, slow), getattr(scaling, fast)
+            return [(low, f"r = {theme.digits(low)}"), (high, f"r = {theme.digits(high)}")]
+    return []
+
+
+def _ramp_label(c: Compared, r: FloatArray, share: FloatArray, index: int) -> dict[str, Any]:
+    at = int(np.argmin(np.abs(share - (0.62 - 0.12 * (index % 4)))))
+    where = {"x": float(np.log10(r[at])), "y": float(share[at]), "text": c.label, "showarrow": False}
+    return where | {
+        "xanchor": "left",
+        "xshift": 9,
+        "font": {"color": c.colour, "size": 13},
+        "bgcolor": theme.tint(theme.BACKGROUND, 0.8),
+    }
+
+
+def _text_at(x: Any, y: FloatArray, height: float, text: str, colour: str, side: str) -> dict[str, Any]:
+    at = int(np.argmin(np.abs(y - height)))
+    shift = 8 if side == "left" else -8
+    font = {"color": colour, "size": 13}
+    return {
+        "x": int(x[at]),
+        "y": float(y[at]),
+        "text": text,
+        "showarrow": False,
+        "xanchor": side,
+        "xshift": shift,
+        "font": font,
+    }

@@ -1,0 +1,1 @@
+"""The Streamlit side: controls made from knobs, the chart, the session and the server."""

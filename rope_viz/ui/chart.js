@@ -1,0 +1,277 @@
+// A Plotly chart that keeps its zoom and its node while the data change, and exports itself in the browser.
+// Served by a route; rope_viz/ui/chart.py holds the loader and packs the figure.
+
+let plotly;
+
+function loadPlotly(src) {
+  plotly ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = src;
+    script.onload = () => resolve(window.Plotly);
+    script.onerror = () => reject(new Error("plotly.js did not load"));
+    document.head.append(script);
+  });
+  return plotly;
+}
+
+// --- The message: [u32 header length][header JSON][typed arrays], arrays named by {"$": [dtype, offset, count, columns?, low?, high?]}.
+
+const DTYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, i1: Int8Array, u1: Uint8Array };
+
+export function unpack(bytes) {
+  const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+  const size = new DataView(buffer).getUint32(0, true);
+  const origin = 4 + size;
+  return JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)), (key, value) => {
+    if (!value || !value.$) return value;
+    const [dtype, offset, count, columns, low, high] = value.$;
+    let flat = new DTYPES[dtype](buffer, origin + offset, count);
+    // While a knob moves a heatmap comes in 8 bits between two ends; 255 is a gap.
+    if (low !== undefined) flat = Float32Array.from(flat, (v) => (v === 255 ? NaN : low + (v * (high - low)) / 254));
+    if (!columns) return flat;
+    const rows = [];
+    for (let start = 0; start < count; start += columns) rows.push(flat.subarray(start, start + columns));
+    return rows;
+  });
+}
+
+// --- Light and dark: figures are drawn in the light palette; each of its colours has one twin.
+
+function luminance(color) {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = color;
+  const hex = probe.fillStyle;
+  const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  return (0.299 * r + 0.587 * g + 0.114 * b) / 255;
+}
+
+function recolour(value, twins) {
+  if (typeof value === "string") {
+    if (twins[value.toUpperCase()]) return twins[value.toUpperCase()];
+    return value.includes("#") ? value.replace(/#[0-9A-Fa-f]{6}/g, (hex) => twins[hex.toUpperCase()] ?? hex) : value;
+  }
+  if (Array.isArray(value)) return ArrayBuffer.isView(value[0]) ? value : value.map((item) => recolour(item, twins));
+  if (value && typeof value === "object" && !ArrayBuffer.isView(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, recolour(item, twins)]));
+  }
+  return value;
+}
+
+// --- Downloads
+
+function save(content, type, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+const quote = (text) => (/[",\n]/.test(String(text)) ? `"${String(text).replaceAll('"', '""')}"` : String(text));
+
+// One table: traces that share their x stand side by side, a heatmap is a grid, anything else gets its own columns.
+export function toCsv(data, layout) {
+  const plain = (title) => (title?.text ?? title ?? "").replace(/<[^>]+>/g, "");
+  const shown = data.filter((trace) => trace.meta?.csv !== false);
+  const grid = shown.find((trace) => trace.z);
+  if (grid) {
+    const head = [`${plain(layout.yaxis?.title)} \\ ${plain(layout.xaxis?.title)}`, ...grid.x].map(quote).join(",");
+    return [head, ...grid.z.map((row, i) => [grid.y ? grid.y[i] : i, ...row].join(","))].join("\n") + "\n";
+  }
+  const columns = [];
+  let lastX = null;
+  for (const trace of shown) {
+    const x = Array.from(trace.x ?? [], Number);
+    const label = plain(layout[trace.xaxis === "x2" ? "xaxis2" : "xaxis"]?.title) || "x";
+    if (!lastX || x.length !== lastX.length || x.some((v, i) => v !== lastX[i])) {
+      columns.push([label, ...x]);
+      lastX = x;
+    }
+    columns.push([trace.name ?? "y", ...trace.y]);
+  }
+  const rows = Math.max(...columns.map((column) => column.length));
+  const lines = [];
+  for (let i = 0; i < rows; i++) lines.push(columns.map((column) => quote(column[i] ?? "")).join(","));
+  return lines.join("\n") + "\n";
+}
+
+const listed = (key, value) => (ArrayBuffer.isView(value) ? Array.from(value) : value);
+
+async function toHtml(state) {
+  const source = await (await fetch(state.src)).text();
+  const figure = JSON.stringify({ data: state.drawn.data, layout: { ...state.drawn.layout, height: undefined } }, listed).replaceAll("<", "\\u003c");
+  const title = state.message.title.replaceAll("<", "&lt;");
+  return `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>${title}</title></head>
+<body style="margin:0;background:${state.drawn.layout.paper_bgcolor}"><div id="figure" role="img" aria-label="${title.replaceAll('"', "&quot;")}" style="width:100%;height:100vh"></div>
+<script>${source.replaceAll("</script", "<\\/script")}</script>
+<script>const figure = ${figure};
+Plotly.newPlot("figure", figure.data, figure.layout, { responsive: true, displaylogo: false, showSendToCloud: false });</script>
+</body></html>`;
+}
+
+async function download(state, format) {
+  const { node, message } = state;
+  const name = `${message.file}.${format}`;
+  const { data, layout } = state.drawn;
+  if (format === "csv") return save(toCsv(data, layout), "text/csv", name);
+  if (format === "json") return save(JSON.stringify({ spec: message.spec, figure: { data, layout } }, listed, 1), "application/json", name);
+  if (format === "html") return save(await toHtml(state), "text/html", name);
+  const options = { format, width: Math.max(node.clientWidth, 800), height: node.clientHeight, scale: format === "png" ? 3 : 1 };
+  const url = await window.Plotly.toImage(node, options);
+  if (format === "svg") return save(decodeURIComponent(url.slice(url.indexOf(",") + 1)), "image/svg+xml", name);
+  return save(await (await fetch(url)).blob(), "image/png", name);
+}
+
+// --- The chart
+
+const FORMATS = { png: "Picture, 3× resolution", svg: "Vector picture", html: "Page that works offline", csv: "The plotted numbers", json: "Figure and spec" };
+const ZOOMS = { in: ["+", "Zoom in"], out: ["−", "Zoom out"], reset: ["Reset view", "Show the whole figure"] };
+
+function build(component) {
+  if (!document.getElementById("rv-chart-style")) {
+    document.head.append(Object.assign(document.createElement("style"), { id: "rv-chart-style", textContent: STYLE }));
+  }
+  const root = component.parentElement.querySelector(".rv-chart");
+  root.innerHTML = `<div class="rv-plot" role="img"></div><div class="rv-tools" role="toolbar" aria-label="Figure tools"><span>Download</span>${
+    Object.entries(FORMATS).map(([format, help]) => `<button type="button" data-format="${format}" title="${help}">${format.toUpperCase()}</button>`).join("")
+  }<div class="rv-space"></div>${
+    Object.entries(ZOOMS).map(([zoom, [text, help]]) => `<button type="button" data-zoom="${zoom}" title="${help}" aria-label="${help}">${text}</button>`).join("")
+  }</div>`;
+  const node = root.querySelector(".rv-plot");
+  const state = { root, node, component, zoomed: {}, queue: Promise.resolve() };
+  for (const button of root.querySelectorAll("button[data-format]")) {
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      await download(state, button.dataset.format).finally(() => (button.disabled = false));
+    });
+  }
+  const zoom = (scale) => {
+    const full = node._fullLayout;
+    const change = {};
+    for (const axis of ["xaxis", "yaxis"]) {
+      const [a, b] = full[axis].range.map(Number);
+      const [middle, half] = [(a + b) / 2, ((b - a) / 2) * scale];
+      if (!full[axis].fixedrange) change[`${axis}.range`] = [middle - half, middle + half];
+    }
+    window.Plotly.relayout(node, change);
+  };
+  root.querySelector("[data-zoom=in]").addEventListener("click", () => zoom(0.5));
+  root.querySelector("[data-zoom=out]").addEventListener("click", () => zoom(2));
+  root.querySelector("[data-zoom=reset]").addEventListener("click", () => resetView(state));
+  new ResizeObserver(() => state.drawn && schedule(state)).observe(node);
+  return state;
+}
+
+// The reader's zoom is kept here by axis and laid over every new figure: Plotly keeps only what a mouse did.
+function resetView(state) {
+  state.zoomed = {};
+  schedule(state);
+  sendView(state);
+}
+
+function rememberView(state, event) {
+  for (const key of Object.keys(event)) {
+    const axis = /^([xy]axis\d*)\.range/.exec(key)?.[1];
+    if (axis) state.zoomed[axis] = state.node._fullLayout[axis].range.map(Number);
+  }
+  sendView(state);
+}
+
+function sendView(state) {
+  if (!state.message.zooms) return;
+  clearTimeout(state.timer);
+  state.timer = setTimeout(() => {
+    const view = state.zoomed.xaxis ?? null;
+    if (String(view) !== String(state.sent ?? null)) state.component.setStateValue("view", (state.sent = view));
+  }, 120);
+}
+
+function zoomedLayout(state, layout) {
+  const out = { ...layout };
+  for (const [axis, range] of Object.entries(state.zoomed)) {
+    const home = layout[axis]?.range;
+    const away = home && (Math.min(...range) >= Math.max(...home) || Math.max(...range) <= Math.min(...home));
+    if (away) delete state.zoomed[axis];
+    else out[axis] = { ...layout[axis], range: range.slice() };
+  }
+  return out;
+}
+
+function compact(layout, width) {
+  if (width >= 560) return layout;
+  const annotations = (layout.annotations ?? []).map((note) =>
+    note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2 } : note);
+  return { ...layout, annotations, margin: { ...layout.margin, l: Math.min(layout.margin.l, 52), r: 10 }, dragmode: false };
+}
+
+function schedule(state) {
+  if (state.waiting) return;
+  state.waiting = true;
+  state.root.dataset.waiting = "yes";
+  state.queue = state.queue.then(async () => {
+    state.waiting = false;
+    await draw(state);
+    if (!state.waiting) delete state.root.dataset.waiting;
+  });
+}
+
+async function draw(state) {
+  const { node, root } = state;
+  const Plotly = await loadPlotly(state.src);
+  const { message } = state;
+  const style = getComputedStyle(root);
+  const dark = luminance(style.getPropertyValue("--st-background-color").trim() || "#FFFFFF") < 0.5;
+  const figure = dark ? recolour(message.figure, message.twins) : message.figure;
+  const layout = compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth);
+  layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
+  if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
+  state.drawn = { data: figure.data, layout };
+  const start = performance.now();
+  await Plotly.react(node, figure.data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, responsive: false });
+  listen(state);
+  root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
+  root.dataset.ms = String(Math.round(performance.now() - start));
+  root.dataset.theme = dark ? "dark" : "light";
+}
+
+function listen(state) {
+  if (state.listening) return;
+  state.listening = true;
+  const { node } = state;
+  node.on("plotly_doubleclick", () => resetView(state));
+  node.on("plotly_relayout", (event) => rememberView(state, event));
+  node.on("plotly_click", (event) => {
+    const pair = state.message.pins === "y" ? event.points[0].y : event.points[0].x;
+    if (state.message.pins) state.component.setStateValue("pin", { pair: Math.round(pair), at: Date.now() });
+  });
+}
+
+export default function render(component) {
+  const { parentElement, data } = component;
+  const state = (parentElement.__chart ??= build(component));
+  state.component = component;
+  state.src = new URL("plotly.min.js", import.meta.url).href;
+  state.message = unpack(data);
+  state.node.setAttribute("aria-label", state.message.title);
+  state.node.style.height = `${state.message.figure.layout.height}px`;
+  schedule(state);
+}
+
+const STYLE = `
+.rv-chart { font-family: var(--st-font); color: var(--st-text-color); }
+.rv-plot { width: 100%; }
+.rv-plot .modebar { display: none; }
+.rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; padding-top: 2px; }
+.rv-tools .rv-space { flex: 1; }
+.rv-tools span { font-size: 13px; opacity: 0.85; padding: 0 6px 0 2px; }
+.rv-tools button {
+  font: inherit; font-size: 13px; line-height: 1; min-height: 30px; min-width: 40px; padding: 0 10px; cursor: pointer;
+  color: var(--st-text-color); background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px;
+}
+.rv-tools button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+.rv-tools button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+.rv-tools button:disabled { opacity: 0.5; }
+@media (pointer: coarse), (max-width: 640px) { .rv-tools button { min-height: 40px; } }
+`;

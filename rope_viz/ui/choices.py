@@ -1,0 +1,99 @@
+"""A page's own controls: their values stand in the address under the page's name and return with the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from rope_viz.link import number, text
+from rope_viz.spec import Knob
+from rope_viz.ui import state
+from rope_viz.ui.knob import knobs
+
+
+def pick(label: str, options: Mapping[str, str], key: str) -> str:
+    """One of a few (name -> label), as a row of buttons; the first is the default."""
+    first = next(iter(options))
+    written = state.local(key)
+    chosen = written if written in options else first
+    widget = f"pick.{key}"
+    st.session_state[widget] = chosen
+    st.segmented_control(
+        label,
+        list(options),
+        required=True,
+        format_func=options.__getitem__,
+        key=widget,
+        on_change=lambda: state.keep(key, st.session_state[widget], default=first),
+        label_visibility="collapsed",
+    )
+    return str(chosen)
+
+
+def several(label: str, options: Mapping[str, str], key: str, default: Sequence[str]) -> list[str]:
+    """Any number of options (name -> label), in the order they were chosen."""
+    written = state.local(key)
+    names = list(default) if written is None else written.split(",")
+    chosen = [name for name in dict.fromkeys(names) if name in options]
+    widget = f"several.{key}"
+    st.session_state[widget] = chosen
+    st.pills(
+        label,
+        list(options),
+        selection_mode="multi",
+        format_func=options.__getitem__,
+        key=widget,
+        on_change=lambda: state.keep(key, ",".join(st.session_state[widget]), default=",".join(default)),
+        label_visibility="collapsed",
+    )
+    return chosen
+
+
+def switch(label: str, key: str, *, default: bool = False, help: str | None = None) -> bool:
+    """A yes or no."""
+    written = state.local(key)
+    chosen = written == "yes" if written in ("yes", "no") else default
+    widget = f"switch.{key}"
+    st.session_state[widget] = chosen
+    st.toggle(
+        label,
+        key=widget,
+        help=help,
+        on_change=lambda: state.keep(key, text(st.session_state[widget]), default=text(default)),
+    )
+    return chosen
+
+
+def knob(key: str, knob: Knob, default: float, *, width: int = 300) -> Any:
+    """A number of the page's own as a live slider; a value outside the knob's ends is brought to the nearer one."""
+    live = f"live.{key}"
+    moving = st.session_state.get(live)
+    value = _linked(key, knob, default) if moving is None else moving
+
+    def changed(_: str, new: float, done: bool) -> None:
+        st.session_state[live] = None if done else new
+        state.move(done=done)
+        if done:
+            state.keep(key, text(new), default=text(default))
+
+    with st.container(width=width):
+        knobs(f"knob.{key}", {key.rpartition(".")[2]: (knob, value)}, changed)
+    return int(value) if knob.integer else float(value)
+
+
+def length(key: str, label: str, default: int, *, least: int = 16, most: int = 10_000_000, unit: str = "tokens") -> int:
+    """A number of tokens as a live slider."""
+    return int(
+        knob(key, Knob(label, least, most, "", log=True, integer=True, unit=unit), min(max(default, least), most))
+    )
+
+
+def _linked(key: str, knob: Knob, default: float) -> float:
+    try:
+        value = number(state.local(key) or "")
+    except ValueError:
+        return default
+    value = min(max(value, knob.low), knob.high)
+    return round(value) if knob.integer else value

@@ -1,0 +1,203 @@
+"""The shared sidebar: the model, its sizes, its scaling method; made from the knobs, drawn once by the frame."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import streamlit as st
+
+from rope_viz import link
+from rope_viz.catalog import catalog, model_specs
+from rope_viz.figures.theme import digits
+from rope_viz.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
+from rope_viz.spec import PAIRINGS, Pairing, RopeSpec, knobs
+from rope_viz.ui import state
+from rope_viz.ui.copy import copy_buttons
+from rope_viz.ui.knob import knobs as knob_column
+
+
+def sidebar() -> None:
+    """All shared controls, in the order a reader thinks of them."""
+    with st.sidebar:
+        _model()
+        _sizes()
+        _method()
+        _more()
+        _share()
+
+
+def messages() -> None:
+    """One plain sentence for everything that could not be taken as it came."""
+    for problem in state.chosen().problems:
+        st.warning(problem)
+
+
+def _model() -> None:
+    now = state.chosen()
+    names = {key: model.name + (" (unverified)" if not model.verified else "") for key, model in catalog().items()}
+    if now.model == link.CUSTOM:
+        names[link.CUSTOM] = "Custom"
+    _select(
+        "Model", list(names), now.model, names.__getitem__, _take_model, "Type to search. Every entry is a real config."
+    )
+    if now.model == link.CUSTOM:
+        return
+    layers = list(model_specs(now.model))
+    if len(layers) > 1:
+        _select("Layers", layers, now.layer, lambda name: name.replace("_", " "), _take_layer)
+    model = catalog()[now.model]
+    if not model.verified:
+        st.caption("At least one number of this entry is not confirmed by a published config.")
+
+
+def _sizes() -> None:
+    now = state.chosen()
+    shown = {name: (knob, getattr(now.spec, name)) for name, knob in knobs(RopeSpec).items() if name != "rotary_dim"}
+    knob_column("sizes", shown, _take_size, revision=now.revision)
+
+
+def _method() -> None:
+    spec = state.chosen().spec
+    scaling = spec.scaling
+    _select("Scaling method", list(METHODS), scaling.name, LABELS.__getitem__, _take_method)
+    fields = knobs(scaling)
+    shown = {
+        name: (knob, getattr(scaling, name)) for name, knob in fields.items() if getattr(scaling, name) is not None
+    }
+    if shown:
+        knob_column("method", shown, _take_knob, revision=state.chosen().revision)
+    wanted = spec.target / spec.context
+    factor = getattr(scaling, "factor", None)
+    if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
+        st.caption(f"Target ÷ trained is {digits(wanted)}, the factor is {digits(factor)}.")
+
+
+def _more() -> None:
+    now = state.chosen()
+    with st.expander("More", key="more"):
+        rotated = knobs(RopeSpec)["rotary_dim"]
+        rotated = dataclasses.replace(rotated, high=now.spec.head_dim)
+        knob_column("rotated", {"rotary_dim": (rotated, now.spec.rotary_dim)}, _take_size, revision=now.revision)
+        _select("Pairing", list(PAIRINGS), now.spec.pairing, PAIRING_LABELS.__getitem__, _take_pairing, PAIRING_HELP)
+        _optional(now.spec)
+
+
+PAIRING_LABELS = {"half": "Half-split (i, i + d/2)", "interleaved": "Interleaved (2i, 2i + 1)"}
+PAIRING_HELP = (
+    "Which two dimensions make a pair. Both give the same scores; weights made for one are wrong in the other."
+)
+
+
+def _optional(spec: RopeSpec) -> None:
+    """Knobs that the method computes unless they are set, and what is no number."""
+    scaling = spec.scaling
+    for name, knob in knobs(scaling).items():
+        if knob.low is not None and dataclasses.fields(scaling) and _default(scaling, name) is None:
+            key = f"optional.{name}"
+            st.session_state[key] = getattr(scaling, name)
+            st.number_input(
+                knob.label,
+                value=None,
+                step=0.01,
+                placeholder="computed",
+                help=knob.help,
+                key=key,
+                on_change=_take_field,
+                args=(name, key),
+            )
+    if isinstance(scaling, Yarn):
+        st.session_state["truncate"] = scaling.truncate
+        st.toggle(
+            "Round the correction range",
+            key="truncate",
+            help="Every model but gpt-oss rounds it outwards to whole pairs (truncate).",
+            on_change=_take_field,
+            args=("truncate", "truncate"),
+        )
+    if isinstance(scaling, LongRope):
+        for name, label in (("short_factor", "Short divisors"), ("long_factor", "Long divisors")):
+            key = f"list.{name}"
+            st.session_state[key] = ", ".join(link.text(value) for value in getattr(scaling, name))
+            st.text_area(
+                label,
+                key=key,
+                placeholder=f"{spec.pairs} numbers; empty: as NTK-aware",
+                on_change=_take_field,
+                args=(name, key),
+            )
+
+
+def _share() -> None:
+    now = state.chosen()
+    copy_buttons("share", {"Copy link": None, "Copy spec as JSON": json.dumps(now.spec_json, indent=1)})
+    start = link.model_spec(now.model, now.layer)
+    changed = now.spec != start
+    st.button("Reset to the model", on_click=_reset, disabled=not changed, width="stretch", key="reset")
+    if now.model != link.CUSTOM:
+        model = catalog()[now.model]
+        with st.expander("Source", key="source"):
+            st.caption(f"{model.source}. {model.note}".replace("$", r"\$"))
+
+
+def _select(label: str, options: list[str], value: str, show: Any, taken: Any, help_text: str | None = None) -> None:
+    key = f"select.{label}"
+    st.session_state[key] = value
+    st.selectbox(
+        label, options, format_func=show, key=key, on_change=lambda: taken(st.session_state[key]), help=help_text
+    )
+
+
+def _default(scaling: Any, name: str) -> Any:
+    return next(item.default for item in dataclasses.fields(scaling) if item.name == name)
+
+
+def _take_model(model: str) -> None:
+    layer = link.main_layer(model) if model != link.CUSTOM else ""
+    state.choose(model=model, layer=layer, spec=link.model_spec(model, layer))
+
+
+def _take_layer(layer: str) -> None:
+    state.choose(layer=layer, spec=link.model_spec(state.chosen().model, layer))
+
+
+def _reset() -> None:
+    now = state.chosen()
+    state.choose(spec=link.model_spec(now.model, now.layer), revision=now.revision + 1)
+
+
+def _take_size(name: str, value: float, done: bool) -> None:
+    spec = state.chosen().spec
+    _try(lambda: link.resized(spec, int(value)) if name == "head_dim" else link.fitted(spec, **{name: value}), done)
+
+
+def _take_method(method: str) -> None:
+    _try(lambda: link.with_method(state.chosen().spec, method), True)
+
+
+def _take_knob(name: str, value: float, done: bool) -> None:
+    _try(lambda: _with_field(name, value), done)
+
+
+def _take_field(name: str, key: str) -> None:
+    value = st.session_state[key]
+    _try(lambda: _with_field(name, parse_factors(value) if name in link.LISTS.values() else value), True)
+
+
+def _take_pairing(pairing: Pairing) -> None:
+    _try(lambda: dataclasses.replace(state.chosen().spec, pairing=pairing), True)
+
+
+def _with_field(name: str, value: Any) -> RopeSpec:
+    spec = state.chosen().spec
+    return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **{name: value}))
+
+
+def _try(make: Any, done: bool) -> None:
+    try:
+        spec = make()
+    except ValueError as error:
+        state.refuse(f"Not possible: {error}.")
+    else:
+        state.choose(spec=spec, done=done)

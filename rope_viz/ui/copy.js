@@ -1,0 +1,31 @@
+// Buttons that put a text, or the address of the page, on the clipboard and say so.
+
+export default function render({ parentElement, data }) {
+  const root = parentElement.querySelector(".rv-copy");
+  root.__texts = data.texts;
+  if (root.childElementCount) return;
+  const style = "font:inherit;font-size:14px;min-height:40px;cursor:pointer;color:var(--st-text-color);background:var(--st-background-color);"
+    + "border:1px solid var(--st-border-color);border-radius:8px;width:100%";
+  root.style.cssText += ";display:grid;gap:8px;font-family:var(--st-font)";
+  for (const name of Object.keys(data.texts)) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+    button.style.cssText = style;
+    button.addEventListener("click", async () => {
+      const text = root.__texts[name] ?? location.href;
+      const copied = await navigator.clipboard.writeText(text).then(() => true, () => byHand(text));
+      button.textContent = copied ? "Copied" : "Not allowed here: copy it from the address bar";
+      setTimeout(() => (button.textContent = name), 1600);
+    });
+    root.append(button);
+  }
+}
+
+// Without a secure context there is no clipboard API; the old command still works there.
+function byHand(text) {
+  const field = Object.assign(document.createElement("textarea"), { value: text });
+  document.body.append(field);
+  field.select();
+  const copied = document.execCommand("copy");
+  field.remove();
+  return copied;
+}

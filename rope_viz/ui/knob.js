@@ -1,0 +1,159 @@
+// Sliders that are live: each sends its value while it is dragged, at most every 40 ms, and commits it on release.
+// One mount shows a column of them. Served by a route; rope_viz/ui/knob.py holds the loader.
+
+const EVERY = 40;
+
+// The track runs in `steps` equal steps, evenly in the value or in its logarithm.
+const toTrack = ({ low, high, log }, value) => (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
+
+function fromTrack({ low, high, log, step, integer }, share) {
+  const raw = log ? low * (high / low) ** share : low + share * (high - low);
+  const snapped = step ? low + Math.round((raw - low) / step) * step : log ? rounded(raw, integer) : raw;
+  return Math.min(high, Math.max(low, integer ? Math.round(snapped) : snapped));
+}
+
+// On a log track a reader wants round numbers: powers of two and their quarters for lengths, 3 digits otherwise.
+function rounded(value, integer) {
+  if (!integer) return Number(value.toPrecision(3));
+  const unit = 2 ** Math.max(0, Math.floor(Math.log2(value)) - 3);
+  return Math.round(value / unit) * unit;
+}
+
+export function show(value, unit) {
+  if (unit === "tokens" && value >= 1024 && value % 1024 === 0) {
+    return value % 1048576 === 0 ? `${value / 1048576}M` : `${value / 1024}k`;
+  }
+  return value >= 1e6 && !unit ? value.toExponential(2).replace(/\.?0*e\+/, "e") : String(Number(value.toPrecision(6)));
+}
+
+// "128k", "4M", "1e6" and "500_000" are all numbers to a reader.
+export function parse(text) {
+  const match = /^\s*([0-9][0-9_, ]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([km]?)\s*$/i.exec(text);
+  if (!match) return NaN;
+  return Number(match[1].replace(/[_, ]/g, "")) * { "": 1, k: 1024, m: 1048576 }[match[2].toLowerCase()];
+}
+
+function build(name, send) {
+  const root = document.createElement("div");
+  root.className = "rv-knob";
+  root.dataset.knob = name;
+  root.innerHTML = `<label for="rv-${name}"></label><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
+    <input type="range" id="rv-${name}" min="0"><div class="rv-note" role="alert"></div>`;
+  const [label, field, range, note] = ["label", "input[type=text]", "input[type=range]", ".rv-note"].map((s) => root.querySelector(s));
+  const knob = { name, root, label, field, range, note, sent: 0, timer: 0, dragging: false, value: NaN };
+
+  const tell = (done) => {
+    clearTimeout(knob.timer);
+    knob.timer = 0;
+    knob.sent = performance.now();
+    send({ name, value: knob.value, done });
+  };
+  const move = () => {
+    knob.dragging = true;
+    knob.value = fromTrack(knob.data, Number(range.value) / range.max);
+    write(knob);
+    const wait = knob.sent + EVERY - performance.now();
+    if (wait <= 0) tell(false);
+    else if (!knob.timer) knob.timer = setTimeout(() => tell(false), wait);
+  };
+  const commit = () => {
+    if (!knob.dragging) return;
+    knob.dragging = false;
+    tell(true);
+  };
+  // A held key fires "change" at every repeat: it is one change, committed when the key comes up.
+  let key = false;
+  range.addEventListener("input", move);
+  range.addEventListener("keydown", () => (key = true));
+  range.addEventListener("keyup", () => ((key = false), commit()));
+  range.addEventListener("change", () => key || commit());
+  range.addEventListener("blur", () => ((key = false), commit()));
+
+  field.addEventListener("change", () => {
+    const value = parse(field.value);
+    const { low, high, integer, step, label: title, unit } = knob.data;
+    const problem = !Number.isFinite(value) ? `${title}: type a number.`
+      : value < low || value > high ? `${title}: between ${show(low, unit)} and ${show(high, unit)}.`
+      : integer && value % (step ?? 1) ? `${title}: ${step === 2 ? "an even number" : "a whole number"}.` : "";
+    note.textContent = problem;
+    field.setAttribute("aria-invalid", String(Boolean(problem)));
+    if (problem || value === knob.value) return;
+    knob.value = value;
+    write(knob);
+    tell(true);
+  });
+  field.addEventListener("keydown", (event) => event.key === "Escape" && (write(knob), (note.textContent = "")));
+  return knob;
+}
+
+function write(knob) {
+  const { data, field, range, value } = knob;
+  field.value = show(value, data.unit);
+  range.value = Math.round(Math.min(1, Math.max(0, toTrack(data, value))) * range.max);
+  range.style.setProperty("--share", `${(100 * range.value) / range.max}%`);
+  range.setAttribute("aria-valuetext", `${show(value, data.unit)} ${data.unit}`.trim());
+}
+
+function update(knob, data) {
+  const fresh = knob.data === undefined || knob.data.value !== data.value || knob.data.revision !== data.revision;
+  knob.data = data;
+  knob.label.textContent = data.label;
+  knob.root.title = data.help;
+  knob.field.setAttribute("aria-label", `${data.label}, typed`);
+  const steps = data.step ? (data.high - data.low) / data.step : data.integer ? data.high - data.low : 500;
+  knob.range.max = data.log ? 1000 : Math.round(steps);
+  // The hand wins over what comes back from the server while it is still moving.
+  if (knob.dragging || !fresh) return;
+  knob.value = data.value;
+  knob.note.textContent = "";
+  knob.field.removeAttribute("aria-invalid");
+  write(knob);
+}
+
+export default function render(component) {
+  const { parentElement, data } = component;
+  if (!document.getElementById("rv-knob-style")) {
+    document.head.append(Object.assign(document.createElement("style"), { id: "rv-knob-style", textContent: STYLE }));
+  }
+  const state = (parentElement.__knobs ??= { shown: new Map() });
+  state.send = component.setStateValue;
+  const panel = parentElement.querySelector(".rv-knobs");
+  for (const [name, knob] of state.shown) {
+    if (!data.knobs.some((item) => item.name === name)) {
+      knob.root.remove();
+      state.shown.delete(name);
+    }
+  }
+  for (const item of data.knobs) {
+    if (!state.shown.has(item.name)) state.shown.set(item.name, build(item.name, (at) => state.send("at", at)));
+    const knob = state.shown.get(item.name);
+    update(knob, item);
+    // Moving a node ends a drag and loses the focus, so only a new one is put in its place.
+    const place = panel.children[data.knobs.indexOf(item)];
+    if (place !== knob.root) panel.insertBefore(knob.root, place ?? null);
+  }
+}
+
+const STYLE = `
+.rv-knobs { display: grid; gap: 10px; }
+.rv-knob { font-family: var(--st-font); color: var(--st-text-color); display: grid; grid-template-columns: 1fr auto; align-items: center; gap: 0 8px; }
+.rv-knob label { font-size: 14px; }
+.rv-knob input[type="text"] {
+  font: inherit; font-size: 14px; font-variant-numeric: tabular-nums; width: 7.5em; min-height: 28px; box-sizing: border-box; padding: 0 8px; text-align: right;
+  color: inherit; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px;
+}
+.rv-knob input[aria-invalid="true"] { border-color: var(--st-red-text-color); }
+.rv-knob input[type="range"] { grid-column: 1 / -1; width: 100%; height: 24px; margin: 0; cursor: pointer; background: transparent; appearance: none; -webkit-appearance: none; }
+.rv-knob input[type="range"]::-webkit-slider-runnable-track {
+  height: 4px; border-radius: 2px;
+  background: linear-gradient(to right, var(--st-primary-color) var(--share), var(--st-border-color) var(--share));
+}
+.rv-knob input[type="range"]::-moz-range-track { height: 4px; border-radius: 2px; background: var(--st-border-color); }
+.rv-knob input[type="range"]::-moz-range-progress { height: 4px; border-radius: 2px; background: var(--st-primary-color); }
+.rv-knob input[type="range"]::-webkit-slider-thumb { -webkit-appearance: none; width: 16px; height: 16px; margin-top: -6px; border-radius: 50%; background: var(--st-primary-color); }
+.rv-knob input[type="range"]::-moz-range-thumb { width: 16px; height: 16px; border: 0; border-radius: 50%; background: var(--st-primary-color); }
+.rv-knob input:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; border-radius: 6px; }
+.rv-knob .rv-note { grid-column: 1 / -1; font-size: 13px; color: var(--st-red-text-color); }
+.rv-knob .rv-note:empty { display: none; }
+@media (pointer: coarse), (max-width: 640px) { .rv-knob input[type="range"], .rv-knob input[type="text"] { min-height: 40px; height: 40px; } }
+`;

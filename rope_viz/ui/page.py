@@ -1,0 +1,96 @@
+"""The pieces a page is made of: its head, its figures with their downloads, its text."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from rope_viz.spec import RopeSpec
+from rope_viz.ui import state
+from rope_viz.ui.chart import chart
+from rope_viz.ui.chart import view as chart_view
+
+
+def head(title: str, sentence: str) -> RopeSpec:
+    """The page's title and the sentence that says what to look for; gives the current spec."""
+    st.title(title, anchor=False)
+    st.markdown(sentence)
+    return state.chosen().spec
+
+
+def spec() -> RopeSpec:
+    """The current spec."""
+    return state.chosen().spec
+
+
+def pin() -> int | None:
+    """The pinned pair."""
+    return state.chosen().pin
+
+
+def live() -> bool:
+    """Whether a knob is moving right now."""
+    return state.chosen().live
+
+
+def show(fig: go.Figure, key: str, title: str, **options: Any) -> None:
+    """A figure with its toolbar; `title` is what a screen reader says, `options` are those of `ui.chart.chart`."""
+    now = state.chosen()
+    chart(
+        fig,
+        key=key,
+        title=title,
+        file=f"rope-{key.replace('.', '-')}_{now.file}",
+        spec=now.spec_json,
+        on_pin=lambda pair: state.choose(pin=None if pair == state.chosen().pin else pair),
+        quick=now.live,
+        **options,
+    )
+
+
+def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
+    """The x range the reader has zoomed a figure to, None for all of it."""
+    return chart_view(key, full)
+
+
+@functools.cache
+def text(name: str) -> str:
+    """A text from `ui/texts`, Markdown with formulas; its lines are joined."""
+    return (Path(__file__).parent / "texts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def explain(name: str) -> None:
+    """Text below the figures: what is shown and why, with its reference."""
+    st.markdown(text(name))
+
+
+def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
+    """Start points (name, story, page, model): links to a model on the page where its story shows."""
+    section("Start with a model")
+    for index in range(0, len(points), 3):
+        for column, (name, story, where, model) in zip(st.columns(3), points[index : index + 3], strict=False):
+            column.markdown(f"[**{name}**](/{where}?model={model})  \n{story}")
+
+
+def questions(answers: Mapping[str, str]) -> None:
+    """What each page answers, by its address."""
+    section("What each page answers")
+    lines = [f"- [**{where.capitalize()}**](/{where}): {question}" for where, question in answers.items()]
+    st.markdown("\n".join(lines))
+
+
+def section(title: str, sentence: str = "") -> None:
+    """A second heading with what to look for."""
+    st.header(title, anchor=False)
+    if sentence:
+        st.markdown(sentence)
+
+
+def row() -> Any:
+    """A line of a page's own few controls; wraps on a small screen."""
+    return st.container(horizontal=True, vertical_alignment="center", gap="medium")

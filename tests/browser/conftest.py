@@ -1,0 +1,157 @@
+"""A real server and a real Chromium. Without one the tests skip and say so; in CI that is a failure."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Error, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+# Streamlit's own client asks for these beside a deep link before it finds the root of the app.
+PROBES = ("/_stcore/health", "/_stcore/host-config")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if path is None:
+        reason = f"no Chrome or Chromium found (looked for {', '.join(NAMES)})"
+        pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield browser
+        browser.close()
+
+
+def serve():
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    process = subprocess.Popen(
+        [*command, "--server.port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1):
+                return f"http://127.0.0.1:{port}", process
+        except OSError:
+            time.sleep(0.1)
+    process.kill()
+    raise RuntimeError("the server did not start")
+
+
+@pytest.fixture(scope="session")
+def server():
+    url, process = serve()
+    yield url
+    process.terminate()
+    process.wait(timeout=20)
+
+
+@pytest.fixture
+def fresh_server():
+    """A server nobody has visited yet."""
+    url, process = serve()
+    yield url
+    process.terminate()
+    process.wait(timeout=20)
+
+
+class Visit:
+    """A page in the browser, with all that went wrong on it."""
+
+    def __init__(self, page, url):
+        self.page, self.url, self.errors, self.elsewhere = page, url, [], []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", self._request)
+
+    def _console(self, message):
+        address = message.location.get("url", "")
+        if message.type == "error" and not (address.startswith(self.url) and address.endswith(PROBES)):
+            self.errors.append(f"{message.text} {address}")
+
+    def _request(self, request):
+        if not request.url.startswith((self.url, "data:", "blob:", self.url.replace("http", "ws"))):
+            self.elsewhere.append(request.url)
+
+    def open(self, path):
+        self.page.goto(self.url + path)
+        self.settle()
+        return self
+
+    def settle(self):
+        """Wait until the script rests and every chart shows what it last received."""
+        self.page.wait_for_selector('[data-testid="stApp"][data-test-connection-state="CONNECTED"]', timeout=30_000)
+        calm = 0
+        for _ in range(400):
+            self.page.wait_for_timeout(75)
+            calm = calm + 1 if self.page.evaluate(RESTS) else 0
+            if calm == 4:
+                return
+        raise AssertionError("the page did not come to rest")
+
+    def until(self, expression):
+        """Wait until a JavaScript expression is true; Playwright's own waiting needs eval, which the policy forbids."""
+        for _ in range(200):
+            if self.page.evaluate(expression):
+                return
+            self.page.wait_for_timeout(75)
+        raise AssertionError(f"never true: {expression}")
+
+    def drawn(self, index=0):
+        return int(self.page.locator(".rv-chart").nth(index).get_attribute("data-drawn"))
+
+    def knob(self, name):
+        return self.page.locator(f"[data-knob={name}] input[type=text]")
+
+    def slider(self, name):
+        return self.page.locator(f"[data-knob={name}] input[type=range]")
+
+
+RESTS = """() => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  const pictures = [...document.querySelectorAll('.rv-chart, .rv-clocks')];
+  return app.dataset.testScriptState === "notRunning" && pictures.length > 0
+    && pictures.every((picture) => picture.dataset.drawn && !picture.dataset.waiting);
+}"""
+
+
+@pytest.fixture
+def visit(chromium, server):
+    """visit(width=390, dark=True).open("/scaling")"""
+    contexts = []
+
+    def start(url=server, *, width=1440, height=900, dark=False, **options):
+        scheme = "dark" if dark else "light"
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True, **options
+        )
+        contexts.append(context)
+        return Visit(context.new_page(), url)
+
+    yield start
+    for context in contexts:
+        with contextlib.suppress(Error):
+            context.close()

@@ -1,0 +1,120 @@
+"""Links, knobs and the chart under a real hand."""
+
+import pytest
+from playwright.sync_api import expect
+
+
+def test_the_first_request_ever_may_be_a_deep_link(visit, fresh_server):
+    seen = visit(fresh_server).open("/frequencies?base=77000&dim=64")
+    assert seen.knob("base").input_value() == "77000"
+    assert seen.knob("head_dim").input_value() == "64"
+    assert seen.page.locator("h1").inner_text() == "Frequencies"
+    assert "of 32 pairs" in seen.page.locator("[data-testid=stMain]").inner_text()
+    assert seen.errors == []
+
+
+def test_the_picture_follows_the_hand_and_the_link_the_release(visit):
+    seen = visit().open("/frequencies")
+    tab, slider = seen.page, seen.slider("base").bounding_box()
+    middle = slider["y"] + slider["height"] / 2
+    before = seen.drawn()
+    tab.mouse.move(slider["x"] + 0.5 * slider["width"], middle)
+    tab.mouse.down()
+    for step in range(20):
+        tab.mouse.move(slider["x"] + (0.5 + 0.01 * step) * slider["width"], middle)
+        tab.wait_for_timeout(60)
+    tab.wait_for_timeout(600)
+    assert seen.drawn() >= before + 5, "the figure did not move while the knob was dragged"
+    assert "base=" not in tab.url, "the address must wait for the release"
+    tab.mouse.up()
+    seen.settle()
+    assert "base=" in tab.url
+
+
+def test_keys_move_a_knob_and_back_undoes_it(visit):
+    seen = visit().open("/scaling")
+    tab = seen.page
+    seen.slider("head_dim").focus()
+    tab.keyboard.press("ArrowRight")
+    seen.settle()
+    assert seen.knob("head_dim").input_value() == "130"
+    assert "dim=130" in tab.url
+    tab.go_back()
+    expect(seen.knob("head_dim")).to_have_value("128")
+
+
+def test_a_typed_number_is_taken_or_refused_in_words(visit):
+    seen = visit().open("/frequencies")
+    seen.knob("target").fill("1M")
+    seen.knob("target").press("Enter")
+    seen.settle()
+    assert "target=1048576" in seen.page.url
+    seen.knob("head_dim").fill("127")
+    seen.knob("head_dim").press("Enter")
+    note = seen.page.locator("[data-knob=head_dim] .rv-note")
+    assert note.inner_text() == "Head dimension: an even number."
+    assert "dim=" not in seen.page.url.replace("rot_dim", "")
+
+
+def test_the_choice_survives_a_change_of_page(visit):
+    seen = visit().open("/frequencies?base=77000&frequencies.show=angle")
+    seen.page.get_by_role("link", name="Scaling").first.click()
+    seen.page.wait_for_url("**/scaling**")
+    seen.settle()
+    assert seen.knob("base").input_value() == "77000"
+    assert "base=77000" in seen.page.url
+    seen.page.get_by_role("link", name="Frequencies").first.click()
+    seen.page.wait_for_url("**/frequencies**")
+    seen.settle()
+    assert "frequencies.show=angle" in seen.page.url
+
+
+def test_a_hostile_link_is_a_sentence(visit):
+    seen = visit().open("/scaling?dim=201&model=%3Cscript%3E&method=zzz&target=1e99")
+    alerts = [item.inner_text() for item in seen.page.locator("[data-testid=stAlert]").all()]
+    assert len(alerts) == 4
+    assert not any("Traceback" in text for text in alerts)
+    assert seen.errors == []
+
+
+def test_a_zoom_is_kept_while_a_knob_moves_and_reset_brings_it_back(visit):
+    seen = visit().open("/frequencies")
+    tab = seen.page
+    node = "document.querySelector('.rv-plot')"
+    tab.evaluate(f"window.__first = {node}; Plotly.relayout({node}, {{'xaxis.range': [10, 20]}})")
+    seen.slider("base").focus()
+    tab.keyboard.press("ArrowRight")
+    seen.settle()
+    assert tab.evaluate(f"{node} === window.__first"), "the node was replaced"
+    assert tab.evaluate(f"{node}._fullLayout.xaxis.range") == [10, 20]
+    tab.locator("[data-zoom=reset]").first.click()
+    seen.settle()
+    assert tab.evaluate(f"{node}._fullLayout.xaxis.range") == [-0.5, 63.5]
+
+
+def test_a_zoom_into_the_heatmap_shows_single_positions(visit):
+    seen = visit().open("/frequencies?frequencies.length=10000000")
+    tab = seen.page
+    node = "document.querySelectorAll('.rv-plot')[1]"
+    assert tab.evaluate(f"{node}.data[0].x.length") == 800
+    tab.evaluate(f"Plotly.relayout({node}, {{'xaxis.range': [9000000, 9000200]}})")
+    seen.until(f"{node}.data[0].x.length < 300")
+    positions = tab.evaluate(f"Array.from({node}.data[0].x)")
+    assert positions[1] - positions[0] == 1
+    assert 8_999_999 <= positions[0] <= 9_000_001
+
+
+def test_a_click_pins_a_pair_and_the_link_keeps_it(visit):
+    seen = visit().open("/frequencies?pin=21")
+    shown = seen.page.evaluate("document.querySelector('.rv-plot').data.map((trace) => trace.name)")
+    assert "pinned pair 21" in shown
+    box = seen.page.locator(".rv-plot .nsewdrag").first.bounding_box()
+    seen.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    seen.page.wait_for_url(lambda url: "pin=21" not in url)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_chart_wears_the_theme(visit, dark):
+    seen = visit(dark=dark).open("/scaling")
+    paper = seen.page.evaluate("document.querySelector('.rv-plot')._fullLayout.paper_bgcolor")
+    assert paper.upper() == ("#0F1216" if dark else "#FFFFFF")
