@@ -17,6 +17,7 @@ import numpy as np
 from rope_viz.models import to_config
 from rope_viz.scaling import METHODS, LongRope, Proportional, turns
 from rope_viz.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
+from rope_viz.spectrum import BLENDED, DIVIDED, KEPT, bands
 
 BLOCK = 1024
 LONGEST = 1 << 24
@@ -58,21 +59,17 @@ def options(spec: RopeSpec, target: int) -> tuple[Option, ...]:
 def option(spec: RopeSpec, method: str, target: int) -> Option:
     """One method, set so that the trained length times its factor is the target."""
     extended = extend(spec, method, target)
-    inv_freq, plain = extended.inv_freq(target), extended.plain_inv_freq
     attention = extended.attention_factor(target)
-    factor = max(target / spec.context, 1.0)
-    share = inv_freq / plain
-    kept = int(np.sum(share > 1.0 - 1e-9))
-    divided = int(np.sum(share < (1.0 + 1e-9) / factor)) if factor > 1 else 0
+    found = bands(extended, length=target)
     return Option(
         method=method,
         spec=extended,
-        factor=factor,
+        factor=max(target / spec.context, 1.0),
         attention_factor=attention,
         logit_factor=attention**2,
-        kept=kept,
-        blended=extended.pairs - kept - divided,
-        divided=divided,
+        kept=found.count(KEPT),
+        blended=found.count(BLENDED),
+        divided=found.count(DIVIDED),
         unseen=unseen_pairs(extended, target),
         first_negative=first_negative_distance(extended, target),
         config=written(extended),

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rope_viz.architectures import TEXT_KEYS, Fields, Layers, nested_keys, rope_layers, table, text_fields
+from rope_viz.architectures import TEXT_KEYS, Fields, table, text_fields
+from rope_viz.folding import Layers, nested_keys, rope_layers
 from rope_viz.models import from_config, rope_type
 from rope_viz.spec import FloatArray, RopeSpec
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.architectures import Fields, Params, name_of, rope_layers, text_fields
+from rope_viz.architectures import Fields, Params, text_fields
+from rope_viz.folding import rope_layers
 from rope_viz.models import RENAMED_TYPES, scaling_of
 from rope_viz.scaling import Yarn, blend
 from rope_viz.spec import FloatArray, RopeSpec, frozen, require_number, shorten
@@ -144,11 +145,6 @@ def chosen(layers: Mapping[str, Params], layer_type: str | None) -> str:
     if named not in layers:
         raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {shorten(layer_type)}")
     return named
-
-
-def model_type(config: Mapping[str, Any]) -> str:
-    """The model type at the top of the config: the outer one where a language model is wrapped."""
-    return name_of(config)
 
 
 @dataclass(frozen=True)

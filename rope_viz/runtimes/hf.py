@@ -26,6 +26,7 @@ from rope_viz.runtimes.case import (
 )
 from rope_viz.runtimes.introduced import INTRODUCED, names
 
+# The last one came with 5.0.
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
 REMOTE = ("chatglm", "internlm2")
 # Their configuration classes leave head_dim null where the config does not give it, and these functions multiply it.
@@ -263,7 +264,11 @@ def old(version: str) -> tuple[Rule, ...]:
             when(model("phi3"), phi3_dict),
         ),
         SU_IS_LONGROPE,
-        UNKNOWN_TYPE,
+        Rule(
+            "unknown-type",
+            UNKNOWN_TYPE.text,
+            when(lambda case: case.kind not in KNOWN[:-1], refuse("no rope type {kind} in its table of functions")),
+        ),
         REQUIRED,
         Rule("llama3-original", f"llama3 without {ORIGINAL} raises KeyError.", when(of("llama3"), require(ORIGINAL))),
     )
