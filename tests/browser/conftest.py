@@ -32,9 +32,13 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def find_browser():
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
 @pytest.fixture(scope="session")
 def chromium():
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    path = find_browser()
     if path is None:
         reason = f"no Chrome or Chromium found (looked for {', '.join(NAMES)})"
         pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)

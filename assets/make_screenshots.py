@@ -1,0 +1,38 @@
+"""Make the README's screenshots from the running app; run it by hand, it needs the dev requirements."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
+from conftest import Visit, find_browser, serve  # noqa: E402
+
+SHOTS = {
+    "scaling": "/scaling?model=qwen3-8b-yarn",
+    "frequencies": "/frequencies",
+}
+
+
+def main() -> None:
+    """One picture per page and theme, reduced to 256 colours."""
+    url, process = serve()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
+        for name, address in SHOTS.items():
+            for theme in ("light", "dark"):
+                context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme)
+                visit = Visit(context.new_page(), url).open(address)
+                path = HERE / f"{name}-{theme}.png"
+                visit.page.screenshot(path=path)
+                Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
+                context.close()
+    process.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""From key press to redrawn picture, and redraws while a knob is dragged, against a bare Streamlit page.
+
+Run by hand: python benchmarks/page_latency.py. Needs the dev requirements and Chromium. The peer is one `st.slider` and
+one `st.plotly_chart` of the same curves, on a server of its own, measured in turn with ours in the same run. Prints
+medians, 95th percentiles and ratios; quote the ratios, since machines differ.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "browser"))
+from conftest import find_browser, free_port, serve  # noqa: E402
+
+PRESSES = 40
+DRAG_SECONDS = 5.0
+
+PEER = """
+import numpy as np, plotly.graph_objects as go, streamlit as st
+base = st.slider("base", 100, 1000, 500)
+pair = np.arange(64)
+plain = 2 * np.pi * float(base) ** (pair / 32)
+fig = go.Figure([go.Scatter(x=pair, y=plain), go.Scatter(x=pair, y=plain * 8)])
+fig.update_yaxes(type="log")
+fig.update_layout(height=430)
+st.plotly_chart(fig)
+"""
+
+# Counts changes of the drawn curve itself, so that an event without a new picture does not count.
+WATCH = """() => {
+  window.__redraws = [];
+  let last = "";
+  const look = () => {
+    const path = document.querySelector(".js-plotly-plot .scatterlayer .js-line");
+    const now = path ? path.getAttribute("d") : "";
+    if (now && now !== last) { last = now; window.__redraws.push(performance.now()); }
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+def main() -> None:
+    """Measure ours on three pages and the peer, in turn."""
+    ours, process = serve()
+    peer, peer_process = serve_peer()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
+        rows = {}
+        for name, url, slider in (
+            ("bare st.plotly_chart", peer, "input[type=range]"),
+            ("RoPE Viz, /frequencies", f"{ours}/frequencies", "[data-knob=base] input[type=range]"),
+            ("RoPE Viz, /scaling", f"{ours}/scaling", "[data-knob=base] input[type=range]"),
+        ):
+            rows[name] = measure(browser, url, slider)
+        browser.close()
+    process.terminate()
+    peer_process.terminate()
+    report(rows)
+
+
+def measure(browser, url: str, slider: str) -> dict[str, float]:
+    """Cold first picture, key press to redraw, redraws per second of dragging, bytes per change."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    received = [0]
+    page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda frame: received.__setitem__(0, received[0] + len(frame))),
+    )
+    start = time.perf_counter()
+    page.goto(url)
+    page.wait_for_selector(".js-plotly-plot .scatterlayer .js-line", state="attached", timeout=60_000)
+    first = time.perf_counter() - start
+    page.wait_for_timeout(3000)
+    page.evaluate(WATCH)
+    page.wait_for_timeout(300)
+    before = received[0]
+    presses = key_presses(page, slider)
+    size = (received[0] - before) / len(presses)
+    rate = drag(page, slider)
+    context.close()
+    return {
+        "first": first,
+        "p50": statistics.median(presses),
+        "p95": statistics.quantiles(presses, n=20)[-1],
+        "rate": rate,
+        "bytes": size,
+    }
+
+
+def key_presses(page: Page, slider: str) -> list[float]:
+    """Milliseconds from an arrow key to the changed curve."""
+    page.locator(slider).first.focus()
+    out = []
+    for press in range(PRESSES):
+        count = page.evaluate("window.__redraws.length")
+        start = page.evaluate("performance.now()")
+        page.keyboard.press("ArrowRight" if press % 20 < 10 else "ArrowLeft")
+        for _ in range(400):
+            if page.evaluate("window.__redraws.length") > count:
+                out.append(page.evaluate("window.__redraws.at(-1)") - start)
+                break
+            page.wait_for_timeout(5)
+        page.wait_for_timeout(250)
+    return out
+
+
+def drag(page: Page, slider: str) -> float:
+    """Redraws per second while the slider is dragged to and fro."""
+    box = page.locator(slider).first.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    count = page.evaluate("window.__redraws.length")
+    page.mouse.move(box["x"] + 0.4 * box["width"], middle)
+    page.mouse.down()
+    start = time.perf_counter()
+    step = 0
+    while time.perf_counter() - start < DRAG_SECONDS:
+        step += 1
+        share = 0.4 + 0.2 * abs((step % 100) / 50 - 1)
+        page.mouse.move(box["x"] + share * box["width"], middle)
+        page.wait_for_timeout(10)
+    page.mouse.up()
+    return (page.evaluate("window.__redraws.length") - count) / (time.perf_counter() - start)
+
+
+def serve_peer() -> tuple[str, subprocess.Popen[bytes]]:
+    """The bare page on a server of its own."""
+    folder = Path(tempfile.mkdtemp())
+    script = folder / "bare.py"
+    script.write_text(PEER)
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true"]
+    options = [
+        "--server.address",
+        "127.0.0.1",
+        "--browser.gatherUsageStats",
+        "false",
+        "--server.fileWatcherType",
+        "none",
+    ]
+    process = subprocess.Popen(
+        [*command, "--server.port", str(port), *options],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(4)
+    return f"http://127.0.0.1:{port}", process
+
+
+def report(rows: dict[str, dict[str, float]]) -> None:
+    """A Markdown table; ratios are to the bare page."""
+    bare = rows["bare st.plotly_chart"]
+    print(
+        "| page | first picture, s | key to picture p50, ms | p95, ms | ÷ bare | redraws/s dragged | bytes per change |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for name, row in rows.items():
+        print(
+            f"| {name} | {row['first']:.2f} | {row['p50']:.0f} | {row['p95']:.0f} | {row['p50'] / bare['p50']:.2f} "
+            f"| {row['rate']:.1f} | {row['bytes']:,.0f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
