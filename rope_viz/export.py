@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.lint.view import Effect, largest
 from rope_viz.models import from_config, to_config
 from rope_viz.runtimes import Emulation, emulate
+from rope_viz.runtimes.compare import Effect, largest
 from rope_viz.runtimes.mlx import NEW_KEYS
 from rope_viz.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, NtkByParts, PaperYarn, Yarn
 from rope_viz.spec import RopeSpec, Scaling, shorten

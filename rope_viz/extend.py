@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from rope_viz.decay import first_negative
 from rope_viz.models import to_config
 from rope_viz.scaling import METHODS, LongRope, Proportional, turns
+from rope_viz.scores import head_inv_freq
 from rope_viz.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.spectrum import BLENDED, DIVIDED, KEPT, bands
 
-BLOCK = 1024
 LONGEST = 1 << 24
 """How far `first_negative_distance` looks: 16.8 million distances take a few seconds."""
 
@@ -107,18 +108,7 @@ def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
 
     Pairs that do not rotate count with cos 0 = 1. The frequencies are those at `length`. At most `LONGEST` distances.
     """
-    inv_freq = spec.inv_freq(length)
-    still = spec.head_dim // 2 - spec.pairs
-    inner = np.arange(BLOCK)[:, None] * inv_freq
-    right = np.concatenate([np.cos(inner), -np.sin(inner)], axis=1).T
-    for start in range(0, min(length, LONGEST), 64 * BLOCK):
-        anchors = (start + BLOCK * np.arange(64))[:, None] * inv_freq
-        sums = np.concatenate([np.cos(anchors), np.sin(anchors)], axis=1) @ right + still
-        below = np.flatnonzero(sums.ravel() < 0)
-        if below.size:
-            found = start + int(below[0])
-            return found if found < length else None
-    return None
+    return first_negative(head_inv_freq(spec, length), min(length, LONGEST))
 
 
 def written(spec: RopeSpec) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rope_viz.export import TARGETS, export, exports
@@ -66,7 +66,6 @@ def emulated(target, result, length, layer_type=None):
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(cases())
 def test_exporting_and_emulating_is_the_identity_where_the_runtime_supports_the_method(case):
     target, spec = case

@@ -3,12 +3,11 @@
 import copy
 import inspect
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rope_viz.lint import RULES, SEVERITIES, check, repair
@@ -16,8 +15,6 @@ from rope_viz.models import from_config
 from rope_viz.runtimes import emulate
 
 CATALOG = Path(__file__).parents[1] / "rope_viz" / "catalog"
-# `ROPE_VIZ_EXAMPLES=10000 pytest tests/test_lint.py` is the thorough run by hand.
-EXAMPLES = int(os.environ.get("ROPE_VIZ_EXAMPLES", "150"))
 
 LLAMA = {
     "model_type": "llama",
@@ -215,7 +212,7 @@ def configs(draw):
     return {"text_config": config} if draw(st.booleans()) and draw(st.booleans()) else config
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+# HYPOTHESIS_PROFILE=many tries 10,000.
 @given(configs() | ANYTHING)
 def test_no_json_value_raises_anything_but_value_error(value):
     for ask in (check, repair, lambda config: emulate(config, runtime="llama.cpp", length=9000)):

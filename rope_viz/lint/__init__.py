@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rope_viz.lint.rules import RULES
-from rope_viz.lint.view import Config, Effect, Finding, Severity, View
+from rope_viz.lint.view import Config, Finding, Severity, View
+from rope_viz.runtimes.compare import Effect
 from rope_viz.spec import shorten
 
 __all__ = ["RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair"]

@@ -9,9 +9,10 @@ import difflib
 from collections.abc import Callable, Iterator
 
 from rope_viz.lint.shapes import base_too_small, head_dim_derived, null_head_dim, partial_ignored, scaled_sliding
-from rope_viz.lint.view import Effect, Finding, Site, View, inside, largest
+from rope_viz.lint.view import Finding, Site, View, inside
 from rope_viz.models import PRETRAINED_TYPES, from_config, number, optional
 from rope_viz.runtimes import emulate
+from rope_viz.runtimes.compare import Effect, largest
 from rope_viz.scaling import mscale
 from rope_viz.spec import shorten
 

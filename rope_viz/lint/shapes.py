@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rope_viz.extend import first_negative_distance
-from rope_viz.lint.view import Finding, View, largest
+from rope_viz.lint.view import Finding, View
 from rope_viz.models import from_config, optional
 from rope_viz.runtimes import emulate
+from rope_viz.runtimes.compare import largest
 
 # Architectures whose layers all have the sliding window.
 WINDOWED = ("mistral", "mixtral", "phi3", "starcoder2")

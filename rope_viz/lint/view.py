@@ -6,25 +6,17 @@ import copy
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import Any, Literal, TypeAlias
 
 from rope_viz.architectures import TEXT_KEYS, Fields, table, text_fields
 from rope_viz.folding import Layers, nested_keys, rope_layers
 from rope_viz.models import from_config, rope_type
-from rope_viz.spec import FloatArray, RopeSpec
+from rope_viz.runtimes.compare import Effect, largest
+from rope_viz.spec import RopeSpec
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 Path: TypeAlias = tuple[str, ...]
 Config: TypeAlias = dict[str, Any]
-
-
-class Effect(NamedTuple):
-    """By how much a frequency is off: the largest ratio, above 1, and the pair where it is."""
-
-    ratio: float
-    pair: int
 
 
 @dataclass(frozen=True)
@@ -163,16 +155,3 @@ def inside(part: Any, path: Path) -> Any:
     for key in path:
         part = part.get(key) if isinstance(part, Mapping) else None
     return part
-
-
-def largest(ours: FloatArray, theirs: FloatArray) -> Effect | None:
-    """The largest ratio over the pairs that both have and that both turn; None where they agree."""
-    pairs = min(len(ours), len(theirs))
-    turning = (ours[:pairs] > 0) & (theirs[:pairs] > 0)
-    if not turning.any():
-        return None
-    distance = np.where(
-        turning, np.abs(np.log(np.where(turning, ours[:pairs] / theirs[:pairs].clip(1e-300), 1.0))), 0.0
-    )
-    pair = int(np.argmax(distance))
-    return Effect(float(np.exp(distance[pair])), pair) if distance[pair] > 1e-9 else None
