@@ -7,7 +7,7 @@ scaling takes s = l / L (section 3.3).
 from __future__ import annotations
 
 from rope_viz.runtimes.case import Case, Rule, of, static_base, when
-from rope_viz.runtimes.hf import FILL_ORIGINAL, MLA, SU_IS_LONGROPE, TOP_ORIGINAL, UNKNOWN_TYPE, required
+from rope_viz.runtimes.hf import FILL_ORIGINAL, SU_IS_LONGROPE, TOP_ORIGINAL, UNKNOWN_TYPE, required
 
 
 def length_over_context(case: Case) -> float:
@@ -31,5 +31,4 @@ RULES = (
         "The ramp is linear in a pair's turns, and the factor on cos and sin is 0.1 ln s + 1.",
         when(of("yarn"), lambda case: case.but(path="paper")),
     ),
-    MLA,
 )
