@@ -89,7 +89,7 @@ def test_check_answers_by_severity(capsys, faulty, tmp_path):
 def test_check_says_one_line_for_each_finding(capsys, faulty):
     _, out, _ = run(capsys, "check", faulty)
     assert "error: rope_scaling: original_max_position_embeddings is missing" in out
-    assert "[frequencies up to x1.177, pair 40] (missing-original)" in out
+    assert "[frequencies up to x1.176, pair 40] (missing-original)" in out
     assert all(line.startswith(f"{faulty}: ") for line in out.splitlines())
     assert run(capsys, "check", "llama-3-8b")[1] == "llama-3-8b: nothing to say\n"
 

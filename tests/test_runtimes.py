@@ -12,6 +12,7 @@ from rope_viz.runtimes import RUNTIMES, emulate, known
 GOLDENS = Path(__file__).parent / "goldens"
 RUN = json.loads((GOLDENS / "runtimes.json").read_text())
 RELEASES = json.loads((GOLDENS / "releases.json").read_text())["rows"]
+MLX = json.loads((GOLDENS / "mlx.json").read_text())["rows"]
 TOLERANCE = {"llama.cpp": 1e-5}  # its kernel multiplies float32 pair by pair
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 32768}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}
@@ -62,6 +63,20 @@ def test_each_release_of_transformers_computes_or_raises_as_its_classes_do(row):
     assert result.supported == ("error" not in row), result.reason or row
     if result.supported:
         assert largest_ratio(result.inv_freq, row["inv_freq"]) <= 2e-6
+        assert result.attention_factor == pytest.approx(row["attention_factor"], rel=2e-6)
+
+
+@pytest.mark.parametrize("row", MLX, ids=lambda row: row["config"]["model_type"])
+def test_mlx_computes_or_raises_as_its_model_files_do(row):
+    result = emulate(row["config"], runtime="mlx-lm", length=row["length"])
+    # Two model files insist on the old key "type"; the emulation says so and computes what follows.
+    lenient = "must contain keys" in row.get("error", "") and result.supported
+    assert lenient or result.supported == ("error" not in row), result.reason or row["error"]
+    if lenient:
+        assert "legacy-type" in {rule.key for rule in result.rules}
+    elif result.supported:
+        # The angles come from float32 cosines and sines: absolute, not relative.
+        np.testing.assert_allclose(result.inv_freq, row["inv_freq"], rtol=1e-5, atol=1e-9)
         assert result.attention_factor == pytest.approx(row["attention_factor"], rel=2e-6)
 
 

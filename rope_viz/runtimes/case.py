@@ -250,6 +250,11 @@ def spec_of(case: Case) -> RopeSpec:
     if case.kind not in KINDS:
         raise Refused(f"unknown rope type {shorten(case.kind)}")
     context = case.context or (case.original if case.kind in EXTENDED else case.limit)
+    if case.kind == "longrope":
+        for key in ("short_factor", "long_factor"):
+            values = case.rope.get(key)
+            if isinstance(values, (list, tuple)) and len(values) != (case.rotary_dim + 1) // 2:
+                raise Refused(f"{key} has {len(values)} numbers for {(case.rotary_dim + 1) // 2} pairs")
     params = {"partial_rotary_factor": case.share, **case.rope}
     return RopeSpec(
         head_dim=case.head_dim,

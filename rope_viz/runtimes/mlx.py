@@ -63,6 +63,14 @@ def shares(case: Case) -> Case:
     return case.but(plain_share=case.share) if case.model in PARTIAL else case.but(share=1.0, plain_share=1.0)
 
 
+def old_type_first(case: Case) -> Case:
+    """initialize_rope reads "type" before "rope_type", and knows "su" in phi3.py only."""
+    named = case.rope.get("type") or case.rope.get("rope_type")
+    if named == "su" and case.model not in ("phi3", "phimoe"):
+        raise Refused("unsupported RoPE type su")
+    return case if named is None or case.rope.get("rope_type") is None else case.using(rope_type=named)
+
+
 def legacy_type(case: Case) -> Case:
     """phi3.py and internlm2.py raise without the old key "type"; what follows is computed as if it were there."""
     return case if case.kind == "default" or "type" in case.rope else case.using(type=case.kind)
@@ -121,6 +129,7 @@ RULES = (
         "The model file uses plain nn.RoPE: any rope_scaling is silently ignored.",
         when(model(*UNSCALED), plainly),
     ),
+    Rule("old-type-first", 'The old key "type" wins over "rope_type".', old_type_first),
     Rule(
         "legacy-type",
         'The model file raises ValueError without the old key "type"; computed as if it were there.',
