@@ -32,7 +32,6 @@ REPLACED = (
     "rope_theta",
     "partial_rotary_factor",
     "original_max_position_embeddings",
-    "_about",
 )
 
 
@@ -79,6 +78,7 @@ def export(
         raise ValueError(f"the target must be one of {', '.join(TARGETS)}, got {shorten(to)}")
     runtime, version, drafts = TARGETS[to]
     model = dict(config) if config is not None else architecture(spec)
+    model.pop("_about", None)
     best: Export | None = None
     for draft in drafts(spec, model, layer_type):
         result = verified(spec, draft, runtime, version, layer_type)
@@ -279,6 +279,10 @@ def sglang(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Dr
     for said in sayable(spec):
         changed, whole = new_config(said, model, layer_type)
         yield Draft(option("--json-model-override-args", changed, "--context-length", str(spec.target)), whole)
+        if layer_type is not None:
+            # Its own OLMo 3 takes flat keys only.
+            changed, whole = old_config(said, model)
+            yield Draft(option("--json-model-override-args", changed, "--context-length", str(spec.target)), whole)
 
 
 def llamacpp(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:

@@ -137,6 +137,24 @@ def test_the_documented_command_for_qwen3_comes_out():
     assert options["-c"] == "131072"
 
 
+def test_the_flag_that_repairs_kimi_on_llama_cpp_comes_out():
+    config = json.loads((CATALOG / "kimi-k2-instruct.json").read_text())
+    result = export(from_config(config)[""], to="llama.cpp", config=config)
+    assert "--yarn-beta-fast 1.0" in result.flags
+    assert result.faithful
+    assert emulate(config, runtime="llama.cpp").attention_factor == pytest.approx(1.0)
+    plain = emulate(config, runtime="llama.cpp").inv_freq
+    assert np.max(plain / emulated("llama.cpp", result, None).inv_freq) == pytest.approx(8.93, abs=0.005)
+
+
+def test_olmo_3_goes_to_sglang_in_flat_keys():
+    config = json.loads((CATALOG / "olmo-3.1-32b.json").read_text())
+    spec = from_config(config)["full_attention"]
+    result = export(spec, to="sglang", config=config, layer_type="full_attention")
+    assert result.faithful, result.reason
+    assert "rope_parameters" not in result.config
+
+
 def test_the_overrides_of_the_servers_are_json_in_one_argument():
     spec = RopeSpec(head_dim=128, base=1e6, context=32768, target=131072, scaling=Yarn(4.0))
     for target, name in (("vllm", "--hf-overrides"), ("sglang", "--json-model-override-args")):

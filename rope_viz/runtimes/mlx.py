@@ -156,6 +156,14 @@ RULES = (
         when(of("linear", "dynamic", "yarn", "llama3"), require("factor")),
     ),
     Rule(
+        "gpt-oss-no-limit",
+        "gpt_oss.py passes no max_position_embeddings: dynamic and longrope raise TypeError.",
+        when(
+            lambda case: model("gpt_oss")(case) and of("dynamic", "longrope")(case),
+            refuse("TypeError: gpt_oss.py passes no max_position_embeddings for {kind}"),
+        ),
+    ),
+    Rule(
         "longrope-required",
         "longrope without its lists or the trained length raises KeyError.",
         when(of("longrope"), require("short_factor", "long_factor", ORIGINAL)),
