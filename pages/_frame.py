@@ -9,5 +9,6 @@ frame.run(
         st.Page("home.py", title="Home", default=True),
         st.Page("frequencies.py", title="Frequencies"),
         st.Page("scaling.py", title="Scaling"),
+        st.Page("decay.py", title="Decay"),
     ]
 )

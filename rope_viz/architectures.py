@@ -164,13 +164,11 @@ def text_fields(config: Mapping[str, Any]) -> Fields:
             part = part.get(key) if part else None
             if part is not None and not isinstance(part, Mapping):
                 raise ValueError(f"{key} must be an object, got {shorten(part)}")
-        if part is None and any(
-            key in config for key in ("hidden_size", "rope_theta", "rope_scaling", "rope_parameters")
-        ):
+        if part is None:
             # Early checkpoints of Qwen2-VL and its like keep the text keys at the top.
-            part = {key: value for key, value in config.items() if key != "model_type"}
+            part = {key: config[key] for key in facts.get("flat", ()) if key in config}
         inner = facts["type"] if facts.get("fixed") or not part else name_of(part) or facts["type"]
-        fills = facts.get("fills", {}) if not part and inner == facts["type"] else {}
+        fills = facts.get("fills", {}) if not part or facts.get("merges") else {}
         config, kind = {**fills, **(part or {})}, inner
     if kind not in table():
         for _ in range(4):

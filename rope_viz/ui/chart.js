@@ -203,7 +203,8 @@ function compact(layout, width) {
   if (width >= 560) return layout;
   const annotations = (layout.annotations ?? []).map((note) =>
     note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2 } : note);
-  return { ...layout, annotations, margin: { ...layout.margin, l: Math.min(layout.margin.l, 52), r: 10 }, dragmode: false };
+  const margin = { ...layout.margin, l: Math.min(layout.margin.l, 58), r: layout.yaxis2 ? 54 : Math.min(layout.margin.r, 14) };
+  return { ...layout, annotations, margin, font: { ...layout.font, size: 11 }, dragmode: false };
 }
 
 function schedule(state) {

@@ -13,14 +13,7 @@ from rope_viz.ui import controls, state
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
-# Streamlit leaves much room around everything; an instrument shows its picture on the first screen.
-STYLE = """<style>
-[data-testid="stMainBlockContainer"] { padding: 4.2rem 2.2rem 3rem; max-width: 1240px; }
-[data-testid="stSidebarContent"] [data-testid="stVerticalBlock"] { gap: 0.8rem; }
-[data-testid="stMainBlockContainer"] h1 { font-size: 1.7rem; padding: 0 0 0.1rem; }
-[data-testid="stMainBlockContainer"] h2 { font-size: 1.2rem; padding: 1.4rem 0 0.2rem; }
-@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 4rem 0.9rem 2rem; } }
-</style>"""
+STYLE = Path(__file__).with_name("frame.css")
 
 
 def run(pages: Sequence[Any]) -> None:

@@ -40,6 +40,17 @@ BY_HAND: dict[str, dict[str, Any]] = {
     },
     "blt": {"text": ["global_config"], "type": "blt_global_transformer", "fixed": True},
 }
+# What a composite configuration may hold for its text part, with a value to ask for each.
+PROBES: dict[str, Any] = {
+    "hidden_size": 1280,
+    "num_attention_heads": 10,
+    "head_dim": 112,
+    "max_position_embeddings": 5120,
+    "rope_theta": 12345.0,
+    "rope_scaling": {"rope_type": "default", "rope_theta": 12345.0},
+    "rope_parameters": {"rope_type": "default", "rope_theta": 12345.0},
+}
+TEXT_KEYS = frozenset((*SIZES, *PROBES, "partial_rotary_factor"))
 # The values of the generic Llama-like class, left out of the table.
 # Read in the modeling files, because these classes keep no rotary module or no key of the usual name.
 EXTRA: dict[str, dict[str, Any]] = {
@@ -181,11 +192,31 @@ def wrapper_entry(config: PreTrainedConfig) -> dict[str, Any] | None:
         return None
     spec = type(config).sub_configs_defaults.get(path[0])
     fixed = spec is not None and issubclass(spec.config_class, PreTrainedConfig)
-    fills = {key: number(text.__dict__.get(key)) for key in SIZES}
-    fills = {key: value for key, value in fills.items() if value not in (None, number(default(type(text), key)))}
-    if text.rope_parameters != build(type(text)).rope_parameters:
-        fills["rope_parameters"] = text.rope_parameters
-    return {"text": path, "type": text.model_type, "fixed": fixed or None, "fills": fills or None}
+    given = spec.init_kwargs if spec is not None and len(path) == 1 else {}
+    fills = {key: value for key, value in given.items() if key in TEXT_KEYS}
+    if not fills:
+        usual = build(type(text)).__dict__
+        fills = {key: number(text.__dict__.get(key)) for key in SIZES}
+        fills = {key: value for key, value in fills.items() if value not in (None, number(usual.get(key)))}
+        if text.rope_parameters != build(type(text)).rope_parameters:
+            fills["rope_parameters"] = text.rope_parameters
+    # Some add these values to a text part that is given, the others use them only where there is none.
+    bare = build(type(text)).__dict__
+    telling = [key for key in fills if key in SIZES and text.__dict__.get(key) != bare.get(key)]
+    merged = build(type(config), **{path[0]: {"model_type": text.model_type}}) if len(path) == 1 and telling else None
+    inner = merged.get_text_config(decoder=True).__dict__ if merged is not None else {}
+    merges = bool(inner) and all(inner.get(key) == text.__dict__[key] for key in telling)
+    flat = [key for key, value in PROBES.items() if hoisted(type(config), key, value)]
+    entry = {"text": path, "type": text.model_type, "fixed": fixed or None, "fills": fills or None}
+    return {**entry, "merges": merges or None, "flat": flat or None}
+
+
+def hoisted(kind: type, key: str, value: Any) -> bool:
+    """Whether a composite configuration without a text part takes this key from its top."""
+    config = build(kind, **{key: value})
+    text = config.get_text_config(decoder=True) if config is not None else None
+    params = attribute(text, "rope_parameters")
+    return "12345.0" in json.dumps(params) if key.startswith("rope") else attribute(text, key) == value
 
 
 def find(config: PreTrainedConfig, wanted: PreTrainedConfig, depth: int = 3) -> list[str] | None:
