@@ -182,3 +182,13 @@ def test_what_is_not_known_is_answered_with_what_is(runtime, version):
 def test_an_unknown_layer_type_is_named():
     with pytest.raises(ValueError, match="layer_type must be one of full_attention, sliding_attention"):
         emulate(RUN["configs"]["gemma-3-1b"], runtime="vllm", layer_type="global")
+
+
+def test_the_paper_runs_its_own_ramp():
+    """YaRN eq. 17, 18 and 22 at d = 128, b = 10000, L = 4096, s = 8, against the released ramp."""
+    config = {**LLAMA, "max_position_embeddings": 32768, "rope_theta": 10000.0}
+    config["rope_scaling"] = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096}
+    paper, released = (emulate(config, runtime=name) for name in ("paper", "transformers"))
+    np.testing.assert_allclose(paper.inv_freq[[16, 32, 44]], [0.1, 2.807778439e-3, 2.302786191e-4], rtol=1e-9)
+    np.testing.assert_allclose(released.inv_freq[[16, 32, 44]], [0.1, 5.961538462e-3, 3.419768096e-4], rtol=1e-9)
+    assert paper.attention_factor == pytest.approx(1.2079441542, rel=1e-10)
