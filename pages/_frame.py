@@ -7,6 +7,7 @@ from rope_viz.ui import frame
 frame.run(
     [
         st.Page("home.py", title="Home", default=True),
+        st.Page("rotation.py", title="Rotation"),
         st.Page("frequencies.py", title="Frequencies"),
         st.Page("scaling.py", title="Scaling"),
     ]

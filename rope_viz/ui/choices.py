@@ -15,9 +15,7 @@ from rope_viz.ui.knob import knobs
 
 def pick(label: str, options: Mapping[str, str], key: str) -> str:
     """One of a few (name -> label), as a row of buttons; the first is the default."""
-    first = next(iter(options))
-    written = state.local(key)
-    chosen = written if written in options else first
+    first, chosen = next(iter(options)), picked(options, key)
     widget = f"pick.{key}"
     st.session_state[widget] = chosen
     st.segmented_control(
@@ -29,7 +27,25 @@ def pick(label: str, options: Mapping[str, str], key: str) -> str:
         on_change=lambda: state.keep(key, st.session_state[widget], default=first),
         label_visibility="collapsed",
     )
-    return str(chosen)
+    return chosen
+
+
+def picked(options: Mapping[str, str], key: str) -> str:
+    """What `pick` will show, for a sentence that stands above it."""
+    written = state.local(key)
+    return written if written is not None and written in options else next(iter(options))
+
+
+def typed(label: str, key: str, *, placeholder: str = "", most: int = 20_000) -> str:
+    """A text of the reader's own, at most `most` characters. It stays in the session: an address cannot hold it."""
+    widget, kept = f"typed.{key}", f"typed.kept.{key}"
+    st.session_state[widget] = st.session_state.setdefault(kept, "")
+
+    def changed() -> None:
+        st.session_state[kept] = st.session_state[widget]
+
+    st.text_area(label, key=widget, placeholder=placeholder, max_chars=most, height=80, on_change=changed)
+    return str(st.session_state[kept])
 
 
 def several(label: str, options: Mapping[str, str], key: str, default: Sequence[str]) -> list[str]:
