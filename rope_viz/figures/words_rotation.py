@@ -37,9 +37,9 @@ def matrix(spec: RopeSpec) -> str:
         return f"A dense matrix of {d:,} × {d:,} is too large to look at; choose at most {MAX_DENSE_DIM:,} dimensions."
     filled = 4 * spec.pairs + d - 2 * spec.pairs
     return (
-        f"All pairs at once are one matrix R of {d} × {d}; only **{filled:,} of {d * d:,}** entries are not 0. Interleaved, "
-        "they stand in blocks on the diagonal; split in halves, on the diagonal and two lines beside it. A permutation P "
-        "of the dimensions leads from one to the other, P R Pᵀ: they are the same rotation."
+        f"All pairs at once are one matrix R of {d} × {d}; only **{filled:,} of {d * d:,}** entries are not 0. "
+        "Interleaved, they stand in blocks on the diagonal; split in halves, on the diagonal and two lines beside it. "
+        "A permutation P of the dimensions leads from one to the other, P R Pᵀ: they are the same rotation."
     )
 
 

@@ -20,7 +20,7 @@ STARTS = {"turn": {"m": 0, "n": 0}, "score": {"m": 1040, "n": 1024}}
 MAX_PAIRS = 256
 LAST_POSITION = 10_000_000
 # The height of the picture, wide and narrow, and of the controls below it.
-HEIGHTS = {"turn": (512, 460), "score": (500, 620), "compact": (400, 400)}
+HEIGHTS = {"turn": (512, 505), "score": (500, 620), "compact": (360, 430)}
 CONTROLS = 110
 
 COLOURS = {

@@ -35,7 +35,7 @@ function grid(n, width, height) {
     return best;
   };
   const named = fit(13);
-  return named.size >= 34 ? named : fit(0);
+  return named.size >= 38 ? named : fit(0);
 }
 
 export function arrange(s) {

@@ -126,7 +126,7 @@ def lines(*texts: str) -> None:
 
 def code(source: str) -> None:
     """Python to copy."""
-    st.code(source, language="python")
+    st.code(source, language="python", wrap_lines=True)
 
 
 def badge(text: str) -> None:
