@@ -149,14 +149,14 @@ function build(component) {
     const { place: p } = s, { aside: a } = p, n = s.rates.length;
     if (a && x >= a.x && x <= a.x + a.w && y >= a.y && y < a.y + a.h) return Math.floor(((y - a.y) / a.h) * n);
     const column = Math.floor((x - p.left) / p.size), row = Math.floor((y - p.over) / p.step), i = row * p.columns + column;
-    return column >= 0 && column < p.columns && row >= 0 && i < n ? i : null;
+    return column >= 0 && column < p.columns && row >= 0 && i < p.dials.length ? i : null;
   };
   const hover = (i) => s.hover !== i && ((s.hover = i), inspect(s), wake(s));
   canvas.addEventListener("pointermove", (event) => hover(under(event)));
   canvas.addEventListener("pointerleave", () => hover(null));
   canvas.addEventListener("click", (event) => under(event) !== null && pin(under(event)));
   root.addEventListener("keydown", (event) => {
-    const at = event.target, n = s.rates.length, { key } = event;
+    const at = event.target, n = s.place.dials.length, { key } = event;
     if (at.tagName === "INPUT" || (at.tagName === "BUTTON" && [" ", "Enter"].includes(key))) return;
     const chosen = s.hover ?? s.pin ?? 0;
     const keys = { " ": act.play, ArrowLeft: () => step(event.shiftKey ? -100 : -1), ArrowRight: () => step(event.shiftKey ? 100 : 1),

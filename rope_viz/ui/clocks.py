@@ -17,7 +17,7 @@ from rope_viz.ui.component import component
 
 MODES = {"turn": "One position", "score": "Query and key"}
 STARTS = {"turn": {"m": 0, "n": 0}, "score": {"m": 1040, "n": 1024}}
-MAX_PAIRS = 256
+MAX_PAIRS = 256  # as dials; the score is over all pairs
 LAST_POSITION = 10_000_000
 # The height of the picture, wide and narrow, and of the controls below it.
 HEIGHTS = {"turn": (512, 505), "score": (500, 620), "compact": (360, 430)}
@@ -85,18 +85,18 @@ def clocks(
 
 def packed(spec: RopeSpec, *, mode: str, plain: bool) -> dict[str, Any]:
     """What the browser needs to know of a spec: frequencies in radians per position, bands, lengths and colours."""
-    scaled = spec.inv_freq(spec.target)[:MAX_PAIRS]
-    first = spec.plain_inv_freq[:MAX_PAIRS]
+    scaled, first = spec.inv_freq(spec.target), spec.plain_inv_freq
     changed = bool(np.any(scaled != first))
-    shown = f"{len(first)} of {spec.pairs}" if spec.pairs > MAX_PAIRS else f"{spec.pairs}"
+    shown = f"The first {MAX_PAIRS} of {spec.pairs}" if spec.pairs > MAX_PAIRS else f"{spec.pairs}"
     what = "a query and a key turning together, and their score" if mode == "score" else "turning with the position"
     return {
         "title": f"{shown} pairs as dials, {what}. Space plays and pauses, left and right arrows step.",
         "mode": mode,
+        "most": MAX_PAIRS,
         "first": first.tolist(),
         "scaled": scaled.tolist() if changed else None,
         "plain": plain and changed,
-        "bands": spectrum.bands(spec, length=spec.target).kind[:MAX_PAIRS].tolist(),
+        "bands": spectrum.bands(spec, length=spec.target).kind.tolist(),
         "names": spectrum.BAND_NAMES,
         "context": spec.context,
         "target": spec.target,

@@ -39,7 +39,7 @@ function grid(n, width, height) {
 }
 
 export function arrange(s) {
-  const { data } = s, w = s.canvas.clientWidth, n = s.rates.length;
+  const { data } = s, w = s.canvas.clientWidth, n = Math.min(data.most, s.rates.length);
   const narrow = w < 640, h = data.heights[narrow ? 1 : 0];
   s.canvas.style.height = `${h}px`;
   const dpr = Math.min(2, devicePixelRatio || 1);
@@ -86,7 +86,7 @@ function paintStill(s, x) {
     x.arc(d.x, d.y, d.r, 0, -TAU * seen, true);
     x.fill();
     x.strokeStyle = c.bands[data.bands[i]];
-    x.lineWidth = 1.6;
+    x.lineWidth = d.r < 14 ? 1 : 1.6;
     x.setLineDash(dashes[data.bands[i]]);
     x.beginPath();
     x.arc(d.x, d.y, d.r, 0, TAU);
@@ -215,5 +215,5 @@ function paintScore(s, x, d) {
   x.strokeRect(a.x, a.y, a.w, a.h);
   for (const [value, align] of [[-1, "left"], [0, "center"], [1, "right"]]) write(x, String(value).replace("-", "−"), middle + (value * a.w) / 2, a.y + a.h + 14, 12, c.plain, align);
   write(x, `score ${(sum / n).toFixed(4).replace("-", "−")}`, a.x, a.y - 22, 16, c.text, "left", "600");
-  write(x, `bars: cos (m − n)θᵢ, pair 0 on top; line: running total ÷ ${n}`, a.x, a.y - 6, 11, c.plain);
+  write(x, `bars: cos (m − n)θᵢ by pair; line: their running mean`, a.x, a.y - 6, 11, c.plain);
 }
