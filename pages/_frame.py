@@ -8,6 +8,7 @@ frame.run(
     Path(__file__).parent,
     {
         "home": "Home",
+        "rotation": "Rotation",
         "frequencies": "Frequencies",
         "scaling": "Scaling",
         "decay": "Decay",
