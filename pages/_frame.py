@@ -9,5 +9,7 @@ frame.run(
         st.Page("home.py", title="Home", default=True),
         st.Page("frequencies.py", title="Frequencies"),
         st.Page("scaling.py", title="Scaling"),
+        st.Page("attention.py", title="Attention"),
+        st.Page("precision.py", title="Precision"),
     ]
 )

@@ -25,5 +25,7 @@ page.questions(
     {
         "frequencies": "How fast does every pair turn, and which never went round in training?",
         "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",
+        "attention": "What does position do to the attention of a sentence, added, rotated or not at all?",
+        "precision": "From which position on does rounding confuse this model, and who rounds where?",
     }
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -11,6 +11,9 @@ from rope_viz.link import number, text
 from rope_viz.spec import Knob
 from rope_viz.ui import state
 from rope_viz.ui.knob import knobs
+
+MENU_WIDTH = 340
+JOINERS = "\u200c\u200d"
 
 
 def pick(label: str, options: Mapping[str, str], key: str) -> str:
@@ -49,6 +52,51 @@ def several(label: str, options: Mapping[str, str], key: str, default: Sequence[
         label_visibility="collapsed",
     )
     return chosen
+
+
+def menu(label: str, options: Mapping[str, str], key: str, default: str) -> str:
+    """One of many (name -> label), as a menu."""
+    written = state.local(key)
+    chosen = written if written is not None and written in options else default
+    widget = f"menu.{key}"
+    st.session_state[widget] = chosen
+    with st.container(width=MENU_WIDTH):
+        st.selectbox(
+            label,
+            list(options),
+            format_func=options.__getitem__,
+            key=widget,
+            on_change=lambda: state.keep(key, st.session_state[widget], default=default),
+        )
+    return chosen
+
+
+def typed(label: str, key: str, default: str, check: Callable[[str], object], *, most: int = 400) -> str:
+    """A line of text of at most `most` characters; emptied, it is the default again.
+
+    `check` raises `ValueError` with a sentence for what cannot be taken: that is shown, and the default is used.
+    """
+    written = clean_line(state.local(key) or "", most) or default
+    widget = f"typed.{key}"
+    st.session_state[widget] = written
+    st.text_input(
+        label,
+        key=widget,
+        max_chars=most,
+        on_change=lambda: state.keep(key, clean_line(st.session_state[widget], most) or default, default=default),
+    )
+    try:
+        check(written)
+    except ValueError as error:
+        st.warning(f"Not possible: {error}. This is the sentence it began with.")
+        return default
+    return written
+
+
+def clean_line(written: str, most: int) -> str:
+    """Text as one line of printable characters, cut to `most`; the joiners that some scripts need are kept."""
+    shown = (each if each.isprintable() or each in JOINERS else " " for each in written[:most])
+    return " ".join("".join(shown).split())
 
 
 def switch(label: str, key: str, *, default: bool = False, help: str | None = None) -> bool:

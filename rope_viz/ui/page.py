@@ -16,11 +16,20 @@ from rope_viz.ui.chart import chart
 from rope_viz.ui.chart import view as chart_view
 
 
-def head(title: str, sentence: str) -> RopeSpec:
-    """The page's title and the sentence that says what to look for; gives the current spec."""
+def head(title: str, sentence: str = "") -> RopeSpec:
+    """The page's title and the sentence that says what to look for; gives the current spec.
+
+    A sentence that needs the page's own controls is said after them, by `say`.
+    """
     st.title(title, anchor=False)
-    st.markdown(sentence)
+    say(sentence)
     return state.chosen().spec
+
+
+def say(sentence: str) -> None:
+    """A sentence over a figure, with the current numbers in it."""
+    if sentence:
+        st.markdown(sentence)
 
 
 def spec() -> RopeSpec:
@@ -87,10 +96,14 @@ def questions(answers: Mapping[str, str]) -> None:
 def section(title: str, sentence: str = "") -> None:
     """A second heading with what to look for."""
     st.header(title, anchor=False)
-    if sentence:
-        st.markdown(sentence)
+    say(sentence)
 
 
 def row() -> Any:
     """A line of a page's own few controls; wraps on a small screen."""
     return st.container(horizontal=True, vertical_alignment="center", gap="medium")
+
+
+def columns(*shares: int) -> Any:
+    """Columns beside each other with these shares of the width; below each other on a small screen."""
+    return st.columns(shares, gap="medium")
