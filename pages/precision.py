@@ -6,7 +6,7 @@ from rope_viz.ui import choices, page, tables
 spec = page.head("Precision")
 with page.row():
     where = choices.menu("What is rounded", precision.PLACES, "precision.where", precision.DEFAULT)
-    position = choices.length("precision.position", "Position", spec.target, least=1)
+    position = choices.length("precision.position", "Up to position", spec.target, least=1)
 page.say(words_precision.rounding(spec, where, position))
 page.show(
     precision.heatmap(spec, where, position=position, live=page.live(), pin=page.pin()),

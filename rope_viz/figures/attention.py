@@ -72,7 +72,9 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
             _, first, second = repeated[0]
             lines.append(f"rows {_apart(attention.row_difference(each, first, second)[shown == 'weights'])}")
         lines.append(f"move changes {_change(moved[name][shown == 'weights'])}")
-        seen = np.where(attention.visible(len(labels), causal=causal), values[name], np.nan)
+        # Scores are shown before the mask: equal rows stay equal there, while a later query's weights see more keys.
+        masked = causal and shown == "weights"
+        seen = np.where(attention.visible(len(labels), causal=masked), values[name], np.nan)
         drawn.append(Panel(map_label(spec, name), lines, seen))
     if shown == "weights":
         ends, scale = (0.0, math.ceil(most * 10) / 10), theme.SHARE
@@ -110,8 +112,12 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.F
         narrow_height=330,
     )
     every = theme.thinned(count, 5)
-    fig.update_xaxes(tickvals=every, ticktext=[labels[t] for t in every], tickangle=0)
-    fig.update_yaxes(tickvals=every, ticktext=[labels[t] for t in every])
+    ticks = {"tickvals": every, "ticktext": [labels[t] for t in every]}
+    fig.update_xaxes(tickangle=0, **ticks)
+    fig.update_yaxes(**ticks)
+    for name, changes in fig.layout.meta["narrow"].items():
+        if "axis" in name:
+            changes.update(ticks)
     fig.update_traces(xgap=0, ygap=0)
     return fig
 
@@ -134,7 +140,7 @@ def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
         ends.append((len(labels) - 1, float(ratio[-1]), name, colour))
     top = max(1.6, math.ceil(10 * max(float(np.max(trace["y"])) for trace in traces)) / 10)
     span = [0.8, top]
-    ticks = theme.thinned(len(labels), 32)
+    ticks = theme.thinned(len(labels), 20)
     return theme.figure(
         traces,
         x={
@@ -195,6 +201,8 @@ def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool)
 @functools.lru_cache(maxsize=16)
 def timed(head_dim: int) -> tuple[linear_attention.Timing, ...]:
     """Both ways measured once in this process; the base and the scaling make no difference to the time."""
+    # The first product of a process also starts the threads of the matrix library.
+    linear_attention.measure(RopeSpec(head_dim=head_dim), TIMED[:1], repeats=1)
     return linear_attention.measure(RopeSpec(head_dim=head_dim), TIMED, repeats=1)
 
 
@@ -205,7 +213,7 @@ def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool
         points = () if live else timed(size)
         x = np.array([each.tokens for each in points])
         pairs, state = np.array([each.pairs for each in points]), np.array([each.state for each in points])
-        y: dict[str, Any] = {"title": "seconds, measured (log)", "type": "log", "range": [-4, 1]}
+        y: dict[str, Any] = {"title": "seconds, measured (log)", "type": "log", "range": [-4, 1], "dtick": 1}
         ends_x, unit, mode = (100.0, 4096.0), "s", "lines+markers"
     else:
         x = np.unique(np.geomspace(16, 1 << 20, 60).astype(np.int64))

@@ -31,7 +31,7 @@ def panels(
     bar: dict[str, Any],
     rows: tuple[str, str] = ("query", "key"),
     frames: Sequence[int] = (),
-    height: int = 400,
+    height: int = 430,
     narrow_height: int = 560,
 ) -> Any:
     """The panels of square maps over the same `labels`, one colour scale from `ends[0]` to `ends[1]` for all.
@@ -40,7 +40,7 @@ def panels(
     """
     count = len(shown)
     width = (1.0 - GAP * (count - 1)) / count
-    ticks = theme.thinned(len(labels), 32)
+    ticks, few = _ticks(labels, 20), _ticks(labels, 12)
     traces, notes, shapes, axes = [], [], [], {}
     upright = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4} | bar
     lying = bar | {"orientation": "h", "thickness": 10, "outlinewidth": 0, "x": 0.5, "xanchor": "center", "len": 0.8}
@@ -85,7 +85,7 @@ def panels(
             where = {"xref": f"x{mark} domain", "yref": f"y{mark}", "x0": 0, "x1": 1, "y0": row - 0.5, "y1": row + 0.5}
             shapes.append({"type": "rect", "line": {"color": theme.TEXT, "width": 1.5}} | where)
         start = index * (width + GAP)
-        both = {"type": "category", "tickvals": ticks, "ticktext": [labels[t] for t in ticks], "showgrid": False}
+        both = {"type": "category", "showgrid": False, **ticks}
         both |= {"showspikes": False, "ticklen": 2, "tickfont": {"size": 11}}
         linked = {} if index == 0 else {"matches": "x"}
         axes[f"xaxis{mark}"] = theme.merged(
@@ -99,7 +99,7 @@ def panels(
             {} if index == 0 else {"matches": "y"},
         )
         if count > 1:
-            narrow |= _folded(index, count, mark, top / narrow_height)
+            narrow |= _folded(index, count, mark, top / narrow_height, few)
     axes["yaxis"]["title"] = {"text": rows[0], "standoff": 6, "font": {"size": 13}}
     below = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "top", "showarrow": False}
     notes.append(below | {"x": 0.5, "y": 0, "yshift": -62, "text": rows[1], "font": {"size": 13, "color": theme.TEXT}})
@@ -118,14 +118,20 @@ def panels(
     )
 
 
-def _folded(index: int, count: int, mark: str, head: float) -> dict[str, Any]:
+def _folded(index: int, count: int, mark: str, head: float, ticks: dict[str, Any]) -> dict[str, Any]:
     """Where a panel stands on a narrow screen: two in a row, words only along the left and the bottom."""
     below = (count + 1) // 2
     row, column = divmod(index, 2)
     tall = (1.0 - head * 1.45 * (below - 1)) / below
     bottom = (below - 1 - row) * (tall + head * 1.45)
     left = column * 0.52
+    small = {"tickfont": {"size": 10}, **ticks}
     return {
-        f"xaxis{mark}": {"domain": [left, left + 0.48], "showticklabels": row == below - 1, "tickfont": {"size": 10}},
-        f"yaxis{mark}": {"domain": [bottom, bottom + tall], "showticklabels": column == 0, "tickfont": {"size": 10}},
+        f"xaxis{mark}": {"domain": [left, left + 0.48], "showticklabels": row == below - 1, **small},
+        f"yaxis{mark}": {"domain": [bottom, bottom + tall], "showticklabels": column == 0, **small},
     }
+
+
+def _ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
+    every = theme.thinned(len(labels), most)
+    return {"tickvals": every, "ticktext": [labels[t] for t in every]}

@@ -22,6 +22,7 @@ VIEWS = {"error": "Score error", "shift": "Shift test"}
 DISTANCE = 10
 FLOOR = 1e-8
 TENTH = 0.1
+EXACT = ("bf16-positions", "bf16-inv-freq")
 
 
 @functools.lru_cache(maxsize=32)
@@ -70,6 +71,10 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         "hovertemplate": "near position %{x:,.0f}<br>pair %{y}<br>off by 10^%{z:.2f} rad<extra></extra>",
     }
     first = passes(spec, where)
+    if where not in EXACT:
+        # Both are samples: the line stands where either found the error first.
+        beyond = found > TENTH * 2 * math.pi
+        first = np.fmin(first, np.where(beyond.any(axis=0), middle[beyond.argmax(axis=0)], np.nan))
     line = theme.line(
         theme.finite(first),
         np.arange(spec.pairs),
@@ -77,6 +82,8 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         theme.TEXT,
         hovertemplate="pair %{y} passes 0.1 turn at %{x:,.0f}<extra></extra>",
         meta={"csv": False},
+        mode="lines+markers",
+        marker={"size": 4, "color": theme.TEXT},
     )
     low, high = 1.0, float(precision.MAX_POSITION)
     rules = [each for each in length_rules(spec, axis="x", stop=high) if abs(math.log(each["x0"] / position)) > 0.4]

@@ -14,9 +14,9 @@ from rope_viz.spec import RopeSpec
 
 @functools.lru_cache(maxsize=64)
 def rounding(spec: RopeSpec, where: str, position: int) -> str:
-    """What the rounding means for this model, at the position where its error depends on that."""
+    """What the rounding means for this model, up to the position where its error depends on that."""
     if ROUNDINGS[where].stage == "angle":
-        return precision.describe(spec, where, position=position, length=spec.target)
+        return precision.describe(spec, where, end=position, length=spec.target)
     return precision.describe(spec, where, length=spec.target)
 
 

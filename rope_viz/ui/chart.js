@@ -167,7 +167,7 @@ function build(component) {
   root.querySelector("[data-zoom=in]").addEventListener("click", () => zoom(0.5));
   root.querySelector("[data-zoom=out]").addEventListener("click", () => zoom(2));
   root.querySelector("[data-zoom=reset]").addEventListener("click", () => resetView(state));
-  new ResizeObserver(() => state.drawn && schedule(state)).observe(node);
+  new ResizeObserver(() => (state.drawn || state.unseen) && schedule(state)).observe(node);
   return state;
 }
 
@@ -239,6 +239,9 @@ function schedule(state) {
 async function draw(state) {
   const { node, root } = state;
   const Plotly = await loadPlotly(state.src);
+  // A page that is being left has no width any more, and Plotly cannot scale its axes to that.
+  state.unseen = !node.clientWidth;
+  if (state.unseen) return;
   const { message } = state;
   const style = getComputedStyle(root);
   const dark = luminance(style.getPropertyValue("--st-background-color").trim() || "#FFFFFF") < 0.5;
