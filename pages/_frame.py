@@ -12,5 +12,7 @@ frame.run(
         "frequencies": "Frequencies",
         "scaling": "Scaling",
         "decay": "Decay",
+        "attention": "Attention",
+        "precision": "Precision",
     },
 )

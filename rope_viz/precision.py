@@ -186,13 +186,18 @@ def first_beyond(
     return np.where(first <= limit, first, np.nan)
 
 
-def describe(spec: RopeSpec, where: str, *, position: int | None = None, length: int | None = None) -> str:
+def describe(
+    spec: RopeSpec, where: str, *, position: int | None = None, end: int | None = None, length: int | None = None
+) -> str:
     """What a rounding means for this model, in a sentence: the pair that is most off, by how much, and where.
 
-    At `position`, or at the worst of a sample of positions up to the target length.
+    At `position`, or at the worst of a sample of positions up to `end`, which is the target length unless given.
     """
     rounding = checked_rounding(where)
-    end = spec.target if position is None else position
+    if position is not None:
+        end = position
+    elif end is None:
+        end = spec.target
     places = sampled_positions(end, spec.pairs) if position is None else np.array([position])
     off = np.abs(angle_error(spec, places, where, length=length))
     if rounding.stage != "angle":
@@ -202,7 +207,7 @@ def describe(spec: RopeSpec, where: str, *, position: int | None = None, length:
             f"and lengths by up to {in_words(longer)} %, however far the position."
         )
     if not off.any():
-        return f"With {rounding.phrase}, no pair is off up to {end:,}."
+        return f"With {rounding.phrase}, no pair is off {'up to' if position is None else 'at'} {end:,}."
     # Among equal errors the last position: the text then names the end of the range.
     row, pair = np.unravel_index(off.size - 1 - int(off[:, ::-1][::-1].argmax()), off.shape)
     text = f"With {rounding.phrase}, pair {pair} is off by {in_words(float(off[row, pair]))} rad at {places[row]:,}"

@@ -18,7 +18,7 @@ from rope_viz.ui.clocks import LAST_POSITION
 from rope_viz.ui.clocks import clocks as show_clocks
 
 
-def head(title: str, sentence: str) -> RopeSpec:
+def head(title: str, sentence: str = "") -> RopeSpec:
     """The page's title and the sentence that says what to look for; gives the current spec."""
     start(title)(sentence)
     return state.chosen().spec
@@ -28,7 +28,7 @@ def start(title: str) -> Callable[[str], Any]:
     """The page's title and a place for its sentence, which may depend on controls below: call it with the text."""
     st.title(title, anchor=False)
     place = st.container()
-    return place.markdown
+    return lambda sentence: place.markdown(sentence) if sentence else None
 
 
 def spec() -> RopeSpec:
@@ -109,8 +109,7 @@ def questions(answers: Mapping[str, str]) -> None:
 def section(title: str, sentence: str = "") -> None:
     """A second heading with what to look for."""
     st.header(title, anchor=False)
-    if sentence:
-        st.markdown(sentence)
+    say(sentence)
 
 
 def say(sentence: str) -> None:
@@ -121,6 +120,11 @@ def say(sentence: str) -> None:
 def row() -> Any:
     """A line of a page's own few controls; wraps on a small screen."""
     return st.container(horizontal=True, vertical_alignment="center", gap="medium")
+
+
+def columns(*shares: int) -> Any:
+    """Columns beside each other with these shares of the width; below each other on a small screen."""
+    return st.columns(shares, gap="medium")
 
 
 def lines(*texts: str) -> None:
