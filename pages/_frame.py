@@ -1,14 +1,16 @@
 """The list of pages: the only place that knows them all."""
 
-import streamlit as st
+from pathlib import Path
 
 from rope_viz.ui import frame
 
 frame.run(
-    [
-        st.Page("home.py", title="Home", default=True),
-        st.Page("rotation.py", title="Rotation"),
-        st.Page("frequencies.py", title="Frequencies"),
-        st.Page("scaling.py", title="Scaling"),
-    ]
+    Path(__file__).parent,
+    {
+        "home": "Home",
+        "rotation": "Rotation",
+        "frequencies": "Frequencies",
+        "scaling": "Scaling",
+        "decay": "Decay",
+    },
 )

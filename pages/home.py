@@ -21,5 +21,6 @@ page.questions(
         "rotation": "What does turning q and k do, and why does only the distance matter?",
         "frequencies": "How fast does every pair turn, and which never went round in training?",
         "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",
+        "decay": "How does the score of a query and a key change with distance, and what do the bounds promise?",
     }
 )

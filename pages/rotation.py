@@ -3,7 +3,7 @@
 from rope_viz.figures import words_rotation
 from rope_viz.ui import algebra, choices, clocks, page
 
-mode = choices.picked(clocks.MODES, "rotation.show")
+mode = choices.hidden("rotation.show", clocks.MODES)
 spec = page.head("Rotation", words_rotation.rotation(page.spec(), mode))
 with page.row():
     choices.pick("Show", clocks.MODES, "rotation.show")

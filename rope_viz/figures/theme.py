@@ -25,6 +25,7 @@ BAND_COLOURS = (KEPT, BLENDED, DIVIDED)
 # A diverging map with the background at 0; both ends read against it in either theme.
 NEGATIVE, POSITIVE = "#B4460F", "#1259B0"
 DIVERGING = [[0.0, NEGATIVE], [0.25, "#E3A17F"], [0.5, "#FEFEFE"], [0.75, "#8DB4E2"], [1.0, POSITIVE]]
+SEQUENTIAL = [[0.0, "#FEFEFE"], [0.5, "#8DB4E2"], [1.0, POSITIVE]]
 CYCLIC = plotly.colors.get_colorscale("Phase")
 
 DARK = {
@@ -81,6 +82,8 @@ def figure(
         "automargin": False,
     }
     base = {
+        # Plotly's own template would add 7 kB to every redraw and colours that have no dark twin.
+        "template": go.layout.Template(),
         "height": height,
         "margin": {"l": 68, "r": 96, "t": 26, "b": 48},
         "font": {"size": 13, "color": TEXT},
@@ -99,6 +102,14 @@ def figure(
 
 
 SPIKE = {"spikemode": "across", "spikethickness": 1, "spikecolor": RULE, "spikedash": "solid", "spikesnap": "data"}
+
+
+PAIR_AXIS = {"title": "pair i", "unifiedhovertitle": {"text": "pair %{x}"}}
+
+
+def pair_axis(pairs: int) -> dict[str, Any]:
+    """The x axis of every figure over the pairs."""
+    return PAIR_AXIS | {"range": [-0.5, pairs - 0.5], "tickvals": thinned(pairs)}
 
 
 def merged(*parts: dict[str, Any]) -> dict[str, Any]:

@@ -203,16 +203,23 @@ function compact(layout, width) {
   if (width >= 560) return layout;
   const annotations = (layout.annotations ?? []).map((note) =>
     note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2 } : note);
-  return { ...layout, annotations, margin: { ...layout.margin, l: Math.min(layout.margin.l, 52), r: 10 }, dragmode: false };
+  const margin = { ...layout.margin, l: Math.min(layout.margin.l, 58), r: layout.yaxis2 ? 54 : Math.min(layout.margin.r, 14) };
+  return { ...layout, annotations, margin, font: { ...layout.font, size: 11 }, dragmode: false };
 }
+
+// The first figure of a page follows the hand at once; the others draw at most four times a second, so that it can.
+const OTHERS_EVERY = 250;
 
 function schedule(state) {
   if (state.waiting) return;
   state.waiting = true;
   state.root.dataset.waiting = "yes";
-  state.queue = state.queue.then(async () => {
+  const first = document.querySelector(".rv-chart") === state.root;
+  const pause = first ? 0 : Math.max(0, (state.drawnAt ?? -OTHERS_EVERY) + OTHERS_EVERY - performance.now());
+  state.queue = state.queue.then(() => new Promise((go) => (pause ? setTimeout(go, pause) : go()))).then(async () => {
     state.waiting = false;
     await draw(state);
+    state.drawnAt = performance.now();
     if (!state.waiting) delete state.root.dataset.waiting;
   });
 }

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from rope_viz.link import number, text
-from rope_viz.spec import Knob
+from rope_viz.catalog import catalog
+from rope_viz.link import model_spec, number, text
+from rope_viz.spec import Knob, RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.knob import knobs
 
+Name = TypeVar("Name", bound=str)
 
-def pick(label: str, options: Mapping[str, str], key: str) -> str:
+
+def pick(label: str, options: Mapping[Name, str], key: str) -> Name:
     """One of a few (name -> label), as a row of buttons; the first is the default."""
-    first, chosen = next(iter(options)), picked(options, key)
+    chosen = hidden(key, options)
+    first = next(iter(options))
     widget = f"pick.{key}"
     st.session_state[widget] = chosen
     st.segmented_control(
@@ -30,10 +34,32 @@ def pick(label: str, options: Mapping[str, str], key: str) -> str:
     return chosen
 
 
-def picked(options: Mapping[str, str], key: str) -> str:
-    """What `pick` will show, for a sentence that stands above it."""
+def menu(label: str, options: Mapping[Name, str], key: str) -> Name:
+    """One of many (name -> label), as a menu with its label beside it; the first is the default."""
+    chosen = hidden(key, options)
+    first = next(iter(options))
+    widget = f"menu.{key}"
+    st.session_state[widget] = chosen
+    st.selectbox(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=widget,
+        width=220,
+        on_change=lambda: state.keep(key, st.session_state[widget], default=first),
+    )
+    return chosen
+
+
+def hidden(key: str, options: Mapping[Name, str]) -> Name:
+    """The value of a control that is drawn further down."""
     written = state.local(key)
-    return written if written is not None and written in options else next(iter(options))
+    return next((name for name in options if name == written), next(iter(options)))
+
+
+def setter(key: str) -> Callable[[int], None]:
+    """A callback that sets a number of the page's own, for a click in a figure."""
+    return lambda value: state.keep(key, text(value), default="")
 
 
 def typed(label: str, key: str, *, placeholder: str = "", most: int = 20_000) -> str:
@@ -65,6 +91,24 @@ def several(label: str, options: Mapping[str, str], key: str, default: Sequence[
         label_visibility="collapsed",
     )
     return chosen
+
+
+def models(key: str, label: str = "Beside other models") -> dict[str, RopeSpec]:
+    """Any number of further models from the list, name -> spec."""
+    written = (state.local(key) or "").split(",")
+    chosen = [name for name in dict.fromkeys(written) if name in catalog()]
+    widget = f"models.{key}"
+    st.session_state[widget] = chosen
+    st.multiselect(
+        label,
+        list(catalog()),
+        format_func=lambda name: catalog()[name].name,
+        key=widget,
+        on_change=lambda: state.keep(key, ",".join(st.session_state[widget]), default=""),
+        label_visibility="collapsed",
+        placeholder=label,
+    )
+    return {catalog()[name].name: model_spec(name) for name in chosen}
 
 
 def switch(label: str, key: str, *, default: bool = False, help: str | None = None) -> bool:

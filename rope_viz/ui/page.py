@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,15 @@ from rope_viz.ui.clocks import clocks as show_clocks
 
 def head(title: str, sentence: str) -> RopeSpec:
     """The page's title and the sentence that says what to look for; gives the current spec."""
-    st.title(title, anchor=False)
-    st.markdown(sentence)
+    start(title)(sentence)
     return state.chosen().spec
+
+
+def start(title: str) -> Callable[[str], Any]:
+    """The page's title and a place for its sentence, which may depend on controls below: call it with the text."""
+    st.title(title, anchor=False)
+    place = st.container()
+    return place.markdown
 
 
 def spec() -> RopeSpec:
@@ -43,16 +49,9 @@ def live() -> bool:
 def show(fig: go.Figure, key: str, title: str, **options: Any) -> None:
     """A figure with its toolbar; `title` is what a screen reader says, `options` are those of `ui.chart.chart`."""
     now = state.chosen()
-    chart(
-        fig,
-        key=key,
-        title=title,
-        file=f"rope-{key.replace('.', '-')}_{now.file}",
-        spec=now.spec_json,
-        on_pin=toggle_pin,
-        quick=now.live,
-        **options,
-    )
+    options.setdefault("on_pin", toggle_pin)
+    file = f"rope-{key.replace('.', '-')}_{now.file}"
+    chart(fig, key=key, title=title, file=file, spec=now.spec_json, quick=now.live, **options)
 
 
 def clocks(key: str, **options: Any) -> None:
@@ -112,6 +111,11 @@ def section(title: str, sentence: str = "") -> None:
     st.header(title, anchor=False)
     if sentence:
         st.markdown(sentence)
+
+
+def say(sentence: str) -> None:
+    """A sentence under the last thing shown."""
+    st.markdown(sentence)
 
 
 def row() -> Any:
