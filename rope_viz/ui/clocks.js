@@ -73,7 +73,7 @@ function tell(s) {
     if (s.playing) return;
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
-    s.at = `${s.m},${s.n}`;
+    [s.at, s.told] = [`${s.m},${s.n}`, performance.now()];
     s.component.setStateValue("at", { m: s.m, n: s.n });
   }, 250);
 }
@@ -105,7 +105,7 @@ function build(component) {
     }</div><div class="rv-said" aria-live="polite"></div>`;
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const s = { root, canvas, ctx: canvas.getContext("2d"), speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0 };
   s.ui = { play: find("play"), scrub: find("scrub"), at: find("at"), speed: find("speed"), pace: root.querySelector("output"), now: root.querySelector(".rv-now"), said: root.querySelector(".rv-said") };
   const step = (by) => (s.playing && play(s, false), advance(s, by), tell(s));
   const jump = (to) => step(to - (s.moves === "n" && s.data.mode === "score" ? s.n : s.m));
@@ -171,14 +171,15 @@ function build(component) {
   return s;
 }
 
-// The hands stay where they are while the data change, unless the address says otherwise.
+// The hands stay where they are while the data change, unless the address says otherwise (Back, a typed link). What the
+// server answers to our own last move may be late, and must not pull them back.
 function place(s, { start, begin, mode }) {
-  const given = start && `${start.m},${start.n}`;
-  if (s.m === undefined) Object.assign(s, start ?? begin);
-  else if (given && given !== s.given && given !== s.at) Object.assign(s, start, { playing: false, at: given });
-  else if (s.root.dataset.mode === "turn" && mode === "score") [s.m, s.n] = [Math.max(16, Math.round(s.m)), Math.max(0, Math.round(s.m) - 16)];
+  const { m, n } = start ?? begin, given = `${m},${n}`, was = s.root.dataset.mode;
+  if (s.m === undefined) Object.assign(s, { m, n });
+  else if (was === "turn" && mode === "score") [s.m, s.n] = [Math.max(16, Math.round(s.m)), Math.max(0, Math.round(s.m) - 16)];
+  else if (was === mode && given !== s.given && given !== s.at && performance.now() - s.told > 2000) Object.assign(s, { m, n, playing: false, at: given });
   s.given = given;
-  s.at ??= `${s.m},${s.n}`;
+  s.at ??= given;
   s.ui.play.textContent = s.playing ? "Pause" : "Play";
 }
 

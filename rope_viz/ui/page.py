@@ -14,7 +14,7 @@ from rope_viz.spec import RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.chart import chart
 from rope_viz.ui.chart import view as chart_view
-from rope_viz.ui.clocks import LAST_POSITION
+from rope_viz.ui.clocks import LAST_POSITION, STARTS
 from rope_viz.ui.clocks import clocks as show_clocks
 
 
@@ -57,7 +57,7 @@ def show(fig: go.Figure, key: str, title: str, **options: Any) -> None:
 def clocks(key: str, **options: Any) -> None:
     """The turning pairs; where they rest stands in the address. `options` are those of `ui.clocks.clocks`."""
     now = state.chosen()
-    at = f"{key.partition('.')[0]}.at"
+    at, begin = f"{key.partition('.')[0]}.at", STARTS[options.get("mode", "turn")]
     show_clocks(
         now.spec,
         key=key,
@@ -65,7 +65,7 @@ def clocks(key: str, **options: Any) -> None:
         pin=now.pin,
         on_pin=toggle_pin,
         start=_positions(state.local(at)),
-        on_rest=lambda m, n: state.keep(at, f"{m},{n}", default="0,0"),
+        on_rest=lambda m, n: state.keep(at, f"{m},{n}", default=",".join(map(str, begin.values()))),
         **options,
     )
 

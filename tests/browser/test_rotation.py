@@ -178,6 +178,16 @@ def test_the_position_is_kept_when_a_knob_moves(still):
     assert picture(seen, top=40) != before
 
 
+def test_back_returns_to_the_position_before(still):
+    seen = still("/rotation?rotation.at=100,0")
+    press(seen, "more")
+    at_rest(seen, 101)
+    seen.page.wait_for_url("**101*")
+    seen.page.wait_for_timeout(2100)  # an answer to our own move is told from Back by its time
+    seen.page.go_back()
+    at_rest(seen, 100)
+
+
 def test_a_typed_position_may_lie_beyond_the_trained_length(still):
     seen = still("/rotation")
     field = seen.page.locator("[data-do=at]")
