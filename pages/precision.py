@@ -7,7 +7,7 @@ spec = page.head("Precision")
 with page.row():
     where = choices.menu("What is rounded", precision.PLACES, "precision.where", precision.DEFAULT)
     position = choices.length("precision.position", "Up to position", spec.target, least=1)
-page.say(words_precision.rounding(spec, where, position))
+page.say(words_precision.rounding(spec, where, position, live=page.live()))
 page.show(
     precision.heatmap(spec, where, position=position, live=page.live(), pin=page.pin()),
     "precision.errors",
@@ -15,7 +15,7 @@ page.show(
     pins="y",
 )
 
-page.section("The score as both positions move", words_precision.scores(spec, where))
+page.section("The score as both positions move", words_precision.scores(spec, where, live=page.live()))
 shown = choices.pick("Show", precision.VIEWS, "precision.show")
 names = choices.several("Compare with", precision.SHORT, "precision.with", precision.OTHERS)
 page.show(

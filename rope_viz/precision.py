@@ -7,6 +7,7 @@ the running product is that of `ggml_compute_forward_rope` in https://github.com
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.rotation import ComplexArray, angles, as_complex
 from rope_viz.rounding import round_to
-from rope_viz.spec import MAX_LENGTH, FloatArray, RopeSpec, require_number, shorten
+from rope_viz.spec import MAX_LENGTH, FloatArray, RopeSpec, frozen, require_number, shorten
 from rope_viz.vectors import normals
 
 MAX_POSITION = 10_000_000
@@ -230,13 +231,13 @@ def exact_unit(spec: RopeSpec, positions: NDArray[np.int64], length: int | None 
     return unit
 
 
+@functools.lru_cache(maxsize=64)
 def phase_increments(spec: RopeSpec, length: int | None = None) -> tuple[NDArray[np.uint64], FloatArray]:
     """Turns per position in units of 2^-64, rounded, shape (pairs,), and by how much each was rounded up."""
     exact = [Fraction(float(f)) / TWO_PI * 2**64 for f in spec.inv_freq(length)]
-    return (
-        np.array([round(each) % 2**64 for each in exact], dtype=np.uint64),
-        np.array([float(round(each) - each) for each in exact]),
-    )
+    increments = np.array([round(each) % 2**64 for each in exact], dtype=np.uint64)
+    increments.flags.writeable = False
+    return increments, frozen(np.array([float(round(each) - each) for each in exact]))
 
 
 def rounded_angles(spec: RopeSpec, positions: NDArray[np.int64], where: str, length: int | None) -> FloatArray:

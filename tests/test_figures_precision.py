@@ -28,7 +28,7 @@ def test_a_power_of_two_does_not_hide_the_error_of_bf16_positions():
 
 @pytest.mark.parametrize("where", ROUNDINGS)
 def test_the_line_stands_where_the_colour_passes_a_tenth_of_a_turn(where):
-    heat, line = precision.heatmap(LLAMA_2, where, position=4096).data
+    heat, _, line = precision.heatmap(LLAMA_2, where, position=4096).data
     threshold = np.log10(0.2 * np.pi)
     grown = ROUNDINGS[where].stage == "angle"
     for pair, first in enumerate(np.asarray(line.x, dtype=float)):
@@ -44,7 +44,7 @@ def test_the_line_stands_where_the_colour_passes_a_tenth_of_a_turn(where):
 
 def test_only_a_rounded_inv_freq_is_wrong_without_drifting():
     worst = {
-        name: [precision.score_curve(LLAMA_2, name, shown, 40)[1].max() for shown in precision.VIEWS]
+        name: [off.max() for off in precision.score_curve(LLAMA_2, name)[1].values()]
         for name in ("bf16-inv-freq", "bf16-positions", "float32-angles", "bf16-table")
     }
     error, drift = worst.pop("bf16-inv-freq")

@@ -43,7 +43,7 @@ def passes(spec: RopeSpec, where: str) -> FloatArray:
 
 def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pin: int | None = None) -> go.Figure:
     """The angle error of every pair over the positions 1 to 10M, radians, with the line where it passes 0.1 turn."""
-    edges, found = worst(spec, where, 90 if live else 220, 4 if live else 12)
+    edges, found = worst(spec, where, 80 if live else 220, 3 if live else 12)
     middle = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1.0, edges[:-1]))
     with np.errstate(divide="ignore"):
         error = np.where(found > 0.0, np.log10(np.maximum(found, FLOOR)), np.nan).T
@@ -70,7 +70,10 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         },
         "hovertemplate": "near position %{x:,.0f}<br>pair %{y}<br>off by 10^%{z:.2f} rad<extra></extra>",
     }
-    first = passes(spec, where)
+    if not live:
+        trace["customdata"] = [[f"{value:.2g}" for value in row] for row in found.T.tolist()]
+        trace["hovertemplate"] = "near position %{x:,.0f}<br>pair %{y}<br>off by %{customdata} rad<extra></extra>"
+    first = np.full(spec.pairs, np.nan) if live and where not in EXACT else passes(spec, where)
     if where not in EXACT:
         # Both are samples: the line stands where either found the error first.
         beyond = found > TENTH * 2 * math.pi
@@ -85,12 +88,15 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         mode="lines+markers",
         marker={"size": 4, "color": theme.TEXT},
     )
+    # A seam of the background under the line keeps it readable on the darkest colour.
+    seam = line | {"line": {"color": theme.BACKGROUND, "width": 5}, "mode": "lines", "hoverinfo": "skip"}
+    seam |= {"hovertemplate": None, "name": "seam"}
     low, high = 1.0, float(precision.MAX_POSITION)
     rules = [each for each in length_rules(spec, axis="x", stop=high) if abs(math.log(each["x0"] / position)) > 0.4]
     here = theme.rule(position, f"position {theme.tokens(position)}", axis="x", dash="dot")
     here["label"] |= {"textposition": "start", "yanchor": "bottom"}
     return theme.figure(
-        [trace, line],
+        [trace, seam, line],
         x={
             "title": "position (tokens, log)",
             "type": "log",
@@ -113,14 +119,14 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
 
 
 @functools.lru_cache(maxsize=128)
-def score_curve(spec: RopeSpec, where: str, shown: str, bins: int) -> tuple[FloatArray, FloatArray]:
-    """The worst score error, or the worst move from the score at the start, in bins of positions up to 10M."""
-    starts = np.unique(np.geomspace(16, precision.MAX_POSITION, bins).astype(np.int64))
+def score_curve(spec: RopeSpec, where: str, *, live: bool = False) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Positions up to 10M, and at each the worst of 12: by how much the score is wrong, and has moved since 0."""
+    starts = np.unique(np.geomspace(16, precision.MAX_POSITION, 40 if live else 160).astype(np.int64))
     rows = np.maximum(starts[:, None] - np.arange(12), 0)
     test = precision.shift_test(spec, np.append(rows.ravel(), 0), where, distance=DISTANCE, length=spec.target)
-    reference = test.exact if shown == "error" else float(test.scores[-1])
-    off = np.abs(test.scores[:-1] - reference).reshape(rows.shape).max(axis=1)
-    return starts.astype(np.float64), off
+    references = {"error": test.exact, "shift": float(test.scores[-1])}
+    moved = test.scores[:-1].reshape(rows.shape)
+    return starts.astype(np.float64), {name: np.abs(moved - at).max(axis=1) for name, at in references.items()}
 
 
 def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bool = False) -> go.Figure:
@@ -132,8 +138,8 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
     colours = iter([(colour, dash) for dash in theme.DASHES for colour in theme.FURTHER])
     for name in drawn:
         colour, dash = (theme.CURRENT, "solid") if name == where else next(colours)
-        x, off = score_curve(spec, name, shown, 60 if live else 160)
-        y = np.maximum(off, 1e-16)
+        x, off = score_curve(spec, name, live=live)
+        y = np.maximum(off[shown], 1e-16)
         label = short(name)
         traces.append(
             theme.line(

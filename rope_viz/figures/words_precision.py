@@ -13,21 +13,21 @@ from rope_viz.spec import RopeSpec
 
 
 @functools.lru_cache(maxsize=64)
-def rounding(spec: RopeSpec, where: str, position: int) -> str:
+def rounding(spec: RopeSpec, where: str, position: int, *, live: bool = False) -> str:
     """What the rounding means for this model, up to the position where its error depends on that."""
     if ROUNDINGS[where].stage == "angle":
         return precision.describe(spec, where, end=position, length=spec.target)
-    return precision.describe(spec, where, length=spec.target)
+    # What does not grow is as large among a few positions as among many, to some per cent.
+    return precision.describe(spec, where, end=512 if live else None, length=spec.target)
 
 
-def scores(spec: RopeSpec, where: str) -> str:
+def scores(spec: RopeSpec, where: str, *, live: bool = False) -> str:
     """Whether the score stays the same when both positions move."""
-    _, error = score_curve(spec, where, "error", 160)
-    _, drift = score_curve(spec, where, "shift", 160)
+    _, off = score_curve(spec, where, live=live)
     text = (
         f"The score of one q and one k, {DISTANCE} tokens apart, as both move up to {MAX_POSITION:,}. With "
-        f"{ROUNDINGS[where].phrase} it is wrong by up to **{_brief(float(error.max()))}** and moves by up to "
-        f"**{_brief(float(drift.max()))}**."
+        f"{ROUNDINGS[where].phrase} it is wrong by up to **{_brief(float(off['error'].max()))}** and moves by up to "
+        f"**{_brief(float(off['shift'].max()))}**."
     )
     if where == "bf16-inv-freq":
         text += " A rounded inv_freq keeps the relative property: only the frequencies are wrong, for q and k alike."
