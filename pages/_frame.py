@@ -10,5 +10,6 @@ frame.run(
         st.Page("frequencies.py", title="Frequencies"),
         st.Page("scaling.py", title="Scaling"),
         st.Page("decay.py", title="Decay"),
+        st.Page("kernels.py", title="Kernels"),
     ]
 )

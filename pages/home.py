@@ -26,5 +26,6 @@ page.questions(
         "frequencies": "How fast does every pair turn, and which never went round in training?",
         "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",
         "decay": "How does the score of a query and a key change with distance, and what do the bounds promise?",
+        "kernels": "How exactly and how fast are q and k rotated for real, here and on your machine?",
     }
 )
