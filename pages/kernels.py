@@ -19,7 +19,7 @@ if report:
     page.say(words_kernels.measured(report))
     page.show(kernels.speeds(report), "kernels.speeds", words_kernels.SPEEDS)
     page.say(words_kernels.left_out(report))
-    tables.table(kernels.ways_table(report), "ways", height=460)
+    tables.table(kernels.ways_table(report), "ways", height=424)
     page.section("Pairings and backends agree", words_kernels.AGREEMENT)
     tables.table(kernels.agreement_table(report), "agreement")
     run.download(report, "Download the measurement", "rope-kernels")

@@ -89,13 +89,14 @@ def error_anywhere(spec: RopeSpec, method: Method) -> float:
 
 
 def speeds(report: Report) -> go.Figure:
-    """A bar per way: bytes per second of its median and of its best round, with the copy of the same run as a rule."""
-    ways = sorted((way for way in report.ran if way["name"] != "copy"), key=lambda way: way["bytes_per_second"])
-    copy = report.ways["copy"]["bytes_per_second"] / 1e9
+    """A bar per way: bytes per second of its median and a tick at its best round, against the copy of the same run."""
+    copy = report.ways["copy"]
+    ways = sorted((way for way in report.ran if way is not copy), key=lambda way: way["bytes_per_second"])
+    ways.append(copy)
     names = [way["name"] for way in ways]
     median = np.array([way["bytes_per_second"] for way in ways]) / 1e9
     best = np.array([report.machine["bytes"] / way["best_s"] for way in ways]) / 1e9
-    colours = [theme.CURRENT if is_ours(name) else theme.FURTHER[1] for name in names]
+    colours = [theme.CURRENT if is_ours(name) else theme.FURTHER[1] for name in names[:-1]] + [theme.PLAIN]
     hover = [_hover(way, speed, top) for way, speed, top in zip(ways, median, best, strict=True)]
     bar = {"type": "bar", "orientation": "h", "y": names, "hoverinfo": "text", "hovertext": hover}
     bars = bar | {"x": median, "name": "median (GB/s)", "marker": {"color": colours}, "width": 0.34}
@@ -108,16 +109,19 @@ def speeds(report: Report) -> go.Figure:
         "marker": {"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": colours}},
         "hoverinfo": "skip",
     }
-    top = 1.12 * max(copy, float(best.max(initial=0.0)))
     return theme.figure(
         [bars, marks],
-        x={"title": "bytes moved per second (GB/s); tick: best round", "range": [0, top], "showspikes": False},
+        x={
+            "title": "bytes moved per second (GB/s); tick: best round",
+            "range": [0, 1.08 * float(best.max())],
+            "showspikes": False,
+        },
         y={"showticklabels": False, "ticks": "", "showgrid": False, "range": [-0.5, len(ways) - 0.15]},
         height=96 + 46 * len(ways),
-        shapes=[theme.rule(copy, f"copy {theme.digits(copy)} GB/s", axis="x")],
+        shapes=[theme.rule(float(median[-1]), "", axis="x", dash="dot")],
         notes=[_label(row, way, colour) for row, (way, colour) in enumerate(zip(ways, colours, strict=True))],
         hovermode="closest",
-        margin={"l": 20, "r": 20, "t": 26, "b": 48},
+        margin={"l": 20, "r": 20, "t": 12, "b": 48},
     )
 
 
@@ -173,13 +177,16 @@ def _errors(raw: bytes, method: Method, windows: int) -> tuple[Any, FloatArray]:
 
 
 def _hover(way: dict[str, Any], speed: float, best: float) -> str:
-    error = theme.digits(way["error"])
+    error = f"<br>error {theme.digits(way['error'])}" if way["error"] is not None else ""
     times = f"median {theme.digits(1e3 * way['median_s'])} ms, best {theme.digits(1e3 * way['best_s'])} ms"
-    return f"{way['name']}<br>{theme.digits(speed)} GB/s, best {theme.digits(best)}<br>{times}<br>error {error}"
+    return f"{way['name']}<br>{theme.digits(speed)} GB/s, best {theme.digits(best)}<br>{times}{error}"
 
 
 def _label(row: int, way: dict[str, Any], colour: str) -> dict[str, Any]:
-    text = f"{way['name']}: {way['fraction_of_copy']:.0%} of copy, error {_short(way['error'])}"
+    if way["name"] == "copy":
+        text = f"copy of the same bytes: {theme.digits(way['bytes_per_second'] / 1e9)} GB/s"
+    else:
+        text = f"{way['name']}: {way['fraction_of_copy']:.0%} of copy, error {_short(way['error'])}"
     return _above(0, row, text, colour, 7)
 
 

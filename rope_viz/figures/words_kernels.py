@@ -30,28 +30,27 @@ def errors(spec: RopeSpec) -> str:
     ours = _rounded(kernels.error_anywhere(spec, "fixed-point phase"))
     return (
         f"Near position {tokens(spec.target)} the usual float32 angle puts cos and sin off by up to **{angle}**, a "
-        f"bf16 position by {position}. The 64-bit phase of the kernels here errs by **{ours}** at most, at every position."
+        f"bf16 position by {position}. The 64-bit phase of the kernels here errs by at most **{ours}**, anywhere."
     )
 
 
 def measured(report: Report) -> str:
-    """Our speed beside the usual way's, what it ran on, and whether it can be relied on."""
+    """Our speed beside the usual way's, and on what; by the best rounds where the machine had other work too."""
     ran = {way["name"]: way for way in report.ran}
-    parts = []
-    if "ours, out=" in ran:
-        ours, usual = ran["ours, out="], next((way for name, way in ran.items() if name.startswith("eager")), None)
-        text = f"Ours moves **{digits(ours['bytes_per_second'] / 1e9)} GB/s, {ours['fraction_of_copy']:.0%} of a copy**"
-        if usual:
-            text += f", {_rounded(usual['median_s'] / ours['median_s'])} times as fast as {usual['name']}"
-        parts.append(f"{text}.")
-        if kernels.slowed(report.ran):
-            share = ran["copy"]["best_s"] / ours["best_s"]
-            parts.append(
-                "**The machine was busy with something else**: medians lie far below the best rounds (the ticks). In "
-                f"its best round ours moved {digits(report.machine['bytes'] / ours['best_s'] / 1e9)} GB/s, {share:.0%} "
-                "of the best copy."
-            )
-    return " ".join([*parts, machine(report)])
+    if "ours, out=" not in ran:
+        return machine(report)
+    busy = bool(kernels.slowed(report.ran))
+    by = "best_s" if busy else "median_s"
+    ours, copy = ran["ours, out="][by], ran["copy"][by]
+    speed = f"**{digits(report.machine['bytes'] / ours / 1e9)} GB/s, {copy / ours:.0%} of a copy**"
+    usual = next((way for name, way in ran.items() if name.startswith("eager")), None)
+    beside = f", {_rounded(usual[by] / ours)} times as fast as {usual['name']}" if usual else ""
+    if not busy:
+        return f"Ours moves {speed}{beside}. {machine(report)}"
+    return (
+        "**The machine was busy with something else**: bars (medians) lie far from ticks (best rounds). Compare the "
+        f"ticks, or measure again. By its best round ours moves {speed}{beside}. {machine(report)}"
+    )
 
 
 def machine(report: Report) -> str:

@@ -61,7 +61,7 @@ class Run:
         """Start it. workload and options: see `rope_viz.kernels.report`. Raises `BusyError` while another one runs."""
         if not _one_at_a_time.acquire(blocking=False):
             raise BusyError("another measurement is running")
-        self.fraction, self.step, self.problem = 0.0, "", ""
+        self.fraction, self.step, self.problem = 0.0, "loading torch", ""
         self.report = Report(workload)
         self._ended = threading.Event()
         try:
@@ -102,7 +102,7 @@ class Run:
                     break  # killed in the middle of a line
                 line = json.loads(text)
                 self.report.take(line)
-                self.fraction, self.step = line.get("fraction", 0.0), line.get("name", "")
+                self.fraction, self.step = line.get("fraction", 0.0), line.get("name", "making q")
             code = self._process.wait()
             if code and not self.problem:
                 self.problem = FAILED.format(code=code)

@@ -78,7 +78,8 @@ def main() -> None:
     """Print the lines; whatever else is printed goes to the error stream."""
     # A pool of compiling processes would outlive this one.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
+    # Nobody listens any more where the server has ended: end too.
+    with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         for line in lines(json.loads(sys.argv[1])):
             print(json.dumps(line, allow_nan=False), file=out, flush=True)

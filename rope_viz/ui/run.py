@@ -33,7 +33,7 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
         else:
             st.session_state[last] = run.report
         run = None
-    st.button(label, on_click=press, type="primary", disabled=run is not None, key=f"run.{key}")
+    st.button(label, on_click=press, disabled=run is not None, key=f"run.{key}")
     if run is not None:
         _progress(run)
     elif problem := st.session_state.pop(said, ""):
@@ -59,5 +59,5 @@ def _progress(run: Run) -> None:
     """Only this part of the page runs again while the measurement goes on, and all of it once at the end."""
     if not run.alive:
         st.rerun()
-    st.progress(min(run.fraction, 1.0), text=f"{run.fraction:.0%} · {run.step or 'loading torch'}")
+    st.progress(min(run.fraction, 1.0), text=f"{run.fraction:.0%} · {run.step}")
     st.button("Stop", on_click=run.stop, key="run.stop")
