@@ -124,9 +124,12 @@ FAILED = (
 
 
 def _started(arguments: dict[str, Any]) -> subprocess.Popen[str]:
+    # The server keeps its BLAS to one thread; what is measured may use them all.
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     return subprocess.Popen(
         [sys.executable, "-m", "rope_viz.kernels.report", json.dumps(arguments)],
         cwd=ROOT,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,

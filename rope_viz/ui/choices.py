@@ -62,6 +62,18 @@ def setter(key: str) -> Callable[[int], None]:
     return lambda value: state.keep(key, text(value), default="")
 
 
+def typed(label: str, key: str, *, placeholder: str = "", most: int = 20_000) -> str:
+    """A text of the reader's own, at most `most` characters. It stays in the session: an address cannot hold it."""
+    widget, kept = f"typed.{key}", f"typed.kept.{key}"
+    st.session_state[widget] = st.session_state.setdefault(kept, "")
+
+    def changed() -> None:
+        st.session_state[kept] = st.session_state[widget]
+
+    st.text_area(label, key=widget, placeholder=placeholder, max_chars=most, height=80, on_change=changed)
+    return str(st.session_state[kept])
+
+
 def several(label: str, options: Mapping[str, str], key: str, default: Sequence[str]) -> list[str]:
     """Any number of options (name -> label), in the order they were chosen."""
     written = state.local(key)

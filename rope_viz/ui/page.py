@@ -15,6 +15,8 @@ from rope_viz.spec import RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.chart import chart
 from rope_viz.ui.chart import view as chart_view
+from rope_viz.ui.clocks import LAST_POSITION
+from rope_viz.ui.clocks import clocks as show_clocks
 
 
 def head(title: str, sentence: str) -> RopeSpec:
@@ -48,9 +50,30 @@ def live() -> bool:
 def show(fig: go.Figure, key: str, title: str, **options: Any) -> None:
     """A figure with its toolbar; `title` is what a screen reader says, `options` are those of `ui.chart.chart`."""
     now = state.chosen()
-    options.setdefault("on_pin", lambda pair: state.choose(pin=None if pair == state.chosen().pin else pair))
+    options.setdefault("on_pin", toggle_pin)
     file = f"rope-{key.replace('.', '-')}_{now.file}"
     chart(fig, key=key, title=title, file=file, spec=now.spec_json, quick=now.live, **options)
+
+
+def clocks(key: str, **options: Any) -> None:
+    """The turning pairs; where they rest stands in the address. `options` are those of `ui.clocks.clocks`."""
+    now = state.chosen()
+    at = f"{key.partition('.')[0]}.at"
+    show_clocks(
+        now.spec,
+        key=key,
+        file=f"rope-{key.replace('.', '-')}_{now.file}",
+        pin=now.pin,
+        on_pin=toggle_pin,
+        start=_positions(state.local(at)),
+        on_rest=lambda m, n: state.keep(at, f"{m},{n}", default="0,0"),
+        **options,
+    )
+
+
+def toggle_pin(pair: int) -> None:
+    """Pin a pair, or let go of the one that is pinned."""
+    state.choose(pin=None if pair == state.chosen().pin else pair)
 
 
 def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
@@ -68,7 +91,7 @@ def explain(name: str) -> None:
     """Text below the figures: what is shown and why, with its reference; code in it wraps and can be copied."""
     for index, part in enumerate(re.split(r"```python\n(.*?)```", text(name), flags=re.DOTALL)):
         if index % 2:
-            st.code(part.rstrip(), language="python", wrap_lines=True)
+            code(part.rstrip())
         elif part.strip():
             st.markdown(part)
 
@@ -103,3 +126,27 @@ def say(sentence: str) -> None:
 def row() -> Any:
     """A line of a page's own few controls; wraps on a small screen."""
     return st.container(horizontal=True, vertical_alignment="center", gap="medium")
+
+
+def lines(*texts: str) -> None:
+    """Short statements, one below the other."""
+    st.markdown("\n".join(f"- {text}" for text in texts))
+
+
+def code(source: str) -> None:
+    """Python to copy."""
+    st.code(source, language="python", wrap_lines=True)
+
+
+def badge(text: str) -> None:
+    """A fact about the current model, set apart."""
+    st.badge(text)
+
+
+def _positions(written: str | None) -> tuple[int, int] | None:
+    """The positions of query and key in a link, None where it holds none."""
+    words = (written or "").split(",")
+    if len(words) != 2 or not all(word.isdecimal() and len(word) < 9 for word in words):
+        return None
+    m, n = (min(int(word), LAST_POSITION) for word in words)
+    return m, n
