@@ -14,5 +14,6 @@ frame.run(
         "decay": "Decay",
         "attention": "Attention",
         "precision": "Precision",
+        "kernels": "Kernels",
     },
 )

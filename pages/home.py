@@ -24,5 +24,6 @@ page.questions(
         "decay": "How does the score of a query and a key change with distance, and what do the bounds promise?",
         "attention": "What does position do to the attention of a sentence, added, rotated or not at all?",
         "precision": "From which position on does rounding confuse this model, and who rounds where?",
+        "kernels": "How exactly and how fast are q and k rotated for real, here and on your machine?",
     }
 )

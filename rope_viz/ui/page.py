@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,12 @@ def text(name: str) -> str:
 
 
 def explain(name: str) -> None:
-    """Text below the figures: what is shown and why, with its reference."""
-    st.markdown(text(name))
+    """Text below the figures: what is shown and why, with its reference; code in it wraps and can be copied."""
+    for index, part in enumerate(re.split(r"```python\n(.*?)```", text(name), flags=re.DOTALL)):
+        if index % 2:
+            code(part.rstrip())
+        elif part.strip():
+            st.markdown(part)
 
 
 def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
