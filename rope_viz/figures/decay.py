@@ -69,6 +69,7 @@ class Range:
     def axis(self) -> dict[str, Any]:
         """The distance axis."""
         axis: dict[str, Any] = {"title": "distance m − n (tokens)", "range": list(self.whole)}
+        axis["unifiedhovertitle"] = {"text": "distance %{x:,.0f}"}
         return axis | {"type": "log", **theme.length_ticks(1, self.length)} if self.log else axis
 
 

@@ -36,7 +36,7 @@ def contributions(spec: RopeSpec, distance: int, a: FloatArray, b: FloatArray, *
     span = 1.1 * max(float(np.abs(total).max()), float(np.hypot(a, b).sum()) * 0.25, 1e-12)
     fig = theme.figure(
         [bars, running],
-        x={"title": "pair i", "range": [-0.5, spec.pairs - 0.5], "tickvals": theme.thinned(spec.pairs)},
+        x=theme.pair_axis(spec.pairs),
         y={"title": "this pair (bars)", "range": [-most, most], "zeroline": True, "zerolinecolor": theme.RULE},
         height=theme.SIDE_HEIGHT,
         shapes=pin_rule_x(pin, spec),

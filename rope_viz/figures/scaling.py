@@ -178,7 +178,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     }
     fig = theme.figure(
         traces,
-        x={"title": "pair i", "range": [-0.5, spec.pairs - 0.5], "tickvals": theme.thinned(spec.pairs)},
+        x=theme.pair_axis(spec.pairs),
         y={"title": "θ′ᵢ / θᵢ", "range": [0, 1.08]},
         notes=[
             marker,
@@ -293,7 +293,7 @@ def _per_pair(
             ends.append((int(solid[-1]), float(drawn[solid[-1]]), c.label, c.colour))
     return theme.figure(
         traces,
-        x={"title": "pair i", "range": [-0.5, spec.pairs - 0.5], "tickvals": theme.thinned(spec.pairs)},
+        x=theme.pair_axis(spec.pairs),
         y=y,
         shapes=[*theme.band_shapes(spectrum.bands(spec, length=spec.target)), *pin_rule_x(pin, spec)],
         notes=theme.spread_labels(ends, y["range"], log=log),

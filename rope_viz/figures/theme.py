@@ -104,6 +104,14 @@ def figure(
 SPIKE = {"spikemode": "across", "spikethickness": 1, "spikecolor": RULE, "spikedash": "solid", "spikesnap": "data"}
 
 
+PAIR_AXIS = {"title": "pair i", "unifiedhovertitle": {"text": "pair %{x}"}}
+
+
+def pair_axis(pairs: int) -> dict[str, Any]:
+    """The x axis of every figure over the pairs."""
+    return PAIR_AXIS | {"range": [-0.5, pairs - 0.5], "tickvals": thinned(pairs)}
+
+
 def merged(*parts: dict[str, Any]) -> dict[str, Any]:
     """Dicts laid over each other; nested ones are merged, a title may be given as text."""
     out: dict[str, Any] = {}

@@ -207,13 +207,19 @@ function compact(layout, width) {
   return { ...layout, annotations, margin, font: { ...layout.font, size: 11 }, dragmode: false };
 }
 
+// The first figure of a page follows the hand at once; the others draw at most four times a second, so that it can.
+const OTHERS_EVERY = 250;
+
 function schedule(state) {
   if (state.waiting) return;
   state.waiting = true;
   state.root.dataset.waiting = "yes";
-  state.queue = state.queue.then(async () => {
+  const first = document.querySelector(".rv-chart") === state.root;
+  const pause = first ? 0 : Math.max(0, (state.drawnAt ?? -OTHERS_EVERY) + OTHERS_EVERY - performance.now());
+  state.queue = state.queue.then(() => new Promise((go) => (pause ? setTimeout(go, pause) : go()))).then(async () => {
     state.waiting = false;
     await draw(state);
+    state.drawnAt = performance.now();
     if (!state.waiting) delete state.root.dataset.waiting;
   });
 }
