@@ -11,5 +11,6 @@ frame.run(
         "frequencies": "Frequencies",
         "scaling": "Scaling",
         "decay": "Decay",
+        "runtimes": "Runtimes",
     },
 )

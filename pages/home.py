@@ -25,6 +25,7 @@ page.questions(
     {
         "frequencies": "How fast does every pair turn, and which never went round in training?",
         "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",
+        "runtimes": "What does each runtime make of this config, what is wrong with it, and how is it said to each?",
         "decay": "How does the score of a query and a key change with distance, and what do the bounds promise?",
     }
 )

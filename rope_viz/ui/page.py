@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -14,6 +14,8 @@ from rope_viz.spec import RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.chart import chart
 from rope_viz.ui.chart import view as chart_view
+
+Result = TypeVar("Result")
 
 
 def head(title: str, sentence: str) -> RopeSpec:
@@ -55,6 +57,14 @@ def show(fig: go.Figure, key: str, title: str, **options: Any) -> None:
 def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
     """The x range the reader has zoomed a figure to, None for all of it."""
     return chart_view(key, full)
+
+
+def still(key: str, make: Callable[[], Result]) -> Result:
+    """What `make` gives, made anew only while no knob moves: for tables that take longer than a redraw may."""
+    if not live() or key not in st.session_state:
+        st.session_state[key] = make()
+    kept: Result = st.session_state[key]
+    return kept
 
 
 @functools.cache

@@ -12,6 +12,7 @@ import streamlit as st
 from rope_viz import spectrum
 from rope_viz.spec import RopeSpec
 from rope_viz.ui import state
+from rope_viz.ui.configs import plain
 
 
 def pairs(spec: RopeSpec) -> None:
@@ -33,6 +34,12 @@ def pairs(spec: RopeSpec) -> None:
     table(columns, "pairs")
 
 
+def words(rows: Sequence[Mapping[str, str]], *, alt: str) -> None:
+    """A table to read: every text whole, on as many lines as it takes."""
+    frame = pd.DataFrame([{column: plain(text) for column, text in row.items()} for row in rows])
+    st.table(frame, border="horizontal", hide_index=True, alt=alt)
+
+
 def table(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]], name: str, *, height: int = 320) -> None:
     """A table to sort and search, numbers to 6 significant digits on screen, all digits in the download."""
     # A table is read, not watched: while a knob moves it stands still, which leaves the browser to the figures.
@@ -46,7 +53,11 @@ def table(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]], name: str, *
         if frame[column].dtype.kind == "f"
     }
     st.dataframe(
-        frame, hide_index=True, height=min(height, 38 * (len(frame) + 1)), column_config=formats, key=f"table.{name}"
+        frame,
+        hide_index=True,
+        height=min(height, 35 * (len(frame) + 1) + 3),
+        column_config=formats,
+        key=f"table.{name}",
     )
     st.download_button(
         "Download CSV",
