@@ -169,7 +169,7 @@ def name_of(config: Mapping[str, Any]) -> str:
         value = config.get(key)
         if isinstance(value, str):
             parts = [part for part in re.split(r"[/\\]", value[:200]) if part not in ("", ".", "..")]
-            name = re.sub(r"[^\w .+-]", "", "/".join(parts[-words:]).replace("/", " ")).strip()[:48]
+            name = re.sub(r"[^\w /.+-]", "", "/".join(parts[-words:])).strip(" /")[:48]
             if name:
                 return name
     return "Your config"

@@ -121,9 +121,9 @@ def test_long_label_lists_do_no_harm():
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("Qwen/Qwen3-8B", "Qwen Qwen3-8B"),
-        ("/home/me/models/mine", "models mine"),
-        ("<b>[x](y)</b>", "bxy b"),
+        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("/home/me/models/mine", "models/mine"),
+        ("<b>[x](y)</b>", "bxy/b"),
         ("", "qwen3"),
         (7, "qwen3"),
     ],

@@ -119,7 +119,7 @@ def matrix(answers: Board) -> list[dict[str, str]]:
 
 def remedy(row: Row) -> str:
     """What repairs a row, as a sentence."""
-    return f"Repaired by {row.repair}" if row.repair else ""
+    return f"Repaired by: {row.repair}" if row.repair else ""
 
 
 def model_list(*, everything: bool = False) -> list[dict[str, str]]:

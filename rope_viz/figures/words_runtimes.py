@@ -9,8 +9,8 @@ from rope_viz.spec import RopeSpec
 from rope_viz.upload import listed
 
 TABLE = (
-    "Every ratio is over the reference. Values were got by executing the runtimes and are held to them by tests; "
-    "TensorRT-LLM is read from its source and indicative."
+    "×r: off by that factor, up or down, at the pair where it is largest. Values were got by executing the runtimes "
+    "and are held to them by tests; TensorRT-LLM is read from its source and indicative."
 )
 
 

@@ -86,11 +86,13 @@ def plain(text: str) -> str:
 
 
 def _finding(one: Finding) -> str:
-    place = f" · {plain(one.key)}" if one.key else ""
+    place = f" · `{one.key.replace('`', '')[:80]}`" if one.key else ""
     effect = one.effect
     size = f" Frequencies are off by up to **×{digits(effect.ratio)}**, at pair {effect.pair}." if effect else ""
     source = f"  \n  *Source: {_linked(one.source)}*" if one.source else ""
-    message = one.message[:1].upper() + one.message[1:]
+    first = one.message.split(" ")[0]
+    # A key keeps its letters at the start of a sentence.
+    message = one.message if "_" in first else one.message[:1].upper() + one.message[1:]
     return f"**{SEVERITY[one.severity]}**{place}: {plain(message)}{'' if message.endswith('.') else '.'}{size}{source}"
 
 

@@ -27,6 +27,9 @@ def box() -> None:
             on_change=_dropped,
             args=(dropped,),
         )
+    problem = st.session_state.pop("upload.problem", "")
+    if problem:
+        st.warning(problem)
     pasted = f"upload.text.{turn}"
     with st.expander("Paste a config", key="paste"), st.form(f"upload.form.{turn}", border=False):
         st.text_area(
@@ -56,6 +59,7 @@ def _take(content: str | bytes) -> bool:
     try:
         state.adopt(read_upload(content, now.spec, state.name()))
     except ValueError as error:
-        state.refuse(f"Your config was not taken: {error}.")
+        # Said beside the box: at the top of a long page the reader would not see it.
+        st.session_state["upload.problem"] = f"Your config was not taken: {error}."
         return False
     return True

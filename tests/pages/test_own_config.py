@@ -45,7 +45,7 @@ def test_a_pasted_config_is_the_model_on_every_page(paste, page):
     assert not app.exception
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
     assert app.query_params["model"] == "custom"
-    assert app.selectbox(key="select.Model").options[0] == "me my-gemma (yours)"
+    assert app.selectbox(key="select.Model").options[0] == "me/my-gemma (yours)"
 
 
 def test_each_layer_type_can_be_chosen(paste):
