@@ -12,6 +12,7 @@ frame.run(
         "frequencies": "Frequencies",
         "scaling": "Scaling",
         "decay": "Decay",
+        "runtimes": "Runtimes",
         "attention": "Attention",
         "precision": "Precision",
         "kernels": "Kernels",

@@ -21,6 +21,7 @@ page.questions(
         "rotation": "What does turning q and k do, and why does only the distance matter?",
         "frequencies": "How fast does every pair turn, and which never went round in training?",
         "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",
+        "runtimes": "What does each runtime make of this config, what is wrong with it, and how is it said to each?",
         "decay": "How does the score of a query and a key change with distance, and what do the bounds promise?",
         "attention": "What does position do to the attention of a sentence, added, rotated or not at all?",
         "precision": "From which position on does rounding confuse this model, and who rounds where?",

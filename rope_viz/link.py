@@ -19,6 +19,8 @@ CUSTOM = "custom"
 SIZES = {"dim": "head_dim", "rot": "rotary_dim", "base": "base", "trained": "context", "target": "target"}
 LISTS = {"short": "short_factor", "long": "long_factor"}
 NUMBER = re.compile(r"\s*([0-9][0-9_,]*\.?[0-9]*(?:e[+-]?[0-9]{1,3})?)\s*([km]?)\s*", re.IGNORECASE)
+# A reader's own config may name its layer types as it likes; the link carries the name beside the numbers.
+LAYER = re.compile(r"[a-zA-Z]\w{0,39}")
 UNITS = {"": 1, "k": 1024, "m": 1024 * 1024}
 
 
@@ -84,7 +86,7 @@ def query(spec: RopeSpec, *, model: str, layer: str = "") -> dict[str, str]:
     out: dict[str, str] = {}
     if model != DEFAULT_MODEL:
         out["model"] = model
-    if model != CUSTOM and layer and layer != main_layer(model):
+    if layer and (model == CUSTOM or layer != main_layer(model)):
         out["layer"] = layer
     if spec.head_dim != start.head_dim:
         out["dim"] = str(spec.head_dim)
@@ -114,7 +116,7 @@ def read(params: Mapping[str, str]) -> Opened:
         problems.append(f"There is no model {shorten(model)} in the list; this is {catalog()[DEFAULT_MODEL].name}.")
         model = DEFAULT_MODEL
     layer = params.get("layer", "")
-    if layer and (model == CUSTOM or layer not in model_specs(model)):
+    if layer and not (LAYER.fullmatch(layer) if model == CUSTOM else layer in model_specs(model)):
         problems.append(f"This model has no layers named {shorten(layer)}.")
         layer = ""
     if not layer and model != CUSTOM:

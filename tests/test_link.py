@@ -118,3 +118,10 @@ def test_resizing_keeps_the_rotated_share():
     half = RopeSpec(128, rotary_dim=64)
     assert link.resized(half, 256).rotary_dim == 128
     assert link.resized(half, 4).rotary_dim == 2
+
+
+def test_the_layer_of_a_readers_own_config_travels_with_its_numbers():
+    spec = RopeSpec(64, base=1e6, scaling=Yarn(4.0))
+    opened = link.read(link.query(spec, model=link.CUSTOM, layer="sliding_attention"))
+    assert (opened.model, opened.layer, opened.spec) == (link.CUSTOM, "sliding_attention", spec)
+    assert link.read({"model": link.CUSTOM, "layer": "<b>x</b>"}).problems

@@ -13,7 +13,7 @@ from rope_viz.catalog import catalog, model_specs
 from rope_viz.figures.theme import digits
 from rope_viz.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
 from rope_viz.spec import PAIRINGS, Pairing, RopeSpec, knobs
-from rope_viz.ui import state
+from rope_viz.ui import state, upload
 from rope_viz.ui.copy import copy_buttons
 from rope_viz.ui.knob import knobs as knob_column
 
@@ -37,19 +37,22 @@ def messages() -> None:
 def _model() -> None:
     now = state.chosen()
     names = {key: model.name + (" (unverified)" if not model.verified else "") for key, model in catalog().items()}
-    if now.model == link.CUSTOM:
-        names[link.CUSTOM] = "Custom"
+    mine = state.own()
+    if mine is not None or now.model == link.CUSTOM:
+        names = {link.CUSTOM: "Custom" if mine is None else f"{mine.name} (yours)"} | names
     _select(
         "Model", list(names), now.model, names.__getitem__, _take_model, "Type to search. Every entry is a real config."
     )
-    if now.model == link.CUSTOM:
-        return
-    layers = list(model_specs(now.model))
+    layers = list(mine.specs if mine is not None else ()) if now.model == link.CUSTOM else list(model_specs(now.model))
+    if now.layer not in layers and now.layer:
+        layers = []
     if len(layers) > 1:
         _select("Layers", layers, now.layer, lambda name: name.replace("_", " "), _take_layer)
-    model = catalog()[now.model]
-    if not model.verified:
+    elif now.model == link.CUSTOM and now.layer:
+        st.caption(f"Layers: {now.layer.replace('_', ' ')}.")
+    if now.model != link.CUSTOM and not catalog()[now.model].verified:
         st.caption("At least one number of this entry is not confirmed by a published config.")
+    upload.box()
 
 
 def _sizes() -> None:
@@ -132,8 +135,7 @@ def _optional(spec: RopeSpec) -> None:
 def _share() -> None:
     now = state.chosen()
     copy_buttons("share", {"Copy link": None, "Copy spec as JSON": json.dumps(now.spec_json, indent=1)})
-    start = link.model_spec(now.model, now.layer)
-    changed = now.spec != start
+    changed = now.spec != state.start(now.model, now.layer)
     st.button("Reset to the model", on_click=_reset, disabled=not changed, width="stretch", key="reset")
     if now.model != link.CUSTOM:
         model = catalog()[now.model]
@@ -154,17 +156,18 @@ def _default(scaling: Any, name: str) -> Any:
 
 
 def _take_model(model: str) -> None:
-    layer = link.main_layer(model) if model != link.CUSTOM else ""
-    state.choose(model=model, layer=layer, spec=link.model_spec(model, layer))
+    mine = state.own()
+    layer = link.main_layer(model) if model != link.CUSTOM else mine.layer if mine is not None else ""
+    state.choose(model=model, layer=layer, spec=state.start(model, layer))
 
 
 def _take_layer(layer: str) -> None:
-    state.choose(layer=layer, spec=link.model_spec(state.chosen().model, layer))
+    state.choose(layer=layer, spec=state.start(state.chosen().model, layer))
 
 
 def _reset() -> None:
     now = state.chosen()
-    state.choose(spec=link.model_spec(now.model, now.layer), revision=now.revision + 1)
+    state.choose(spec=state.start(now.model, now.layer), revision=now.revision + 1)
 
 
 def _take_size(name: str, value: float, done: bool) -> None:

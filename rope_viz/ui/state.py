@@ -9,7 +9,9 @@ from typing import Any
 import streamlit as st
 
 from rope_viz import link
+from rope_viz.catalog import catalog
 from rope_viz.spec import RopeSpec
+from rope_viz.upload import Upload
 
 BODY = "page"
 
@@ -48,6 +50,43 @@ def chosen() -> Chosen:
     return value
 
 
+def own() -> Upload | None:
+    """The reader's own config, the last one that was taken; it stays in the session and never stands in a link."""
+    return st.session_state.get("own")
+
+
+def adopt(upload: Upload) -> None:
+    """Make a reader's own config the model."""
+    st.session_state["own"] = upload
+    layer = upload.layer
+    now = chosen()
+    choose(model=link.CUSTOM, layer=layer, spec=upload.specs[layer], problems=upload.notes, revision=now.revision + 1)
+
+
+def start(model: str, layer: str = "") -> RopeSpec:
+    """The spec that a model starts from, the reader's own included."""
+    mine = own()
+    if model == link.CUSTOM and mine is not None:
+        return mine.specs[layer if layer in mine.specs else mine.layer]
+    return link.model_spec(model, layer)
+
+
+def config() -> Mapping[str, Any] | None:
+    """The config.json of the chosen model; None where a link brought numbers only."""
+    mine, model = own(), chosen().model
+    if model == link.CUSTOM:
+        return None if mine is None else mine.config
+    return catalog()[model].config
+
+
+def name() -> str:
+    """The chosen model's name."""
+    mine, model = own(), chosen().model
+    if model == link.CUSTOM:
+        return "Custom" if mine is None else mine.name
+    return catalog()[model].name
+
+
 def follow_link(page: str) -> None:
     """Take the choice from the address where the reader changed it: first visit, typed link, Back and Forward.
 
@@ -64,8 +103,13 @@ def follow_link(page: str) -> None:
         return
     opened = link.read(params)
     pin = _pin(params.get("pin", ""), opened.spec.pairs)
+    spec, problems = opened.spec, opened.problems
+    first = start(opened.model, opened.layer)
+    if own() is not None and link.query(first, model=link.CUSTOM, layer=opened.layer) == _without(params, "pin"):
+        # Numbers of a config may lie beyond the knobs; its own link brings them back as they are.
+        spec, problems = first, ()
     revision = chosen().revision + 1 if known is not None else 0
-    st.session_state["chosen"] = Chosen(opened.model, opened.layer, opened.spec, pin, opened.problems, revision)
+    st.session_state["chosen"] = Chosen(opened.model, opened.layer, spec, pin, problems, revision)
     st.session_state["address"] = params
 
 
@@ -131,6 +175,10 @@ def address() -> dict[str, str]:
     now = chosen()
     ours = link.query(now.spec, model=now.model, layer=now.layer)
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
+
+
+def _without(params: Mapping[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in params.items() if name != key}
 
 
 def _pin(written: str, pairs: int) -> int | None:

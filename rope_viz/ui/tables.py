@@ -12,6 +12,7 @@ import streamlit as st
 from rope_viz import spectrum
 from rope_viz.spec import RopeSpec
 from rope_viz.ui import state
+from rope_viz.ui.configs import plain
 
 
 def pairs(spec: RopeSpec) -> None:
@@ -33,6 +34,12 @@ def pairs(spec: RopeSpec) -> None:
     table(columns, "pairs")
 
 
+def words(rows: Sequence[Mapping[str, str]], *, alt: str) -> None:
+    """A table to read: every text whole, on as many lines as it takes."""
+    frame = pd.DataFrame([{column: plain(text) for column, text in row.items()} for row in rows])
+    st.table(frame, border="horizontal", hide_index=True, alt=alt)
+
+
 Columns = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
@@ -52,7 +59,11 @@ def table(columns: Columns | Callable[[], Columns], name: str, *, height: int = 
         if frame[column].dtype.kind == "f"
     }
     st.dataframe(
-        frame, hide_index=True, height=min(height, 38 * (len(frame) + 1)), column_config=formats, key=f"table.{name}"
+        frame,
+        hide_index=True,
+        height=min(height, 35 * (len(frame) + 1) + 3),
+        column_config=formats,
+        key=f"table.{name}",
     )
     st.download_button(
         "Download CSV",

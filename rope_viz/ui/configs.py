@@ -1,0 +1,106 @@
+"""Configs on a page: the one in question, what the check finds in it, and texts to copy or to download."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import streamlit as st
+
+from rope_viz.board import Asked, ask, exported
+from rope_viz.export import TARGETS, Export
+from rope_viz.figures.theme import digits
+from rope_viz.figures.words_runtimes import faithful
+from rope_viz.lint import Finding, check, repair
+from rope_viz.ui import choices, state
+
+SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
+LABELS = {
+    "transformers": "transformers 5",
+    "transformers-4": "transformers 4",
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "llama.cpp": "llama.cpp",
+    "mlx-lm": "mlx-lm",
+}
+
+
+def asked() -> Asked:
+    """The config of the chosen model, or one that says what the knobs say."""
+    now = state.chosen()
+    return ask(
+        now.spec,
+        start=state.start(now.model, now.layer),
+        config=state.config(),
+        layer=now.layer,
+        name=state.name(),
+    )
+
+
+def findings(question: Asked) -> None:
+    """Everything the check finds, the worst first, and the repaired config."""
+    found = check(question.clean)
+    if not found:
+        st.markdown("**Clean.** The check has nothing to say about this config.")
+        return
+    st.markdown("\n".join(f"- {_finding(one)}" for one in found))
+    if any(one.repaired is not None for one in found):
+        download("Download the repaired config.json", repair(question.clean), "repaired")
+    else:
+        st.markdown("None of this has a repair that is right for every model.")
+
+
+def export(question: Asked, key: str) -> None:
+    """The keys or flags for one runtime, to copy, and whether it then computes what is meant."""
+    target = choices.pick("For", {name: LABELS[name] for name in TARGETS}, key)
+    made = exported(question, target)
+    st.markdown(faithful(made, f"{LABELS[target].split(' ')[0]} {made.version}"))
+    st.code(made.text, language="json" if made.text.startswith("{") else "bash", wrap_lines=True, height=_height(made))
+
+
+def written(question: Asked) -> None:
+    """The whole config to write for transformers, and its changed part."""
+    made = exported(question, "transformers")
+    st.markdown(faithful(made, f"transformers {made.version}"))
+    st.code(made.text, language="json", wrap_lines=True, height=_height(made))
+    download("Download this config.json", made.config, "extended")
+
+
+def download(label: str, config: Mapping[str, Any], name: str) -> None:
+    """A config as a file."""
+    st.download_button(
+        label,
+        json.dumps(config, indent=2, ensure_ascii=False) + "\n",
+        file_name="config.json",
+        mime="application/json",
+        on_click="ignore",
+        key=f"download.config.{name}",
+    )
+
+
+def plain(text: str) -> str:
+    """A text that may hold anything, such that Markdown shows it as it stands."""
+    return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~:^=&])", r"\\\1", " ".join(text.split()))
+
+
+def _finding(one: Finding) -> str:
+    place = f" · `{one.key.replace('`', '')[:80]}`" if one.key else ""
+    effect = one.effect
+    size = f" Frequencies are off by up to **×{digits(effect.ratio)}**, at pair {effect.pair}." if effect else ""
+    source = f"  \n  *Source: {_linked(one.source)}*" if one.source else ""
+    first = one.message.split(" ")[0]
+    # A key keeps its letters at the start of a sentence.
+    message = one.message if "_" in first else one.message[:1].upper() + one.message[1:]
+    return f"**{SEVERITY[one.severity]}**{place}: {plain(message)}{'' if message.endswith('.') else '.'}{size}{source}"
+
+
+def _linked(source: str) -> str:
+    """A source with its addresses as links."""
+    parts = re.split(r"(https?://[^\s,;)]+)", source)
+    return "".join(f"<{part}>" if index % 2 else plain(part) for index, part in enumerate(parts))
+
+
+def _height(made: Export) -> int | Literal["content"]:
+    return 320 if made.text.count("\n") > 14 or len(made.text) > 1600 else "content"

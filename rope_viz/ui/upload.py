@@ -1,0 +1,65 @@
+"""A reader's own config.json in the sidebar: dropped or pasted, it becomes the model; refused, nothing changes."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rope_viz.ui import state
+from rope_viz.upload import LARGEST, read_upload
+
+HELP = (
+    "A model's config.json, of either generation, or only its rope_scaling. It becomes the model on every page, "
+    "is read in this session only and never leaves the server."
+)
+
+
+def box() -> None:
+    """Where a config is dropped, and where it is pasted."""
+    turn = st.session_state.get("upload.turn", 0)
+    dropped = f"upload.file.{turn}"
+    with st.container(key="upload"):
+        st.file_uploader(
+            "Drop your config.json",
+            type="json",
+            key=dropped,
+            help=HELP,
+            max_upload_size=LARGEST >> 20,
+            on_change=_dropped,
+            args=(dropped,),
+        )
+    problem = st.session_state.pop("upload.problem", "")
+    if problem:
+        st.warning(problem)
+    pasted = f"upload.text.{turn}"
+    with st.expander("Paste a config", key="paste"), st.form(f"upload.form.{turn}", border=False):
+        st.text_area(
+            "config.json or rope_scaling",
+            key=pasted,
+            height=140,
+            placeholder='{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}',
+        )
+        st.form_submit_button("Use this config", on_click=_pasted, args=(pasted,), width="stretch")
+
+
+def _dropped(key: str) -> None:
+    file = st.session_state.get(key)
+    if file is not None:
+        # The field is made anew: it is empty again, and the same file may be dropped once more after a correction.
+        st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
+        _take(file.getvalue())
+
+
+def _pasted(key: str) -> None:
+    if _take(st.session_state.get(key) or ""):
+        st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
+
+
+def _take(content: str | bytes) -> bool:
+    now = state.chosen()
+    try:
+        state.adopt(read_upload(content, now.spec, state.name()))
+    except ValueError as error:
+        # Said beside the box: at the top of a long page the reader would not see it.
+        st.session_state["upload.problem"] = f"Your config was not taken: {error}."
+        return False
+    return True

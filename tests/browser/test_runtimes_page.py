@@ -1,0 +1,60 @@
+"""A real config file on the page Runtimes: dropped, found faulty, repaired, downloaded, dropped again."""
+
+import json
+
+from playwright.sync_api import expect
+
+# The config of Qwen3 8B with YaRN as many copied it: without the trained length, which transformers then takes to be
+# 40960 where the model was trained on 32768.
+FAULTY = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "model_type": "qwen3",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "max_position_embeddings": 40960,
+    "rope_theta": 1000000,
+    "rope_scaling": {"rope_type": "yarn", "factor": 4.0},
+}
+
+
+def drop(seen, content, name="config.json"):
+    field = seen.page.locator("section input[type=file], [data-testid=stFileUploader] input[type=file]").first
+    field.set_input_files({"name": name, "mimeType": "application/json", "buffer": content})
+
+
+def test_a_dropped_config_is_found_faulty_and_comes_back_repaired(visit):
+    seen = visit().open("/runtimes")
+    tab = seen.page
+    drop(seen, json.dumps(FAULTY).encode())
+    tab.wait_for_url("**model=custom**")
+    seen.settle()
+    main = tab.locator("[data-testid=stMain]")
+    finding = main.get_by_text("original_max_position_embeddings is missing").first
+    expect(finding).to_be_visible()
+    expect(finding).to_contain_text("off by up to ×1.176")
+    with tab.expect_download() as caught:
+        tab.get_by_role("button", name="Download the repaired config.json").click()
+    repaired = caught.value.path().read_bytes()
+    assert caught.value.suggested_filename == "config.json"
+    assert json.loads(repaired)["rope_scaling"]["original_max_position_embeddings"] == 32768
+    drop(seen, repaired)
+    expect(main.get_by_text("Clean.")).to_be_visible(timeout=15_000)
+    assert seen.errors == []
+    assert seen.elsewhere == []
+
+
+def test_a_file_that_is_no_config_is_a_sentence_and_the_model_stays(visit):
+    seen = visit().open("/runtimes?model=kimi-k2-instruct")
+    drop(seen, b'{"model_type": "qwen3", "rope_theta": NaN')
+    expect(seen.page.locator("[data-testid=stAlert]")).to_contain_text("Your config was not taken", timeout=15_000)
+    assert "kimi-k2-instruct" in seen.page.url
+    assert "×8.93 at pair 19" in seen.page.locator("[data-testid=stMain]").inner_text()
+    assert seen.errors == []
+
+
+def test_the_matrix_gives_the_flags_that_repair_llama_cpp(visit):
+    seen = visit().open("/runtimes?model=kimi-k2-instruct")
+    row = seen.page.locator("tr", has_text="llama.cpp")
+    expect(row).to_contain_text("--yarn-beta-fast 1.0 --yarn-beta-slow 1.0")
