@@ -1,5 +1,10 @@
 """The entry: `streamlit run app.py`. Pages and navigation are in pages/_frame.py."""
 
+import os
+
+# A redraw is a few small matrix products; on a busy server threads of BLAS wait for each other longer than they help.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import streamlit as st
 
 from rope_viz.ui import server

@@ -49,7 +49,7 @@ WATCH = """() => {
 
 
 def main() -> None:
-    """Measure ours on three pages and the peer, in turn."""
+    """Measure our pages and the peer, in turn."""
     ours, process = serve()
     peer, peer_process = serve_peer()
     with sync_playwright() as playwright:
@@ -59,6 +59,8 @@ def main() -> None:
             ("bare st.plotly_chart", peer, "input[type=range]"),
             ("RoPE Viz, /frequencies", f"{ours}/frequencies", "[data-knob=base] input[type=range]"),
             ("RoPE Viz, /scaling", f"{ours}/scaling", "[data-knob=base] input[type=range]"),
+            ("RoPE Viz, /decay, 4k", f"{ours}/decay?decay.length=4096", "[data-knob=base] input[type=range]"),
+            ("RoPE Viz, /decay, 1M", f"{ours}/decay?decay.length=1048576", "[data-knob=base] input[type=range]"),
         ):
             rows[name] = measure(browser, url, slider)
         browser.close()

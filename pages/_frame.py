@@ -1,15 +1,18 @@
 """The list of pages: the only place that knows them all."""
 
-import streamlit as st
+from pathlib import Path
 
 from rope_viz.ui import frame
 
 frame.run(
-    [
-        st.Page("home.py", title="Home", default=True),
-        st.Page("frequencies.py", title="Frequencies"),
-        st.Page("scaling.py", title="Scaling"),
-        st.Page("attention.py", title="Attention"),
-        st.Page("precision.py", title="Precision"),
-    ]
+    Path(__file__).parent,
+    {
+        "home": "Home",
+        "rotation": "Rotation",
+        "frequencies": "Frequencies",
+        "scaling": "Scaling",
+        "decay": "Decay",
+        "attention": "Attention",
+        "precision": "Precision",
+    },
 )

@@ -32,6 +32,6 @@ page.show(
     pins="y",
 )
 
-page.section("Every pair")
+page.section("Every pair", words.ranges(spec))
 tables.pairs(spec)
 page.explain("frequencies")

@@ -11,7 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.architectures import Fields, Params, rope_layers, text_fields
+from rope_viz.architectures import Fields, Params, text_fields
+from rope_viz.folding import rope_layers
 from rope_viz.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
 
@@ -217,7 +218,9 @@ def number(params: Params, key: str, default: float | None = None) -> float:
     value = default if value is None else value
     if value is None:
         raise ValueError(f"{key} is missing from the RoPE parameters: expected a number")
-    require_number(value, key)
+    # Far beyond any use, but within what can be computed for every length.
+    positive = key in ("factor", "alpha", "low_freq_factor", "high_freq_factor")
+    require_number(value, key, least=1e-9 if positive else -1e9, most=1e9 if key != "rope_theta" else None)
     return float(value)
 
 
@@ -235,5 +238,5 @@ def factors(params: Params, key: str) -> tuple[float, ...]:
     if len(values) > MAX_HEAD_DIM:
         raise ValueError(f"{key} must have one number per pair, got {len(values)}")
     for value in values:
-        require_number(value, f"{key} entries", above=0.0)
+        require_number(value, f"{key} entries", least=1e-9, most=1e9)
     return tuple(float(value) for value in values)

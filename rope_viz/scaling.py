@@ -43,7 +43,7 @@ class Linear(Scaling):
     factor: float = factor_knob()
 
     def check(self, spec: RopeSpec) -> None:
-        require_number(self.factor, "factor", above=0.0)
+        require_factor(self.factor, "factor")
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         return frozen(spec.plain_inv_freq / self.factor)
@@ -57,7 +57,7 @@ class NtkAware(Scaling):
     factor: float = factor_knob()
 
     def check(self, spec: RopeSpec) -> None:
-        require_number(self.factor, "factor", above=0.0)
+        require_factor(self.factor, "factor")
         require_two_pairs(spec, self.name)
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
@@ -75,7 +75,7 @@ class DynamicNtk(Scaling):
     factor: float = factor_knob(2.0)
 
     def check(self, spec: RopeSpec) -> None:
-        require_number(self.factor, "factor", above=0.0)
+        require_factor(self.factor, "factor")
         require_two_pairs(spec, self.name)
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
@@ -99,7 +99,7 @@ class NtkByParts(Scaling):
     beta: float = knob(32.0, "β", 0.1, 128.0, "Pairs with more turns than this in training keep their speed.", log=True)
 
     def check(self, spec: RopeSpec) -> None:
-        require_number(self.factor, "factor", above=0.0)
+        require_factor(self.factor, "factor")
         require_number(self.alpha, "alpha", above=0.0)
         require_number(self.beta, "beta", above=0.0)
 
@@ -146,7 +146,7 @@ class Yarn(Scaling):
     )
 
     def check(self, spec: RopeSpec) -> None:
-        require_number(self.factor, "factor", above=0.0)
+        require_factor(self.factor, "factor")
         require_number(self.beta_fast, "beta_fast", above=0.0)
         require_number(self.beta_slow, "beta_slow", above=0.0)
         if not isinstance(self.truncate, bool):
@@ -208,7 +208,7 @@ class Llama3(Scaling):
     )
 
     def check(self, spec: RopeSpec) -> None:
-        require_number(self.factor, "factor", above=0.0)
+        require_factor(self.factor, "factor")
         require_number(self.low_freq_factor, "low_freq_factor", above=0.0)
         require_number(self.high_freq_factor, "high_freq_factor", above=0.0)
 
@@ -241,9 +241,9 @@ class LongRope(Scaling):
             if values and len(values) != spec.pairs:
                 raise ValueError(f"{name} must have one number per pair, {spec.pairs} of them, got {len(values)}")
             for value in values:
-                require_number(value, f"{name} entries", above=0.0)
+                require_factor(value, f"{name} entries")
         if self.factor is not None:
-            require_number(self.factor, "factor", above=0.0)
+            require_factor(self.factor, "factor")
         if self.attention is not None:
             require_number(self.attention, "attention_factor")
 
@@ -281,7 +281,7 @@ class Proportional(Scaling):
 
     def check(self, spec: RopeSpec) -> None:
         require_number(self.share, "share", least=0.0, most=1.0)
-        require_number(self.factor, "factor", above=0.0)
+        require_factor(self.factor, "factor")
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         rotated = int(self.share * spec.rotary_dim // 2)
@@ -346,6 +346,11 @@ def blend(spec: RopeSpec, factor: float, kept: FloatArray) -> FloatArray:
 def with_base(spec: RopeSpec, base: float) -> FloatArray:
     """Plain frequencies with another base."""
     return frozen(base ** (-2.0 * np.arange(spec.pairs) / spec.rotary_dim))
+
+
+def require_factor(value: Any, name: str) -> None:
+    """A factor or divisor must be positive, and such that no formula here overflows."""
+    require_number(value, name, least=1e-9, most=1e9)
 
 
 def require_two_pairs(spec: RopeSpec, method: str) -> None:

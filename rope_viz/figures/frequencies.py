@@ -58,7 +58,7 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
         traces.append(pin_marker(pin, 2 * math.pi / (scaled[pin] or plain[pin])))
     return theme.figure(
         traces,
-        x={"title": "pair i", "range": [-0.5, spec.pairs - 0.5], "tickvals": theme.thinned(spec.pairs)},
+        x=theme.pair_axis(spec.pairs),
         y={
             "title": "wavelength (tokens per turn, log)",
             "type": "log",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,21 +47,22 @@ def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tu
     return ratios(curves, pin=pin), f"Scaled over plain speed of each pair: {labels}"
 
 
-def compared(spec: RopeSpec, others: Sequence[RopeSpec]) -> list[Compared]:
-    """The current spec and further methods for the same model, each with a colour and a dash of its own."""
+def compared(
+    spec: RopeSpec, others: Sequence[RopeSpec], models: Mapping[str, RopeSpec] | None = None
+) -> list[Compared]:
+    """The current spec, further methods for it and further models by name, each with a colour and a dash of its own."""
     out = [Compared(short_label(spec.scaling.name), spec, theme.CURRENT)]
-    for index, other in enumerate(others):
+    further = [(short_label(other.scaling.name), other) for other in others] + list((models or {}).items())
+    for index, (label, other) in enumerate(further):
         colour = theme.FURTHER[index % len(theme.FURTHER)]
-        out.append(
-            Compared(
-                short_label(other.scaling.name), other, colour, theme.DASHES[(1 + index // len(theme.FURTHER)) % 4]
-            )
-        )
+        out.append(Compared(label, other, colour, theme.DASHES[(1 + index // len(theme.FURTHER)) % 4]))
     return out
 
 
 def short_label(method: str) -> str:
     """A method's name for the end of a line."""
+    if method == "none":
+        return "plain"
     return LABELS[method].split(" (")[0] + (" (paper)" if method == "yarn-paper" else "")
 
 
@@ -177,7 +178,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     }
     fig = theme.figure(
         traces,
-        x={"title": "pair i", "range": [-0.5, spec.pairs - 0.5], "tickvals": theme.thinned(spec.pairs)},
+        x=theme.pair_axis(spec.pairs),
         y={"title": "θ′ᵢ / θᵢ", "range": [0, 1.08]},
         notes=[
             marker,
@@ -292,7 +293,7 @@ def _per_pair(
             ends.append((int(solid[-1]), float(drawn[solid[-1]]), c.label, c.colour))
     return theme.figure(
         traces,
-        x={"title": "pair i", "range": [-0.5, spec.pairs - 0.5], "tickvals": theme.thinned(spec.pairs)},
+        x=theme.pair_axis(spec.pairs),
         y=y,
         shapes=[*theme.band_shapes(spectrum.bands(spec, length=spec.target)), *pin_rule_x(pin, spec)],
         notes=theme.spread_labels(ends, y["range"], log=log),

@@ -25,8 +25,8 @@ BAND_COLOURS = (KEPT, BLENDED, DIVIDED)
 # A diverging map with the background at 0; both ends read against it in either theme.
 NEGATIVE, POSITIVE = "#B4460F", "#1259B0"
 DIVERGING = [[0.0, NEGATIVE], [0.25, "#E3A17F"], [0.5, "#FEFEFE"], [0.75, "#8DB4E2"], [1.0, POSITIVE]]
-# From the background to one colour, for what cannot be negative: blue for a share, orange for an error.
-SHARE = [[0.0, "#FEFEFE"], [0.3, "#8DB4E2"], [1.0, POSITIVE]]
+SEQUENTIAL = [[0.0, "#FEFEFE"], [0.5, "#8DB4E2"], [1.0, POSITIVE]]
+# From the background to one colour for an error, which is orange.
 ERROR = [[0.0, "#FEFEFE"], [0.5, "#E3A17F"], [0.85, NEGATIVE], [1.0, "#6E2A08"]]
 CYCLIC = plotly.colors.get_colorscale("Phase")
 
@@ -74,6 +74,8 @@ def figure(
 ) -> go.Figure:
     """A figure in the house style from traces and axes given as plain dicts."""
     base = {
+        # Plotly's own template would add 7 kB to every redraw and colours that have no dark twin.
+        "template": go.layout.Template(),
         "height": height,
         "margin": {"l": 68, "r": 96, "t": 26, "b": 48},
         "font": {"size": 13, "color": TEXT},
@@ -104,6 +106,14 @@ AXIS: dict[str, Any] = {
     "automargin": False,
 }
 SPIKE = {"spikemode": "across", "spikethickness": 1, "spikecolor": RULE, "spikedash": "solid", "spikesnap": "data"}
+
+
+PAIR_AXIS = {"title": "pair i", "unifiedhovertitle": {"text": "pair %{x}"}}
+
+
+def pair_axis(pairs: int) -> dict[str, Any]:
+    """The x axis of every figure over the pairs."""
+    return PAIR_AXIS | {"range": [-0.5, pairs - 0.5], "tickvals": thinned(pairs)}
 
 
 def merged(*parts: dict[str, Any]) -> dict[str, Any]:

@@ -61,3 +61,16 @@ def attention(spec: RopeSpec) -> str:
         f"The attention factor multiplies cos and sin, so it multiplies both q and k, and the logits by its square: "
         f"here {digits(value)}² = **{digits(value**2)}**."
     )
+
+
+def ranges(spec: RopeSpec) -> str:
+    """The critical dimension, and YaRN's correction range where the method has one."""
+    text = (
+        f"Critical dimension **{spectrum.critical_dimension(spec)}** of {spec.rotary_dim}: from there on no pair "
+        f"completed a turn in training."
+    )
+    found = spectrum.correction_range(spec)
+    if found is None:
+        return text
+    low, high = (digits(end) for end in found)
+    return f"{text} The ramp falls from pair **{low}** to pair **{high}** (the correction range)."

@@ -221,17 +221,24 @@ function compact(wide, width) {
   const annotations = (layout.annotations ?? []).map((note) =>
     note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2, bgcolor: `${layout.paper_bgcolor}B0` }
       : note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note);
-  const margin = { ...wide.margin, l: Math.min(wide.margin.l, 52), r: 10, ...wide.meta?.narrow?.margin };
-  return { ...layout, annotations, margin, dragmode: false };
+  const usual = { l: Math.min(wide.margin.l, 58), r: layout.yaxis2 && !wide.meta?.linked ? 54 : Math.min(wide.margin.r, 14) };
+  const margin = { ...wide.margin, ...usual, ...wide.meta?.narrow?.margin };
+  return { ...layout, annotations, margin, font: { ...layout.font, size: 11 }, dragmode: false };
 }
+
+// The first figure of a page follows the hand at once; the others draw at most four times a second, so that it can.
+const OTHERS_EVERY = 250;
 
 function schedule(state) {
   if (state.waiting) return;
   state.waiting = true;
   state.root.dataset.waiting = "yes";
-  state.queue = state.queue.then(async () => {
+  const first = document.querySelector(".rv-chart") === state.root;
+  const pause = first ? 0 : Math.max(0, (state.drawnAt ?? -OTHERS_EVERY) + OTHERS_EVERY - performance.now());
+  state.queue = state.queue.then(() => new Promise((go) => (pause ? setTimeout(go, pause) : go()))).then(async () => {
     state.waiting = false;
     await draw(state);
+    state.drawnAt = performance.now();
     if (!state.waiting) delete state.root.dataset.waiting;
   });
 }

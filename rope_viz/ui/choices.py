@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from rope_viz.link import number, text
-from rope_viz.spec import Knob
+from rope_viz.catalog import catalog
+from rope_viz.link import model_spec, number, text
+from rope_viz.spec import Knob, RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.knob import knobs
 
-MENU_WIDTH = 340
 JOINERS = "\u200c\u200d"
+Name = TypeVar("Name", bound=str)
 
 
-def pick(label: str, options: Mapping[str, str], key: str) -> str:
+def pick(label: str, options: Mapping[Name, str], key: str) -> Name:
     """One of a few (name -> label), as a row of buttons; the first is the default."""
+    chosen = hidden(key, options)
     first = next(iter(options))
-    written = state.local(key)
-    chosen = written if written in options else first
     widget = f"pick.{key}"
     st.session_state[widget] = chosen
     st.segmented_control(
@@ -32,7 +32,47 @@ def pick(label: str, options: Mapping[str, str], key: str) -> str:
         on_change=lambda: state.keep(key, st.session_state[widget], default=first),
         label_visibility="collapsed",
     )
-    return str(chosen)
+    return chosen
+
+
+def menu(label: str, options: Mapping[Name, str], key: str, *, width: int = 220) -> Name:
+    """One of many (name -> label), as a menu with its label beside it; the first is the default."""
+    chosen = hidden(key, options)
+    first = next(iter(options))
+    widget = f"menu.{key}"
+    st.session_state[widget] = chosen
+    st.selectbox(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=widget,
+        width=width,
+        on_change=lambda: state.keep(key, st.session_state[widget], default=first),
+    )
+    return chosen
+
+
+def hidden(key: str, options: Mapping[Name, str]) -> Name:
+    """The value of a control that is drawn further down."""
+    written = state.local(key)
+    return next((name for name in options if name == written), next(iter(options)))
+
+
+def setter(key: str) -> Callable[[int], None]:
+    """A callback that sets a number of the page's own, for a click in a figure."""
+    return lambda value: state.keep(key, text(value), default="")
+
+
+def typed(label: str, key: str, *, placeholder: str = "", most: int = 20_000) -> str:
+    """A text of the reader's own, at most `most` characters. It stays in the session: an address cannot hold it."""
+    widget, kept = f"typed.{key}", f"typed.kept.{key}"
+    st.session_state[widget] = st.session_state.setdefault(kept, "")
+
+    def changed() -> None:
+        st.session_state[kept] = st.session_state[widget]
+
+    st.text_area(label, key=widget, placeholder=placeholder, max_chars=most, height=80, on_change=changed)
+    return str(st.session_state[kept])
 
 
 def several(label: str, options: Mapping[str, str], key: str, default: Sequence[str]) -> list[str]:
@@ -54,30 +94,13 @@ def several(label: str, options: Mapping[str, str], key: str, default: Sequence[
     return chosen
 
 
-def menu(label: str, options: Mapping[str, str], key: str, default: str) -> str:
-    """One of many (name -> label), as a menu."""
-    written = state.local(key)
-    chosen = written if written is not None and written in options else default
-    widget = f"menu.{key}"
-    st.session_state[widget] = chosen
-    with st.container(width=MENU_WIDTH):
-        st.selectbox(
-            label,
-            list(options),
-            format_func=options.__getitem__,
-            key=widget,
-            on_change=lambda: state.keep(key, st.session_state[widget], default=default),
-        )
-    return chosen
-
-
-def typed(label: str, key: str, default: str, check: Callable[[str], object], *, most: int = 400) -> str:
+def sentence(label: str, key: str, default: str, check: Callable[[str], object], *, most: int = 400) -> str:
     """A line of text of at most `most` characters; emptied, it is the default again.
 
     `check` raises `ValueError` with a sentence for what cannot be taken: that is shown, and the default is used.
     """
     written = clean_line(state.local(key) or "", most) or default
-    widget = f"typed.{key}"
+    widget = f"sentence.{key}"
     st.session_state[widget] = written
     st.text_input(
         label,
@@ -97,6 +120,24 @@ def clean_line(written: str, most: int) -> str:
     """Text as one line of printable characters, cut to `most`; the joiners that some scripts need are kept."""
     shown = (each if each.isprintable() or each in JOINERS else " " for each in written[:most])
     return " ".join("".join(shown).split())
+
+
+def models(key: str, label: str = "Beside other models") -> dict[str, RopeSpec]:
+    """Any number of further models from the list, name -> spec."""
+    written = (state.local(key) or "").split(",")
+    chosen = [name for name in dict.fromkeys(written) if name in catalog()]
+    widget = f"models.{key}"
+    st.session_state[widget] = chosen
+    st.multiselect(
+        label,
+        list(catalog()),
+        format_func=lambda name: catalog()[name].name,
+        key=widget,
+        on_change=lambda: state.keep(key, ",".join(st.session_state[widget]), default=""),
+        label_visibility="collapsed",
+        placeholder=label,
+    )
+    return {catalog()[name].name: model_spec(name) for name in chosen}
 
 
 def switch(label: str, key: str, *, default: bool = False, help: str | None = None) -> bool:

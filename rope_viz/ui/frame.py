@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import gc
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import CodeType
 
 import streamlit as st
 
@@ -13,28 +14,38 @@ from rope_viz.ui import controls, state
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
-# Streamlit leaves much room around everything; an instrument shows its picture on the first screen.
-STYLE = """<style>
-[data-testid="stMainBlockContainer"] { padding: 4.2rem 2.2rem 3rem; max-width: 1240px; }
-[data-testid="stSidebarContent"] [data-testid="stVerticalBlock"] { gap: 0.8rem; }
-[data-testid="stMainBlockContainer"] h1 { font-size: 1.7rem; padding: 0 0 0.1rem; }
-[data-testid="stMainBlockContainer"] h2 { font-size: 1.2rem; padding: 1.4rem 0 0.2rem; }
-@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 4rem 0.9rem 2rem; } }
-</style>"""
+STYLE = Path(__file__).with_name("frame.css")
 
 
-def run(pages: Sequence[Any]) -> None:
-    """The whole app: one call per run."""
+def run(folder: Path, titles: Mapping[str, str]) -> None:
+    """The whole app, one call per run: the pages in `folder`, name -> title, the first of them at the root."""
     icon = ASSETS / "icon.svg"
     st.set_page_config(page_title="RoPE Viz", page_icon=str(icon), layout="wide")
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(icon))
     settle()
-    page = st.navigation(list(pages), position="top")
+    first = next(iter(titles))
+    pages = [st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in titles.items()]
+    name = st.navigation(list(pages), position="top").url_path or first
     st.html(STYLE)
-    state.follow_link(page.url_path)
+    state.follow_link(name)
     controls.sidebar()
     controls.messages()
-    page.run()
+    body(folder / f"{name}.py")
+
+
+@st.fragment(key=state.BODY)
+def body(path: Path) -> None:
+    """The page in a fragment of its own: while a knob moves only this runs, the sidebar and the frame stand still.
+
+    `Page.run` may be called once per run of the whole app, a fragment runs more often; so the page's code is run here.
+    """
+    exec(code(path), {"__name__": "__main__", "__file__": str(path)})
+
+
+@functools.cache
+def code(path: Path) -> CodeType:
+    """A page, compiled once per process."""
+    return compile(path.read_text(encoding="utf-8"), str(path), "exec")
 
 
 @st.cache_resource(show_spinner=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +14,21 @@ from rope_viz.spec import RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.chart import chart
 from rope_viz.ui.chart import view as chart_view
+from rope_viz.ui.clocks import LAST_POSITION
+from rope_viz.ui.clocks import clocks as show_clocks
 
 
-def head(title: str, sentence: str = "") -> RopeSpec:
-    """The page's title and the sentence that says what to look for; gives the current spec.
-
-    A sentence that needs the page's own controls is said after them, by `say`.
-    """
-    st.title(title, anchor=False)
-    say(sentence)
+def head(title: str, sentence: str) -> RopeSpec:
+    """The page's title and the sentence that says what to look for; gives the current spec."""
+    start(title)(sentence)
     return state.chosen().spec
 
 
-def say(sentence: str) -> None:
-    """A sentence over a figure, with the current numbers in it."""
-    if sentence:
-        st.markdown(sentence)
+def start(title: str) -> Callable[[str], Any]:
+    """The page's title and a place for its sentence, which may depend on controls below: call it with the text."""
+    st.title(title, anchor=False)
+    place = st.container()
+    return place.markdown
 
 
 def spec() -> RopeSpec:
@@ -50,16 +49,30 @@ def live() -> bool:
 def show(fig: go.Figure, key: str, title: str, **options: Any) -> None:
     """A figure with its toolbar; `title` is what a screen reader says, `options` are those of `ui.chart.chart`."""
     now = state.chosen()
-    chart(
-        fig,
+    options.setdefault("on_pin", toggle_pin)
+    file = f"rope-{key.replace('.', '-')}_{now.file}"
+    chart(fig, key=key, title=title, file=file, spec=now.spec_json, quick=now.live, **options)
+
+
+def clocks(key: str, **options: Any) -> None:
+    """The turning pairs; where they rest stands in the address. `options` are those of `ui.clocks.clocks`."""
+    now = state.chosen()
+    at = f"{key.partition('.')[0]}.at"
+    show_clocks(
+        now.spec,
         key=key,
-        title=title,
         file=f"rope-{key.replace('.', '-')}_{now.file}",
-        spec=now.spec_json,
-        on_pin=lambda pair: state.choose(pin=None if pair == state.chosen().pin else pair),
-        quick=now.live,
+        pin=now.pin,
+        on_pin=toggle_pin,
+        start=_positions(state.local(at)),
+        on_rest=lambda m, n: state.keep(at, f"{m},{n}", default="0,0"),
         **options,
     )
+
+
+def toggle_pin(pair: int) -> None:
+    """Pin a pair, or let go of the one that is pinned."""
+    state.choose(pin=None if pair == state.chosen().pin else pair)
 
 
 def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
@@ -96,7 +109,13 @@ def questions(answers: Mapping[str, str]) -> None:
 def section(title: str, sentence: str = "") -> None:
     """A second heading with what to look for."""
     st.header(title, anchor=False)
-    say(sentence)
+    if sentence:
+        st.markdown(sentence)
+
+
+def say(sentence: str) -> None:
+    """A sentence under the last thing shown."""
+    st.markdown(sentence)
 
 
 def row() -> Any:
@@ -107,3 +126,27 @@ def row() -> Any:
 def columns(*shares: int) -> Any:
     """Columns beside each other with these shares of the width; below each other on a small screen."""
     return st.columns(shares, gap="medium")
+
+
+def lines(*texts: str) -> None:
+    """Short statements, one below the other."""
+    st.markdown("\n".join(f"- {text}" for text in texts))
+
+
+def code(source: str) -> None:
+    """Python to copy."""
+    st.code(source, language="python", wrap_lines=True)
+
+
+def badge(text: str) -> None:
+    """A fact about the current model, set apart."""
+    st.badge(text)
+
+
+def _positions(written: str | None) -> tuple[int, int] | None:
+    """The positions of query and key in a link, None where it holds none."""
+    words = (written or "").split(",")
+    if len(words) != 2 or not all(word.isdecimal() and len(word) < 9 for word in words):
+        return None
+    m, n = (min(int(word), LAST_POSITION) for word in words)
+    return m, n

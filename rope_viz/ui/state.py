@@ -11,6 +11,8 @@ import streamlit as st
 from rope_viz import link
 from rope_viz.spec import RopeSpec
 
+BODY = "page"
+
 
 @dataclasses.dataclass(frozen=True)
 class Chosen:
@@ -75,6 +77,8 @@ def choose(*, done: bool = True, **changes: Any) -> None:
     st.session_state["chosen"] = now
     if done:
         write_link()
+    else:
+        st.rerun(BODY)
 
 
 def refuse(problem: str) -> None:

@@ -40,11 +40,25 @@ BY_HAND: dict[str, dict[str, Any]] = {
     },
     "blt": {"text": ["global_config"], "type": "blt_global_transformer", "fixed": True},
 }
+# What a composite configuration may hold for its text part, with a value to ask for each.
+PROBES: dict[str, Any] = {
+    "hidden_size": 1280,
+    "num_attention_heads": 10,
+    "head_dim": 112,
+    "max_position_embeddings": 5120,
+    "rope_theta": 12345.0,
+    "rope_scaling": {"rope_type": "default", "rope_theta": 12345.0},
+    "rope_parameters": {"rope_type": "default", "rope_theta": 12345.0},
+}
+TEXT_KEYS = frozenset((*SIZES, *PROBES, "partial_rotary_factor"))
 # The values of the generic Llama-like class, left out of the table.
 # Read in the modeling files, because these classes keep no rotary module or no key of the usual name.
 EXTRA: dict[str, dict[str, Any]] = {
-    "gptj": {"partial": True},
-    "codegen": {"partial": True},
+    "gptj": {"partial": True, "head": "hidden_size"},
+    "codegen": {"partial": True, "head": "hidden_size"},
+    "roformer": {"head": "hidden_size"},
+    "dots3_note_audio_encoder": {"head": "hidden_size"},
+    "zamba2": {"head": "2*hidden_size", "head_wins": True},
     "recurrent_gemma": {
         "aliases": {"attention_window_size": "max_position_embeddings"},
         "max_position_embeddings": 2048,
@@ -74,7 +88,7 @@ def text_entry(config: PreTrainedConfig) -> dict[str, Any]:
     kind = type(config)
     entry: dict[str, Any] = {key: number(default(kind, key)) for key in SIZES}
     entry["aliases"] = aliases(kind)
-    entry["head"] = head_rule(kind)
+    entry.update(head_rule(kind))
     entry.update(rope_defaults(kind))
     entry["rope_interleave"] = "rope_interleave" in kind.__dataclass_fields__ or None
     entry["layer_types"] = layer_types(config)
@@ -87,9 +101,11 @@ def text_entry(config: PreTrainedConfig) -> dict[str, Any]:
 
 
 def default(kind: type, key: str) -> Any:
-    """The class default of a field, the instance's where the class has only a name for another field."""
+    """The class default of a field, the instance's where the class has no such field but always such a number."""
     field = kind.__dataclass_fields__.get(kind.attribute_map.get(key, key))
-    return field.default if field is not None else attribute(build(kind), key)
+    if field is None:
+        return None if key == "head_dim" else attribute(build(kind), key)
+    return field.default
 
 
 def number(value: Any) -> Any:
@@ -104,20 +120,20 @@ def aliases(kind: type) -> dict[str, str] | None:
     return found or None
 
 
-def head_rule(kind: type) -> str | None:
-    """Which key decides the head size: None where it is head_dim, else the one that overrides it."""
-    if build(kind, head_dim=48) is None or attribute(build(kind, head_dim=48), "head_dim") == 48:
-        probe = build(kind, qk_rope_head_dim=24)
-        changed = attribute(probe, "head_dim") == 24
-        return "qk_rope_head_dim" if changed and default(kind, "qk_rope_head_dim") else None
+def head_rule(kind: type) -> dict[str, Any]:
+    """Which key decides the head size where it is not head_dim, and whether an explicit head_dim still wins."""
+    told = build(kind, head_dim=48)
+    wins = told is not None and attribute(told, "head_dim") == 48
     if attribute(build(kind, qk_rope_head_dim=24), "head_dim") == 24:
-        return "qk_rope_head_dim"
-    probe = build(kind, qk_rope_head_dim=24, qk_nope_head_dim=40)
-    if attribute(probe, "head_dim") == 64 and default(kind, "qk_nope_head_dim"):
-        return "qk_nope_head_dim+qk_rope_head_dim"
+        return {"head": "qk_rope_head_dim", "head_wins": wins or None}
+    probe = build(kind, qk_rope_head_dim=24, qk_nope_head_dim=32)
+    if attribute(probe, "head_dim") == 56 and default(kind, "qk_nope_head_dim"):
+        return {"head": "qk_nope_head_dim+qk_rope_head_dim", "head_wins": wins or None}
+    if wins or told is None:
+        return {}
     probe = build(kind, hidden_size=1024, num_attention_heads=8) or build(kind)
     found = attribute(probe, "head_dim")
-    return {128: "hidden_size", 256: "2*hidden_size"}.get(found)
+    return {"head": {128: "hidden_size", 256: "2*hidden_size"}.get(found)}
 
 
 def rope_defaults(kind: type) -> dict[str, Any]:
@@ -130,6 +146,9 @@ def rope_defaults(kind: type) -> dict[str, Any]:
     if flat:
         given = getattr(build(kind, rope_parameters={"rope_type": "default"}), "rope_parameters", None) or {}
         entry["partial_rotary_factor"] = given.get("partial_rotary_factor")
+        asked = build(kind, rope_parameters={"rope_type": "default"}, partial_rotary_factor=0.375)
+        asked = getattr(asked, "rope_parameters", None) or {}
+        entry["partial_fixed"] = asked.get("partial_rotary_factor", 0.375) != 0.375 or None
         asked = getattr(build(kind, rope_theta=12345.0), "rope_parameters", None) or {}
         if asked.get("rope_theta") == 12345.0:
             plain.pop("rope_theta", None)
@@ -173,11 +192,31 @@ def wrapper_entry(config: PreTrainedConfig) -> dict[str, Any] | None:
         return None
     spec = type(config).sub_configs_defaults.get(path[0])
     fixed = spec is not None and issubclass(spec.config_class, PreTrainedConfig)
-    fills = {key: number(text.__dict__.get(key)) for key in SIZES}
-    fills = {key: value for key, value in fills.items() if value not in (None, number(default(type(text), key)))}
-    if text.rope_parameters != build(type(text)).rope_parameters:
-        fills["rope_parameters"] = text.rope_parameters
-    return {"text": path, "type": text.model_type, "fixed": fixed or None, "fills": fills or None}
+    given = spec.init_kwargs if spec is not None and len(path) == 1 else {}
+    fills = {key: value for key, value in given.items() if key in TEXT_KEYS}
+    if not fills:
+        usual = build(type(text)).__dict__
+        fills = {key: number(text.__dict__.get(key)) for key in SIZES}
+        fills = {key: value for key, value in fills.items() if value not in (None, number(usual.get(key)))}
+        if text.rope_parameters != build(type(text)).rope_parameters:
+            fills["rope_parameters"] = text.rope_parameters
+    # Some add these values to a text part that is given, the others use them only where there is none.
+    bare = build(type(text)).__dict__
+    telling = [key for key in fills if key in SIZES and text.__dict__.get(key) != bare.get(key)]
+    merged = build(type(config), **{path[0]: {"model_type": text.model_type}}) if len(path) == 1 and telling else None
+    inner = merged.get_text_config(decoder=True).__dict__ if merged is not None else {}
+    merges = bool(inner) and all(inner.get(key) == text.__dict__[key] for key in telling)
+    flat = [key for key, value in PROBES.items() if hoisted(type(config), key, value)]
+    entry = {"text": path, "type": text.model_type, "fixed": fixed or None, "fills": fills or None}
+    return {**entry, "merges": merges or None, "flat": flat or None}
+
+
+def hoisted(kind: type, key: str, value: Any) -> bool:
+    """Whether a composite configuration without a text part takes this key from its top."""
+    config = build(kind, **{key: value})
+    text = config.get_text_config(decoder=True) if config is not None else None
+    params = attribute(text, "rope_parameters")
+    return "12345.0" in json.dumps(params) if key.startswith("rope") else attribute(text, key) == value
 
 
 def find(config: PreTrainedConfig, wanted: PreTrainedConfig, depth: int = 3) -> list[str] | None:

@@ -6,7 +6,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py") if not path.stem.startswith("_"))
 
 
 @pytest.fixture

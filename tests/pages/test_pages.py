@@ -1,11 +1,13 @@
 """Every page runs for every model and every method, and says what is wrong with a bad link instead of failing."""
 
+from pathlib import Path
+
 import pytest
-from conftest import PAGES
 
 from rope_viz.catalog import catalog
 from rope_viz.scaling import METHODS
 
+PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 MODELS = list(catalog())
 
 

@@ -1,0 +1,315 @@
+"""Pictures along the distance: exact scores, their bounds, random vectors, attention, and the bases that hold."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz import decay, scores
+from rope_viz.envelope import envelope
+from rope_viz.figures import theme
+from rope_viz.figures.frequencies import length_rules
+from rope_viz.figures.scaling import Compared
+from rope_viz.spec import FloatArray, RopeSpec
+from rope_viz.vectors import Kind
+
+Parts: TypeAlias = tuple[FloatArray, FloatArray, float]  # a, b, and the score of the dimensions that do not rotate
+
+KINDS: dict[Kind, str] = {"iid": "k independent of q", "noisy-copy": "k = q + noise"}
+VIEWS = {
+    "mean": "Mean cosine",
+    "own": "Your q and k",
+    "random": "Random q and k",
+    "bound": "RoFormer's bound",
+    "softmax": "Entropy",
+}
+LONGEST = 10_000_000
+BOUND_LONGEST = 1 << 16
+COLUMNS, QUICK_COLUMNS = 1000, 400
+SAMPLES = 2000
+MARGIN = {"l": 68, "r": 112, "t": 26, "b": 48}
+
+
+@dataclass(frozen=True)
+class Range:
+    """Which distances are drawn: [start, stop) of 0 … length − 1, on a linear or a log axis, in how many columns."""
+
+    length: int
+    start: int
+    stop: int
+    log: bool
+    columns: int
+    backend: str = "numpy"
+
+    @staticmethod
+    def of(
+        length: int, view: tuple[float, float] | None, *, log: bool, quick: bool = False, backend: str = "numpy"
+    ) -> Range:
+        """The part of 0 … length − 1 that the reader has zoomed to (in powers of ten on a log axis)."""
+        first = 1 if log else 0
+        ends = (first, length)
+        if view is not None:
+            low, high = (10.0 ** view[0], 10.0 ** view[1]) if log else view
+            ends = (max(first, math.floor(low)), min(length, math.ceil(high) + 1))
+        start, stop = (ends[0], max(ends[1], ends[0] + 2)) if ends[0] < length - 1 else (max(first, length - 2), length)
+        return Range(length, start, stop, log, QUICK_COLUMNS if quick else COLUMNS, backend)
+
+    @property
+    def whole(self) -> tuple[float, float]:
+        """The axis range of all distances."""
+        return whole(self.length, self.log)
+
+    def axis(self) -> dict[str, Any]:
+        """The distance axis."""
+        axis: dict[str, Any] = {"title": "distance m − n (tokens)", "range": list(self.whole)}
+        axis["unifiedhovertitle"] = {"text": "distance %{x:,.0f}"}
+        return axis | {"type": "log", **theme.length_ticks(1, self.length)} if self.log else axis
+
+
+def backends() -> dict[str, str]:
+    """Where curves can be computed, name -> label; NumPy first. Devices are named once torch has been used."""
+    found = scores.available_backends(devices="torch" in sys.modules)
+    return {"numpy": "NumPy"} | {f"torch-{device}": f"torch ({device})" for kind, device in found if kind == "torch"}
+
+
+def score_and_bound(spec: RopeSpec, distance: int, own: Parts) -> tuple[float, float]:
+    """The score of a given q and k at one distance, and RoFormer's bound on it (eq. 37)."""
+    inv_freq, (a, b, _) = spec.inv_freq(spec.target), own
+    s = decay.s_curve(inv_freq, start=distance, stop=distance + 1)
+    return float(scores.at(inv_freq, a, b, [distance])[0]), float(decay.score_bound(a, b, s)[0])
+
+
+def whole(length: int, log: bool) -> tuple[float, float]:
+    """The axis range of the distances 0 … length − 1, in powers of ten on a log axis."""
+    return (0.0, math.log10(length)) if log else (0.0, float(length))
+
+
+def main(shown: str, compared: Sequence[Compared], where: Range, own: Parts, kind: Kind) -> tuple[go.Figure, str]:
+    """The figure of one of `VIEWS`, with its accessible name. `own` is (a, b, unrotated) of a given q and k."""
+    spec = compared[0].spec
+    if shown == "random":
+        return random_scores(spec, where, kind), "Percentiles of the score of random q and k by distance"
+    if shown == "bound":
+        return bound(spec, where), "RoFormer's mean |S| by distance"
+    if shown == "softmax":
+        return entropy(spec, where, *own), "Entropy of attention by context length"
+    if shown == "own":
+        pairs = [
+            own[:2] if c.spec.pairs == spec.pairs else (np.ones(c.spec.pairs), np.zeros(c.spec.pairs)) for c in compared
+        ]
+        return curves(compared, where, pairs, mean=False), "Score of the given q and k by distance"
+    even = [(np.full(c.spec.pairs, 1 / c.spec.pairs), np.zeros(c.spec.pairs)) for c in compared]
+    return curves(compared, where, even, mean=True), "Mean cosine by distance: " + ", ".join(c.label for c in compared)
+
+
+def with_plain(compared: Sequence[Compared]) -> list[Compared]:
+    """The curves of a comparison with the plain model among them, unless the model is plain."""
+    spec = compared[0].spec
+    if np.array_equal(spec.plain_inv_freq, compared[0].inv_freq):
+        return list(compared)
+    return [*compared, Compared("plain", spec.plain(), theme.PLAIN, "dot")]
+
+
+def curves(
+    compared: Sequence[Compared], where: Range, coefficients: Sequence[tuple[FloatArray, FloatArray]], *, mean: bool
+) -> go.Figure:
+    """Exact score against distance for every spec; each pixel column shows its smallest and largest score."""
+    spec = compared[0].spec
+    traces, ends, marks = [], [], []
+    for c, (a, b) in zip([*compared[1:], compared[0]], [*coefficients[1:], coefficients[0]], strict=True):
+        x, low, high = _columns(c.inv_freq, a, b, where)
+        traces.append(_envelope_trace(x, low, high, c))
+        ends.append((float(x[-1]), float((low[-1] + high[-1]) / 2), c.label, c.colour))
+        if mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN):
+            marks.extend(_first_negative_mark(c, x, low, where))
+    top = max(float(np.hypot(a, b).sum()) for a, b in coefficients)
+    span = [-0.55, 1.05] if mean else [-1.05 * top, 1.05 * top]
+    title = "mean over pairs of cos Δθᵢ" if mean else "score (R_m q)·(R_n k)"
+    x_of = math.log10 if where.log else float
+    return theme.figure(
+        traces,
+        x=where.axis(),
+        y={"title": title, "range": span, "zeroline": True, "zerolinecolor": theme.RULE},
+        shapes=[*length_rules(spec, axis="x", stop=where.length)],
+        notes=[*theme.spread_labels([(x_of(x), y, t, k) for x, y, t, k in ends], span, log=False), *marks],
+        margin=MARGIN,
+    )
+
+
+def random_scores(spec: RopeSpec, where: Range, kind: Kind) -> go.Figure:
+    """Percentiles over random q and k by distance, with the mean that theory expects."""
+    found = _distribution(spec, where, kind)
+    x = found.distances
+    names = [f"{level:g} %" for level in found.levels]
+    traces = []
+    half = len(names) // 2
+    for index in range(half):
+        band = theme.tint(theme.CURRENT, 0.10 + 0.10 * index)
+        low, high = found.percentiles[index], found.percentiles[-1 - index]
+        flat = {"mode": "lines", "line": {"width": 0}, "type": "scatter", "x": x}
+        for y, name, fill in ((low, names[index], None), (high, names[-1 - index], "tonexty")):
+            hover = {"hovertemplate": f"{name} %{{y:.3~g}}<extra></extra>", "fill": fill, "fillcolor": band}
+            traces.append(flat | {"y": y, "name": name} | hover)
+    traces.append(theme.line(x, found.percentiles[half], "median", theme.CURRENT))
+    traces.append(theme.line(x, found.expected, "expected", theme.DIVIDED, dash="dash"))
+    top = 1.1 * float(np.abs(found.percentiles).max())
+    x_of = math.log10 if where.log else float
+    ends = [
+        (x_of(float(x[-1])), float(found.percentiles[half][-1]), "median", theme.CURRENT),
+        (x_of(float(x[-1])), float(found.expected[-1]), "expected", theme.DIVIDED),
+        (x_of(float(x[-1])), float(found.percentiles[0][-1]), names[0], theme.PLAIN),
+        (x_of(float(x[-1])), float(found.percentiles[-1][-1]), names[-1], theme.PLAIN),
+    ]
+    return theme.figure(
+        traces,
+        x=where.axis(),
+        y={"title": "score (R_m q)·(R_n k)", "range": [-top, top], "zeroline": True, "zerolinecolor": theme.RULE},
+        shapes=length_rules(spec, axis="x", stop=where.length),
+        notes=theme.spread_labels(ends, [-top, top], log=False),
+        margin=MARGIN,
+    )
+
+
+def bound(spec: RopeSpec, where: Range) -> go.Figure:
+    """RoFormer's mean |S_j| by distance, plain and scaled: it falls, but not steadily."""
+    stop = min(where.stop, where.start + BOUND_LONGEST)
+    x = np.arange(where.start, stop)
+    traces, ends = [], []
+    lines = [
+        ("plain", spec.plain_inv_freq, theme.PLAIN, "dot"),
+        ("scaled", spec.inv_freq(spec.target), theme.CURRENT, "solid"),
+    ]
+    if np.array_equal(lines[0][1], lines[1][1]):
+        lines = [("mean |S|", spec.plain_inv_freq, theme.CURRENT, "solid")]
+    x_of = math.log10 if where.log else float
+    for name, inv_freq, colour, dash in lines:
+        values = decay.s_curve(inv_freq, start=where.start, stop=stop)
+        at, y = _thinned(x, values, where)
+        traces.append(theme.line(at, y, name, colour, dash=dash))
+        ends.append((x_of(float(x[-1])), float(values[-1]), name, colour))
+    top = 1.08 * (spec.pairs + 1) / 2
+    axis = where.axis()
+    if stop < where.length and where.start == 0:
+        axis["range"] = [0, math.log10(stop)] if where.log else [0, stop]
+    return theme.figure(
+        traces,
+        x=axis,
+        y={"title": "mean |S_j| over pairs", "range": [0, top]},
+        shapes=length_rules(spec, axis="x", stop=stop),
+        notes=theme.spread_labels(ends, [0, top], log=False),
+        margin=MARGIN,
+    )
+
+
+def entropy(spec: RopeSpec, where: Range, a: FloatArray, b: FloatArray, unrotated: float) -> go.Figure:
+    """Entropy of attention against the length of the context, with and without the attention factor."""
+    stop = min(where.length, 1 << 20)
+    inv_freq, factor = spec.inv_freq(spec.target), spec.attention_factor(spec.target)
+    score = scores.curve(inv_freq, a, b, stop=stop)
+    length = np.arange(1, stop + 1)
+    lines = [("uniform", np.log(length), theme.PLAIN, "dot")]
+    for name, gain, colour, dash in (
+        ("as scaled", factor, theme.CURRENT, "solid"),
+        ("without attention factor", 1.0, theme.FURTHER[0], "dash"),
+    ):
+        if name == "as scaled" or abs(factor - 1) > 1e-12:
+            logits = decay.attention_logits(score, head_dim=spec.head_dim, attention_factor=gain, unrotated=unrotated)
+            lines.append((name, decay.attention_entropy(logits), colour, dash))
+    pick = np.unique(np.geomspace(1, stop, 600).astype(int)) - 1
+    top = 1.08 * math.log(stop)
+    traces = [theme.line(length[pick], y[pick], name, colour, dash=dash) for name, y, colour, dash in lines]
+    ends = [(math.log10(stop), float(y[-1]), name.split(" attention")[0], colour) for name, y, colour, _ in lines]
+    return theme.figure(
+        traces,
+        x={
+            "title": "context (tokens, log)",
+            "type": "log",
+            "range": [0, math.log10(stop)],
+            **theme.length_ticks(1, stop),
+        },
+        y={"title": "entropy of attention (nats)", "range": [0, top]},
+        shapes=length_rules(spec, axis="x", stop=stop),
+        notes=theme.spread_labels(ends, [0, top], log=False),
+        margin=MARGIN,
+    )
+
+
+def first_negative(inv_freq: FloatArray, limit: int) -> int | None:
+    """`decay.first_negative`, remembered: many redraws ask for the same frequencies."""
+    return _first_negative(inv_freq.tobytes(), limit)
+
+
+@functools.lru_cache(maxsize=64)
+def _first_negative(raw: bytes, limit: int) -> int | None:
+    return decay.first_negative(np.frombuffer(raw), limit)
+
+
+@functools.lru_cache(maxsize=8)
+def _distribution(spec: RopeSpec, where: Range, kind: Kind) -> decay.Distribution:
+    count = 160
+    spread = np.geomspace if where.log else np.linspace
+    at = np.unique(spread(max(where.start, 1 if where.log else 0), where.stop - 1, count).astype(np.int64))
+    levels = (5, 25, 50, 75, 95)
+    return decay.distribution(
+        spec.inv_freq(spec.target),
+        at,
+        kind=kind,
+        samples=SAMPLES,
+        levels=levels,
+    )
+
+
+def _columns(
+    inv_freq: FloatArray, a: FloatArray, b: FloatArray, where: Range
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Smallest and largest score per pixel column, computed where the reader chose."""
+    if where.backend == "numpy":
+        return scores.curve_envelope(
+            inv_freq, a, b, start=where.start, stop=where.stop, columns=where.columns, log=where.log
+        )
+    device = where.backend.removeprefix("torch-")
+    values = scores.curve(inv_freq, a, b, start=where.start, stop=where.stop, backend="torch", device=device)
+    return envelope(values, where.columns, start=where.start, log=where.log)
+
+
+def _envelope_trace(x: FloatArray, low: FloatArray, high: FloatArray, c: Compared) -> dict[str, Any]:
+    """One polyline through the lower and the upper end of every column; single distances where there is room."""
+    width = 2.5 if c.colour == theme.CURRENT else 1.8
+    hover = f"{c.label} %{{y:.4f}}<extra></extra>"
+    if np.array_equal(low, high):
+        return theme.line(x, low, c.label, c.colour, dash=c.dash, width=width, hovertemplate=hover)
+    zigzag = np.empty(2 * len(x))
+    zigzag[0::2], zigzag[1::2] = low, high
+    return theme.line(np.repeat(x, 2), zigzag, c.label, c.colour, width=1.2, hovertemplate=hover)
+
+
+def _thinned(x: Any, y: FloatArray, where: Range) -> tuple[Any, FloatArray]:
+    if len(x) <= where.columns:
+        return x, y
+    at, low, high = envelope(y, where.columns, start=where.start, log=where.log)
+    zigzag = np.empty(2 * len(at))
+    zigzag[0::2], zigzag[1::2] = low, high
+    return np.repeat(at, 2), zigzag
+
+
+def _first_negative_mark(c: Compared, x: FloatArray, low: FloatArray, where: Range) -> list[dict[str, Any]]:
+    """Where the mean cosine first falls below 0: looked up only if some column says that it does."""
+    if not np.any(low < 0):
+        return []
+    at = first_negative(c.inv_freq, where.length)
+    if at is None:
+        return []
+    text = f"{c.label}: first below 0 at {at:,}"
+    where_x = math.log10(at) if where.log else at
+    place = {"x": where_x, "y": 0, "ax": 0, "ay": 46 if c.colour == theme.CURRENT else 74, "arrowcolor": c.colour}
+    side = "left" if where_x < 0.66 * where.whole[1] else "right"
+    font = {"size": 12, "color": c.colour}
+    back = theme.tint(theme.BACKGROUND, 0.85)
+    return [place | {"text": text, "showarrow": True, "arrowwidth": 1, "xanchor": side, "font": font, "bgcolor": back}]

@@ -1,0 +1,113 @@
+"""Rotate q and k for real: exact at any position, on NumPy arrays, on the CPU and on a GPU.
+
+>>> q = rotate(q, positions, spec.inv_freq(), pairing="half")
+
+The gradient and the inverse are not the same where there is an attention factor a. With R the rotation,
+
+    rotate(x)                x -> a R x
+    gradient of rotate       g -> a R^T g        (the transpose)
+    rotate(x, inverse=True)  x -> R^T x / a      (undoes rotate)
+    its gradient             g -> R g / a
+
+torch and triton are imported when a tensor arrives, and not before.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeVar
+
+from numpy.typing import ArrayLike
+
+from rope_viz.kernels import reference
+from rope_viz.kernels.positions import (
+    balanced_order,
+    context_parallel_positions,
+    offset_positions,
+    packed_positions,
+)
+from rope_viz.kernels.tables import error_by_position, exact_table, float32_table
+from rope_viz.spec import Pairing
+
+__all__ = [
+    "balanced_order",
+    "context_parallel_positions",
+    "error_by_position",
+    "exact_table",
+    "float32_table",
+    "offset_positions",
+    "packed_positions",
+    "rotate",
+    "rotate_qk",
+]
+
+Array = TypeVar("Array")
+
+
+def rotate(
+    x: Array,
+    positions: Any,
+    inv_freq: Any = None,
+    *,
+    pairing: Pairing,
+    attention_factor: float = 1.0,
+    inverse: bool = False,
+    out: Array | None = None,
+    table: tuple[Any, Any] | None = None,
+) -> Array:
+    """x with the first 2 * pairs dimensions of every head rotated and the others copied, in x's dtype.
+
+    x: (..., tokens, heads, head_dim), NumPy array (computed in float64: the reference) or torch tensor (float64 for
+    float64, float32 arithmetic for the others; differentiable in x).
+    positions: integers (tokens,), or (..., tokens) with one row per sequence; any int64 is right, negative ones too.
+    inv_freq: radians per position, (pairs,); taken as float64, the angles are exact.
+    table: (cos, sin) of shape (rows, pairs) in place of inv_freq, looked up at `positions`; None counts from 0.
+    attention_factor: multiplies cos and sin. inverse: undo the rotation and the factor (divide by it). A factor that is
+    already inside a table is not known here; leave it out of the table for the inverse.
+    out: where to write, which may be x itself; not differentiable.
+
+    Raises `ValueError` where shapes or dtypes do not fit and where a position is no row of the table.
+    """
+    options = {"pairing": pairing, "attention_factor": attention_factor, "inverse": inverse, "table": table}
+    if _is_tensor(x):
+        from rope_viz.kernels import dispatch
+
+        outs = None if out is None else [out]
+        return dispatch.rotate([x], positions, inv_freq, outs=outs, **options)[0]  # type: ignore[arg-type, return-value, list-item]
+    return reference.rotate(x, positions, inv_freq, out=out, **options)  # type: ignore[arg-type, return-value]
+
+
+def rotate_qk(
+    q: Array,
+    k: Array,
+    positions: Any,
+    inv_freq: Any = None,
+    *,
+    pairing: Pairing,
+    attention_factor: float = 1.0,
+    inverse: bool = False,
+    out: tuple[Array, Array] | None = None,
+    table: tuple[Any, Any] | None = None,
+) -> tuple[Array, Array]:
+    """`rotate` of q and of k, which differ in their number of heads at most; one launch on a GPU.
+
+    They are one node of the graph: differentiate both in one backward pass.
+    """
+    options = {"pairing": pairing, "attention_factor": attention_factor, "inverse": inverse, "table": table}
+    if _is_tensor(q):
+        from rope_viz.kernels import dispatch
+
+        outs = None if out is None else list(out)
+        q, k = dispatch.rotate([q, k], positions, inv_freq, outs=outs, **options)  # type: ignore[arg-type, assignment, list-item]
+        return q, k
+    both = (q, k) if out is None else out
+    rotated = [
+        reference.rotate(x, positions, inv_freq, out=None if out is None else target, **options)  # type: ignore[arg-type]
+        for x, target in zip((q, k), both, strict=True)
+    ]
+    return tuple(rotated)  # type: ignore[return-value]
+
+
+def _is_tensor(value: ArrayLike | Any) -> bool:
+    # Whoever holds a tensor has imported torch; nobody else shall pay for it.
+    return "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor)

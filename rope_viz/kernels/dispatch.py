@@ -1,0 +1,109 @@
+"""From what `rotate` is given, in torch, to the operator: shapes checked, leading dimensions folded into one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rope_viz.kernels import library, reference
+from rope_viz.kernels.torch_ops import Turn
+from rope_viz.spec import Pairing
+
+
+def rotate(
+    xs: list[Tensor],
+    positions: Any,
+    inv_freq: Any = None,
+    *,
+    pairing: Pairing,
+    attention_factor: float = 1.0,
+    inverse: bool = False,
+    outs: list[Tensor] | None = None,
+    table: tuple[Any, Any] | None = None,
+) -> list[Tensor]:
+    """`rope_viz.kernels.rotate` of several tensors that differ in their number of heads at most."""
+    turn = _turn(inv_freq, table, xs[0].device, pairing, attention_factor, inverse)
+    for x in xs:
+        reference.check(x, turn.pairs, pairing, attention_factor)
+        if x.shape[:-2] != xs[0].shape[:-2]:
+            raise ValueError(f"q and k must share batch and tokens, got {tuple(xs[0].shape)} and {tuple(x.shape)}")
+    places = _places(positions, xs[0], turn)
+    wide = [x.reshape(_batch(x), *x.shape[-3:]) for x in xs]
+    if outs is None:
+        new = library.rotated(wide, places, turn, bounded=positions is None)
+        return [out.view(x.shape) if x.ndim != 4 else out for out, x in zip(new, xs, strict=True)]
+    for x, out in zip(xs, outs, strict=True):
+        if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
+            raise ValueError(f"out must be {x.dtype} of shape {tuple(x.shape)}, got {out.dtype} of {tuple(out.shape)}")
+    if torch.is_grad_enabled() and any(t.requires_grad for t in (*xs, *outs)):
+        raise ValueError("out= has no gradient: leave it out, or rotate under torch.no_grad()")
+    # What cannot be seen as (batch, tokens, heads, head_dim) is written by way of a tensor that can.
+    targets = [out if out.ndim == 4 or out.is_contiguous() else torch.empty_like(out).contiguous() for out in outs]
+    wide_outs = [target.view(_batch(target), *target.shape[-3:]) for target in targets]
+    library.rotate_into(wide_outs, wide, places, turn, bounded=positions is None)
+    for target, out in zip(targets, outs, strict=True):
+        if target is not out:
+            out.copy_(target)
+    return outs
+
+
+def _batch(x: Tensor) -> int:
+    # Not -1, which has no meaning where there are no elements.
+    batch = 1
+    for length in x.shape[:-3]:
+        batch *= length
+    return batch
+
+
+def _turn(
+    inv_freq: Any, table: Any, device: torch.device, pairing: Pairing, attention_factor: float, inverse: bool
+) -> Turn:
+    if (inv_freq is None) == (table is None):
+        raise ValueError("pass either inv_freq or table=(cos, sin)")
+    scale = 1.0 / attention_factor if inverse and attention_factor else float(attention_factor)
+    interleaved = pairing == "interleaved"
+    if table is None:
+        frequency = torch.as_tensor(inv_freq)
+        if frequency.is_cuda and not torch.compiler.is_compiling():
+            frequency = _on_host(frequency)
+        if frequency.ndim != 1 or not len(frequency):
+            raise ValueError(f"inv_freq must have shape (pairs,) with at least one pair, got {tuple(frequency.shape)}")
+        if frequency.requires_grad:
+            raise ValueError("there is no gradient with respect to inv_freq: detach it")
+        return Turn(frequency.double(), None, None, interleaved, inverse, scale)
+    cos, sin = (torch.as_tensor(part).to(device) for part in table)
+    if cos.ndim != 2 or cos.shape != sin.shape:
+        raise ValueError(
+            f"cos and sin must both have shape (rows, pairs), got {tuple(cos.shape)} and {tuple(sin.shape)}"
+        )
+    if cos.requires_grad or sin.requires_grad:
+        raise ValueError("there is no gradient with respect to the table: detach it")
+    return Turn(None, cos, sin, interleaved, inverse, scale)
+
+
+@library.remembered
+def _on_host(inv_freq: Tensor) -> Tensor:
+    # The increments are made there; a model's buffer is asked for once, not once per layer.
+    return inv_freq.cpu()
+
+
+def _places(positions: Any, x: Tensor, turn: Turn) -> Tensor:
+    """Positions as int64, (1, tokens) or (batch, tokens)."""
+    if positions is None:
+        if turn.cos is None:
+            raise ValueError("positions may be left out with a table only")
+        if x.shape[-3] > len(turn.cos):
+            raise ValueError(f"the table has {len(turn.cos)} rows, x has {x.shape[-3]} tokens")
+        return torch.arange(x.shape[-3], device=x.device)[None]
+    places = torch.as_tensor(positions, device=x.device)
+    if places.dtype == torch.bool or places.is_floating_point() or places.is_complex():
+        raise ValueError(f"positions must be integers, got {places.dtype}; for others pass a table of cos and sin")
+    if places.shape == x.shape[-3:-2]:
+        return places.long()[None]
+    if places.shape == x.shape[:-2]:
+        return places.long().reshape(_batch(x), x.shape[-3])
+    raise ValueError(
+        f"positions must have shape {tuple(x.shape[-3:-2])} or {tuple(x.shape[:-2])}, got {tuple(places.shape)}"
+    )

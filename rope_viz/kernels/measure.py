@@ -1,0 +1,201 @@
+"""How fast this machine rotates: the kernels here, the usual ways and installed peers, in turns, beside a copy.
+
+A rotation has to read and write every byte once, as a copy does, so speed is given in bytes per second of 2 * size of
+the tensors, whatever a way really moves, and as a fraction of the copy measured in the same run.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rope_viz.kernels import reference, rotate, rotate_qk
+from rope_viz.kernels.peers import Ways, eager_ways, peer_ways
+from rope_viz.kernels.tables import float32_table
+from rope_viz.spec import PAIRINGS, FloatArray, Pairing
+
+# Tokens and heads on which the error is measured: float64 takes its time.
+SAMPLE_TOKENS, SAMPLE_HEADS = 64, 2
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is rotated: q (batch, tokens, heads, head_dim) and k with k_heads, from position `start` on."""
+
+    batch: int = 1
+    tokens: int = 4096
+    heads: int = 32
+    head_dim: int = 128
+    k_heads: int = 0
+    dtype: str = "float32"
+    device: str = "cpu"
+    pairing: Pairing = "half"
+    base: float = 10_000.0
+    start: int = 0
+
+    @property
+    def inv_freq(self) -> FloatArray:
+        """Radians per position, (head_dim / 2,)."""
+        pairs = self.head_dim // 2
+        return np.asarray(self.base ** (-np.arange(pairs) / pairs))
+
+    @property
+    def bytes_moved(self) -> int:
+        """Every byte of q and k once in and once out."""
+        size = torch.finfo(getattr(torch, self.dtype)).bits // 8
+        return 2 * size * self.batch * self.tokens * (self.heads + self.k_heads) * self.head_dim
+
+    def tensors(self) -> list[Tensor]:
+        """Random q, and k where there are heads of it."""
+        generator = torch.Generator().manual_seed(0)
+        shapes = [(self.batch, self.tokens, heads, self.head_dim) for heads in (self.heads, self.k_heads) if heads]
+        dtype = getattr(torch, self.dtype)
+        return [torch.randn(shape, generator=generator).to(self.device, dtype) for shape in shapes]
+
+
+@dataclass
+class Measurement:
+    """One way and how it did so far; `note` says why it did not run, where it did not."""
+
+    name: str
+    workload: Workload
+    seconds: list[float] = field(default_factory=list)
+    copy_seconds: list[float] = field(default_factory=list)
+    error: float | None = None
+    note: str = ""
+
+    @property
+    def median(self) -> float:
+        """Median seconds per call, NaN before the first."""
+        return statistics.median(self.seconds) if self.seconds else float("nan")
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Of the bytes that have to move."""
+        return self.workload.bytes_moved / self.median
+
+    @property
+    def fraction_of_copy(self) -> float:
+        """1 is the speed of a copy of the same bytes, measured in the same rounds."""
+        return statistics.median(self.copy_seconds) / self.median if self.copy_seconds else float("nan")
+
+
+def measure(
+    workload: Workload, *, rounds: int = 9, only: tuple[str, ...] = (), compiled: bool = True, peers: bool = True
+) -> Iterator[tuple[str, float, Measurement]]:
+    """Yield (name, fraction done, its measurement so far) as the ways take turns, `rounds` times each.
+
+    only: names to keep, beside the copy. compiled: also torch.compile, which takes seconds to start. The measurement
+    of a way is the same object every time; the last yield of a run has fraction 1. A way that cannot run here is
+    yielded once with its reason in `note`.
+    """
+    xs = workload.tensors()
+    outs = [torch.empty_like(x) for x in xs]
+    ways: Ways = {"copy": lambda: _copy(outs, xs), **_our_ways(workload, xs, outs)}
+    ways |= eager_ways(xs, _float32_table(workload), workload.pairing, compiled=compiled)
+    if peers:
+        ways |= peer_ways(xs, _float32_table(workload), workload.pairing)
+    ways = {name: way for name, way in ways.items() if not only or name in only or name == "copy"}
+    results = {name: Measurement(name, workload) for name in ways}
+    running: dict[str, Callable[[], list[Tensor]]] = {}
+    total = len(ways) * (rounds + 1)
+    for step, (name, way) in enumerate(ways.items(), 1):
+        results[name].note = way if isinstance(way, str) else _first_call(results[name], way, xs)
+        if not isinstance(way, str) and not results[name].note:
+            running[name] = way
+        yield name, step / total, results[name]
+    for turn in range(rounds):
+        for place, (name, way) in enumerate(running.items(), 1):
+            results[name].seconds.append(_time(way, workload.device))
+            results[name].copy_seconds = results["copy"].seconds
+            done = (len(ways) + turn * len(running) + place) / (len(ways) + rounds * len(running))
+            yield name, done, results[name]
+
+
+def agreement(
+    *, tokens: int = 64, heads: int = 4, head_dim: int = 128, start: int = 0
+) -> Iterator[tuple[Pairing, str, str, float, float]]:
+    """(pairing, dtype, backend, largest difference from float64, half a step of the dtype at the largest value).
+
+    Every pairing and dtype on the CPU, and on the GPU where there is one. A difference near half a step is the one
+    rounding that the result's dtype makes inevitable.
+    """
+    devices = {"CPU": "cpu"} | ({"GPU": "cuda"} if torch.cuda.is_available() else {})
+    for pairing in PAIRINGS:
+        for dtype in ("float64", "float32", "float16", "bfloat16"):
+            for backend, device in devices.items():
+                load = Workload(1, tokens, heads, head_dim, 0, dtype, device, pairing, start=start)
+                x, places = load.tensors()[0], start + np.arange(tokens)
+                y = rotate(x, places, load.inv_freq, pairing=pairing).double().cpu().numpy()
+                want = reference.rotate(x.double().cpu().numpy(), places, load.inv_freq, pairing=pairing)
+                half_step = torch.finfo(getattr(torch, dtype)).eps / 2 * 2.0 ** np.floor(np.log2(np.abs(want).max()))
+                yield pairing, dtype, backend, float(np.abs(y - want).max()), float(half_step)
+
+
+def _our_ways(workload: Workload, xs: list[Tensor], outs: list[Tensor]) -> Ways:
+    places = workload.start + torch.arange(workload.tokens, device=workload.device)
+    inv_freq = torch.as_tensor(workload.inv_freq)
+    pairing = workload.pairing
+    table = tuple(part.to(workload.device) for part in _float32_table(workload))
+    rows = torch.arange(workload.tokens, device=workload.device)
+
+    def fresh() -> list[Tensor]:
+        if len(xs) == 1:
+            return [rotate(xs[0], places, inv_freq, pairing=pairing)]
+        return list(rotate_qk(xs[0], xs[1], places, inv_freq, pairing=pairing))
+
+    def into() -> list[Tensor]:
+        if len(xs) == 1:
+            return [rotate(xs[0], places, inv_freq, pairing=pairing, out=outs[0])]
+        return list(rotate_qk(xs[0], xs[1], places, inv_freq, pairing=pairing, out=(outs[0], outs[1])))
+
+    def by_table() -> list[Tensor]:
+        return [
+            rotate(x, rows, table=(table[0], table[1]), pairing=pairing, out=out)
+            for x, out in zip(xs, outs, strict=True)
+        ]
+
+    return {"ours, out=": into, "ours": fresh, "ours, float32 table, out=": by_table}
+
+
+def _float32_table(workload: Workload) -> tuple[Tensor, Tensor]:
+    cos, sin = float32_table(workload.inv_freq, workload.start + np.arange(workload.tokens))
+    return torch.from_numpy(cos), torch.from_numpy(sin)
+
+
+def _copy(outs: list[Tensor], xs: list[Tensor]) -> list[Tensor]:
+    return [out.copy_(x) for x, out in zip(xs, outs, strict=True)]
+
+
+def _first_call(result: Measurement, way: Callable[[], list[Tensor]], xs: list[Tensor]) -> str:
+    """Run it once for its error against float64; the reason where it cannot run."""
+    try:
+        y = way()[0]
+    except (RuntimeError, ImportError, OSError) as error:  # no compiler, no driver: a fact about this machine
+        return f"does not run here: {str(error).splitlines()[0][:120]}"
+    if result.name != "copy":
+        load = result.workload
+        part = slice(max(0, load.tokens - SAMPLE_TOKENS), load.tokens)
+        sample, places = xs[0][:1, part, :SAMPLE_HEADS], load.start + np.arange(load.tokens)[part]
+        want = reference.rotate(sample.double().cpu().numpy(), places, load.inv_freq, pairing=load.pairing)
+        result.error = float(np.abs(y[:1, part, :SAMPLE_HEADS].double().cpu().numpy() - want).max())
+    return ""
+
+
+def _time(way: Callable[[], list[Tensor]], device: str) -> float:
+    if not device.startswith("cuda"):
+        start = time.perf_counter()
+        way()
+        return time.perf_counter() - start
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    first.record()  # type: ignore[no-untyped-call]
+    way()
+    last.record()  # type: ignore[no-untyped-call]
+    torch.cuda.synchronize()
+    return float(first.elapsed_time(last)) / 1000  # type: ignore[no-untyped-call]

@@ -1,0 +1,103 @@
+"""Rotation of sequences that are spread over several devices, on `torch.distributed`'s own DTensor and DeviceMesh.
+
+A rotation needs nothing from other tokens, so nothing is sent: every rank rotates what it holds by the positions of
+what it holds. What has to be right is which positions those are, and that is `positions.balanced_order`.
+
+>>> mesh = init_device_mesh("cpu", (2,))
+>>> q = shard_tokens(q, mesh, dim=1)
+>>> q = rotate_sharded(q, None, inv_freq, pairing="half")
+>>> q = gather_tokens(q, dim=1)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Placement, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.experimental import local_map
+
+from rope_viz.kernels import rotate
+from rope_viz.kernels.positions import balanced_order
+from rope_viz.spec import Pairing
+
+
+def shard_tokens(x: Tensor, mesh: DeviceMesh, *, dim: int) -> DTensor:
+    """x, the same on every rank, spread along its tokens `dim` in balanced order: rank r gets chunks r and 2n - 1 - r.
+
+    mesh: one-dimensional, n ranks. Raises `ValueError` where the tokens do not divide into 2n chunks.
+    """
+    order = torch.as_tensor(balanced_order(x.shape[dim], _size(mesh)), device=x.device)
+    return distribute_tensor(x.index_select(dim, order), mesh, [Shard(dim)])
+
+
+def gather_tokens(x: DTensor, *, dim: int) -> Tensor:
+    """The whole of what `shard_tokens` spread, on every rank, in the order of the sequence; differentiable."""
+    whole = x.full_tensor()
+    order = torch.as_tensor(balanced_order(whole.shape[dim], _size(x.device_mesh)), device=whole.device)
+    return whole.index_select(dim, torch.argsort(order))
+
+
+def rotate_sharded(
+    x: DTensor,
+    positions: Tensor | None,
+    inv_freq: Any = None,
+    *,
+    pairing: Pairing,
+    attention_factor: float = 1.0,
+    inverse: bool = False,
+    table: tuple[Any, Any] | None = None,
+) -> DTensor:
+    """`rotate` of a distributed x (batch, tokens, heads, head_dim), placed as x is; differentiable.
+
+    x may be spread over any mesh along batch, tokens and heads. positions: (tokens,) of the stored order, the same on
+    every rank; None is the balanced order over the mesh dimension that spreads the tokens. Raises `ValueError` where
+    the head dimension is spread, since a pair would have to cross devices, and where x is a sum yet to be made.
+    """
+    if x.ndim != 4:
+        raise ValueError(f"x must have shape (batch, tokens, heads, head_dim), got {tuple(x.shape)}")
+    spread = [_spread_dim(placement, x.ndim) for placement in x.placements]
+    if positions is None:
+        size = 1
+        for mesh_dim, dim in enumerate(spread):
+            size *= x.device_mesh.size(mesh_dim) if dim == 1 else 1
+        positions = torch.as_tensor(balanced_order(x.shape[1], size), device=x.device)
+    # The positions follow the tokens; along batch and heads every rank needs all of them.
+    placements: list[Placement] = [Shard(0) if dim == 1 else Replicate() for dim in spread]
+    # Every rank made the same positions, so each takes its own part and nothing is sent.
+    whole = DTensor.from_local(positions, x.device_mesh, [Replicate()] * len(spread), run_check=False)
+
+    def turn(local: Tensor, places: Tensor) -> Tensor:
+        return rotate(
+            local,
+            places,
+            inv_freq,
+            pairing=pairing,
+            attention_factor=attention_factor,
+            inverse=inverse,
+            table=table,
+        )
+
+    apply = local_map(turn, out_placements=list(x.placements), in_placements=(list(x.placements), placements))
+    result: DTensor = apply(x, whole.redistribute(placements=placements))
+    return result
+
+
+def _spread_dim(placement: Placement, dimensions: int) -> int | None:
+    """The dimension of x that this dimension of the mesh spreads, if any."""
+    if placement.is_replicate():
+        return None
+    if not isinstance(placement, Shard):
+        raise ValueError(f"x must be spread or replicated, got {placement}")
+    dim = placement.dim % dimensions
+    if dim == dimensions - 1:
+        raise ValueError("the head dimension must not be spread: a pair would cross devices")
+    return dim
+
+
+def _size(mesh: DeviceMesh) -> int:
+    if mesh.ndim != 1:
+        raise ValueError(f"the mesh must have one dimension, got {mesh.ndim}; take the one over the tokens")
+    return mesh.size()

@@ -1,0 +1,141 @@
+"""The other ways to rotate, to measure beside: the eager forms that models use, torch.compile, and installed kernels.
+
+Interfaces of the kernels: flash-attention 2.8.3, Liger 0.8.5, FLA 0.6, transformers 5.23.0
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from rope_viz.spec import Pairing
+
+# What to call, or the reason why it cannot be.
+Ways: TypeAlias = dict[str, Callable[[], list[Tensor]] | str]
+
+# A dense matrix per token is head_dim times what is rotated: only where that fits without swapping.
+DENSE_BYTES = 1 << 26
+
+
+def eager_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """x cos + swapped(x) sin, x (batch, heads, tokens, head_dim): what most model code writes."""
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+def eager_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """The same for adjacent pairs, cos and sin (tokens, 1, pairs)."""
+    first, second = x[..., ::2], x[..., 1::2]
+    return torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1).flatten(-2)
+
+
+def eager_complex(x: Tensor, turns: Tensor) -> Tensor:
+    """Adjacent pairs as complex numbers: what the first Llama code writes."""
+    pairs = torch.view_as_complex(x.float().view(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
+
+
+def eager_ways(xs: list[Tensor], table: tuple[Tensor, Tensor], pairing: Pairing, *, compiled: bool) -> Ways:
+    """The eager forms of a pairing; table: float32 (cos, sin), (tokens, pairs)."""
+    device, dtype = xs[0].device, xs[0].dtype
+    cos, sin = (part.to(device) for part in table)
+    ways: Ways = {}
+    if pairing == "half":
+        wide = [torch.cat((part, part), dim=-1).to(dtype) for part in (cos, sin)]
+
+        def usual() -> list[Tensor]:
+            return [eager_half(x.transpose(1, 2), *wide).transpose(1, 2) for x in xs]
+
+        ways["eager rotate_half"] = usual
+    else:
+        narrow = [part[:, None].to(dtype) for part in (cos, sin)]
+        turns = torch.complex(cos, sin)[:, None]
+
+        def usual() -> list[Tensor]:
+            return [eager_interleaved(x, *narrow) for x in xs]
+
+        ways["eager interleaved"] = usual
+        ways["complex"] = lambda: [eager_complex(x, turns) for x in xs]
+    if compiled:
+        fast = torch.compile(usual, dynamic=False)
+        ways["torch.compile"] = lambda: list(fast())
+    head_dim = xs[0].shape[-1]
+    if cos.shape[0] * head_dim * head_dim * xs[0].element_size() <= DENSE_BYTES:
+        matrices = dense(cos, sin, pairing).to(dtype)
+        ways["dense matrix"] = lambda: [torch.einsum("tij,bthj->bthi", matrices, x) for x in xs]
+    return ways
+
+
+def dense(cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
+    """The rotation of every token written out, (tokens, head_dim, head_dim)."""
+    tokens, pairs = cos.shape
+    pair = torch.arange(pairs, device=cos.device)
+    first, second = (2 * pair, 2 * pair + 1) if pairing == "interleaved" else (pair, pair + pairs)
+    result = cos.new_zeros(tokens, 2 * pairs, 2 * pairs)
+    result[:, first, first] = result[:, second, second] = cos
+    result[:, first, second], result[:, second, first] = -sin, sin
+    return result
+
+
+def peer_ways(xs: list[Tensor], table: tuple[Tensor, Tensor], pairing: Pairing) -> Ways:
+    """The rotary kernels of other projects, where installed, called as their documentation says."""
+    cos, sin = (part.to(xs[0].device) for part in table)
+    interleaved = pairing == "interleaved"
+    ways: Ways = {}
+    for name, module, on_gpu, make in (
+        ("flash-attention", "flash_attn.ops.triton.rotary", True, _flash_attention),
+        ("FLA", "fla.modules.rotary", True, _fla),
+        ("Liger, in place", "liger_kernel.ops.rope", True, _liger),
+        ("transformers", "transformers.models.llama.modeling_llama", False, _transformers),
+    ):
+        if importlib.util.find_spec(module.partition(".")[0]) is None:
+            ways[name] = "not installed"
+        elif on_gpu and not xs[0].is_cuda:
+            ways[name] = "needs a GPU"
+        elif interleaved and name in ("Liger, in place", "transformers"):
+            ways[name] = "split halves only"
+        else:
+            ways[name] = _loaded(module, make, xs, cos, sin, interleaved)
+    return ways
+
+
+def _loaded(module: str, make: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: bool) -> Any:
+    try:
+        return make(importlib.import_module(module), xs, cos, sin, interleaved)
+    except (ImportError, AttributeError) as error:
+        return f"cannot be loaded: {error}"
+
+
+def _flash_attention(module: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: bool) -> Any:
+    cos, sin = cos.to(xs[0].dtype), sin.to(xs[0].dtype)
+    return lambda: [module.apply_rotary(x, cos, sin, interleaved=interleaved) for x in xs]
+
+
+def _fla(module: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: bool) -> Any:
+    cos, sin = cos.to(xs[0].dtype), sin.to(xs[0].dtype)
+    return lambda: [module.rotary_embedding(x, cos, sin, interleaved=interleaved) for x in xs]
+
+
+def _liger(module: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: bool) -> Any:
+    wide = [torch.cat((part, part), dim=-1)[None].to(xs[0].dtype) for part in (cos, sin)]
+    # It rewrites its inputs, so it turns copies of them on and on; its error is that of the first call.
+    own = [x.clone().transpose(1, 2) for x in (xs if len(xs) == 2 else [xs[0], xs[0][:, :, :1]])]
+
+    def run() -> list[Tensor]:
+        return [y.transpose(1, 2) for y in module.rope_forward(*own, *wide)[: len(xs)]]
+
+    return run
+
+
+def _transformers(module: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: bool) -> Any:
+    wide = [torch.cat((part, part), dim=-1)[None].to(xs[0].dtype) for part in (cos, sin)]
+    first, last = xs[0].transpose(1, 2), xs[-1].transpose(1, 2)
+    if len(xs) == 2:
+        return lambda: [y.transpose(1, 2) for y in module.apply_rotary_pos_emb(first, last, *wide)]
+    # The function takes q and k; one head that costs nothing stands in for k.
+    return lambda: [module.apply_rotary_pos_emb(first, first[:, :1, :, :], *wide)[0].transpose(1, 2)]

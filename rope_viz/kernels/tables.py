@@ -1,0 +1,75 @@
+"""Tables of cos and sin: exact ones, the ones the field trains on, and how far each way of making them errs.
+
+float32 angles: transformers 5.23.0, Transformer Engine at d0067d0, flash-attention 2.8.3, vLLM
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rope_viz.kernels import phase
+from rope_viz.kernels.phase import Float32Array
+from rope_viz.spec import FloatArray
+
+Method: TypeAlias = Literal["fixed-point phase", "float32 angle", "bf16 table", "bf16 positions"]
+
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+def exact_table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """(cos, sin), float64 (..., pairs), correct to the last few bits at any integer position."""
+    angle = phase.angles(positions, inv_freq)
+    return np.cos(angle), np.sin(angle)
+
+
+def float32_table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[Float32Array, Float32Array]:
+    """(cos, sin), float32 (..., pairs), of the angle as nearly every model was trained with it.
+
+    inv_freq and position are rounded to float32 and so is their product: the rounding grows with the position, and a
+    model trained on it expects it. Use it as `table=` where the bits of a released model matter more than the angle.
+    """
+    angle = float32_angle(inv_freq, positions)
+    return np.cos(angle), np.sin(angle)
+
+
+def error_by_position(inv_freq: ArrayLike, positions: ArrayLike, method: Method) -> FloatArray:
+    """Largest error of cos or sin over the pairs, (...), at integer positions (...).
+
+    method: "fixed-point phase" (the kernel here: 64-bit phase, float32 polynomial), "float32 angle" (with a perfect
+    sine of it), "bf16 table" (that, rounded to bf16, as transformers hands it to a bf16 model) or "bf16 positions" (the
+    position itself rounded to bf16: above 256 neighbours share one). Measured against float64 of the exact phase.
+    """
+    cos, sin = exact_table(inv_freq, positions)
+    other_cos, other_sin = _table_by(inv_freq, positions, method)
+    return np.asarray(np.maximum(np.abs(other_cos - cos), np.abs(other_sin - sin)).max(axis=-1))
+
+
+def float32_angle(inv_freq: ArrayLike, positions: ArrayLike) -> Float32Array:
+    """Radians in float32, (..., pairs): the product of two float32 numbers, rounded."""
+    frequency = phase.checked_inv_freq(inv_freq).astype(np.float32)
+    return np.asarray(positions).astype(np.float32)[..., None] * frequency
+
+
+def round_to_bf16(values: ArrayLike) -> Float32Array:
+    """The nearest bfloat16 numbers (ties to even), held in float32."""
+    bits = np.asarray(values, dtype=np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def _table_by(inv_freq: ArrayLike, positions: ArrayLike, method: Method) -> tuple[NDArray[np.floating], ...]:
+    if method == "fixed-point phase":
+        sin, cos = phase.sincos(phase.phases(positions, inv_freq))
+        return cos, sin
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if method == "bf16 positions":
+        positions = round_to_bf16(positions)
+    # float64 sine of the float32 angle: the error shown is the angle's alone.
+    angle = float32_angle(inv_freq, positions).astype(np.float64)
+    cos, sin = np.cos(angle), np.sin(angle)
+    if method == "bf16 table":
+        return round_to_bf16(cos), round_to_bf16(sin)
+    return cos, sin

@@ -1,0 +1,357 @@
+"""Transformer Engine's rotary functions, by the same names and arguments, on the kernels here; CPU tensors included.
+
+Interface: https://github.com/NVIDIA/TransformerEngine at d0067d0, `transformer_engine/pytorch/attention/rope.py`
+
+`freqs` is a table of angles in radians, (positions, 1, 1, rotary_dim): a pair's angle stands in it twice. What differs,
+on purpose: a position past the end of freqs, tokens past the end of cu_seqlens and odd context-parallel shares are a
+`ValueError`, and not memory read out of bounds or never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rope_viz.kernels import library
+from rope_viz.kernels.positions import balanced
+from rope_viz.kernels.torch_ops import Turn
+
+__all__ = [
+    "FusedQKVRoPEFunc",
+    "FusedRoPEFunc",
+    "RotaryPositionEmbedding",
+    "apply_fused_qkv_rotary_pos_emb",
+    "apply_rotary_pos_emb",
+]
+
+FORMATS = ("sbhd", "bshd", "thd")
+
+
+class RotaryPositionEmbedding(torch.nn.Module):
+    """The table of angles, float32 as there; on the current GPU where there is one."""
+
+    inv_freq: Tensor
+
+    def __init__(
+        self,
+        dim: int,
+        rotary_percent: float = 1.0,
+        seq_len_interpolation_factor: int | None = None,
+        pretrained_max_position_embeddings: int | None = None,
+        rotary_base: float = 10000.0,
+        interleaved: bool = False,
+    ) -> None:
+        super().__init__()
+        if rotary_percent < 1.0:
+            dim = int(dim * rotary_percent)
+        self.seq_len_interpolation_factor = seq_len_interpolation_factor
+        self.pretrained_max_position_embeddings = pretrained_max_position_embeddings
+        self.rotary_base = rotary_base
+        self.interleaved = interleaved
+        device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else None
+        exponent = torch.arange(0, dim, 2, dtype=torch.float32, device=device) / dim
+        self.register_buffer("inv_freq", 1.0 / rotary_base**exponent)
+
+    def forward(self, max_seq_len: int, offset: int = 0) -> Tensor:
+        """Angles (max_seq_len, 1, 1, dim) of the positions from `offset` on, interpolated where that was asked for."""
+        trained, factor = self.pretrained_max_position_embeddings, self.seq_len_interpolation_factor
+        positions = torch.arange(max_seq_len, device=self.inv_freq.device, dtype=self.inv_freq.dtype) + offset
+        if trained is not None and factor is not None:
+            beyond = max_seq_len > trained * factor
+            positions = positions * (1 / (max_seq_len / trained) if beyond else 1 / factor)
+        angle = torch.outer(positions, self.inv_freq)
+        twice = angle.repeat_interleave(2, dim=-1) if self.interleaved else torch.cat((angle, angle), dim=-1)
+        return twice[:, None, None]
+
+
+def apply_rotary_pos_emb(
+    t: Tensor,
+    freqs: Tensor,
+    tensor_format: str = "sbhd",
+    start_positions: Tensor | None = None,
+    interleaved: bool = False,
+    fused: bool = False,
+    cu_seqlens: Tensor | None = None,
+    cp_size: int = 1,
+    cp_rank: int = 0,
+) -> Tensor:
+    """t with its first rotary_dim dimensions rotated, contiguous; differentiable in t.
+
+    t: (s, b, h, d), (b, s, h, d) or (tokens, h, d), as tensor_format says; "thd" needs cu_seqlens (sequences + 1,), the
+    padded one under context parallelism. start_positions: (sequences,), added to every position. Rank cp_rank of
+    cp_size holds the chunks cp_rank and 2 * cp_size - 1 - cp_rank of every sequence; freqs is the table of all of it.
+    fused=True computes in float32; fused=False in t's dtype, in plain operations, and takes freqs (s, b, 1, d) too.
+    """
+    if fused:
+        return FusedRoPEFunc.apply(  # type: ignore[no-any-return, no-untyped-call]
+            t, freqs, start_positions, tensor_format, interleaved, cu_seqlens, cp_size, cp_rank
+        )
+    _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=False)
+    wide = _batch_first(t, tensor_format)
+    positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
+    if not _is_bounded(tensor_format, start_positions):
+        _check_rows(positions, freqs)
+    if freqs.shape[1] == 1:
+        angle = freqs[positions][..., 0, :, :]
+    else:
+        batch = torch.arange(freqs.shape[1], device=freqs.device)[:, None]
+        angle = freqs[positions.expand(freqs.shape[1], -1), batch]
+    turned = _plain(wide, angle.cos().to(t.dtype), angle.sin().to(t.dtype), interleaved)
+    if tensor_format == "thd":
+        return turned[0]
+    return turned.transpose(0, 1).contiguous() if tensor_format == "sbhd" else turned
+
+
+def apply_fused_qkv_rotary_pos_emb(
+    qkv: Tensor,
+    q_freqs: Tensor,
+    k_freqs: Tensor,
+    qkv_split_arg_list: Sequence[int],
+    tensor_format: str = "sbhd",
+    start_positions: Tensor | None = None,
+    interleaved: bool = False,
+    cu_seqlens: Tensor | None = None,
+    cp_size: int = 1,
+    cp_rank: int = 0,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(q, k, v) of qkv (s, b, groups, sum of the split) or (b, s, ...), q and k rotated; differentiable in qkv.
+
+    qkv_split_arg_list: how the last dimension divides into q, k and v. With [4d, d, d] every group has four heads of q,
+    so q is (s, b, 4 * groups, d), k and v (s, b, groups, d).
+    """
+    _insist(
+        not (cp_size > 1 and start_positions is not None), "start_positions != None with CP SIZE > 1 is not supported!"
+    )
+    _insist(
+        tensor_format != "thd" or cu_seqlens is not None, "cu_seqlens must not be None when tensor_format is 'thd'."
+    )
+    return FusedQKVRoPEFunc.apply(  # type: ignore[no-any-return, no-untyped-call]
+        qkv,
+        q_freqs,
+        k_freqs,
+        list(qkv_split_arg_list),
+        start_positions,
+        tensor_format,
+        interleaved,
+        cu_seqlens,
+        cp_size,
+        cp_rank,
+    )
+
+
+class FusedRoPEFunc(torch.autograd.Function):
+    """The rotation of one tensor with its gradient, the exact transpose."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        t: Tensor,
+        freqs: Tensor,
+        start_positions: Tensor | None = None,
+        tensor_format: str = "sbhd",
+        interleaved: bool = False,
+        cu_seqlens: Tensor | None = None,
+        cp_size: int = 1,
+        cp_rank: int = 0,
+    ) -> Tensor:
+        _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=True)
+        positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
+        ctx.save_for_backward(freqs, positions)
+        ctx.flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
+        return _rotated([t], [freqs], positions, *ctx.flags, conjugate=False)[0]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        freqs, positions = ctx.saved_tensors
+        return *_rotated([grads[0]], [freqs], positions, *ctx.flags, conjugate=True), *[None] * 7
+
+
+class FusedQKVRoPEFunc(torch.autograd.Function):
+    """Split qkv and rotate q and k, with its gradient."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        qkv: Tensor,
+        q_freqs: Tensor,
+        k_freqs: Tensor,
+        qkv_split_arg_list: list[int],
+        start_positions: Tensor | None = None,
+        tensor_format: str = "sbhd",
+        interleaved: bool = False,
+        cu_seqlens: Tensor | None = None,
+        cp_size: int = 1,
+        cp_rank: int = 0,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        _insist(tensor_format in ("sbhd", "bshd"), f"Unsupported tensor_format: {tensor_format}.")
+        _insist(qkv.is_contiguous(), "QKV Tensor should be contiguous.")
+        _insist(
+            qkv.dim() == 4 and qkv.shape[-1] == sum(qkv_split_arg_list), "the split must add up to the last dimension"
+        )
+        q_width, k_width, _ = qkv_split_arg_list
+        if k_width == 0 or q_width % k_width:
+            raise ValueError(f"q's part must be a multiple of k's, got {q_width} and {k_width}")
+        q, k, v = torch.split(qkv, qkv_split_arg_list, dim=-1)
+        q = q.reshape(*qkv.shape[:2], qkv.shape[2] * q_width // k_width, k_width)
+        for freqs in (q_freqs, k_freqs):
+            _check(k, freqs, tensor_format, None, cp_size, fused=True)
+        positions = _positions(qkv, tensor_format, start_positions, None, cp_size, cp_rank)
+        ctx.save_for_backward(q_freqs, k_freqs, positions)
+        ctx.flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
+        q, k = _rotated([q, k], [q_freqs, k_freqs], positions, *ctx.flags, conjugate=False)
+        return q, k, v.contiguous()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        q_freqs, k_freqs, positions = ctx.saved_tensors
+        dq, dk = _rotated(list(grads[:2]), [q_freqs, k_freqs], positions, *ctx.flags, conjugate=True)
+        return torch.cat((dq.reshape(*dk.shape[:3], -1), dk, grads[2]), dim=-1), *[None] * 9
+
+
+def _rotated(
+    xs: list[Tensor],
+    freqs: list[Tensor],
+    positions: Tensor,
+    tensor_format: str,
+    interleaved: bool,
+    bounded: bool,
+    *,
+    conjugate: bool,
+) -> list[Tensor]:
+    """Every x rotated by its own angles into a new contiguous tensor; in one go where the angles are the same."""
+    outs = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in xs]
+    pairs = list(zip(xs, outs, strict=True))
+    groups = (
+        [(freqs[0], pairs)]
+        if all(other is freqs[0] for other in freqs)
+        else list(zip(freqs, [[pair] for pair in pairs], strict=True))
+    )
+    for angles, members in groups:
+        tables = _tables(angles, interleaved)
+        sources, targets = ([_batch_first(member[i], tensor_format) for member in members] for i in (0, 1))
+        if len(tables) == 2:
+            turn = Turn(None, *tables, interleaved, conjugate, 1.0)
+            library.rotate_into(targets, sources, positions, turn, bounded=bounded)
+        else:
+            _check_rows(positions, angles)
+            angle = angles.float()[positions][..., 0, :, :]
+            for source, target in zip(sources, targets, strict=True):
+                target.copy_(_plain(source.float(), angle.cos(), angle.sin(), interleaved, transposed=conjugate))
+    return outs
+
+
+def _plain(t: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, *, transposed: bool = False) -> Tensor:
+    """t cos + swapped(t) sin with one angle per dimension, so that the two of a pair may differ."""
+    width = cos.shape[-1]
+    body = t[..., :width]
+    if transposed:
+        return torch.cat((body * cos - _swapped(body * sin, interleaved), t[..., width:]), dim=-1)
+    return torch.cat((body * cos + _swapped(body, interleaved) * sin, t[..., width:]), dim=-1)
+
+
+def _swapped(x: Tensor, interleaved: bool) -> Tensor:
+    if interleaved:
+        return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((-second, first), dim=-1)
+
+
+def _tables(freqs: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
+    """(cos, sin) of one angle per pair, or nothing where the two angles of some pair differ."""
+    return (_tables_interleaved if interleaved else _tables_half)(freqs)
+
+
+@library.remembered
+def _tables_interleaved(freqs: Tensor) -> tuple[Tensor, ...]:
+    angle = freqs[:, 0, 0].detach().float()
+    return _cos_sin(angle[:, ::2], angle[:, 1::2])
+
+
+@library.remembered
+def _tables_half(freqs: Tensor) -> tuple[Tensor, ...]:
+    angle = freqs[:, 0, 0].detach().float()
+    return _cos_sin(*angle.chunk(2, dim=-1))
+
+
+def _cos_sin(angle: Tensor, again: Tensor) -> tuple[Tensor, ...]:
+    return (angle.cos(), angle.sin()) if torch.equal(angle, again) else ()
+
+
+def _positions(
+    t: Tensor,
+    tensor_format: str,
+    start_positions: Tensor | None,
+    cu_seqlens: Tensor | None,
+    cp_size: int,
+    cp_rank: int,
+) -> Tensor:
+    """The row of freqs of every token: (1 or b, s), or (1, tokens)."""
+    if cp_size < 1 or not 0 <= cp_rank < cp_size:
+        raise ValueError(f"cp_rank must be from 0 to {cp_size - 1}, got {cp_rank} of {cp_size}")
+    if tensor_format == "thd":
+        assert cu_seqlens is not None
+        sequences = cu_seqlens.shape[0] - 1
+        _check_starts(start_positions, sequences)
+        return library.packed_positions(cu_seqlens, t.shape[0], start_positions, size=cp_size, rank=cp_rank)[None]
+    batch, length = (t.shape[1], t.shape[0]) if tensor_format == "sbhd" else t.shape[:2]
+    _check_starts(start_positions, batch)
+    if cp_size > 1 and length % 2:
+        raise ValueError(f"each rank holds two chunks of equal length, so its tokens must be even, got {length}")
+    token = torch.arange(length, device=t.device)
+    positions = (balanced(token, length, cp_size, cp_rank) if cp_size > 1 else token)[None]
+    return positions if start_positions is None else positions + start_positions.long()[:, None]
+
+
+def _is_bounded(tensor_format: str, start_positions: Tensor | None) -> bool:
+    """Whether the length alone says that every position is a row, so that nobody has to look at the device."""
+    return tensor_format != "thd" and start_positions is None
+
+
+def _check(
+    t: Tensor, freqs: Tensor, tensor_format: str, cu_seqlens: Tensor | None, cp_size: int, *, fused: bool
+) -> None:
+    if tensor_format not in FORMATS:
+        raise (AssertionError if fused else ValueError)(f"Unsupported tensor_format: {tensor_format}.")
+    _insist(
+        tensor_format != "thd" or cu_seqlens is not None, "cu_seqlens must not be None when tensor_format is 'thd'."
+    )
+    if t.dim() != len(tensor_format):
+        raise ValueError(f"t must have {len(tensor_format)} dimensions for {tensor_format}, got {t.dim()}")
+    if freqs.dim() != 4 or freqs.shape[2] != 1 or (freqs.shape[1] != 1 and (fused or tensor_format == "thd")):
+        raise ValueError(f"freqs must have shape (s, 1, 1, d), got {tuple(freqs.shape)}")
+    if freqs.shape[1] not in (1, t.shape[0 if tensor_format == "bshd" else 1]):
+        raise ValueError(f"freqs must have one column or one per sequence, got {freqs.shape[1]}")
+    length = t.shape[0 if tensor_format == "sbhd" else 1] * cp_size
+    if tensor_format != "thd" and length > len(freqs):
+        # The compiled original raises RuntimeError, the plain one AssertionError.
+        kind = RuntimeError if fused else AssertionError
+        raise kind(f"Rotary Embeddings only supported up to {len(freqs)} sequence length! Got {length}")
+    if freqs.shape[-1] > t.shape[-1] or freqs.shape[-1] % 2:
+        raise ValueError(f"freqs must have an even last dimension of at most {t.shape[-1]}, got {freqs.shape[-1]}")
+
+
+def _check_starts(start_positions: Tensor | None, sequences: int) -> None:
+    if start_positions is not None and start_positions.shape != (sequences,):
+        raise ValueError(f"start_positions must have shape ({sequences},), got {tuple(start_positions.shape)}")
+
+
+def _check_rows(positions: Tensor, freqs: Tensor) -> None:
+    if not positions.numel():
+        return
+    low, high = library.bounds_of(positions)
+    if low < 0 or high >= len(freqs):
+        raise ValueError(f"positions must be rows of freqs, from 0 to {len(freqs) - 1}, got {low} to {high}")
+
+
+def _batch_first(t: Tensor, tensor_format: str) -> Tensor:
+    """A view (batch, tokens, heads, d) of t."""
+    return t[None] if tensor_format == "thd" else t.transpose(0, 1) if tensor_format == "sbhd" else t
+
+
+def _insist(condition: bool, message: str) -> None:
+    # What the original asserts stays an AssertionError, with python -O too.
+    if not condition:
+        raise AssertionError(message)

@@ -1,0 +1,115 @@
+"""What a config really computes in each runtime: frequencies, factor on cos and sin, softmax multiplier, and why.
+
+Values were got by executing the runtimes (tests/goldens/runtimes.json says how); the rules that reproduce them are in
+one module per runtime, over the one core of `rope_viz.scaling`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rope_viz.runtimes import hf, llamacpp, mlx, paper, sglang, tensorrt, vllm
+from rope_viz.runtimes.case import Case, Refused, Rule, apply, frequencies, read, spec_of
+from rope_viz.scaling import PaperYarn, Yarn, mscale
+from rope_viz.spec import FloatArray, checked_length, shorten
+
+LLAMA_CPP = "0c1e57098 (llama-cpp-python 0.3.36)"
+TENSORRT = "functional.py@0071496 + _torch/attention_backend/interface.py@000a01d (two stored versions)"
+
+RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
+    **{("transformers", version): rules for version, rules in hf.RELEASES.items()},
+    ("vllm", "0.33.0"): vllm.RULES,
+    ("sglang", "0.5.23"): sglang.RULES,
+    ("llama.cpp", LLAMA_CPP): llamacpp.RULES,
+    ("mlx-lm", "0.32.2"): mlx.RULES,
+    ("tensorrt-llm", TENSORRT): tensorrt.RULES,
+    ("paper", "2309.00071"): paper.RULES,
+}
+"""Every runtime that can be emulated, by name and version."""
+
+RUNTIMES = tuple(RULES)
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """What one runtime does with one layer type of a config.
+
+    `inv_freq` is in radians per position, float64, shape (pairs,), read-only; None where the runtime refuses, and then
+    `reason` says why. `attention_factor` multiplies cos and sin, `softmax_multiplier` the softmax scale (None: not
+    measured). `rules` are those that changed something, in order.
+    """
+
+    runtime: str
+    version: str
+    supported: bool
+    inv_freq: FloatArray | None
+    attention_factor: float | None
+    softmax_multiplier: float | None
+    rules: tuple[Rule, ...]
+    reason: str = ""
+
+
+def emulate(
+    config: Mapping[str, Any],
+    *,
+    runtime: str,
+    version: str | None = None,
+    length: int | None = None,
+    layer_type: str | None = None,
+    flags: str | Mapping[str, object] | None = None,
+) -> Emulation:
+    """What the runtime computes for a config.json.
+
+    `length` is max_model_len for vllm, n_ctx for llama.cpp, max_seq_len for tensorrt-llm, and the current length
+    elsewhere. `version` may be shortened to its first word, or left out for the newest. `flags` are command-line
+    overrides of llama.cpp. Raises `ValueError` for an unknown runtime, version, layer type or flag, and for a config
+    that describes no rotary embedding.
+    """
+    name, release = known(runtime, version)
+    if flags and name != "llama.cpp":
+        raise ValueError(f"flags are for llama.cpp, not for {name}")
+    overrides = llamacpp.parse_flags(flags)
+    if length is None and "ctx" in overrides:
+        length = int(overrides["ctx"]) or None
+    try:
+        case = read(config, layer_type, checked_length(length))
+        case, applied = apply(RULES[name, release], case)
+        inv_freq, attention, softmax = computed(name, case, overrides)
+    except Refused as refusal:
+        return Emulation(name, release, False, None, None, None, (), str(refusal))
+    except RecursionError:
+        raise ValueError("the config is nested too deeply") from None
+    except ArithmeticError:
+        raise ValueError("the numbers of the config are too large or too small to compute with") from None
+    return Emulation(name, release, True, inv_freq, attention, softmax, applied)
+
+
+def known(runtime: str, version: str | None = None) -> tuple[str, str]:
+    """The full name and version. Raises `ValueError` that lists what is known."""
+    versions = [release for name, release in RUNTIMES if name == runtime]
+    if not versions:
+        names = dict.fromkeys(name for name, _ in RUNTIMES)
+        raise ValueError(f"runtime must be one of {', '.join(names)}, got {shorten(runtime)}")
+    if version is None:
+        return runtime, versions[0]
+    found = next((release for release in versions if version in (release, release.split(" ")[0])), None)
+    if found is None:
+        short = ", ".join(release.split(" ")[0] for release in versions)
+        raise ValueError(f"version of {runtime} must be one of {short}, got {shorten(version)}")
+    return runtime, found
+
+
+def computed(name: str, case: Case, overrides: Mapping[str, str | float]) -> tuple[FloatArray, float, float | None]:
+    """Frequencies, factor on cos and sin and softmax multiplier of what the rules left."""
+    if name == "llama.cpp":
+        kernel, attention, softmax = llamacpp.kernel(case, overrides)
+        return llamacpp.rotate(case, kernel), attention, softmax
+    spec = spec_of(case)
+    if case.path == "paper" and isinstance(spec.scaling, Yarn):
+        yarn = spec.scaling
+        ramp = PaperYarn(yarn.factor, yarn.beta_slow, yarn.beta_fast)
+        return ramp.inv_freq(spec), mscale(yarn.factor), case.softmax
+    attention = spec.attention_factor(case.length) if case.attention is None else case.attention
+    return frequencies(case), attention, case.softmax

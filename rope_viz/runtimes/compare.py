@@ -1,0 +1,88 @@
+"""The runtimes beside one another: which agree on a config, and where and by how much the others differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rope_viz.runtimes import RUNTIMES, Emulation, emulate
+from rope_viz.spec import FloatArray
+
+TOLERANCE = 2e-6
+"""Differences up to here are the runtimes' own float32 arithmetic."""
+
+
+class Effect(NamedTuple):
+    """By how much a frequency is off: the largest ratio, above 1, and the pair where it is."""
+
+    ratio: float
+    pair: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One runtime against the reference.
+
+    `agrees` is about frequencies, the factor on cos and sin and the softmax multiplier. `effect` is None where the
+    frequencies agree or cannot be compared, `pairs_differ` where another number of pairs rotates. The ratios are over
+    the reference.
+    """
+
+    emulation: Emulation
+    agrees: bool
+    effect: Effect | None
+    pairs_differ: bool
+    attention_ratio: float | None
+    softmax_ratio: float | None
+
+
+def compare(
+    config: Mapping[str, Any],
+    *,
+    length: int | None = None,
+    layer_type: str | None = None,
+    reference: tuple[str, str | None] = ("transformers", None),
+) -> list[Comparison]:
+    """Every runtime against the reference, in the order of `RUNTIMES`. Raises `ValueError` as `emulate` does."""
+    base = emulate(config, runtime=reference[0], version=reference[1], length=length, layer_type=layer_type)
+    return [
+        against(base, emulate(config, runtime=name, version=version, length=length, layer_type=layer_type))
+        for name, version in RUNTIMES
+    ]
+
+
+def against(base: Emulation, other: Emulation) -> Comparison:
+    """One result against another."""
+    if base.inv_freq is None or other.inv_freq is None:
+        return Comparison(other, base.supported == other.supported, None, False, None, None)
+    effect = largest(base.inv_freq, other.inv_freq)
+    effect = effect if effect is not None and effect.ratio > 1.0 + TOLERANCE else None
+    differ = not np.array_equal(base.inv_freq.shape, other.inv_freq.shape) or not np.array_equal(
+        base.inv_freq > 0, other.inv_freq > 0
+    )
+    ratios = [
+        None if ours is None or theirs is None else theirs / ours
+        for ours, theirs in (
+            (base.attention_factor, other.attention_factor),
+            (base.softmax_multiplier, other.softmax_multiplier),
+        )
+    ]
+    same = all(ratio is None or math.isclose(ratio, 1.0, rel_tol=TOLERANCE) for ratio in ratios)
+    return Comparison(other, effect is None and not differ and same, effect, differ, ratios[0], ratios[1])
+
+
+def largest(ours: FloatArray, theirs: FloatArray) -> Effect | None:
+    """The largest ratio over the pairs that both have and that turn in both; None where all are equal."""
+    pairs = min(len(ours), len(theirs))
+    ours, theirs = ours[:pairs], theirs[:pairs]
+    turning = (ours > 0) & (theirs > 0)
+    if not turning.any():
+        return None
+    apart = np.zeros(pairs)
+    apart[turning] = np.abs(np.log(ours[turning]) - np.log(theirs[turning]))
+    pair = int(np.argmax(apart))
+    return Effect(float(np.exp(apart[pair])), pair) if apart[pair] > 1e-9 else None

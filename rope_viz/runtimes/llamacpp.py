@@ -1,0 +1,315 @@
+"""llama.cpp 0c1e57098 as rules: what conversion writes to the GGUF, what the context makes of it and of the flags.
+
+Read from `conversion/*.py`, `src/llama-model.cpp`, `src/llama-context.cpp`, `common/arg.cpp` and
+`ggml/src/ggml-cpu/ops.cpp`; run end to end from a config to the operands of the kernel (tests/goldens/runtimes.json,
+llamacpp_flags.json).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rope_viz.runtimes.case import (
+    ORIGINAL,
+    Case,
+    Refused,
+    Rule,
+    frequencies,
+    ignore,
+    model,
+    of,
+    plainly,
+    refuse,
+    require,
+    when,
+)
+from rope_viz.runtimes.hf import OLMO3_SLIDING, SU_IS_LONGROPE, top_original
+from rope_viz.runtimes.introduced import names
+from rope_viz.scaling import Yarn, blend
+from rope_viz.spec import FloatArray, RopeSpec, frozen, require_number, shorten
+
+FAR = math.inf
+"""The divisor of a pair that shall not rotate: 1e30 in the GGUF, and the angle is 0 either way."""
+
+# Conversion classes that write neither the base nor any scaling, so that the runtime takes 10000.
+BARE = ("gpt_neox", "stablelm", "gemma", "gemma2", "phi", "falcon", "persimmon")
+# Conversion classes that write a base and no scaling.
+UNSCALED = ("modernbert", "chatglm", "deepseek", "dbrx")
+# Children of LlamaModel: the only ones that bake llama3 into a tensor.
+LLAMAS = names(
+    "llama mistral mixtral llama4 llama4_text granite granitemoe smollm3 apertus arcee exaone exaone4 afmoe nanbeige "
+    "nemotron-nas step3p5"
+)
+# Loaders that read the betas back, and those that read mscale_all_dim.
+READS_BETAS = ("ministral3", "mistral3", "grok")
+LOG_MUL = ("ministral3", "mistral3")
+# Sliding layers without the scaling of the full ones.
+PLAIN_SLIDING = ("gemma3_text", "olmo3", "gemma4_text", "gemma3n_text", "mellum", "exaone4")
+PARTIAL = names(
+    "gpt_neox stablelm phi phi3 glm glm4 glm4_moe chatglm qwen3_5 qwen3_5_text qwen3_next nemotron deepseek_v4"
+)
+FLAGS = {
+    "--rope-scaling": "scaling",
+    "--rope-scale": "scale",
+    "--rope-freq-scale": "freq_scale",
+    "--rope-freq-base": "freq_base",
+    "--yarn-orig-ctx": "orig_ctx",
+    "--yarn-ext-factor": "ext_factor",
+    "--yarn-attn-factor": "attn_factor",
+    "--yarn-beta-fast": "beta_fast",
+    "--yarn-beta-slow": "beta_slow",
+    "--ctx-size": "ctx",
+    "-c": "ctx",
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The operands of the rotary kernel, under the names of llama.cpp."""
+
+    n_rot: int
+    freq_base: float
+    freq_scale: float
+    n_ctx_orig: int
+    ext_factor: float
+    attn_factor: float
+    beta_fast: float
+    beta_slow: float
+
+
+def parse_flags(flags: str | Mapping[str, object] | None) -> dict[str, str | float]:
+    """Command-line overrides by field name. Remarks in brackets are skipped; "(n_ctx N)" counts as --ctx-size N.
+
+    Raises `ValueError` for an unknown flag or a value that is no number.
+    """
+    if flags is None:
+        return {}
+    if isinstance(flags, Mapping):
+        words = [str(part) for key, value in flags.items() for part in (flag_name(str(key)), value)]
+    else:
+        words = shlex.split(re.sub(r"\([^)]*\)", " ", re.sub(r"\(n_ctx (\d+)\)", r" -c \1 ", flags)).replace("=", " "))
+    if len(words) % 2:
+        raise ValueError(f"every llama.cpp flag needs a value, got {shorten(' '.join(words))}")
+    found: dict[str, str | float] = {}
+    for name, value in zip(words[::2], words[1::2], strict=True):
+        if name not in FLAGS:
+            raise ValueError(f"unknown llama.cpp flag {shorten(name)}; known are {', '.join(FLAGS)}")
+        if name == "--rope-scaling":
+            if value not in ("none", "linear", "yarn"):
+                raise ValueError(f"--rope-scaling must be none, linear or yarn, got {shorten(value)}")
+            found["scaling"] = value
+            continue
+        try:
+            found[FLAGS[name]] = float(value)
+        except ValueError:
+            raise ValueError(f"{name} must be a number, got {shorten(value)}") from None
+        require_number(found[FLAGS[name]], name)
+    return found
+
+
+def flag_name(key: str) -> str:
+    """A flag as written on the command line, from a key like "rope_scale"."""
+    return key if key.startswith("-") else "--" + key.replace("_", "-")
+
+
+def converted_original(case: Case) -> Case:
+    """Conversion mirrors a length at the top into a flat dict, and yarn without any raises KeyError."""
+    if case.kind == "yarn" and case.rope.get(ORIGINAL) is None and not case.nested and top_original(case) is not None:
+        case = case.using(**{ORIGINAL: top_original(case)})
+    return require(ORIGINAL)(case) if case.kind == "yarn" and case.rope.get("factor") is not None else case
+
+
+def phi3(case: Case) -> Case:
+    """Phi-3: the lists become tensors, the factor on cos and sin comes from the lengths, nothing else is written."""
+    if case.rope.get(ORIGINAL) is None:
+        case = case.using(**{ORIGINAL: top_original(case) or case.limit})
+    length = case.original
+    case = case.but(context=length)
+    long_list = case.rope.get("long_factor")
+    if case.kind not in ("longrope", "yarn") or not long_list:
+        return case.plain()
+    require("short_factor")(case)
+    ratio = case.limit / length
+    attention = math.sqrt(1 + math.log(ratio) / math.log(length)) if ratio > 1 and length > 1 else 1.0
+    longer = case.length is not None and padded(case.length) > length
+    chosen = case.rope["long_factor" if longer else "short_factor"]
+    if not isinstance(chosen, (list, tuple)) or len(chosen) != case.rotary_dim / 2:
+        raise Refused(f"the factor lists must have {case.rotary_dim // 2} numbers")
+    for value in chosen:
+        require_number(value, "factors", above=0.0)
+    return case.plain().but(divisors=tuple(float(value) for value in chosen), attention=attention)
+
+
+def baked_llama3(case: Case) -> Case:
+    """llama3 becomes a tensor of divisors at conversion, with the keys' defaults 8, 1, 4 and 8192."""
+    filled = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, ORIGINAL: top_original(case) or 8192}
+    case = case.using(**{key: value for key, value in filled.items() if case.rope.get(key) is None})
+    if case.number("high_freq_factor") < case.number("low_freq_factor"):
+        case = case.using(low_freq_factor=case.rope["high_freq_factor"])
+    scaled, plain = frequencies(case), frequencies(case.plain())
+    return case.plain().but(divisors=tuple(float(value) for value in plain / scaled))
+
+
+def proportional(case: Case) -> Case:
+    """Gemma 4: a tensor of ones for the pairs that rotate and 1e30 for the rest; factor is not read."""
+    rotated = int(case.share * case.head_dim // 2)
+    divisors = tuple(1.0 if i < rotated else FAR for i in range(case.head_dim // 2))
+    return case.plain().but(divisors=divisors, share=1.0, plain_share=1.0)
+
+
+def shares(case: Case) -> Case:
+    """The rotated dimensions that conversion writes."""
+    if case.kind == "proportional":
+        return case
+    return case.but(plain_share=case.share) if case.model in PARTIAL else case.but(share=1.0, plain_share=1.0)
+
+
+RULES = (
+    Rule(
+        "no-converter",
+        "There is no conversion class for this architecture.",
+        when(model("roformer", "gptj"), refuse("no converter class for {model}")),
+    ),
+    SU_IS_LONGROPE,
+    OLMO3_SLIDING,
+    Rule(
+        "partial", "Some conversion classes write fewer rotated dimensions; the others rotate the whole head.", shares
+    ),
+    Rule(
+        "base-not-written",
+        "Conversion writes neither base nor scaling: the runtime takes base 10000, unscaled.",
+        when(model(*BARE), lambda case: case.plain().but(base=10_000.0)),
+    ),
+    Rule("scaling-not-written", "Conversion writes no scaling for this architecture.", when(model(*UNSCALED), plainly)),
+    Rule(
+        "phi3-tensors",
+        "Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx decides once.",
+        when(model("phi3"), phi3),
+    ),
+    Rule(
+        "sliding-plain",
+        "The sliding layers run unscaled.",
+        when(lambda case: model(*PLAIN_SLIDING)(case) and case.layer == "sliding_attention", plainly),
+    ),
+    Rule(
+        "yarn-original",
+        f"yarn without {ORIGINAL} in the dict raises KeyError at conversion.",
+        when(of("yarn"), converted_original),
+    ),
+    Rule(
+        "llama3-tensor",
+        "llama3 becomes a tensor of divisors.",
+        when(lambda case: of("llama3")(case) and model(*LLAMAS)(case), baked_llama3),
+    ),
+    Rule("llama3-dropped", "This conversion class silently drops llama3.", when(of("llama3"), plainly)),
+    Rule(
+        "gemma4-tensor",
+        "proportional becomes a tensor of divisors; factor is ignored.",
+        when(lambda case: of("proportional")(case) and case.model.startswith("gemma4"), proportional),
+    ),
+    Rule("dynamic-dropped", "dynamic is not written to the GGUF.", when(of("dynamic"), plainly)),
+    Rule("longrope-dropped", "longrope is written for Phi-3 only.", when(of("longrope"), plainly)),
+    Rule(
+        "no-factor",
+        "A missing factor leaves the scaling out.",
+        when(lambda case: of("linear", "yarn")(case) and case.rope.get("factor") is None, plainly),
+    ),
+    Rule(
+        "unknown-type",
+        "A rope type outside its list is left out with a warning.",
+        when(lambda case: case.kind not in ("default", "linear", "yarn"), plainly),
+    ),
+    Rule("truncate-ignored", "truncate is not known: the range is always rounded.", ignore("truncate")),
+    Rule(
+        "attention-ignored",
+        "attention_factor is overwritten when YaRN is on.",
+        ignore("attention_factor", "attn_factor"),
+    ),
+    Rule(
+        "betas-ignored",
+        "beta_fast and beta_slow are written to the GGUF but not read back: 32 and 1.",
+        when(lambda case: case.model not in READS_BETAS, ignore("beta_fast", "beta_slow")),
+    ),
+    Rule(
+        "deepseek-v4",
+        "DeepSeek V4 cancels the factor on cos and sin.",
+        when(
+            lambda case: model("deepseek_v4")(case) and of("yarn")(case),
+            lambda case: case.but(attention=1.0 / grown(case.number("factor"), 1.0)),
+        ),
+    ),
+    Rule(
+        "mscale-ignored",
+        "mscale and mscale_all_dim are not written for this architecture.",
+        when(lambda case: not case.mla and case.model not in LOG_MUL, ignore("mscale", "mscale_all_dim")),
+    ),
+)
+
+
+def kernel(case: Case, flags: Mapping[str, str | float]) -> tuple[Kernel, float, float]:
+    """The operands after the flags, the factor on cos and sin, and the softmax multiplier."""
+    scaling = str(flags.get("scaling", "yarn" if case.kind == "yarn" else "linear"))
+    freq_scale = 1.0 / case.number("factor") if case.kind in ("linear", "yarn") else 1.0
+    if flags.get("scale"):
+        freq_scale = 1.0 / float(flags["scale"])
+    freq_scale = float(flags.get("freq_scale") or freq_scale)
+    freq_scale = 1.0 if scaling == "none" else freq_scale
+    if freq_scale <= 0:
+        raise ValueError("the llama.cpp scale must be greater than 0")
+    ext = float(flags.get("ext_factor", -1.0))
+    ext = ext if ext >= 0 else float(scaling == "yarn")
+    written = case.original if case.kind == "yarn" else case.context or case.limit
+    factor = 1.0 / freq_scale
+    log_mul = case.number("mscale_all_dim", 0.0) if case.kind == "yarn" else 0.0
+    attn = float(flags.get("attn_factor", -1.0))
+    attn = attn if attn >= 0 else 1.0
+    cancelled = 1.0 + 0.1 * math.log(factor)
+    if ext:
+        first = log_mul if case.mla and log_mul not in (0.0, 1.0) else 1.0
+        attn = grown(factor, first) / (grown(factor, log_mul) if log_mul else 1.0) / cancelled
+    attn *= 1.0 if case.attention is None else case.attention
+    found = Kernel(
+        n_rot=case.rotary_dim,
+        freq_base=float(flags.get("freq_base") or case.base),
+        freq_scale=freq_scale,
+        n_ctx_orig=int(flags.get("orig_ctx") or written),
+        ext_factor=ext,
+        attn_factor=attn,
+        beta_fast=positive(flags.get("beta_fast"), case.number("beta_fast", 32.0)),
+        beta_slow=positive(flags.get("beta_slow"), case.number("beta_slow", 1.0)),
+    )
+    softmax = (attn * cancelled * (1.0 + 0.1 * log_mul * math.log(factor))) ** 2 if case.mla else 1.0
+    return found, attn * cancelled if ext else attn, softmax
+
+
+def rotate(case: Case, found: Kernel) -> FloatArray:
+    """What the kernel computes, radians per position, shape (pairs,)."""
+    yarn = Yarn(1.0 / found.freq_scale, found.beta_fast, found.beta_slow)
+    spec = RopeSpec(
+        head_dim=case.head_dim, rotary_dim=found.n_rot, base=found.freq_base, context=found.n_ctx_orig, scaling=yarn
+    )
+    low, high = yarn.correction_range(spec)
+    kept = 1.0 - np.clip((np.arange(spec.pairs) - low) / max(0.001, high - low), 0.0, 1.0)
+    values = blend(spec, yarn.factor, found.ext_factor * kept)
+    return frozen(values / np.asarray(case.divisors)) if case.divisors else values
+
+
+def grown(factor: float, weight: float) -> float:
+    """llama.cpp's get_mscale."""
+    return 1.0 if factor <= 1.0 else 0.1 * weight * math.log(factor) + 1.0
+
+
+def positive(flag: str | float | None, default: float) -> float:
+    """A flag where it is set: a negative one means that it is not."""
+    return default if flag is None or float(flag) < 0 else float(flag)
+
+
+def padded(length: int) -> int:
+    """n_ctx, which is rounded up to a multiple of 256."""
+    return -(-length // 256) * 256

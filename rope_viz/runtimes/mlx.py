@@ -1,0 +1,188 @@
+"""mlx-lm 0.32.2 as rules: `mlx_lm/models/rope_utils.py` and what each model file passes to it.
+
+The models were run on mlx 0.32.4 for CPU (tests/goldens/runtimes.json).
+"""
+
+from __future__ import annotations
+
+from rope_viz.runtimes.case import (
+    ORIGINAL,
+    Case,
+    Refused,
+    Rule,
+    assume,
+    ignore,
+    model,
+    mscale_of,
+    of,
+    plainly,
+    refuse,
+    require,
+    when,
+)
+from rope_viz.runtimes.hf import OLMO3_SLIDING, derived_head, mla_softmax, top_original
+from rope_viz.runtimes.introduced import names
+from rope_viz.spec import require_number
+
+NO_MODEL = ("roformer", "gptj", "deepseek_v4", "modernbert", "chatglm")
+# Model files that call nn.RoPE themselves: no scaling at all. (llama4_text.py too, but Llama 4 is served by llama4.py.)
+UNSCALED = names(
+    "glm glm4 glm4_moe stablelm gpt_neox gemma gemma2 gemma3n_text mixtral cohere cohere2 olmo phi "
+    "starcoder2 qwen2_moe qwen3_moe helium nemotron dbrx lfm2 mimo_v2_flash"
+)
+# Model files that know the rope_parameters of transformers 5.
+NEW_KEYS = names(
+    "qwen3 qwen3_5 qwen3_5_text ministral3 mistral4 gemma4_text exaone_moe glm_moe_dsa granitemoehybrid laguna "
+    "lfm2 lfm2_moe mellum olmo_hybrid minimax_m3_vl"
+)
+# Model files that read partial_rotary_factor (or rotary_pct); the others rotate the whole head.
+PARTIAL = names("glm glm4 glm4_moe stablelm gpt_neox phi phi3 qwen3_5 qwen3_5_text qwen3_next phimoe gemma4_text")
+# Model files that take hidden_size / num_attention_heads whatever head_dim says.
+DERIVED_HEADS = names(
+    "qwen2 qwen2_moe internlm2 phi3 stablelm gpt_neox phi mixtral cohere granite starcoder2 apertus olmo"
+)
+OWN_BASE = {"qwen2": 1e6, "gemma3_text": 1e6, "gpt_oss": 150_000.0}
+KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
+STRICT = ("phi3", "internlm2")
+
+
+def old_keys_only(case: Case) -> Case:
+    """Most model files read rope_theta and rope_scaling at the top."""
+    config = case.fields.config
+    if case.model in NEW_KEYS or not config.get("rope_parameters") or config.get("rope_scaling"):
+        return case
+    share = config.get("partial_rotary_factor") or case.fields.facts.get("partial_rotary_factor") or 1.0
+    base = config.get("rope_theta") or OWN_BASE.get(case.model, 10_000.0)
+    require_number(base, "rope_theta", above=1.0)
+    require_number(share, "partial_rotary_factor", above=0.0, most=1.0)
+    return case.plain().but(base=float(base), share=float(share), plain_share=float(share))
+
+
+def shares(case: Case) -> Case:
+    """The rotated share where the model file reads one."""
+    return case.but(plain_share=case.share) if case.model in PARTIAL else case.but(share=1.0, plain_share=1.0)
+
+
+def old_type_first(case: Case) -> Case:
+    """initialize_rope reads "type" before "rope_type", and knows "su" in phi3.py only."""
+    named = case.rope.get("type") or case.rope.get("rope_type")
+    if named == "su" and case.model not in ("phi3", "phimoe"):
+        raise Refused("unsupported RoPE type su")
+    return case if named is None or case.rope.get("rope_type") is None else case.using(rope_type=named)
+
+
+def legacy_type(case: Case) -> Case:
+    """phi3.py and internlm2.py raise without the old key "type"; what follows is computed as if it were there."""
+    return case if case.kind == "default" or "type" in case.rope else case.using(type=case.kind)
+
+
+def phi3(case: Case) -> Case:
+    """phi3.py: longrope and linear, the trained length from the top of the config, 4096 by default."""
+    require("long_factor")(case)
+    if case.kind == "longrope":
+        return case.using(**{ORIGINAL: top_original(case) or 4096})
+    if case.kind == "linear" and not isinstance(case.rope.get("factor"), float):
+        raise Refused("a linear factor must be a float")
+    return case if case.kind == "linear" else case.plain()
+
+
+def internlm2(case: Case) -> Case:
+    """internlm2.py: linear and dynamic."""
+    if case.kind not in ("linear", "dynamic"):
+        raise Refused("rope_scaling supports linear and dynamic only")
+    return require("factor")(case)
+
+
+def yarn(case: Case) -> Case:
+    """m(s, mscale) / m(s, mscale_all_dim) with the defaults 1 and 0, and no other key."""
+    changed = ignore("attention_factor", "truncate")(case)
+    return changed.but(attention=mscale_of(case, "mscale", 1.0) / mscale_of(case, "mscale_all_dim"))
+
+
+def always_long(case: Case) -> Case:
+    """longrope: the long list at every length, the factor on cos and sin from the lengths."""
+    return ignore("attention_factor", "factor")(case.but(length=case.original + 1))
+
+
+RULES = (
+    Rule(
+        "no-such-model",
+        "There is no model file for this architecture.",
+        when(model(*NO_MODEL), refuse("no mlx_lm model file for {model}")),
+    ),
+    Rule(
+        "old-keys-only",
+        "The model file reads rope_theta and rope_scaling at the top and knows no rope_parameters.",
+        old_keys_only,
+    ),
+    Rule(
+        "partial", "partial_rotary_factor is read by some model files only; the others rotate the whole head.", shares
+    ),
+    Rule(
+        "head-dim-derived",
+        "The head dimension is hidden_size / num_attention_heads; head_dim is not read.",
+        when(model(*DERIVED_HEADS), derived_head),
+    ),
+    OLMO3_SLIDING,
+    Rule(
+        "unscaled",
+        "The model file uses plain nn.RoPE: any rope_scaling is silently ignored.",
+        when(model(*UNSCALED), plainly),
+    ),
+    Rule("old-type-first", 'The old key "type" wins over "rope_type".', old_type_first),
+    Rule(
+        "legacy-type",
+        'The model file raises ValueError without the old key "type"; computed as if it were there.',
+        when(model(*STRICT), legacy_type),
+    ),
+    Rule(
+        "phi3",
+        "phi3.py knows longrope and linear; the trained length is read at the top, 4096 by default.",
+        when(lambda case: model("phi3")(case) and case.kind != "default", phi3),
+    ),
+    Rule(
+        "internlm2",
+        "internlm2.py knows linear and dynamic.",
+        when(lambda case: model("internlm2")(case) and case.kind != "default", internlm2),
+    ),
+    Rule(
+        "unknown-type",
+        "A rope type outside its list raises ValueError.",
+        when(lambda case: case.kind not in KNOWN, refuse("unsupported RoPE type {kind}")),
+    ),
+    Rule(
+        "required",
+        "A missing factor raises KeyError.",
+        when(of("linear", "dynamic", "yarn", "llama3"), require("factor")),
+    ),
+    Rule(
+        "gpt-oss-no-limit",
+        "gpt_oss.py passes no max_position_embeddings: dynamic and longrope raise TypeError.",
+        when(
+            lambda case: model("gpt_oss")(case) and of("dynamic", "longrope")(case),
+            refuse("TypeError: gpt_oss.py passes no max_position_embeddings for {kind}"),
+        ),
+    ),
+    Rule(
+        "longrope-required",
+        "longrope without its lists or the trained length raises KeyError.",
+        when(of("longrope"), require("short_factor", "long_factor", ORIGINAL)),
+    ),
+    Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 4096.", when(of("yarn"), assume(**{ORIGINAL: 4096}))),
+    Rule(
+        "llama3-defaults",
+        "llama3 takes missing bands to be 1 and 4 and a missing trained length to be 8192.",
+        when(of("llama3"), assume(low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192})),
+    ),
+    Rule("mla-softmax", "The softmax scale is multiplied by m(s, mscale_all_dim)².", mla_softmax),
+    Rule(
+        "yarn-attention",
+        "yarn reads no attention_factor and no truncate; mscale counts alone, mscale_all_dim is 0.",
+        when(of("yarn"), yarn),
+    ),
+    Rule(
+        "longrope-long",
+        "longrope always uses the long list, and ignores attention_factor and factor.",
+        when(of("longrope"), always_long),
+    ),
+)

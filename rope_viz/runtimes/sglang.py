@@ -1,0 +1,198 @@
+"""SGLang 0.5.23 as rules over what the configuration classes of transformers 5 hand over.
+
+Read from `sglang/srt/layers/rotary_embedding` and the model files; its rotary package was run
+(tests/goldens/runtimes.json).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rope_viz.runtimes.case import (
+    Case,
+    Rule,
+    assume,
+    ignore,
+    model,
+    mscale_of,
+    of,
+    ordered_bands,
+    plainly,
+    refuse,
+    require,
+    static_base,
+    when,
+)
+from rope_viz.runtimes.hf import OLMO3_SLIDING, STANDARD, mla_softmax
+from rope_viz.runtimes.introduced import names
+from rope_viz.runtimes.vllm import whole_factor
+from rope_viz.scaling import mscale
+
+TRANSFORMERS_BACKEND = ("gpt_neox",)
+GEMMA3 = ("gemma3_text", "gemma3")
+# Their model files call get_rope without any rope_scaling.
+UNSCALED = ("gemma", "gemma2", "mixtral", "stablelm", "gptj", "phi", "chatglm")
+# Their model files read partial_rotary_factor; the others rotate the whole head.
+PARTIAL = names(
+    "llama mistral phi3 ministral3 glm glm4 glm4_moe stablelm gptj phi chatglm qwen3_5 qwen3_5_text qwen3_next "
+    "gemma3_text gemma4_text deepseek_v4 gpt_neox persimmon"
+)
+
+
+def shares(case: Case) -> Case:
+    """The rotated share: only a declared attribute of the configuration class is seen."""
+    declared = case.fields.facts.get("partial") or "partial_rotary_factor" in case.fields.facts
+    if case.model in TRANSFORMERS_BACKEND or case.model in GEMMA3 or case.kind == "proportional":
+        return case
+    if (case.model in PARTIAL and declared) or case.nested:
+        return case.but(plain_share=case.share)
+    return case.but(share=1.0, plain_share=1.0)
+
+
+def yarn(case: Case) -> Case:
+    """attn_factor multiplies the factor on cos and sin; the mscale pair counts wherever both keys are there."""
+    explicit = case.number("attn_factor", 1.0)
+    both = case.rope.get("mscale") is not None and case.rope.get("mscale_all_dim") is not None
+    attention = (
+        mscale_of(case, "mscale") / mscale_of(case, "mscale_all_dim") if both else mscale(case.number("factor", 1.0))
+    )
+    return case.but(attention=attention * explicit, kept_weight=case.number("extrapolation_factor", 1.0))
+
+
+def deepseek(case: Case) -> Case:
+    """deepseek_yarn whatever the type: mscale 1 and mscale_all_dim 0 by default, always rounded."""
+    changed = ignore("attention_factor", "truncate")(case.using(rope_type="yarn", type=None))
+    changed = assume(factor=1.0)(changed)
+    pair = mscale_of(changed, "mscale", 1.0) / mscale_of(changed, "mscale_all_dim")
+    return changed.but(
+        attention=pair * case.number("attn_factor", 1.0), kept_weight=case.number("extrapolation_factor", 1.0)
+    )
+
+
+def unless_switched_off(case: Case) -> Case:
+    """The softmax multiplier, unless apply_yarn_scaling or apply_scale is false."""
+    off = case.rope.get("apply_yarn_scaling") is False or case.rope.get("apply_scale") is False
+    return case if off else mla_softmax(case)
+
+
+def square_growth(case: Case) -> float:
+    """s² − (s − 1): what transformers reaches at s times the trained length."""
+    factor = case.number("factor", 1.0)
+    return factor * factor - (factor - 1.0)
+
+
+def nested_olmo3(case: Case) -> bool:
+    """OLMo 3 with the nested rope_parameters of transformers."""
+    params = case.fields.config.get("rope_parameters")
+    return case.model == "olmo3" and isinstance(params, Mapping) and "full_attention" in params
+
+
+def late_switch(case: Case) -> Case:
+    """A batch takes the long list when a position is above the trained length: one token later than transformers."""
+    longer = case.length is not None and case.length > case.original + 1
+    explicit = case.rope.get("long_mscale" if longer else "short_mscale")
+    changed = ignore("attention_factor", "factor")(case.but(length=case.length if longer else None))
+    return (
+        changed if explicit is None else changed.but(attention=case.number("long_mscale" if longer else "short_mscale"))
+    )
+
+
+def native(case: Case) -> bool:
+    """Whether get_rope computes it, and not the functions of transformers."""
+    return case.model not in TRANSFORMERS_BACKEND and (case.model not in GEMMA3 or case.path == "cpu")
+
+
+RULES = (
+    Rule(
+        "no-such-model",
+        "There is no native model.",
+        when(model("roformer", "modernbert"), refuse("no native {model} model in SGLang")),
+    ),
+    Rule(
+        "olmo3-nested",
+        "OLMo 3 with rope_parameters nested by layer type raises TypeError; its own flat config works.",
+        when(nested_olmo3, refuse("TypeError: unhashable type dict")),
+    ),
+    *STANDARD,
+    OLMO3_SLIDING,
+    Rule(
+        "gemma3-cpu",
+        "On the CPU path Gemma 3 asks for the default type: its factor is ignored.",
+        when(lambda case: case.path == "cpu" and case.model in GEMMA3, plainly),
+    ),
+    Rule(
+        "unscaled", "The model file asks for plain RoPE: any rope_scaling is ignored.", when(model(*UNSCALED), plainly)
+    ),
+    Rule(
+        "partial", "partial_rotary_factor is read by some model files only; the others rotate the whole head.", shares
+    ),
+    Rule(
+        "integer-factor",
+        "linear with an integer factor raises TypeError: 'int' object is not iterable.",
+        when(lambda case: native(case) and whole_factor(case), refuse("TypeError: a linear factor must be a float")),
+    ),
+    Rule(
+        "deepseek-softmax",
+        "The softmax scale is multiplied by m(s, mscale_all_dim)².",
+        when(lambda case: case.mla and case.kind != "default", unless_switched_off),
+    ),
+    Rule(
+        "deepseek-yarn",
+        "The type becomes deepseek_yarn: mscale 1 and mscale_all_dim 0 by default, always rounded.",
+        when(lambda case: case.mla and case.kind != "default", deepseek),
+    ),
+    Rule(
+        "deepseek-v4",
+        "DeepSeek V4 puts no factor on cos and sin.",
+        when(model("deepseek_v4"), lambda case: case.but(attention=1.0)),
+    ),
+    Rule(
+        "missing-factor",
+        "A missing factor is taken to be 1, with a warning.",
+        when(lambda case: native(case) and of("linear", "dynamic", "yarn", "llama3")(case), assume(factor=1.0)),
+    ),
+    Rule(
+        "missing-bands",
+        "Missing band factors are taken to be 1 and 4, with a warning.",
+        when(lambda case: native(case) and of("llama3")(case), assume(low_freq_factor=1.0, high_freq_factor=4.0)),
+    ),
+    Rule(
+        "attention-ignored",
+        "yarn does not read attention_factor; attn_factor multiplies what it computes.",
+        when(lambda case: native(case) and of("yarn")(case), ignore("attention_factor")),
+    ),
+    Rule(
+        "yarn-attention",
+        "yarn computes the factor on cos and sin itself, from the mscale pair where both keys exist.",
+        when(lambda case: native(case) and of("yarn")(case) and case.attention is None, yarn),
+    ),
+    Rule(
+        "dynamic-alpha",
+        "dynamic with alpha multiplies the base by alpha^(d/(d−2)), once.",
+        when(
+            lambda case: native(case) and of("dynamic")(case) and case.rope.get("alpha") is not None,
+            static_base(lambda case: case.number("alpha")),
+        ),
+    ),
+    Rule(
+        "dynamic-static",
+        "dynamic is static: the base is multiplied by (s² − s + 1)^(d/(d−2)) at every length.",
+        when(lambda case: native(case) and of("dynamic")(case), static_base(square_growth)),
+    ),
+    Rule(
+        "longrope-required",
+        "longrope without its lists raises KeyError.",
+        when(of("longrope"), require("short_factor", "long_factor")),
+    ),
+    Rule(
+        "longrope-late",
+        "longrope switches one token late, and ignores attention_factor and factor.",
+        when(lambda case: native(case) and of("longrope")(case), late_switch),
+    ),
+    Rule("proportional-factor", "proportional ignores factor.", when(of("proportional"), ignore("factor"))),
+    Rule(
+        "fast-first",
+        "A pair above high_freq_factor keeps its speed even where the bounds are swapped.",
+        when(native, ordered_bands),
+    ),
+)

@@ -1,0 +1,88 @@
+"""A reader's own query and key: random by seed, typed, or from a file; what cannot be read is said and replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from rope_viz import scores, vectors
+from rope_viz.spec import FloatArray, Knob, RopeSpec
+from rope_viz.ui import choices
+
+SOURCES = {"seed": "Random by seed", "same": "k = q", "typed": "Typed", "file": "From a file"}
+SEED = Knob("Seed", 0, 999, "Another seed, another random q and k.", integer=True)
+
+
+@dataclass(frozen=True)
+class Own:
+    """q and k, (head_dim,) each, and their coefficients over the rotated pairs."""
+
+    q: FloatArray
+    k: FloatArray
+    a: FloatArray
+    b: FloatArray
+    unrotated: float
+
+    @property
+    def parts(self) -> tuple[FloatArray, FloatArray, float]:
+        """a, b and the score of the dimensions that do not rotate."""
+        return self.a, self.b, self.unrotated
+
+
+def even(spec: RopeSpec) -> tuple[FloatArray, FloatArray]:
+    """Equal energy in every pair and k = q: the coefficients of the mean cosine."""
+    return np.full(spec.pairs, 1.0 / spec.pairs), np.zeros(spec.pairs)
+
+
+def query_and_key(spec: RopeSpec, key: str, *, ask: bool = True) -> Own:
+    """The chosen q and k for heads of this spec; unless `ask`ed for, the first random ones and no controls."""
+    if not ask:
+        return measured(spec, *_random(spec, 0))
+    source = choices.pick("Where q and k come from", SOURCES, f"{key}.source")
+    q, k = _random(spec, 0)
+    try:
+        if source in ("seed", "same"):
+            q, k = _random(spec, int(choices.knob(f"{key}.seed", SEED, 0)))
+            k = q if source == "same" else k
+        elif source == "typed":
+            q, k = _typed(spec, key, q, k)
+        else:
+            q, k = _file(spec, key, q, k)
+    except ValueError as error:
+        st.warning(f"Random vectors are shown instead: {error}.")
+    return measured(spec, q, k)
+
+
+def measured(spec: RopeSpec, q: FloatArray, k: FloatArray) -> Own:
+    """The coefficients of q and k over the pairs that rotate, and the score of the dimensions that do not."""
+    rotated = 2 * spec.pairs
+    a, b = scores.coefficients(q[:rotated], k[:rotated], pairing=spec.pairing)
+    return Own(q, k, a, b, float(scores.unrotated_score(q, k, rotated)))
+
+
+def _random(spec: RopeSpec, seed: int) -> tuple[FloatArray, FloatArray]:
+    q, k = vectors.random_vectors(spec.head_dim, seed=seed, count=1)
+    return q[0], k[0]
+
+
+def _typed(spec: RopeSpec, key: str, q: FloatArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
+    out = []
+    for name, start in (("q", q), ("k", k)):
+        placeholder = ", ".join(f"{value:.3f}" for value in start[:6]) + ", …"
+        text = choices.typed(f"{name}: {spec.head_dim} numbers", f"{key}.{name}", placeholder=placeholder, most=100_000)
+        out.append(vectors.parse_vector(text, spec.head_dim) if text.strip() else start)
+    return out[0], out[1]
+
+
+def _file(spec: RopeSpec, key: str, q: FloatArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
+    types = [suffix[1:] for suffix in vectors.SUFFIXES]
+    help_text = (
+        f"Arrays named q and k of {spec.head_dim} numbers, or of (tokens, {spec.head_dim}): then token 0 is taken."
+    )
+    file = st.file_uploader("q and k", type=types, key=f"{key}.file", help=help_text)
+    if file is None:
+        return q, k
+    q, k = vectors.query_and_key(vectors.read_vectors(file.name, file.getvalue()), spec.head_dim)
+    return (q[0], k[0]) if np.ndim(q) == 2 else (q, k)

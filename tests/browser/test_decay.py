@@ -1,0 +1,36 @@
+"""The Decay page under a real hand: zoom to single distances, a click that sets the distance, a reader's own file."""
+
+import io
+
+import numpy as np
+from playwright.sync_api import expect
+
+NODE = "document.querySelector('.rv-plot')"
+
+
+def test_a_drag_over_nine_million_zooms_to_single_distances(visit):
+    seen = visit().open("/decay?decay.length=10000000&decay.log=no")
+    seen.page.evaluate(f"Plotly.relayout({NODE}, {{'xaxis.range': [9000000, 9000200]}})")
+    seen.until(f"{NODE}.data.at(-1).x.length < 300")
+    x = seen.page.evaluate(f"Array.from({NODE}.data.at(-1).x)")
+    assert x[1] - x[0] == 1
+    assert 8_999_999 <= x[0] <= 9_000_001
+
+
+def test_a_click_on_the_curve_sets_the_distance_of_the_bars(visit):
+    seen = visit().open("/decay")
+    box = seen.page.locator(".rv-plot .nsewdrag").first.bounding_box()
+    seen.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+    seen.page.wait_for_url("**decay.at=*")
+
+
+def test_a_file_of_my_own_is_drawn_and_a_broken_one_is_a_sentence(visit):
+    seen = visit().open("/decay?decay.show=own&decay.source=file&decay.length=512&decay.log=no")
+    raw = io.BytesIO()
+    np.savez(raw, q=np.ones(128), k=np.ones(128))
+    upload = seen.page.locator("input[type=file]")
+    upload.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": raw.getvalue()})
+    seen.until(f"Math.abs({NODE}.data.at(-1).y[0] - 128) < 1e-9")
+    upload.set_input_files({"name": "cut.npz", "mimeType": "application/zip", "buffer": raw.getvalue()[:100]})
+    expect(seen.page.get_by_text("Random vectors are shown instead")).to_be_visible(timeout=15_000)
+    assert seen.errors == []

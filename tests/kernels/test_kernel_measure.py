@@ -1,0 +1,80 @@
+"""The measurement takes turns, names what cannot run, and finds the errors that are known."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rope_viz.kernels import peers  # noqa: E402
+from rope_viz.kernels.measure import Measurement, Workload, agreement, measure  # noqa: E402
+
+SMALL = {"tokens": 16, "heads": 2, "head_dim": 16}
+
+
+def results_of(**changes):
+    options = {name: changes.pop(name) for name in ("rounds", "only", "compiled", "peers") if name in changes}
+    steps = list(measure(Workload(**(SMALL | changes)), **({"rounds": 2, "compiled": False} | options)))
+    return steps, {name: result for name, _, result in steps}
+
+
+@pytest.mark.parametrize("pairing", ["half", "interleaved"])
+@pytest.mark.parametrize("k_heads", [0, 1])
+def test_every_way_agrees_with_float64_and_takes_its_turns(pairing, k_heads):
+    _, results = results_of(pairing=pairing, k_heads=k_heads)
+    ran = {name: result for name, result in results.items() if not result.note}
+    assert {"copy", "ours, out=", "ours", "dense matrix"} < set(ran)
+    for name, result in ran.items():
+        assert len(result.seconds) == 2
+        assert result.fraction_of_copy > 0
+        assert name == "copy" or result.error < 5e-6
+
+
+def test_progress_rises_to_one():
+    steps, _ = results_of(peers=False)
+    fractions = [fraction for _, fraction, _ in steps]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1
+
+
+def test_far_positions_are_wrong_by_float32_angles_and_right_by_ours():
+    _, results = results_of(start=10_000_000)
+    assert results["ours, out="].error < 1e-6
+    assert results["eager rotate_half"].error > 0.1
+
+
+def test_peers_that_cannot_run_say_why():
+    _, results = results_of()
+    for name in ("flash-attention", "FLA", "Liger, in place"):
+        assert results[name].note
+        assert math.isnan(results[name].median)
+
+
+def test_only_what_is_asked_for_runs():
+    _, results = results_of(only=("ours",))
+    assert set(results) == {"copy", "ours"}
+
+
+def test_a_way_that_fails_is_reported_and_does_not_stop_the_others(monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("no compiler\nand a long story")
+
+    monkeypatch.setattr(peers, "eager_half", broken)
+    _, results = results_of()
+    assert "no compiler" in results["eager rotate_half"].note
+    assert results["ours"].seconds
+
+
+@pytest.mark.parametrize("start", [0, 10_000_000])
+def test_pairings_and_backends_agree_to_the_rounding_of_the_dtype(start):
+    rows = list(agreement(tokens=8, heads=2, head_dim=16, start=start))
+    assert len({row[:3] for row in rows}) == len(rows) >= 8
+    for _, dtype, _, difference, half_step in rows:
+        assert difference <= half_step * (1.01 if dtype in ("float16", "bfloat16") else 8)
+
+
+def test_bytes_are_once_in_and_once_out():
+    workload = Workload(batch=4, tokens=8192, heads=32, k_heads=8, dtype="bfloat16")
+    assert workload.bytes_moved == 671_088_640
+    result = Measurement("x", workload, seconds=[1.0, 3.0, 2.0], copy_seconds=[1.0])
+    assert (result.bytes_per_second, result.fraction_of_copy) == (671_088_640 / 2.0, 0.5)
