@@ -8,8 +8,21 @@ import numpy as np
 import pytest
 
 from rope_viz import RopeSpec, scores, spectrum
+from rope_viz.attention import DEFAULT_SENTENCE
 from rope_viz.catalog import catalog, model_specs
-from rope_viz.figures import decay, distance, frequencies, kernels, scaling, theme, words, words_decay
+from rope_viz.figures import (
+    attention,
+    decay,
+    distance,
+    frequencies,
+    kernels,
+    precision,
+    scaling,
+    theme,
+    words,
+    words_decay,
+)
+from rope_viz.precision import ROUNDINGS
 from rope_viz.scaling import METHODS
 from rope_viz.ui.chart import pack
 
@@ -32,6 +45,17 @@ def every_figure():
     yield "contributions", distance.contributions(LLAMA, 1000, *EVEN, pin=None)
     yield "map", distance.attention_map(LLAMA, 16, PARTS, True)
     yield "errors", kernels.errors(LLAMA)
+    jane = {"sentence": DEFAULT_SENTENCE}
+    for view in attention.VIEWS:
+        yield f"attention {view}", attention.maps(QWEN, **jane, offset=4096, causal=True, shown=view)
+    yield "dots", attention.added_or_multiplied(QWEN, offset=4096)
+    yield "lengths", attention.lengths(QWEN, **jane, offset=4096)
+    yield "linear", attention.linear_weights(QWEN, **jane, spacing=4096, causal=False)
+    yield "costs", attention.costs(QWEN, causal=True)
+    for rounded in ROUNDINGS:
+        yield rounded, precision.heatmap(LLAMA, rounded, position=4096, pin=3)
+    for view in precision.VIEWS:
+        yield view, precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
     yield "bases", distance.bases(LLAMA, 8192, quick=True)
 
 
