@@ -15,6 +15,9 @@ from conftest import Visit, find_browser, serve  # noqa: E402
 SHOTS = {
     "scaling": "/scaling?model=qwen3-8b-yarn",
     "frequencies": "/frequencies",
+    "decay": "/decay",
+    "precision": "/precision",
+    "runtimes": "/runtimes?model=kimi-k2-instruct",
 }
 
 

@@ -8,9 +8,13 @@ frame.run(
     Path(__file__).parent,
     {
         "home": "Home",
+        "rotation": "Rotation",
         "frequencies": "Frequencies",
         "scaling": "Scaling",
         "decay": "Decay",
         "runtimes": "Runtimes",
+        "attention": "Attention",
+        "precision": "Precision",
+        "kernels": "Kernels",
     },
 )

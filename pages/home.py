@@ -1,6 +1,5 @@
 """What RoPE is, one live picture of it, and where each question is answered."""
 
-from rope_viz.figures import frequencies
 from rope_viz.ui import page
 
 # A start point is a link: the model and the page where its story shows.
@@ -14,18 +13,18 @@ STARTS = [
 ]
 
 spec = page.head("RoPE Viz", page.text("home"))
-page.show(
-    frequencies.heatmap(spec, stop=256, bins=256, pin=page.pin()),
-    "home.turning",
-    f"cos of the angle of each of {spec.pairs} pairs over the first 256 positions",
-)
+page.clocks("home.clocks", compact=True)
 page.explain("picture")
 page.starts(STARTS)
 page.questions(
     {
+        "rotation": "What does turning q and k do, and why does only the distance matter?",
         "frequencies": "How fast does every pair turn, and which never went round in training?",
         "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",
         "runtimes": "What does each runtime make of this config, what is wrong with it, and how is it said to each?",
         "decay": "How does the score of a query and a key change with distance, and what do the bounds promise?",
+        "attention": "What does position do to the attention of a sentence, added, rotated or not at all?",
+        "precision": "From which position on does rounding confuse this model, and who rounds where?",
+        "kernels": "How exactly and how fast are q and k rotated for real, here and on your machine?",
     }
 )

@@ -7,13 +7,14 @@ the maps show what position adds to identical words, not what a model would atte
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.rotation import angles, largest, rotate
-from rope_viz.spec import MAX_LENGTH, FloatArray, RopeSpec, require_number
+from rope_viz.spec import MAX_LENGTH, FloatArray, RopeSpec, frozen, require_number
 from rope_viz.vectors import normals
 
 DEFAULT_SENTENCE = "Jane went to the movie theater and then Jane went back home"
@@ -82,9 +83,14 @@ def embed(sentence: str, size: int, *, seed: int = 0) -> FloatArray:
 
 def project(x: FloatArray, name: str, size: int, *, seed: int = 0) -> FloatArray:
     """`x`, shape (..., width), through the fixed random projection called `name`: (..., size), variance kept."""
-    width = x.shape[-1]
-    projected: FloatArray = x @ (normals(f"projection {seed} {name}", width, size) / np.sqrt(width))
+    projected: FloatArray = x @ projection(name, x.shape[-1], size, seed)
     return projected
+
+
+@functools.lru_cache(maxsize=6)
+def projection(name: str, width: int, size: int, seed: int) -> FloatArray:
+    """The fixed random matrix called `name`, (width, size); read-only."""
+    return frozen(normals(f"projection {seed} {name}", width, size) / np.sqrt(width))
 
 
 def sinusoidal(positions: ArrayLike, size: int, *, base: float = SINUSOIDAL_BASE) -> FloatArray:

@@ -7,6 +7,7 @@ the running product is that of `ggml_compute_forward_rope` in https://github.com
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.rotation import ComplexArray, angles, as_complex
 from rope_viz.rounding import round_to
-from rope_viz.spec import MAX_LENGTH, FloatArray, RopeSpec, require_number, shorten
+from rope_viz.spec import MAX_LENGTH, FloatArray, RopeSpec, frozen, require_number, shorten
 from rope_viz.vectors import normals
 
 MAX_POSITION = 10_000_000
@@ -186,13 +187,18 @@ def first_beyond(
     return np.where(first <= limit, first, np.nan)
 
 
-def describe(spec: RopeSpec, where: str, *, position: int | None = None, length: int | None = None) -> str:
+def describe(
+    spec: RopeSpec, where: str, *, position: int | None = None, end: int | None = None, length: int | None = None
+) -> str:
     """What a rounding means for this model, in a sentence: the pair that is most off, by how much, and where.
 
-    At `position`, or at the worst of a sample of positions up to the target length.
+    At `position`, or at the worst of a sample of positions up to `end`, which is the target length unless given.
     """
     rounding = checked_rounding(where)
-    end = spec.target if position is None else position
+    if position is not None:
+        end = position
+    elif end is None:
+        end = spec.target
     places = sampled_positions(end, spec.pairs) if position is None else np.array([position])
     off = np.abs(angle_error(spec, places, where, length=length))
     if rounding.stage != "angle":
@@ -202,7 +208,7 @@ def describe(spec: RopeSpec, where: str, *, position: int | None = None, length:
             f"and lengths by up to {in_words(longer)} %, however far the position."
         )
     if not off.any():
-        return f"With {rounding.phrase}, no pair is off up to {end:,}."
+        return f"With {rounding.phrase}, no pair is off {'up to' if position is None else 'at'} {end:,}."
     # Among equal errors the last position: the text then names the end of the range.
     row, pair = np.unravel_index(off.size - 1 - int(off[:, ::-1][::-1].argmax()), off.shape)
     text = f"With {rounding.phrase}, pair {pair} is off by {in_words(float(off[row, pair]))} rad at {places[row]:,}"
@@ -225,13 +231,13 @@ def exact_unit(spec: RopeSpec, positions: NDArray[np.int64], length: int | None 
     return unit
 
 
+@functools.lru_cache(maxsize=64)
 def phase_increments(spec: RopeSpec, length: int | None = None) -> tuple[NDArray[np.uint64], FloatArray]:
     """Turns per position in units of 2^-64, rounded, shape (pairs,), and by how much each was rounded up."""
     exact = [Fraction(float(f)) / TWO_PI * 2**64 for f in spec.inv_freq(length)]
-    return (
-        np.array([round(each) % 2**64 for each in exact], dtype=np.uint64),
-        np.array([float(round(each) - each) for each in exact]),
-    )
+    increments = np.array([round(each) % 2**64 for each in exact], dtype=np.uint64)
+    increments.flags.writeable = False
+    return increments, frozen(np.array([float(round(each) - each) for each in exact]))
 
 
 def rounded_angles(spec: RopeSpec, positions: NDArray[np.int64], where: str, length: int | None) -> FloatArray:

@@ -164,7 +164,7 @@ def test_models_lists_the_catalog(capsys):
         ("table no-such-model", "no such file, and no such model"),
         ("table --scaling yarn --alpha 2", "--alpha is no knob of the method yarn"),
         ("table --head-dim 7", "head_dim must be even"),
-        ("table --scaling linear --factor 0", "factor must be greater than 0"),
+        ("table --scaling linear --factor 0", "factor must be at least 1e-09"),
         ("table gemma-3-1b --layer global", "layer must be one of"),
         ("table --scaling longrope --short-factor 1,x", "LongRoPE factors must be numbers"),
         ("compare --target 0.5", "target"),

@@ -9,7 +9,7 @@ import pytest
 
 from rope_viz import RopeSpec, scores, spectrum
 from rope_viz.catalog import catalog, model_specs
-from rope_viz.figures import decay, distance, frequencies, scaling, theme, words, words_decay
+from rope_viz.figures import decay, distance, frequencies, kernels, scaling, theme, words, words_decay
 from rope_viz.scaling import METHODS
 from rope_viz.ui.chart import pack
 
@@ -31,6 +31,7 @@ def every_figure():
         yield view, decay.main(view, decay.with_plain(curves), where, PARTS, "iid")[0]
     yield "contributions", distance.contributions(LLAMA, 1000, *EVEN, pin=None)
     yield "map", distance.attention_map(LLAMA, 16, PARTS, True)
+    yield "errors", kernels.errors(LLAMA)
     yield "bases", distance.bases(LLAMA, 8192, quick=True)
 
 

@@ -25,7 +25,9 @@ BAND_COLOURS = (KEPT, BLENDED, DIVIDED)
 # A diverging map with the background at 0; both ends read against it in either theme.
 NEGATIVE, POSITIVE = "#B4460F", "#1259B0"
 DIVERGING = [[0.0, NEGATIVE], [0.25, "#E3A17F"], [0.5, "#FEFEFE"], [0.75, "#8DB4E2"], [1.0, POSITIVE]]
-SEQUENTIAL = [[0.0, "#FEFEFE"], [0.5, "#8DB4E2"], [1.0, POSITIVE]]
+# From the background to one colour, for what cannot be negative: blue for a share, orange for an error.
+SHARE = [[0.0, "#FEFEFE"], [0.3, "#8DB4E2"], [1.0, POSITIVE]]
+ERROR = [[0.0, "#FEFEFE"], [0.5, "#E3A17F"], [0.85, NEGATIVE], [1.0, "#6E2A08"]]
 CYCLIC = plotly.colors.get_colorscale("Phase")
 
 DARK = {
@@ -45,6 +47,7 @@ DARK = {
     RULE: "#8A94A2",
     NEGATIVE: "#FF9A66",
     "#E3A17F": "#8A4B2B",
+    "#6E2A08": "#FFDCC8",
     "#FEFEFE": "#101317",
     "#8DB4E2": "#2F5F97",
     POSITIVE: "#7DB8FF",
@@ -70,17 +73,6 @@ def figure(
     **layout: Any,
 ) -> go.Figure:
     """A figure in the house style from traces and axes given as plain dicts."""
-    axis = {
-        "gridcolor": GRID,
-        "linecolor": RULE,
-        "zeroline": False,
-        "showline": True,
-        "ticks": "outside",
-        "ticklen": 4,
-        "tickcolor": RULE,
-        "title": {"standoff": 8, "font": {"size": 13}},
-        "automargin": False,
-    }
     base = {
         # Plotly's own template would add 7 kB to every redraw and colours that have no dark twin.
         "template": go.layout.Template(),
@@ -93,14 +85,26 @@ def figure(
         "hovermode": "x unified",
         "hoverlabel": {"bgcolor": PANEL, "bordercolor": RULE, "font": {"color": TEXT, "size": 13}, "align": "left"},
         "dragmode": "zoom",
-        "xaxis": merged(axis, {"showspikes": True, **SPIKE}, x),
-        "yaxis": merged(axis, y),
+        "xaxis": merged(AXIS, {"showspikes": True, **SPIKE}, x),
+        "yaxis": merged(AXIS, y),
         "shapes": list(shapes),
         "annotations": list(notes),
     }
     return go.Figure(data=list(traces), layout=base | layout)
 
 
+# What every axis starts from; a figure with several subplots lays it under each of its own.
+AXIS: dict[str, Any] = {
+    "gridcolor": GRID,
+    "linecolor": RULE,
+    "zeroline": False,
+    "showline": True,
+    "ticks": "outside",
+    "ticklen": 4,
+    "tickcolor": RULE,
+    "title": {"standoff": 8, "font": {"size": 13}},
+    "automargin": False,
+}
 SPIKE = {"spikemode": "across", "spikethickness": 1, "spikecolor": RULE, "spikedash": "solid", "spikesnap": "data"}
 
 
@@ -221,6 +225,11 @@ def length_ticks(low: float, high: float, most: int = 8) -> dict[str, Any]:
 def log_range(low: float, high: float) -> list[float]:
     """An axis range for a logarithmic axis, in powers of ten."""
     return [math.log10(low), math.log10(high)]
+
+
+def plain_text(text: str) -> str:
+    """Text that Plotly shows as it stands: a word of the reader's own is no markup."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def thinned(count: int, most: int = 9) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,6 +66,8 @@ def _turn(
     scale = 1.0 / attention_factor if inverse and attention_factor else float(attention_factor)
     interleaved = pairing == "interleaved"
     if table is None:
+        if isinstance(inv_freq, np.ndarray) and not torch.compiler.is_compiling():
+            inv_freq = inv_freq.copy()  # a spec's are read-only, of which torch warns
         frequency = torch.as_tensor(inv_freq)
         if frequency.is_cuda and not torch.compiler.is_compiling():
             frequency = _on_host(frequency)

@@ -92,8 +92,8 @@ def measure(
     """Yield (name, fraction done, its measurement so far) as the ways take turns, `rounds` times each.
 
     only: names to keep, beside the copy. compiled: also torch.compile, which takes seconds to start. The measurement
-    of a way is the same object every time; the last yield of a run has fraction 1. A way that cannot run here is
-    yielded once with its reason in `note`.
+    of a way is the same object every time; the last yield of a run has fraction 1. A way is first yielded before its
+    first call, which may take long; one that cannot run here with its reason in `note`.
     """
     xs = workload.tensors()
     outs = [torch.empty_like(x) for x in xs]
@@ -106,9 +106,13 @@ def measure(
     running: dict[str, Callable[[], list[Tensor]]] = {}
     total = len(ways) * (rounds + 1)
     for step, (name, way) in enumerate(ways.items(), 1):
-        results[name].note = way if isinstance(way, str) else _first_call(results[name], way, xs)
-        if not isinstance(way, str) and not results[name].note:
-            running[name] = way
+        if isinstance(way, str):
+            results[name].note = way
+        else:
+            yield name, (step - 1) / total, results[name]
+            results[name].note = _first_call(results[name], way, xs)
+            if not results[name].note:
+                running[name] = way
         yield name, step / total, results[name]
     for turn in range(rounds):
         for place, (name, way) in enumerate(running.items(), 1):

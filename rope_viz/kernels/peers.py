@@ -64,10 +64,12 @@ def eager_ways(xs: list[Tensor], table: tuple[Tensor, Tensor], pairing: Pairing,
     if compiled:
         fast = torch.compile(usual, dynamic=False)
         ways["torch.compile"] = lambda: list(fast())
-    head_dim = xs[0].shape[-1]
-    if cos.shape[0] * head_dim * head_dim * xs[0].element_size() <= DENSE_BYTES:
+    size = cos.shape[0] * xs[0].shape[-1] ** 2 * xs[0].element_size()
+    if size <= DENSE_BYTES:
         matrices = dense(cos, sin, pairing).to(dtype)
         ways["dense matrix"] = lambda: [torch.einsum("tij,bthj->bthi", matrices, x) for x in xs]
+    else:
+        ways["dense matrix"] = f"its matrices alone would take {size / 1e6:,.0f} MB"
     return ways
 
 

@@ -69,16 +69,23 @@ function save(content, type, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-const quote = (text) => (/[",\n]/.test(String(text)) ? `"${String(text).replaceAll('"', '""')}"` : String(text));
+// A spreadsheet runs what begins like a formula; a reader's own word may, so it gets an apostrophe in front.
+const quote = (value) => {
+  const text = typeof value === "string" && /^[=+@\t-]/.test(value) && !Number.isFinite(Number(value)) ? `'${value}` : value;
+  return (/[",\n]/.test(String(text)) ? `"${String(text).replaceAll('"', '""')}"` : String(text));
+};
 
 // One table: traces that share their x stand side by side, a heatmap is a grid, anything else gets its own columns.
 export function toCsv(data, layout) {
   const plain = (title) => (title?.text ?? title ?? "").replace(/<[^>]+>/g, "");
   const shown = data.filter((trace) => trace.meta?.csv !== false);
-  const grid = shown.find((trace) => trace.z);
-  if (grid) {
-    const head = [`${plain(layout.yaxis?.title)} \\ ${plain(layout.xaxis?.title)}`, ...grid.x].map(quote).join(",");
-    return [head, ...grid.z.map((row, i) => [grid.y ? grid.y[i] : i, ...row].join(","))].join("\n") + "\n";
+  const grids = shown.filter((trace) => trace.z);
+  if (grids.length) {
+    return grids.map((grid) => {
+      const corner = grids.length > 1 ? grid.name : `${plain(layout.yaxis?.title)} \\ ${plain(layout.xaxis?.title)}`;
+      const head = [corner, ...grid.x].map(quote).join(",");
+      return [head, ...grid.z.map((row, i) => [quote(grid.y ? grid.y[i] : i), ...row].join(","))].join("\n") + "\n";
+    }).join("\n");
   }
   const columns = [];
   let lastX = null;
@@ -160,7 +167,7 @@ function build(component) {
   root.querySelector("[data-zoom=in]").addEventListener("click", () => zoom(0.5));
   root.querySelector("[data-zoom=out]").addEventListener("click", () => zoom(2));
   root.querySelector("[data-zoom=reset]").addEventListener("click", () => resetView(state));
-  new ResizeObserver(() => state.drawn && schedule(state)).observe(node);
+  new ResizeObserver(() => (state.drawn || state.unseen) && schedule(state)).observe(node);
   return state;
 }
 
@@ -199,11 +206,23 @@ function zoomedLayout(state, layout) {
   return out;
 }
 
-function compact(layout, width) {
-  if (width >= 560) return layout;
+const isNarrow = (width) => width < 560;
+
+// What a figure changes on a narrow screen stands in its layout.meta.narrow: its height, and properties of its axes.
+function overlaid(layout, changes) {
+  const out = { ...layout };
+  for (const [key, value] of Object.entries(changes)) out[key] = typeof value === "object" ? { ...layout[key], ...value } : value;
+  return out;
+}
+
+function compact(wide, width) {
+  if (!isNarrow(width)) return wide;
+  const layout = overlaid(wide, wide.meta?.narrow ?? {});
   const annotations = (layout.annotations ?? []).map((note) =>
-    note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2 } : note);
-  const margin = { ...layout.margin, l: Math.min(layout.margin.l, 58), r: layout.yaxis2 ? 54 : Math.min(layout.margin.r, 14) };
+    note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2, bgcolor: `${layout.paper_bgcolor}B0` }
+      : note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note);
+  const right = layout.yaxis2 ? 54 : Math.min(wide.margin.r, 14);
+  const margin = { ...wide.margin, l: Math.min(wide.margin.l, 58), r: right, ...wide.meta?.narrow?.margin };
   return { ...layout, annotations, margin, font: { ...layout.font, size: 11 }, dragmode: false };
 }
 
@@ -227,6 +246,9 @@ function schedule(state) {
 async function draw(state) {
   const { node, root } = state;
   const Plotly = await loadPlotly(state.src);
+  // A page that is being left has no width any more, and Plotly cannot scale its axes to that.
+  state.unseen = !node.clientWidth;
+  if (state.unseen) return;
   const { message } = state;
   const style = getComputedStyle(root);
   const dark = luminance(style.getPropertyValue("--st-background-color").trim() || "#FFFFFF") < 0.5;
@@ -234,6 +256,7 @@ async function draw(state) {
   const layout = compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth);
   layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
+  node.style.height = `${layout.height}px`;
   state.drawn = { data: figure.data, layout };
   const start = performance.now();
   await Plotly.react(node, figure.data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, responsive: false });
@@ -249,10 +272,36 @@ function listen(state) {
   const { node } = state;
   node.on("plotly_doubleclick", () => resetView(state));
   node.on("plotly_relayout", (event) => rememberView(state, event));
+  node.on("plotly_hover", (event) => link(state, event));
+  node.on("plotly_unhover", () => unlink(state));
   node.on("plotly_click", (event) => {
     const pair = state.message.pins === "y" ? event.points[0].y : event.points[0].x;
     if (state.message.pins) state.component.setStateValue("pin", { pair: Math.round(pair), at: Date.now() });
   });
+}
+
+// In a figure of several maps the cell under the pointer is framed in every other one, with its value.
+function link(state, event) {
+  unlink(state);
+  const full = state.node._fullLayout;
+  const { curveNumber, pointNumber } = event.points[0];
+  if (!full.meta?.linked || !Array.isArray(pointNumber)) return;
+  const [row, column] = pointNumber;
+  state.drawn.data.forEach((trace, index) => {
+    const value = trace.z?.[row]?.[column];
+    if (index === curveNumber || !Number.isFinite(value)) return;
+    const [x, y] = [full[trace.xaxis.replace("x", "xaxis")], full[trace.yaxis.replace("y", "yaxis")]];
+    const [width, height] = [Math.abs(x.l2p(1) - x.l2p(0)), Math.abs(y.l2p(1) - y.l2p(0))];
+    const mark = Object.assign(document.createElement("div"), { className: "rv-mark" });
+    const [left, top] = [x._offset + x.l2p(column) - width / 2, y._offset + y.l2p(row) - height / 2];
+    mark.style.cssText = `left:${left}px;top:${top}px;width:${width}px;height:${height}px`;
+    mark.append(Object.assign(document.createElement("span"), { textContent: Number(value.toPrecision(3)) }));
+    state.node.append(mark);
+  });
+}
+
+function unlink(state) {
+  for (const mark of state.node.querySelectorAll(".rv-mark")) mark.remove();
 }
 
 export default function render(component) {
@@ -262,13 +311,18 @@ export default function render(component) {
   state.src = new URL("plotly.min.js", import.meta.url).href;
   state.message = unpack(data);
   state.node.setAttribute("aria-label", state.message.title);
-  state.node.style.height = `${state.message.figure.layout.height}px`;
+  state.node.style.height ||= `${state.message.figure.layout.height}px`;
   schedule(state);
 }
 
 const STYLE = `
 .rv-chart { font-family: var(--st-font); color: var(--st-text-color); }
-.rv-plot { width: 100%; }
+.rv-plot { width: 100%; position: relative; }
+.rv-mark { position: absolute; pointer-events: none; box-sizing: border-box; border: 2px solid var(--st-text-color); }
+.rv-mark span {
+  position: absolute; left: 50%; bottom: calc(100% + 4px); transform: translateX(-50%); padding: 1px 6px; border-radius: 4px; font-size: 12px;
+  font-variant-numeric: tabular-nums; color: var(--st-background-color); background: var(--st-text-color);
+}
 .rv-plot .modebar { display: none; }
 .rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; padding-top: 2px; }
 .rv-tools .rv-space { flex: 1; }

@@ -14,6 +14,8 @@ from rope_viz.ui import state
 from rope_viz.ui.knob import knobs
 
 Name = TypeVar("Name", bound=str)
+MENU_WIDTH = 340
+JOINERS = "\u200c\u200d"
 
 
 def pick(label: str, options: Mapping[Name, str], key: str) -> Name:
@@ -34,20 +36,21 @@ def pick(label: str, options: Mapping[Name, str], key: str) -> Name:
     return chosen
 
 
-def menu(label: str, options: Mapping[Name, str], key: str) -> Name:
-    """One of many (name -> label), as a menu with its label beside it; the first is the default."""
-    chosen = hidden(key, options)
-    first = next(iter(options))
+def menu(label: str, options: Mapping[Name, str], key: str, default: Name | None = None) -> Name:
+    """One of many (name -> label), as a menu; the first is the default unless another is named."""
+    first = next(iter(options)) if default is None else default
+    written = state.local(key)
+    chosen = next((name for name in options if name == written), first)
     widget = f"menu.{key}"
     st.session_state[widget] = chosen
-    st.selectbox(
-        label,
-        list(options),
-        format_func=options.__getitem__,
-        key=widget,
-        width=220,
-        on_change=lambda: state.keep(key, st.session_state[widget], default=first),
-    )
+    with st.container(width=MENU_WIDTH):
+        st.selectbox(
+            label,
+            list(options),
+            format_func=options.__getitem__,
+            key=widget,
+            on_change=lambda: state.keep(key, st.session_state[widget], default=first),
+        )
     return chosen
 
 
@@ -60,6 +63,18 @@ def hidden(key: str, options: Mapping[Name, str]) -> Name:
 def setter(key: str) -> Callable[[int], None]:
     """A callback that sets a number of the page's own, for a click in a figure."""
     return lambda value: state.keep(key, text(value), default="")
+
+
+def typed(label: str, key: str, *, placeholder: str = "", most: int = 20_000) -> str:
+    """A text of the reader's own, at most `most` characters. It stays in the session: an address cannot hold it."""
+    widget, kept = f"typed.{key}", f"typed.kept.{key}"
+    st.session_state[widget] = st.session_state.setdefault(kept, "")
+
+    def changed() -> None:
+        st.session_state[kept] = st.session_state[widget]
+
+    st.text_area(label, key=widget, placeholder=placeholder, max_chars=most, height=80, on_change=changed)
+    return str(st.session_state[kept])
 
 
 def several(label: str, options: Mapping[str, str], key: str, default: Sequence[str]) -> list[str]:
@@ -97,6 +112,34 @@ def models(key: str, label: str = "Beside other models") -> dict[str, RopeSpec]:
         placeholder=label,
     )
     return {catalog()[name].name: model_spec(name) for name in chosen}
+
+
+def line(label: str, key: str, default: str, check: Callable[[str], object], *, most: int = 400) -> str:
+    """A line of text of at most `most` characters; emptied, it is the default again.
+
+    `check` raises `ValueError` with a sentence for what cannot be taken: that is shown, and the default is used.
+    """
+    written = clean_line(state.local(key) or "", most) or default
+    widget = f"line.{key}"
+    st.session_state[widget] = written
+    st.text_input(
+        label,
+        key=widget,
+        max_chars=most,
+        on_change=lambda: state.keep(key, clean_line(st.session_state[widget], most) or default, default=default),
+    )
+    try:
+        check(written)
+    except ValueError as error:
+        st.warning(f"Not possible: {error}. This is the sentence it began with.")
+        return default
+    return written
+
+
+def clean_line(written: str, most: int) -> str:
+    """Text as one line of printable characters, cut to `most`; the joiners that some scripts need are kept."""
+    shown = (each if each.isprintable() or each in JOINERS else " " for each in written[:most])
+    return " ".join("".join(shown).split())
 
 
 def switch(label: str, key: str, *, default: bool = False, help: str | None = None) -> bool:

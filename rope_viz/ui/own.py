@@ -70,13 +70,8 @@ def _random(spec: RopeSpec, seed: int) -> tuple[FloatArray, FloatArray]:
 def _typed(spec: RopeSpec, key: str, q: FloatArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
     out = []
     for name, start in (("q", q), ("k", k)):
-        text = st.text_area(
-            f"{name}: {spec.head_dim} numbers",
-            key=f"{key}.{name}",
-            placeholder=", ".join(f"{value:.3f}" for value in start[:6]) + ", …",
-            height=80,
-            max_chars=100_000,
-        )
+        placeholder = ", ".join(f"{value:.3f}" for value in start[:6]) + ", …"
+        text = choices.typed(f"{name}: {spec.head_dim} numbers", f"{key}.{name}", placeholder=placeholder, most=100_000)
         out.append(vectors.parse_vector(text, spec.head_dim) if text.strip() else start)
     return out[0], out[1]
 

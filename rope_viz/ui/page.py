@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,11 +15,13 @@ from rope_viz.spec import RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.chart import chart
 from rope_viz.ui.chart import view as chart_view
+from rope_viz.ui.clocks import LAST_POSITION, STARTS
+from rope_viz.ui.clocks import clocks as show_clocks
 
 Result = TypeVar("Result")
 
 
-def head(title: str, sentence: str) -> RopeSpec:
+def head(title: str, sentence: str = "") -> RopeSpec:
     """The page's title and the sentence that says what to look for; gives the current spec."""
     start(title)(sentence)
     return state.chosen().spec
@@ -28,7 +31,7 @@ def start(title: str) -> Callable[[str], Any]:
     """The page's title and a place for its sentence, which may depend on controls below: call it with the text."""
     st.title(title, anchor=False)
     place = st.container()
-    return place.markdown
+    return lambda sentence: place.markdown(sentence) if sentence else None
 
 
 def spec() -> RopeSpec:
@@ -49,9 +52,30 @@ def live() -> bool:
 def show(fig: go.Figure, key: str, title: str, **options: Any) -> None:
     """A figure with its toolbar; `title` is what a screen reader says, `options` are those of `ui.chart.chart`."""
     now = state.chosen()
-    options.setdefault("on_pin", lambda pair: state.choose(pin=None if pair == state.chosen().pin else pair))
+    options.setdefault("on_pin", toggle_pin)
     file = f"rope-{key.replace('.', '-')}_{now.file}"
     chart(fig, key=key, title=title, file=file, spec=now.spec_json, quick=now.live, **options)
+
+
+def clocks(key: str, **options: Any) -> None:
+    """The turning pairs; where they rest stands in the address. `options` are those of `ui.clocks.clocks`."""
+    now = state.chosen()
+    at, begin = f"{key.partition('.')[0]}.at", STARTS[options.get("mode", "turn")]
+    show_clocks(
+        now.spec,
+        key=key,
+        file=f"rope-{key.replace('.', '-')}_{now.file}",
+        pin=now.pin,
+        on_pin=toggle_pin,
+        start=_positions(state.local(at)),
+        on_rest=lambda m, n: state.keep(at, f"{m},{n}", default=",".join(map(str, begin.values()))),
+        **options,
+    )
+
+
+def toggle_pin(pair: int) -> None:
+    """Pin a pair, or let go of the one that is pinned."""
+    state.choose(pin=None if pair == state.chosen().pin else pair)
 
 
 def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
@@ -74,8 +98,12 @@ def text(name: str) -> str:
 
 
 def explain(name: str) -> None:
-    """Text below the figures: what is shown and why, with its reference."""
-    st.markdown(text(name))
+    """Text below the figures: what is shown and why, with its reference; code in it wraps and can be copied."""
+    for index, part in enumerate(re.split(r"```python\n(.*?)```", text(name), flags=re.DOTALL)):
+        if index % 2:
+            code(part.rstrip())
+        elif part.strip():
+            st.markdown(part)
 
 
 def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
@@ -96,8 +124,7 @@ def questions(answers: Mapping[str, str]) -> None:
 def section(title: str, sentence: str = "") -> None:
     """A second heading with what to look for."""
     st.header(title, anchor=False)
-    if sentence:
-        st.markdown(sentence)
+    say(sentence)
 
 
 def say(sentence: str) -> None:
@@ -108,3 +135,32 @@ def say(sentence: str) -> None:
 def row() -> Any:
     """A line of a page's own few controls; wraps on a small screen."""
     return st.container(horizontal=True, vertical_alignment="center", gap="medium")
+
+
+def columns(*shares: int) -> Any:
+    """Columns beside each other with these shares of the width; below each other on a small screen."""
+    return st.columns(shares, gap="medium")
+
+
+def lines(*texts: str) -> None:
+    """Short statements, one below the other."""
+    st.markdown("\n".join(f"- {text}" for text in texts))
+
+
+def code(source: str) -> None:
+    """Python to copy."""
+    st.code(source, language="python", wrap_lines=True)
+
+
+def badge(text: str) -> None:
+    """A fact about the current model, set apart."""
+    st.badge(text)
+
+
+def _positions(written: str | None) -> tuple[int, int] | None:
+    """The positions of query and key in a link, None where it holds none."""
+    words = (written or "").split(",")
+    if len(words) != 2 or not all(word.isdecimal() and len(word) < 9 for word in words):
+        return None
+    m, n = (min(int(word), LAST_POSITION) for word in words)
+    return m, n

@@ -21,6 +21,9 @@ SCRIPTS = {
     "knob.js": HERE / "knob.js",
     "chart.js": HERE / "chart.js",
     "copy.js": HERE / "copy.js",
+    "clocks.js": HERE / "clocks.js",
+    "dials.js": HERE / "dials.js",
+    "clocks_files.js": HERE / "clocks_files.js",
     "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
 

@@ -1,0 +1,187 @@
+"""Frames per second, bytes and first frame of the clocks, against the same picture as 128 Plotly frames.
+
+Run by hand: python benchmarks/animation.py. Needs the dev requirements and Chromium. Each picture stands
+alone on a bare page of its own server, and is measured in turn in the same run: the canvas of RoPE Viz, and
+`st.plotly_chart` with 128 frames (rings as one trace, hands as another, no redraw, duration 0). A frame counts only
+where the picture changed: the canvas by its paint counter, checked by pixels, Plotly by the path that is drawn. Prints
+a Markdown table, which ends with two pages of RoPE Viz as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "browser"))
+from conftest import find_browser, free_port, serve  # noqa: E402
+
+SECONDS = 4.0
+THROTTLES = (1, 4, 6)
+PAIRS = (64, 256)
+
+ENTRY = """
+import streamlit as st
+from rope_viz.ui import server
+app = st.App("page.py", routes=server.routes(), middleware=server.middleware())
+"""
+CLOCKS = """
+import streamlit as st
+from rope_viz.scaling import Yarn
+from rope_viz.spec import RopeSpec
+from rope_viz.ui.clocks import clocks
+pairs = int(st.query_params.get("pairs", "64"))
+spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=Yarn(8.0))
+st.set_page_config(layout="wide")
+clocks(spec, key="clocks", file="clocks", pin=None, on_pin=lambda pair: None)
+"""
+FRAMES = """
+import numpy as np, plotly.graph_objects as go, streamlit as st
+pairs = int(st.query_params.get("pairs", "64"))
+columns = 13 if pairs == 64 else 29
+i = np.arange(pairs)
+x, y = i % columns, -(i // columns)
+rate = 10000.0 ** (-i / pairs)
+turn = np.linspace(0, 2 * np.pi, 33)
+gap = np.full((pairs, 1), np.nan)
+def flat(a): return np.hstack([a, gap]).ravel().astype(np.float32)
+def hands(m):
+    ends = x + 0.4 * np.cos(m * rate), y + 0.4 * np.sin(m * rate)
+    return {"x": flat(np.stack([x, ends[0]], 1)), "y": flat(np.stack([y, ends[1]], 1))}
+rings = go.Scatter(x=flat(x[:, None] + 0.42 * np.cos(turn)), y=flat(y[:, None] + 0.42 * np.sin(turn)), mode="lines")
+fig = go.Figure([rings, go.Scatter(mode="lines", **hands(0))])
+fig.frames = [go.Frame(data=[hands(m)], traces=[1], name=str(m)) for m in range(128)]
+play = {"frame": {"duration": 0, "redraw": False}, "transition": {"duration": 0}, "fromcurrent": False}
+fig.update_layout(height=512, showlegend=False, updatemenus=[{"type": "buttons", "buttons": [
+    {"label": "Play", "method": "animate", "args": [None, play]}]}])
+st.set_page_config(layout="wide")
+st.plotly_chart(fig)
+"""
+
+COUNT_PATHS = """() => {
+  window.__frames = [];
+  let last = "";
+  const look = () => {
+    const lines = [...document.querySelectorAll(".js-plotly-plot .scatterlayer .js-line")];
+    const now = lines.at(-1)?.getAttribute("d") ?? "";
+    if (now !== last) { last = now; window.__frames.push(performance.now()); }
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+def main() -> None:
+    """Both pictures at every size and throttle, then two pages as they are."""
+    folder = Path(tempfile.mkdtemp())
+    for name, text in (("entry.py", ENTRY), ("page.py", CLOCKS), ("frames.py", FRAMES)):
+        (folder / name).write_text(text)
+    ours, app = serve()
+    clocks, first = start(folder / "entry.py")
+    frames, second = start(folder / "frames.py")
+    rows = []
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
+            for pairs in PAIRS:
+                rows.append(measure(browser, f"canvas, {pairs} pairs", f"{clocks}/?pairs={pairs}", canvas_rate))
+                rows.append(measure(browser, f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", plotly_rate))
+            for name, address in (("RoPE Viz, Home", "/"), ("RoPE Viz, Rotation", "/rotation")):
+                rows.append(measure(browser, name, ours + address, canvas_rate))
+            browser.close()
+    finally:
+        for process in (app, first, second):
+            process.terminate()
+    report(rows)
+
+
+def start(script: Path) -> tuple[str, subprocess.Popen[bytes]]:
+    """A server for one script."""
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true"]
+    options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
+    options += ["--browser.gatherUsageStats", "false"]
+    process = subprocess.Popen(
+        [*command, *options],
+        cwd=script.parent,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(5)
+    return f"http://127.0.0.1:{port}", process
+
+
+def measure(browser: Any, name: str, url: str, rate: Any) -> dict[str, Any]:
+    """One warm-up of the server, then first frame and bytes in a cold browser context, then the rates."""
+    for warm in (False, True):
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        page = context.new_page()
+        received = [0]
+        page.on("websocket", lambda socket, total=received: socket.on("framereceived", lambda data: add(total, data)))
+        begun = time.perf_counter()
+        page.goto(url)
+        picture = ".rv-clocks[data-drawn]" if rate is canvas_rate else ".js-plotly-plot .scatterlayer .js-line"
+        page.wait_for_selector(picture, state="attached", timeout=60_000)
+        first = time.perf_counter() - begun
+        page.wait_for_timeout(2500)
+        if warm:
+            break
+        context.close()
+    size = received[0]
+    session = context.new_cdp_session(page)
+    rates = []
+    for throttle in THROTTLES:
+        session.send("Emulation.setCPUThrottlingRate", {"rate": throttle})
+        page.wait_for_timeout(500)
+        rates.append(rate(page))
+    context.close()
+    return {"name": name, "first": first, "bytes": size, "rates": rates}
+
+
+def add(total: list[int], data: str | bytes) -> None:
+    """Count the bytes of one message."""
+    total[0] += len(data)
+
+
+def canvas_rate(page: Page) -> float:
+    """Paints per second while it plays; the pixels must differ before and after."""
+    look = "[Number(document.querySelector('.rv-clocks').dataset.drawn), performance.now()]"
+    pixels = "document.querySelector('.rv-clocks canvas').toDataURL()"
+    before = page.evaluate(pixels)
+    count, begun = page.evaluate(look)
+    page.wait_for_timeout(1000 * SECONDS)
+    after, ended = page.evaluate(look)
+    assert page.evaluate(pixels) != before, "counted frames, but the picture stood still"
+    return 1000 * (after - count) / (ended - begun)
+
+
+def plotly_rate(page: Page) -> float:
+    """Changes of the drawn path per second, over one run of the 128 frames."""
+    page.evaluate(COUNT_PATHS)
+    page.evaluate("document.querySelector('.js-plotly-plot .updatemenu-button').dispatchEvent(new MouseEvent('click'))")
+    page.wait_for_timeout(1000 * SECONDS)
+    seen = page.evaluate("window.__frames.slice(1)")
+    return 1000 * (len(seen) - 1) / (seen[-1] - seen[0]) if len(seen) > 1 else 0.0
+
+
+def report(rows: list[dict[str, Any]]) -> None:
+    """A Markdown table, with how busy the machine was: frame rates mean little on one that shares its cores."""
+    print(f"Load of this machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
+    rates = " | ".join(f"frames/s at {throttle}×" for throttle in THROTTLES)
+    print(f"| picture | first frame, s | websocket bytes | {rates} |")
+    print("|---|---|---|" + "---|" * len(THROTTLES))
+    for row in rows:
+        shown = " | ".join(f"{rate:.0f}" for rate in row["rates"])
+        print(f"| {row['name']} | {row['first']:.2f} | {row['bytes']:,} | {shown} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""What does rotating q and k do, and why does only the distance matter?"""
+
+from rope_viz.figures import words_rotation
+from rope_viz.ui import algebra, choices, clocks, page
+
+mode = choices.hidden("rotation.show", clocks.MODES)
+spec = page.head("Rotation", words_rotation.rotation(page.spec(), mode))
+with page.row():
+    choices.pick("Show", clocks.MODES, "rotation.show")
+    plain = clocks.has_two_hands(spec, mode) and choices.switch("Hand before scaling", "rotation.plain", default=True)
+page.clocks("rotation.clocks", mode=mode, plain=plain)
+
+algebra.matrix(spec)
+algebra.forms(spec)
+algebra.converting(spec)
+algebra.models()
+page.explain("rotation")

@@ -1,0 +1,261 @@
+"""Pictures of one sentence's attention: by encoding, sinusoidal beside rotary, and linear attention."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz import attention, linear_attention
+from rope_viz.figures import theme
+from rope_viz.figures.grids import Panel, panels
+from rope_viz.figures.scaling import short_label
+from rope_viz.spec import Knob, RopeSpec
+
+VIEWS = {"weights": "Weights", "scores": "Scores"}
+COSTS = {"operations": "Operations", "time": "Time on this machine"}
+TIMED = (128, 512, 2048)
+OFFSET = Knob("Sentence starts at", 0, 1_000_000, "Moves every word by as many positions.", integer=True, unit="tokens")
+SPACING = Knob("Words stand apart by", 1, 1_000_000, "Spreads the words.", log=True, integer=True, unit="tokens")
+LONGEST_LABEL = 12
+
+
+@functools.lru_cache(maxsize=32)
+def sentence_maps(
+    spec: RopeSpec, sentence: str, offset: int, causal: bool
+) -> tuple[dict[str, attention.AttentionMap], dict[str, tuple[float, float]]]:
+    """The four maps of a sentence, and how much each changes when it moves from 0 to `offset`."""
+    options = {"offset": offset, "causal": causal, "length": spec.target}
+    return (
+        attention.attention_maps(spec, sentence, **options),  # type: ignore[arg-type]
+        attention.shift_differences(spec, sentence, **options),  # type: ignore[arg-type]
+    )
+
+
+def word_labels(sentence: str) -> list[str]:
+    """The words as labels, each different: a word that comes again is numbered (Jane₁, Jane₂)."""
+    words = attention.split_words(sentence)
+    names = [attention.same_word(word) for word in words]
+    total, seen = Counter(names), Counter[str]()
+    labels: list[str] = []
+    for word, name in zip(words, names, strict=True):
+        seen[name] += 1
+        short = word if len(word) <= LONGEST_LABEL else word[: LONGEST_LABEL - 1] + "…"
+        label = theme.plain_text(short) + (subscript(seen[name]) if total[name] > 1 else "")
+        # Two words may still look the same, cut or typed with a number: an axis needs them apart.
+        while label in labels:
+            label += "′"
+        labels.append(label)
+    return labels
+
+
+def subscript(number: int) -> str:
+    """A whole number in subscript."""
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
+def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str = "weights") -> go.Figure:
+    """The four maps on one colour scale; the rows of the first repeated word are framed, with how far they differ."""
+    found, moved = sentence_maps(spec, sentence, offset, causal)
+    repeated = attention.repeated_words(sentence)
+    values = {name: each.weights if shown == "weights" else each.scores for name, each in found.items()}
+    most = max(float(np.abs(each).max()) for each in values.values())
+    labels = word_labels(sentence)
+    drawn = []
+    for name, each in found.items():
+        lines = []
+        if repeated:
+            _, first, second = repeated[0]
+            lines.append(f"rows {_apart(attention.row_difference(each, first, second)[shown == 'weights'])}")
+        lines.append(f"move changes {_change(moved[name][shown == 'weights'])}")
+        # Scores are shown before the mask: equal rows stay equal there, while a later query's weights see more keys.
+        masked = causal and shown == "weights"
+        seen = np.where(attention.visible(len(labels), causal=masked), values[name], np.nan)
+        drawn.append(Panel(map_label(spec, name), lines, seen))
+    if shown == "weights":
+        ends, scale = (0.0, math.ceil(most * 10) / 10), theme.SHARE
+        bar = {"title": {"text": "weight", "side": "top"}}
+    else:
+        most = math.ceil(most)
+        ends, scale = (-most, most), theme.DIVERGING
+        bar = {"title": {"text": "score", "side": "top"}}
+    return panels(drawn, labels, ends=ends, scale=scale, bar=bar, frames=repeated[0][1:] if repeated else ())
+
+
+def map_label(spec: RopeSpec, name: str) -> str:
+    """The name of a map; the scaled one is named after the method."""
+    if name != "scaled":
+        return attention.LABELS[name]
+    return "RoPE, not scaled" if spec.scaling.name == "none" else f"RoPE, {short_label(spec.scaling.name)}"
+
+
+def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.Figure:
+    """p_m·p_n of the sinusoidal encoding, divided by d/2, beside the mean cosine of RoPE's score, on one scale."""
+    both = attention.sinusoidal_dots(spec, count, offset=offset)
+    labels = [f"{offset + place}" for place in range(count)]
+    drawn = [
+        Panel(f"pₘ·pₙ ÷ {both.factor:.0f}", ["sinusoidal, added"], both.dots / both.factor),
+        Panel("mean of cos (m − n)θᵢ", ["RoPE, multiplied"], both.mean_cosine),
+    ]
+    fig = panels(
+        drawn,
+        labels,
+        ends=(-1.0, 1.0),
+        scale=theme.DIVERGING,
+        bar={"tickvals": [-1, 0, 1]},
+        rows=("position m", "position n"),
+        height=340,
+        narrow_height=330,
+    )
+    every = theme.thinned(count, 5)
+    ticks = {"tickvals": every, "ticktext": [labels[t] for t in every]}
+    fig.update_xaxes(tickangle=0, **ticks)
+    fig.update_yaxes(**ticks)
+    for name, changes in fig.layout.meta["narrow"].items():
+        if "axis" in name:
+            changes.update(ticks)
+    fig.update_traces(xgap=0, ygap=0)
+    return fig
+
+
+def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
+    """By how much position changes the length of each word's vector: added, rotated, rotated and scaled."""
+    found = attention.norms(spec, sentence, offset=offset, length=spec.target)
+    labels = word_labels(sentence)
+    curves = [
+        ("sinusoidal", found.added / found.embedded, theme.FURTHER[0], "circle"),
+        ("RoPE", found.rotated / found.projected, theme.PLAIN, "square"),
+        ("scaled", found.scaled / found.projected, theme.CURRENT, "diamond"),
+    ]
+    traces, ends = [], []
+    for name, ratio, colour, symbol in curves:
+        if name == "scaled" and np.allclose(ratio, 1.0, rtol=0, atol=1e-9):
+            continue
+        look: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 6, "symbol": symbol, "color": colour}}
+        traces.append(theme.line(labels, ratio, name, colour, width=1, **look))
+        ends.append((len(labels) - 1, float(ratio[-1]), name, colour))
+    top = max(1.6, math.ceil(10 * max(float(np.max(trace["y"])) for trace in traces)) / 10)
+    span = [0.8, top]
+    ticks = theme.thinned(len(labels), 20)
+    return theme.figure(
+        traces,
+        x={
+            "type": "category",
+            "tickvals": ticks,
+            "ticktext": [labels[t] for t in ticks],
+            "tickangle": -90,
+            "tickfont": {"size": 11},
+            "range": [-0.5, len(labels) - 0.5],
+        },
+        y={"title": "length, after ÷ before", "range": span},
+        height=340,
+        notes=theme.spread_labels(ends, span, log=False, height=290),
+        margin={"l": 56, "r": 80, "t": 39, "b": 84},
+    )
+
+
+def usual_spacing(spec: RopeSpec) -> int:
+    """Words as far apart as the model shall reach: near ones have no negative weight."""
+    return int(min(spec.target, SPACING.high))
+
+
+@functools.lru_cache(maxsize=32)
+def linear(spec: RopeSpec, sentence: str, spacing: int, causal: bool) -> linear_attention.LinearAttention:
+    """Linear attention of the sentence with its words `spacing` positions apart."""
+    x = attention.embed(sentence, min(spec.head_dim, attention.MAX_WIDTH))
+    q, k, v = (attention.project(x, name, spec.head_dim) for name in "qkv")
+    places = spacing * np.arange(len(x))
+    return linear_attention.linear_attention(spec, q, k, v, positions=places, causal=causal, length=spec.target)
+
+
+def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool) -> go.Figure:
+    """The weights of linear attention; a negative one carries a minus sign."""
+    weights = linear(spec, sentence, spacing, causal).weights
+    count = len(weights)
+    seen = np.where(attention.visible(count, causal=causal), weights, np.nan)
+    # A causal row of few keys has weights near 1, which would leave the other rows without colour.
+    most = min(float(np.abs(weights).max()), 3.0 / count)
+    step = 10.0 ** math.floor(math.log10(most))
+    most = math.ceil(most / step) * step
+    minus = {
+        "text": np.where(seen < 0.0, "−", "").tolist(),
+        "texttemplate": "%{text}",
+        "textfont": {"size": max(6, min(15, 240 // count)), "color": theme.TEXT},
+    }
+    title = f"φ(q)·φ(k), words {spacing:,} apart"
+    return panels(
+        [Panel(title, ["− marks a negative weight"], seen, minus)],
+        word_labels(sentence),
+        ends=(-most, most),
+        scale=theme.DIVERGING,
+        bar={"title": {"text": "weight", "side": "top"}},
+        height=460,
+        narrow_height=460,
+    )
+
+
+@functools.lru_cache(maxsize=16)
+def timed(head_dim: int) -> tuple[linear_attention.Timing, ...]:
+    """Both ways measured once in this process; the base and the scaling make no difference to the time."""
+    # The first product of a process also starts the threads of the matrix library.
+    linear_attention.measure(RopeSpec(head_dim=head_dim), TIMED[:1], repeats=1)
+    return linear_attention.measure(RopeSpec(head_dim=head_dim), TIMED, repeats=1)
+
+
+def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool = False) -> go.Figure:
+    """What all pairs and the running state cost over the tokens: multiply-adds counted, or seconds measured."""
+    size = spec.head_dim
+    if shown == "time":
+        points = () if live else timed(size)
+        x = np.array([each.tokens for each in points])
+        pairs, state = np.array([each.pairs for each in points]), np.array([each.state for each in points])
+        y: dict[str, Any] = {"title": "seconds, measured (log)", "type": "log", "range": [-4, 1], "dtick": 1}
+        ends_x, unit, mode = (100.0, 4096.0), "s", "lines+markers"
+    else:
+        x = np.unique(np.geomspace(16, 1 << 20, 60).astype(np.int64))
+        counted = [linear_attention.operations(int(n), size, size, causal=causal) for n in x]
+        pairs, state = np.array([float(c.pairs) for c in counted]), np.array([float(c.state) for c in counted])
+        y = {"title": "multiply-adds, one head (log)", "type": "log", "range": [2, 15], "exponentformat": "power"}
+        ends_x, unit, mode = (16.0, float(1 << 20)), "multiply-adds", "lines"
+    curves = [("all pairs", pairs, theme.DIVIDED, "dash"), ("running state", state, theme.CURRENT, "solid")]
+    traces = [
+        theme.line(
+            x, cost, name, colour, dash=dash, mode=mode, hovertemplate=f"{name} %{{y:.3~s}} {unit}<extra></extra>"
+        )
+        for name, cost, colour, dash in curves
+    ]
+    ends = [(math.log10(x[-1]), float(cost[-1]), name, colour) for name, cost, colour, _ in curves if cost.size]
+    cross = linear_attention.crossover(size, size, causal=causal)
+    rules, notes = [], theme.spread_labels(ends, y["range"], log=True, height=460)
+    if shown != "time":
+        rules.append(theme.rule(cross, "", axis="x", dash="dot"))
+        note = {"x": math.log10(cross), "y": 0.02, "yref": "paper", "xanchor": "left", "yanchor": "bottom", "xshift": 3}
+        notes.append(note | {"text": f"state is less work from {cross:,}", "showarrow": False, "font": {"size": 12}})
+    return theme.figure(
+        traces,
+        x={
+            "title": "tokens N (log)",
+            "type": "log",
+            "range": theme.log_range(*ends_x),
+            **theme.length_ticks(*ends_x, most=6),
+        },
+        y=y,
+        height=460,
+        notes=notes,
+        shapes=rules,
+        margin={"l": 68, "r": 104, "t": 39, "b": 48},
+    )
+
+
+def _apart(difference: float) -> str:
+    return "equal" if difference == 0.0 else f"{theme.digits(float(f'{difference:.2g}'))} apart"
+
+
+def _change(difference: float) -> str:
+    if difference == 0.0:
+        return "nothing"
+    return f"{theme.digits(float(f'{difference:.2g}'))}"

@@ -1,0 +1,137 @@
+"""Heatmaps of equal size beside each other, on a narrow screen two by two, with one cell read in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rope_viz.figures import theme
+from rope_viz.spec import FloatArray
+
+GAP = 0.035
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One heatmap: its title, smaller lines under it, its values (rows, columns), and more of its trace."""
+
+    title: str
+    lines: Sequence[str]
+    values: FloatArray
+    trace: dict[str, Any] = field(default_factory=dict)
+
+
+def panels(
+    shown: Sequence[Panel],
+    labels: Sequence[str],
+    *,
+    ends: tuple[float, float],
+    scale: Any,
+    bar: dict[str, Any],
+    rows: tuple[str, str] = ("query", "key"),
+    frames: Sequence[int] = (),
+    height: int = 430,
+    narrow_height: int = 560,
+) -> Any:
+    """The panels of square maps over the same `labels`, one colour scale from `ends[0]` to `ends[1]` for all.
+
+    Rows are `rows[0]`, columns `rows[1]`; the rows in `frames` get a frame in every panel.
+    """
+    count = len(shown)
+    width = (1.0 - GAP * (count - 1)) / count
+    ticks, few = _ticks(labels, 20), _ticks(labels, 12)
+    traces, notes, shapes, axes = [], [], [], {}
+    upright = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4} | bar
+    lying = bar | {"orientation": "h", "thickness": 10, "outlinewidth": 0, "x": 0.5, "xanchor": "center", "len": 0.8}
+    lying |= {"yref": "container", "y": 0.0, "yanchor": "bottom", "title": {"text": ""}}
+    narrow: dict[str, Any] = {"height": narrow_height, "margin": {"l": 66, "b": 126}, "coloraxis": {"colorbar": lying}}
+    top = 22 + 17 * max(len(panel.lines) for panel in shown)
+    for index, panel in enumerate(shown):
+        mark = "" if index == 0 else str(index + 1)
+        traces.append(
+            {
+                "type": "heatmap",
+                "name": panel.title,
+                "x": list(labels),
+                "y": list(labels),
+                "z": panel.values.astype("float32"),
+                "coloraxis": "coloraxis",
+                "xaxis": f"x{mark}",
+                "yaxis": f"y{mark}",
+                "hovertemplate": f"{rows[0]} %{{y}}<br>{rows[1]} %{{x}}<br>%{{z:.4~f}}<extra></extra>",
+                "xgap": 1 if len(labels) <= 32 else 0,
+                "ygap": 1 if len(labels) <= 32 else 0,
+                **panel.trace,
+            }
+        )
+        lines = [f"<b>{panel.title}</b>", *panel.lines]
+        notes.append(
+            {
+                "x": 0,
+                "y": 1,
+                "xref": f"x{mark} domain",
+                "yref": f"y{mark} domain",
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "align": "left",
+                "showarrow": False,
+                "text": "<br>".join(lines),
+                "name": "panel",
+                "font": {"size": 12, "color": theme.TEXT},
+            }
+        )
+        for row in frames:
+            where = {"xref": f"x{mark} domain", "yref": f"y{mark}", "x0": 0, "x1": 1, "y0": row - 0.5, "y1": row + 0.5}
+            shapes.append({"type": "rect", "line": {"color": theme.TEXT, "width": 1.5}} | where)
+        start = index * (width + GAP)
+        both = {"type": "category", "showgrid": False, **ticks}
+        both |= {"showspikes": False, "ticklen": 2, "tickfont": {"size": 11}}
+        linked = {} if index == 0 else {"matches": "x"}
+        axes[f"xaxis{mark}"] = theme.merged(
+            theme.AXIS, both, {"domain": [start, start + width], "anchor": f"y{mark}", "tickangle": -90}, linked
+        )
+        axes[f"yaxis{mark}"] = theme.merged(
+            theme.AXIS,
+            both,
+            {"anchor": f"x{mark}", "autorange": False, "range": [len(labels) - 0.5, -0.5], "domain": [0.0, 1.0]},
+            {"showticklabels": index == 0},
+            {} if index == 0 else {"matches": "y"},
+        )
+        if count > 1:
+            narrow |= _folded(index, count, mark, top / narrow_height, few)
+    axes["yaxis"]["title"] = {"text": rows[0], "standoff": 6, "font": {"size": 13}}
+    below = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "top", "showarrow": False}
+    notes.append(below | {"x": 0.5, "y": 0, "yshift": -62, "text": rows[1], "font": {"size": 13, "color": theme.TEXT}})
+    return theme.figure(
+        traces,
+        x=axes.pop("xaxis"),
+        y=axes.pop("yaxis"),
+        height=height,
+        notes=notes,
+        shapes=shapes,
+        hovermode="closest",
+        coloraxis={"cmin": ends[0], "cmax": ends[1], "colorscale": scale, "colorbar": upright},
+        margin={"l": 100, "r": 64, "t": top, "b": 84},
+        meta={"narrow": narrow, "linked": count > 1},
+        **axes,
+    )
+
+
+def _folded(index: int, count: int, mark: str, head: float, ticks: dict[str, Any]) -> dict[str, Any]:
+    """Where a panel stands on a narrow screen: two in a row, words only along the left and the bottom."""
+    below = (count + 1) // 2
+    row, column = divmod(index, 2)
+    tall = (1.0 - head * 1.45 * (below - 1)) / below
+    bottom = (below - 1 - row) * (tall + head * 1.45)
+    left = column * 0.52
+    small = {"tickfont": {"size": 10}, **ticks}
+    return {
+        f"xaxis{mark}": {"domain": [left, left + 0.48], "showticklabels": row == below - 1, **small},
+        f"yaxis{mark}": {"domain": [bottom, bottom + tall], "showticklabels": column == 0, **small},
+    }
+
+
+def _ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
+    every = theme.thinned(len(labels), most)
+    return {"tickvals": every, "ticktext": [labels[t] for t in every]}

@@ -1,0 +1,206 @@
+"""Pictures of rotating for real: how far each way of making angles errs by position, and how fast each way rotates."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz.figures import theme
+from rope_viz.figures.frequencies import length_rules
+from rope_viz.kernels import error_by_position
+from rope_viz.kernels.process import Report
+from rope_viz.kernels.tables import METHODS, Method
+from rope_viz.spec import PAIRINGS, FloatArray, RopeSpec
+
+FARTHEST = 10_000_000
+WINDOWS, QUICK_WINDOWS, WINDOW = 140, 50, 32
+SHOWN: dict[Method, tuple[str, str, str]] = {
+    "fixed-point phase": ("64-bit phase", theme.CURRENT, "solid"),
+    "float32 angle": ("float32 angle", theme.FURTHER[1], "dash"),
+    "bf16 table": ("bf16 table", theme.FURTHER[0], "dot"),
+    "bf16 positions": ("bf16 position", theme.FURTHER[2], "dashdot"),
+}
+
+PAIRING_NAMES = dict(zip(PAIRINGS, ("Half-split", "Interleaved"), strict=True))
+DTYPES = {name: name for name in ("float32", "bfloat16", "float16")}
+TOKENS = {"1024": "1k tokens", "4096": "4k tokens", "16384": "16k tokens"}
+DEVICES = {"auto": "GPU if any", "cpu": "CPU"}
+ROUNDS, HEADS, HEAD_DIM = 15, 32, 128
+OURS = "ours"
+
+
+def workload(pairing: str, dtype: str, tokens: str, device: str) -> dict[str, Any]:
+    """What is rotated in a measurement: q of one sequence with 32 heads of 128."""
+    size = {"batch": 1, "tokens": int(tokens), "heads": HEADS, "head_dim": HEAD_DIM}
+    return {"pairing": pairing, "dtype": dtype, "device": device, **size}
+
+
+def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
+    """Largest error of cos or sin over all pairs against the position, for every way of making the angle."""
+    windows = QUICK_WINDOWS if quick else WINDOWS
+    traces, ends, notes = [], [], []
+    for method in reversed(METHODS):
+        label, colour, dash = SHOWN[method]
+        x, y = _errors(spec.inv_freq(spec.target).tobytes(), method, windows)
+        hover = f"{label} %{{y:.2~e}}<extra></extra>"
+        width = 3 if colour == theme.CURRENT else 2
+        traces.append(theme.line(x, y, label, colour, dash=dash, width=width, hovertemplate=hover))
+        if method == "bf16 table":
+            # It ends in another curve: named where it is alone.
+            notes.append(_above(np.log10(1.4), np.log10(y[0]), label, colour, 3))
+        else:
+            ends.append((np.log10(FARTHEST), float(y[-1]), label, colour))
+    span = theme.log_range(1e-8, 6.0)
+    ticks = [10.0**exponent for exponent in range(-8, 1)]
+    return theme.figure(
+        traces,
+        x={
+            "title": "position (tokens, log)",
+            "type": "log",
+            "range": theme.log_range(1, FARTHEST),
+            **theme.length_ticks(1, FARTHEST),
+        },
+        y={
+            "title": "largest error of cos or sin (log)",
+            "type": "log",
+            "range": span,
+            "tickvals": ticks,
+            "ticktext": [f"10{theme.exponent_text(e)}" if e else "1" for e in range(-8, 1)],
+        },
+        shapes=_apart(length_rules(spec, axis="x", stop=FARTHEST)),
+        notes=[*theme.spread_labels(ends, span, log=True), *notes],
+        margin={"l": 68, "r": 112, "t": 26, "b": 48},
+    )
+
+
+def error_near(spec: RopeSpec, position: int, method: Method) -> float:
+    """The largest error at the last positions up to this one; a single one may be exact by luck."""
+    positions = np.arange(max(position - WINDOW + 1, 0), position + 1)
+    return float(error_by_position(spec.inv_freq(spec.target), positions, method).max())
+
+
+def error_anywhere(spec: RopeSpec, method: Method) -> float:
+    """The largest error that the figure shows."""
+    return float(_errors(spec.inv_freq(spec.target).tobytes(), method, WINDOWS)[1].max())
+
+
+def speeds(report: Report) -> go.Figure:
+    """A bar per way: bytes per second of its median and a tick at its best round, against the copy of the same run."""
+    copy = report.ways["copy"]
+    ways = sorted((way for way in report.ran if way is not copy), key=lambda way: way["bytes_per_second"])
+    ways.append(copy)
+    names = [way["name"] for way in ways]
+    median = np.array([way["bytes_per_second"] for way in ways]) / 1e9
+    best = np.array([report.machine["bytes"] / way["best_s"] for way in ways]) / 1e9
+    colours = [theme.CURRENT if is_ours(name) else theme.FURTHER[1] for name in names[:-1]] + [theme.PLAIN]
+    hover = [_hover(way, speed, top) for way, speed, top in zip(ways, median, best, strict=True)]
+    bar = {"type": "bar", "orientation": "h", "y": names, "hoverinfo": "text", "hovertext": hover}
+    bars = bar | {"x": median, "name": "median (GB/s)", "marker": {"color": colours}, "width": 0.34}
+    marks = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": best,
+        "y": names,
+        "name": "best round (GB/s)",
+        "marker": {"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": colours}},
+        "hoverinfo": "skip",
+    }
+    return theme.figure(
+        [bars, marks],
+        x={
+            "title": "bytes moved per second (GB/s); tick: best round",
+            "range": [0, 1.08 * float(best.max())],
+            "showspikes": False,
+        },
+        y={"showticklabels": False, "ticks": "", "showgrid": False, "range": [-0.5, len(ways) - 0.15]},
+        height=96 + 46 * len(ways),
+        shapes=[theme.rule(float(median[-1]), "", axis="x", dash="dot")],
+        notes=[_label(row, way, colour) for row, (way, colour) in enumerate(zip(ways, colours, strict=True))],
+        hovermode="closest",
+        margin={"l": 20, "r": 20, "t": 12, "b": 48},
+    )
+
+
+def ways_table(report: Report) -> list[dict[str, Any]]:
+    """One row per way: its speed, its error, and why it did not run."""
+    rows = []
+    for way in report.ways.values():
+        ran = bool(way["median_s"])
+        rows.append(
+            {
+                "way": way["name"],
+                "GB/s": way["bytes_per_second"] / 1e9 if ran else np.nan,
+                "% of copy": 100 * way["fraction_of_copy"] if ran else np.nan,
+                "median (ms)": 1e3 * way["median_s"] if ran else np.nan,
+                "best (ms)": 1e3 * way["best_s"] if ran else np.nan,
+                "largest error": np.nan if way["error"] is None else way["error"],
+                "note": way["note"],
+            }
+        )
+    return rows
+
+
+def agreement_table(report: Report) -> list[dict[str, Any]]:
+    """One row per pairing, dtype and backend: the largest difference from float64, and what rounding alone may do."""
+    return [
+        {
+            "pairing": PAIRING_NAMES[row["pairing"]],
+            "dtype": row["dtype"],
+            "backend": row["backend"],
+            "largest difference": row["difference"],
+            "half a step at the largest value": row["half_step"],
+        }
+        for row in report.agreement
+    ]
+
+
+def slowed(ways: Sequence[dict[str, Any]], *, by: float = 1.5) -> list[str]:
+    """The ways whose median is far above their best round: another job had the machine."""
+    return [way["name"] for way in ways if way["median_s"] > by * way["best_s"]]
+
+
+def is_ours(name: str) -> bool:
+    """Whether a way is one of the kernels here."""
+    return name.startswith(OURS)
+
+
+@functools.lru_cache(maxsize=64)
+def _errors(raw: bytes, method: Method, windows: int) -> tuple[Any, FloatArray]:
+    ends = np.unique(np.geomspace(1, FARTHEST, windows).astype(np.int64))
+    # The last positions of each window: neighbours scatter, their largest does not.
+    positions = np.maximum(ends[:, None] - np.arange(WINDOW), np.append(0, ends[:-1])[:, None] + 1)
+    return ends.astype(np.float64), error_by_position(np.frombuffer(raw), positions, method).max(axis=1)
+
+
+def _hover(way: dict[str, Any], speed: float, best: float) -> str:
+    error = f"<br>error {theme.digits(way['error'])}" if way["error"] is not None else ""
+    times = f"median {theme.digits(1e3 * way['median_s'])} ms, best {theme.digits(1e3 * way['best_s'])} ms"
+    return f"{way['name']}<br>{theme.digits(speed)} GB/s, best {theme.digits(best)}<br>{times}{error}"
+
+
+def _label(row: int, way: dict[str, Any], colour: str) -> dict[str, Any]:
+    if way["name"] == "copy":
+        text = f"copy of the same bytes: {theme.digits(way['bytes_per_second'] / 1e9)} GB/s"
+    else:
+        text = f"{way['name']}: {way['fraction_of_copy']:.0%} of copy, error {_short(way['error'])}"
+    return _above(0, row, text, colour, 7)
+
+
+def _above(x: float, y: float, text: str, colour: str, shift: int) -> dict[str, Any]:
+    place = {"x": float(x), "y": float(y), "xanchor": "left", "yanchor": "bottom", "yshift": shift}
+    return place | {"text": text, "showarrow": False, "font": {"color": colour, "size": 13}}
+
+
+def _apart(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Two rules may be near each other: the left one is labelled to its left."""
+    left = min(rules, key=lambda rule: float(rule["x0"]), default=None)
+    return [rule | {"label": rule["label"] | {"xanchor": "right"}} if rule is left else rule for rule in rules]
+
+
+def _short(value: float) -> str:
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{float(mantissa):g}·10{theme.exponent_text(int(exponent))}"

@@ -1,0 +1,239 @@
+"""Pictures of rounding: the angle error by pair and position, and the score as both positions move."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz import precision
+from rope_viz.figures import theme
+from rope_viz.figures.frequencies import length_rules, pin_rule
+from rope_viz.precision import ROUNDINGS
+from rope_viz.spec import FloatArray, RopeSpec
+
+PLACES = {name: each.label for name, each in ROUNDINGS.items()}
+DEFAULT = "bf16-inv-freq"
+OTHERS = ("bf16-positions", "float32-angles", "bf16-table", "phase64")
+VIEWS = {"error": "Score error", "shift": "Shift test"}
+DISTANCE = 10
+FLOOR = 1e-8
+TENTH = 0.1
+EXACT = ("bf16-positions", "bf16-inv-freq")
+
+
+@functools.lru_cache(maxsize=32)
+def worst(spec: RopeSpec, where: str, bins: int, samples: int) -> tuple[FloatArray, FloatArray]:
+    """Bin edges evenly spaced on a log scale from 1 to 10M, and the worst error found in each, shape (bins, pairs)."""
+    edges = np.unique(np.geomspace(1, precision.MAX_POSITION + 1, bins + 1).astype(np.int64))
+    found = precision.worst_error(spec, edges, where, samples=samples, length=spec.target)
+    return edges.astype(np.float64), found
+
+
+@functools.lru_cache(maxsize=64)
+def passes(spec: RopeSpec, where: str) -> FloatArray:
+    """Where each pair's error first passes 0.1 turn, NaN if not up to 10M; roundings that do not grow never do."""
+    if ROUNDINGS[where].stage != "angle":
+        return np.full(spec.pairs, np.nan)
+    return precision.first_beyond(spec, where, turns=TENTH, limit=precision.MAX_POSITION, length=spec.target)
+
+
+def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pin: int | None = None) -> go.Figure:
+    """The angle error of every pair over the positions 1 to 10M, radians, with the line where it passes 0.1 turn."""
+    edges, found = worst(spec, where, 80 if live else 220, 3 if live else 12)
+    middle = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1.0, edges[:-1]))
+    with np.errstate(divide="ignore"):
+        error = np.where(found > 0.0, np.log10(np.maximum(found, FLOOR)), np.nan).T
+    powers = range(round(math.log10(FLOOR)), 1)
+    trace: dict[str, Any] = {
+        "type": "heatmap",
+        "x": middle,
+        "y": np.arange(spec.pairs),
+        "z": error.astype(np.float32),
+        "zmin": math.log10(FLOOR),
+        "zmax": math.log10(2 * math.pi),
+        "colorscale": theme.ERROR,
+        "zsmooth": False,
+        "hoverongaps": False,
+        "colorbar": {
+            "thickness": 12,
+            "outlinewidth": 0,
+            "len": 1.0,
+            "x": 1.01,
+            "xpad": 4,
+            "title": {"text": "rad, log", "side": "top"},
+            "tickvals": [*powers[::2], math.log10(2 * math.pi)],
+            "ticktext": [*(_power(e) for e in powers[::2]), "1 turn"],
+        },
+        "hovertemplate": "near position %{x:,.0f}<br>pair %{y}<br>off by 10^%{z:.2f} rad<extra></extra>",
+    }
+    if not live:
+        trace["customdata"] = [[f"{value:.2g}" for value in row] for row in found.T.tolist()]
+        trace["hovertemplate"] = "near position %{x:,.0f}<br>pair %{y}<br>off by %{customdata} rad<extra></extra>"
+    first = np.full(spec.pairs, np.nan) if live and where not in EXACT else passes(spec, where)
+    if where not in EXACT:
+        # Both are samples: the line stands where either found the error first.
+        beyond = found > TENTH * 2 * math.pi
+        first = np.fmin(first, np.where(beyond.any(axis=0), middle[beyond.argmax(axis=0)], np.nan))
+    line = theme.line(
+        theme.finite(first),
+        np.arange(spec.pairs),
+        "passes 0.1 turn",
+        theme.TEXT,
+        hovertemplate="pair %{y} passes 0.1 turn at %{x:,.0f}<extra></extra>",
+        meta={"csv": False},
+        mode="lines+markers",
+        marker={"size": 4, "color": theme.TEXT},
+    )
+    # A seam of the background under the line keeps it readable on the darkest colour.
+    seam = line | {"line": {"color": theme.BACKGROUND, "width": 5}, "mode": "lines", "hoverinfo": "skip"}
+    seam |= {"hovertemplate": None, "name": "seam"}
+    low, high = 1.0, float(precision.MAX_POSITION)
+    rules = [each for each in length_rules(spec, axis="x", stop=high) if abs(math.log(each["x0"] / position)) > 0.4]
+    here = theme.rule(position, f"position {theme.tokens(position)}", axis="x", dash="dot")
+    here["label"] |= {"textposition": "start", "yanchor": "bottom"}
+    return theme.figure(
+        [trace, seam, line],
+        x={
+            "title": "position (tokens, log)",
+            "type": "log",
+            "range": theme.log_range(low, high),
+            "showspikes": False,
+            "showgrid": False,
+            **theme.length_ticks(low, high),
+        },
+        y={
+            "title": "pair i",
+            "range": [spec.pairs - 0.5, -0.5],
+            "tickvals": theme.thinned(spec.pairs),
+            "showgrid": False,
+        },
+        shapes=[*pin_rule(pin, spec), *rules, here],
+        notes=_line_label(first),
+        hovermode="closest",
+        margin={"l": 68, "r": 84, "t": 26, "b": 48},
+    )
+
+
+@functools.lru_cache(maxsize=128)
+def score_curve(spec: RopeSpec, where: str, *, live: bool = False) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Positions up to 10M, and at each the worst of 12: by how much the score is wrong, and has moved since 0."""
+    starts = np.unique(np.geomspace(16, precision.MAX_POSITION, 40 if live else 160).astype(np.int64))
+    rows = np.maximum(starts[:, None] - np.arange(12), 0)
+    test = precision.shift_test(spec, np.append(rows.ravel(), 0), where, distance=DISTANCE, length=spec.target)
+    references = {"error": test.exact, "shift": float(test.scores[-1])}
+    moved = test.scores[:-1].reshape(rows.shape)
+    return starts.astype(np.float64), {name: np.abs(moved - at).max(axis=1) for name, at in references.items()}
+
+
+def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bool = False) -> go.Figure:
+    """The score of one q and k at a distance of 10 as both move up to 10M: its error, or how far it drifts."""
+    drawn = [name for name in dict.fromkeys([*names, where]) if name in ROUNDINGS]
+    # The rounding the reader picked is drawn last so that it lies on top.
+    drawn.sort(key=lambda name: name == where)
+    traces, ends = [], []
+    colours = iter([(colour, dash) for dash in theme.DASHES for colour in theme.FURTHER])
+    for name in drawn:
+        colour, dash = (theme.CURRENT, "solid") if name == where else next(colours)
+        x, off = score_curve(spec, name, live=live)
+        y = np.maximum(off[shown], 1e-16)
+        label = short(name)
+        traces.append(
+            theme.line(
+                x,
+                y,
+                label,
+                colour,
+                dash=dash,
+                width=3 if name == where else 2,
+                hovertemplate=f"{label} %{{y:.2~g}}<extra></extra>",
+            )
+        )
+        ends.append((math.log10(x[-1]), float(y[-1]), label, colour))
+    low, high = 16.0, float(precision.MAX_POSITION)
+    span = [-16.5, 1.5]
+    title = "score error (log)" if shown == "error" else "change of the score since the start (log)"
+    return theme.figure(
+        traces,
+        x={
+            "title": "position of the key, the query 10 after it (tokens, log)",
+            "type": "log",
+            "range": theme.log_range(low, high),
+            **theme.length_ticks(low, high),
+        },
+        y={
+            "title": title,
+            "type": "log",
+            "range": span,
+            "tickvals": [10.0**e for e in range(-16, 2, 2)],
+            "ticktext": [_power(e) for e in range(-16, 2, 2)],
+        },
+        height=400,
+        notes=theme.spread_labels(ends, span, log=True, height=400),
+        shapes=[each for each in length_rules(spec, axis="x", stop=high) if each["x0"] > low],
+        margin={"l": 68, "r": 158, "t": 26, "b": 48},
+    )
+
+
+def short(where: str) -> str:
+    """A rounding's name for the end of a line."""
+    return SHORT.get(where, PLACES[where])
+
+
+SHORT = {
+    "bf16-positions": "bf16 positions",
+    "bf16-inv-freq": "bf16 inv_freq",
+    "bf16-angles": "bf16 angles",
+    "float32-angles": "float32 angles",
+    "running-product": "running product",
+    "phase64": "64-bit phase",
+    "bf16-table": "bf16 table",
+    "fp16-table": "fp16 table",
+    "fp8-e4m3-table": "fp8 e4m3 table",
+    "fp8-e5m2-table": "fp8 e5m2 table",
+    "bf16-products": "bf16 products",
+}
+
+
+@functools.lru_cache(maxsize=8)
+def summary(spec: RopeSpec) -> tuple[dict[str, Any], ...]:
+    """One row per rounding, up to the target length: the worst angle, the pairs past 0.1 turn, length and score."""
+    end = min(spec.target, precision.MAX_POSITION)
+    starts = np.unique(np.geomspace(1, end, 60).astype(np.int64))
+    places = np.unique(np.append(np.maximum(starts[:, None] - np.arange(8), 0), end))
+    rows = []
+    for name, label in PLACES.items():
+        first = passes(spec, name)
+        beyond = first[first <= end]
+        test = precision.shift_test(spec, places, name, distance=DISTANCE, length=spec.target)
+        rows.append(
+            {
+                "rounded": label,
+                "angle off by (rad)": float(
+                    np.abs(precision.angle_error(spec, places, name, length=spec.target)).max()
+                ),
+                "length off by (%)": 100.0
+                * float(np.abs(precision.norm_error(spec, places, name, length=spec.target)).max()),
+                "pairs past 0.1 turn": int(beyond.size),
+                "first past it at": float(beyond.min()) if beyond.size else math.nan,
+                "score error": float(np.abs(test.scores - test.exact).max()),
+                "score drift": test.drift,
+            }
+        )
+    return tuple(rows)
+
+
+def _line_label(first: FloatArray) -> list[dict[str, Any]]:
+    if not np.isfinite(first).any():
+        return []
+    pair = int(np.nanargmin(first))
+    where = {"x": math.log10(first[pair]), "y": pair, "xanchor": "right", "xshift": -5, "showarrow": False}
+    look = {"font": {"size": 12, "color": theme.TEXT}, "bgcolor": theme.tint(theme.BACKGROUND, 0.75), "borderpad": 1}
+    return [where | look | {"text": "0.1 turn", "yanchor": "top" if pair < 2 else "middle"}]
+
+
+def _power(exponent: int) -> str:
+    return "1" if exponent == 0 else f"10{theme.exponent_text(exponent)}"

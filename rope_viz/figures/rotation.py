@@ -1,0 +1,213 @@
+"""Pictures of the algebra: the matrix R in both pairings, the permutation of rows, and conversions gone wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz import conversion
+from rope_viz.catalog import catalog
+from rope_viz.conversion import Mistake
+from rope_viz.figures import theme
+from rope_viz.rotation import Form, IntArray, pair_dimensions, pairing_permutation, rotation_matrix
+from rope_viz.spec import Pairing, RopeSpec
+
+PARTS = {"whole": "Whole head", "few": "First 8 pairs"}
+WAYS = {"interleaved": "Interleaved to half", "half": "Half to interleaved"}
+LIBRARIES = {"torch": "torch", "numpy": "NumPy"}
+PAIRING_NAMES = {"half": "split in halves", "interleaved": "interleaved"}
+FEW = 8
+DISTANCES = 256
+PANELS = ((0.0, 0.29), (0.355, 0.645), (0.71, 1.0))
+
+
+def matrices(spec: RopeSpec, position: int, *, part: str = "whole") -> go.Figure:
+    """R of one position, interleaved and split in halves, with the permutation P that leads from one to the other."""
+    kept = [_dimensions(spec, pairing, part) for pairing in ("interleaved", "half")]
+    size = len(kept[0])
+    order = pairing_permutation(spec, "interleaved", "half")
+    column = np.searchsorted(kept[0], order[kept[1]])
+    traces = [_matrix(spec, position, "interleaved", kept[0], "")]
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": column,
+            "y": np.arange(size),
+            "customdata": np.stack([order[kept[1]], kept[1]], axis=1).tolist(),
+            "marker": {"size": max(2.5, min(14, 300 / size)), "symbol": "square", "color": theme.CURRENT},
+            "hovertemplate": "dimension %{customdata[0]} goes to %{customdata[1]}<extra></extra>",
+            "name": "P",
+            "xaxis": "x2",
+            "yaxis": "y2",
+        }
+    )
+    traces.append(_matrix(spec, position, "half", kept[1], "3"))
+    axes: dict[str, Any] = {}
+    for index, (low, high) in enumerate(PANELS):
+        name = "" if index == 0 else str(index + 1)
+        rows, columns = (kept[0], kept[0]) if index == 0 else (kept[1], kept[0]) if index == 1 else (kept[1], kept[1])
+        shared = {"range": [-0.5, size - 0.5], "showgrid": False, "linecolor": theme.RULE, "showline": True}
+        shared |= {"zeroline": False, "mirror": True}
+        axes[f"xaxis{name}"] = shared | _ticks(columns) | {"domain": [low, high], "anchor": f"y{name}"}
+        axes[f"yaxis{name}"] = shared | _ticks(rows) | {"range": [size - 0.5, -0.5], "anchor": f"x{name}"}
+    for axis, text in (("yaxis", "row (dimension)"), ("xaxis2", "column (dimension)")):
+        axes[axis]["title"] = {"text": text, "standoff": 6, "font": {"size": 13}}
+    return theme.figure(
+        traces,
+        x=axes.pop("xaxis") | {"showspikes": False},
+        y=axes.pop("yaxis"),
+        height=theme.MAIN_HEIGHT,
+        notes=[
+            _above(0, "interleaved"),
+            _above(1, "P"),
+            _above(2, "in halves"),
+        ],
+        hovermode="closest",
+        margin={"l": 60, "r": 70, "t": 34, "b": 52},
+        **axes,
+    )
+
+
+def permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> go.Figure:
+    """Where each row of a q or k weight goes, for the first two heads; every head is treated alike."""
+    drawn = min(heads, 2)
+    order = conversion.weight_permutation(spec, drawn, source, to)
+    first = set((pair_dimensions(spec, source)[0][:, None] + spec.head_dim * np.arange(drawn)).ravel().tolist())
+    second = set((pair_dimensions(spec, source)[1][:, None] + spec.head_dim * np.arange(drawn)).ravel().tolist())
+    groups = {
+        "first of its pair": (theme.FURTHER[1], first),
+        "second of its pair": (theme.FURTHER[0], second),
+        "not rotated": (theme.RULE, set(range(drawn * spec.head_dim)) - first - second),
+    }
+    traces = []
+    for name, (colour, rows) in groups.items():
+        ends = [(int(old), new) for new, old in enumerate(order) if int(old) in rows]
+        if ends:
+            x = np.array([(old, new, np.nan) for old, new in ends]).ravel()
+            y = np.array([(1.0, 0.0, np.nan)] * len(ends)).ravel()
+            label = f"{name}<extra></extra>"
+            traces.append(theme.line(x, y, name, colour, width=1, hovertemplate="row %{x}, " + label))
+    total = drawn * spec.head_dim
+    rules = [theme.rule(head * spec.head_dim - 0.5, "", axis="x") for head in range(1, drawn)]
+    key = " · ".join(f'<span style="color:{colour}">{name}</span>' for name, (colour, rows) in groups.items() if rows)
+    legend = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 4}
+    return theme.figure(
+        traces,
+        x={"title": f"row of the weight, {drawn} of {heads} heads", "range": [-1, total], "showgrid": False},
+        y={
+            "range": [-0.04, 1.04],
+            "tickvals": [0, 1],
+            "ticktext": [_broken(to), _broken(source)],
+            "showgrid": False,
+            "fixedrange": True,
+        },
+        height=270,
+        shapes=rules,
+        notes=[legend | {"text": key, "showarrow": False, "font": {"size": 13}}],
+        hovermode="closest",
+        margin={"l": 92, "r": 24, "t": 34, "b": 48},
+    )
+
+
+def mistakes(found: Sequence[Mistake]) -> go.Figure:
+    """Scores along the distance for each way to convert q and k; only one is right."""
+    colours = (theme.CURRENT, theme.FURTHER[2], theme.FURTHER[1], theme.FURTHER[3])
+    distance = np.arange(DISTANCES)
+    traces, ends = [], []
+    for mistake, colour, dash in zip(found, colours, theme.DASHES, strict=True):
+        name = "both (right)" if mistake.error == 0 else mistake.label
+        traces.append(
+            theme.line(distance, mistake.scores, name, colour, dash=dash, width=2.5 if dash == "solid" else 1.5)
+        )
+        ends.append((float(distance[-1]), float(mistake.scores[-1]), name, colour))
+    low = min(float(np.min(mistake.scores)) for mistake in found)
+    high = max(float(np.max(mistake.scores)) for mistake in found)
+    room = 0.06 * (high - low or 1.0)
+    span = [low - room, high + room]
+    return theme.figure(
+        traces,
+        x={"title": "distance m − n (tokens)", "range": [0, DISTANCES - 1]},
+        y={"title": "score q·k / √d", "range": span},
+        height=theme.SIDE_HEIGHT,
+        notes=theme.spread_labels(ends, span, log=False, height=theme.SIDE_HEIGHT),
+        margin={"l": 68, "r": 140, "t": 26, "b": 48},
+    )
+
+
+def costs(forms: Sequence[Form]) -> list[dict[str, Any]]:
+    """The table of the equivalent forms: what each computes, moves, and by how much it differs from the first."""
+    return [
+        {
+            "form": form.label,
+            "multiplications": form.multiplications,
+            "additions": form.additions,
+            "numbers moved": form.numbers,
+            "bytes (float32)": form.bytes,
+            "largest difference": form.error,
+        }
+        for form in forms
+    ]
+
+
+def results(forms: Sequence[Form], vector: Any) -> Mapping[str, Any]:
+    """The rotated vector of each form beside the vector, one row per dimension."""
+    columns: dict[str, Any] = {"dimension": np.arange(len(vector)), "x": vector}
+    return columns | {f"R x, {form.name}": form.result for form in forms}
+
+
+def pairings() -> list[dict[str, Any]]:
+    """Which model of the list uses which pairing, and where that is from."""
+    rows = [
+        {"model": model.name, "pairing": model.pairing, "confirmed": model.verified, "source": model.source}
+        for model in catalog().values()
+    ]
+    return sorted(rows, key=lambda row: (str(row["pairing"]), str(row["model"]).lower()))
+
+
+def _dimensions(spec: RopeSpec, pairing: Pairing, part: str) -> IntArray:
+    """The dimensions to draw: the whole head, or those of the first pairs."""
+    if part == "whole":
+        return np.arange(spec.head_dim)
+    return np.sort(np.concatenate([side[:FEW] for side in pair_dimensions(spec, pairing)]))
+
+
+def _matrix(spec: RopeSpec, position: int, pairing: Pairing, kept: IntArray, axis: str) -> dict[str, Any]:
+    whole = rotation_matrix(spec, position, pairing=pairing, length=spec.target)
+    side = np.arange(len(kept))
+    bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4, "tickvals": [-1, 0, 1]}
+    return {
+        "type": "heatmap",
+        "x": side,
+        "y": side,
+        "z": whole[np.ix_(kept, kept)].astype(np.float32),
+        "zmin": -1,
+        "zmax": 1,
+        "colorscale": theme.DIVERGING,
+        "showscale": axis != "",
+        "colorbar": bar,
+        "hovertemplate": "row %{y}, column %{x}<br>%{z:.4f}<extra></extra>",
+        "name": PAIRING_NAMES[pairing],
+        "xaxis": f"x{axis}",
+        "yaxis": f"y{axis}",
+    }
+
+
+def _ticks(dimensions: IntArray) -> dict[str, Any]:
+    """Ticks at the places of the matrix, labelled with the head's own dimensions."""
+    places = theme.thinned(len(dimensions), 5)
+    return {"tickvals": places, "ticktext": [str(dimensions[place]) for place in places], "tickmode": "array"}
+
+
+def _above(panel: int, text: str) -> dict[str, Any]:
+    middle = sum(PANELS[panel]) / 2
+    where = {"xref": "paper", "yref": "paper", "x": middle, "y": 1.0, "yanchor": "bottom", "yshift": 4}
+    return where | {"text": text, "showarrow": False, "font": {"size": 13}}
+
+
+def _broken(pairing: Pairing) -> str:
+    """The name in two lines where one would not fit beside the axis of a narrow screen."""
+    return pairing.replace("interleaved", "inter-<br>leaved")

@@ -1,0 +1,223 @@
+// The clocks: every pair of the current model turning, moved wholly in the browser. Served by a route; rope_viz/ui/clocks.py packs the data.
+
+import { TAU, arrange, count, cycle, digits, paint, score, tokens, turns, whole } from "./dials.js";
+
+export { score, turns };
+
+const LAST = 1e7;
+
+// "128k" and "1_000" are numbers to a reader.
+const parse = (text) => {
+  const match = /^\s*([0-9][0-9_, ]*(?:e[0-9]+)?)\s*([km]?)\s*$/i.exec(text);
+  return match ? Number(match[1].replace(/[_, ]/g, "")) * { "": 1, k: 1024, m: 1048576 }[match[2].toLowerCase()] : NaN;
+};
+
+// --- Motion
+
+const end = (s) => (s.loop ? Math.min(s.data.context, LAST) : LAST);
+
+function advance(s, by) {
+  const both = s.data.mode === "score" && s.moves === "both", top = end(s), apart = s.m - s.n;
+  const one = s.data.mode === "score" && s.moves === "n" ? "n" : "m";
+  let at = s[one] + by;
+  const low = both ? Math.max(0, apart) : 0, high = both ? top + Math.min(0, apart) : top;
+  if (at > high || at < low) {
+    if (s.loop && s.playing && high > low) at = at > high ? low + ((at - high) % (high - low)) : high - ((low - at) % (high - low));
+    else {
+      at = Math.min(Math.max(at, low), Math.max(high, s[one]));
+      if (s.playing) play(s, false);
+    }
+  }
+  s[one] = at;
+  if (both) s.n = at - apart;
+}
+
+function wake(s) {
+  s.request ||= requestAnimationFrame((now) => {
+    s.request = 0;
+    if (!s.root.isConnected || !s.seen) return void (s.last = 0);
+    if (s.playing) advance(s, (s.back ? -1 : 1) * s.speed * Math.min(0.1, s.last ? (now - s.last) / 1000 : 0));
+    s.last = s.playing ? now : 0;
+    if (s.stale) arrange(s);
+    s.stale = false;
+    paint(s);
+    s.root.dataset.drawn = s.frames = (s.frames ?? 0) + 1;
+    if (!s.playing || s.frames % 6 === 0) mirror(s);
+    if (s.playing) wake(s);
+  });
+}
+
+function mirror(s) {
+  const one = s.data.mode === "score" && s.moves === "n" ? s.n : s.m;
+  s.ui.scrub.max = Math.max(end(s) < LAST ? end(s) : Math.min(LAST, Math.max(s.data.context, s.data.target)), one);
+  s.ui.scrub.value = one;
+  if (document.activeElement !== s.ui.at) s.ui.at.value = Math.round(one);
+}
+
+function play(s, on) {
+  s.playing = on;
+  s.ui.play.textContent = on ? "Pause" : "Play";
+  if (!on) [s.m, s.n] = [Math.round(s.m), Math.round(s.n)];
+  tell(s);
+}
+
+// At rest: say it to a screen reader, note it for the link.
+function tell(s) {
+  wake(s);
+  inspect(s);
+  clearTimeout(s.timer);
+  s.timer = setTimeout(() => {
+    const pair = s.data.mode === "score", n = s.rates.length, slow = n - 1;
+    s.ui.said.textContent = `${s.playing ? "Playing from" : "At"} ${pair ? `query ${whole(s.m)}, key ${whole(s.n)}, distance ${whole(s.m - s.n)}, score ${score(s.m - s.n, s.rates).toFixed(4)}`
+      : `position ${whole(s.m)}: pair 0 has made ${count(s.m * s.rates[0])} turns, pair ${slow} ${count(s.m * s.rates[slow])}`}. ${s.pin == null ? "" : s.ui.now.textContent}`;
+    if (s.playing) return;
+    Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
+    if (s.data.compact || s.at === `${s.m},${s.n}`) return;
+    [s.at, s.told] = [`${s.m},${s.n}`, performance.now()];
+    s.component.setStateValue("at", { m: s.m, n: s.n });
+  }, 250);
+}
+
+// The line below the picture: the pair under the hand, else the pinned one.
+function inspect(s) {
+  const i = s.hover ?? s.pin, rate = s.rates[i];
+  if (rate === undefined) return void (s.ui.now.textContent = s.data.compact ? "" : "Hover a dial to read it, click to pin it. Space plays, ← → step, ↑ ↓ choose a pair, Enter pins it.");
+  const apart = turns(s.m - s.n, rate), band = s.data.names[s.data.bands[i]];
+  const then = s.data.mode === "score" ? `angle between ${apart.toFixed(4)} turn, cos ${digits(Math.cos(TAU * apart))}`
+    : `${(s.m * rate).toFixed(3)} turns${s.data.plain ? ` (plain ${(s.m * s.first[i]).toFixed(3)})` : ""}`;
+  s.ui.now.textContent = `pair ${i}, ${band} · θ ${digits(rate * TAU)} rad/token · ${rate ? tokens(Math.round(1 / rate)) : "∞"} tokens per turn · ${digits(s.data.context * rate)} turns in ${tokens(s.data.context)} · now ${then}`;
+}
+
+// --- The component
+
+const MOVES = { both: "both together", m: "the query", n: "the key" };
+
+function build(component) {
+  if (!document.getElementById("rv-clocks-style")) document.head.append(Object.assign(document.createElement("style"), { id: "rv-clocks-style", textContent: STYLE }));
+  const { parentElement, data } = component, root = parentElement.querySelector(".rv-clocks");
+  const button = (name, text, help) => `<button type="button" data-do="${name}" title="${help}">${text}</button>`;
+  root.innerHTML = `<canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar">${
+    button("play", "Play", "Space")}${button("less", "−1", "One position back (←)")}${button("more", "+1", "One position on (→)")
+    }<input data-do="scrub" type="range" min="0" step="1" aria-label="Position"><input data-do="at" type="text" inputmode="numeric" autocomplete="off" aria-label="Position, typed"></div>
+    <div class="rv-bar rv-full"><span class="rv-pair">Move ${Object.entries(MOVES).map(([name, text]) => button(name, text, "What play, the slider and the arrow keys move")).join("")}</span>
+    <label>Speed <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", "Reverse", "Run backwards")}${button("loop", "Loop", "Start again at the trained length")
+    }<span class="rv-space"></span>${data.alone ? "" : `<span>Download</span>${button("png", "PNG", "The picture as it stands")}${button("video", "Video", "Film it: 10 seconds, or until you stop")}${button("html", "HTML", "A page that plays offline")}`
+    }</div><div class="rv-said" aria-live="polite"></div>`;
+  const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const s = { root, canvas, ctx: canvas.getContext("2d"), speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0 };
+  s.ui = { play: find("play"), scrub: find("scrub"), at: find("at"), speed: find("speed"), pace: root.querySelector("output"), now: root.querySelector(".rv-now"), said: root.querySelector(".rv-said") };
+  const step = (by) => (s.playing && play(s, false), advance(s, by), tell(s));
+  const jump = (to) => step(to - (s.moves === "n" && s.data.mode === "score" ? s.n : s.m));
+  const pin = (i) => {
+    s.pin = s.pin === i ? null : i;
+    component.setStateValue("pin", { pair: i, at: Date.now() });
+    tell(s);
+  };
+  s.press = () => ["back", "loop", ...Object.keys(MOVES)].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
+  const act = {
+    play: () => play(s, !s.playing),
+    less: () => step(-1),
+    more: () => step(1),
+    back: () => (s.back = !s.back),
+    loop: () => (s.loop = !s.loop),
+    ...Object.fromEntries(Object.keys(MOVES).map((name) => [name, () => (s.moves = name)])),
+  };
+  root.addEventListener("click", async ({ target }) => {
+    const name = target.dataset.do;
+    if (act[name]) act[name]();
+    else if (["png", "video", "html"].includes(name)) (await import(new URL("clocks_files.js", import.meta.url))).download(s, name, target);
+    s.press();
+    wake(s);
+  });
+  s.ui.scrub.addEventListener("input", () => jump(Number(s.ui.scrub.value)));
+  s.ui.at.addEventListener("change", () => {
+    const to = parse(s.ui.at.value);
+    if (to >= 0) s.loop &&= to <= s.data.context;
+    if (to >= 0) jump(Math.min(Math.round(to), LAST));
+    s.ui.at.blur();
+    s.press();
+  });
+  const pace = () => {
+    s.speed = Number((10 ** s.ui.speed.value).toPrecision(2));
+    s.ui.pace.textContent = `${s.speed.toLocaleString("en-US")} tokens/s`;
+  };
+  s.ui.speed.addEventListener("input", pace);
+  s.ui.speed.value = Math.log10(data.speed);
+  pace();
+  const under = ({ offsetX: x, offsetY: y }) => {
+    const { place: p } = s, { aside: a } = p, n = s.rates.length;
+    if (a && x >= a.x && x <= a.x + a.w && y >= a.y && y < a.y + a.h) return Math.floor(((y - a.y) / a.h) * n);
+    const column = Math.floor((x - p.left) / p.size), row = Math.floor((y - p.over) / p.step), i = row * p.columns + column;
+    return column >= 0 && column < p.columns && row >= 0 && i < p.dials.length ? i : null;
+  };
+  const hover = (i) => s.hover !== i && ((s.hover = i), inspect(s), wake(s));
+  canvas.addEventListener("pointermove", (event) => hover(under(event)));
+  canvas.addEventListener("pointerleave", () => hover(null));
+  canvas.addEventListener("click", (event) => under(event) !== null && pin(under(event)));
+  root.addEventListener("keydown", (event) => {
+    const at = event.target, n = s.place.dials.length, { key } = event;
+    if (at.tagName === "INPUT" || (at.tagName === "BUTTON" && [" ", "Enter"].includes(key))) return;
+    const chosen = s.hover ?? s.pin ?? 0;
+    const keys = { " ": act.play, ArrowLeft: () => step(event.shiftKey ? -100 : -1), ArrowRight: () => step(event.shiftKey ? 100 : 1),
+      ArrowUp: () => hover((chosen + n - 1) % n), ArrowDown: () => hover((chosen + 1) % n), Enter: () => pin(chosen) };
+    if (keys[key]) event.preventDefault();
+    keys[key]?.();
+  });
+  new ResizeObserver(() => s.data && ((s.stale = true), wake(s))).observe(canvas);
+  new IntersectionObserver(([entry]) => (s.seen = entry.isIntersecting) && s.data && wake(s)).observe(canvas);
+  s.playing = data.plays && !calm;
+  s.press();
+  return s;
+}
+
+// The hands stay where they are while the data change, unless the address says otherwise (Back, a typed link). What the
+// server answers to our own last move may be late, and must not pull them back.
+function place(s, { start, begin, mode }) {
+  const { m, n } = start ?? begin, given = `${m},${n}`, was = s.root.dataset.mode;
+  if (s.m === undefined) Object.assign(s, { m, n });
+  else if (was === "turn" && mode === "score") [s.m, s.n] = [Math.max(16, Math.round(s.m)), Math.max(0, Math.round(s.m) - 16)];
+  else if (was === mode && given !== s.given && given !== s.at && performance.now() - s.told > 2000) Object.assign(s, { m, n, playing: false, at: given });
+  s.given = given;
+  s.at ??= given;
+  s.ui.play.textContent = s.playing ? "Pause" : "Play";
+}
+
+function dark(root) {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff";
+  return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
+}
+
+export default function render(component) {
+  const { parentElement, data } = component, s = (parentElement.__clocks ??= build(component));
+  Object.assign(s, { component, data, pin: data.pin, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: (s.wheel ??= cycle(data.cycle)), stale: true });
+  s.first = data.first.map((value) => value / TAU);
+  s.rates = data.scaled ? data.scaled.map((value) => value / TAU) : s.first;
+  place(s, data);
+  s.root.dataset.mode = data.mode;
+  s.root.classList.toggle("rv-compact", data.compact);
+  s.canvas.setAttribute("aria-label", data.title);
+  tell(s);
+}
+
+const STYLE = `
+.rv-clocks { font-family: var(--st-font); color: var(--st-text-color); font-size: 13px; }
+.rv-clocks canvas { display: block; width: 100%; cursor: pointer; touch-action: pan-y; }
+.rv-clocks canvas:focus-visible, .rv-clocks button:focus-visible, .rv-clocks input:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+.rv-now { min-height: 20px; padding: 4px 0; font-variant-numeric: tabular-nums; }
+.rv-bar { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding-top: 4px; }
+.rv-bar button, .rv-bar input[type=text] { font: inherit; color: inherit; min-height: 32px; min-width: 40px; padding: 0 10px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
+.rv-bar button { cursor: pointer; }
+.rv-bar button:hover, .rv-bar button[aria-pressed=true] { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+.rv-bar [data-do=play] { min-width: 64px; }
+.rv-bar [data-do=scrub] { flex: 1 1 180px; }
+.rv-bar input[type=range] { accent-color: var(--st-primary-color); height: 32px; margin: 0; }
+.rv-bar input[type=text] { width: 8em; text-align: right; }
+.rv-bar label, .rv-pair { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
+.rv-bar output { min-width: 8.2em; font-variant-numeric: tabular-nums; }
+.rv-space { flex: 1; }
+.rv-clocks:not([data-mode=score]) .rv-pair, .rv-compact .rv-full { display: none; }
+.rv-said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+@media (pointer: coarse), (max-width: 640px) { .rv-bar button, .rv-bar input { min-height: 40px !important; } .rv-bar [data-do=scrub] { order: 1; flex-basis: 100%; } }
+`;

@@ -1,0 +1,42 @@
+// The files of the clocks: a picture, a film and a page that plays offline. Loaded by clocks.js when the first is asked for.
+
+function save(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function record(s, button) {
+  if (s.recorder) return s.recorder.stop();
+  const type = ["video/mp4;codecs=avc1.42E01F", "video/webm;codecs=vp9", "video/webm"].find((kind) => MediaRecorder.isTypeSupported(kind));
+  const recorder = (s.recorder = new MediaRecorder(s.canvas.captureStream(60), { mimeType: type, videoBitsPerSecond: 6e6 })), parts = [];
+  recorder.ondataavailable = (event) => parts.push(event.data);
+  recorder.onstop = () => {
+    s.recorder = null;
+    button.textContent = "Video";
+    save(new Blob(parts, { type }), `${s.data.file}.${type.slice(6).split(";")[0]}`);
+  };
+  recorder.start();
+  button.textContent = "Stop and save";
+  if (!s.playing) s.ui.play.click();
+  setTimeout(() => s.recorder === recorder && recorder.stop(), 10000);
+}
+
+async function page(s) {
+  const read = async (name) => (await fetch(new URL(name, import.meta.url))).text(), style = getComputedStyle(s.root);
+  // Both scripts become one module: what the second imports from the first stands above it.
+  const source = (await read("dials.js")) + (await read("clocks.js")).replace(/^import .*$/m, "").replace(/^export \{.*$/m, "");
+  const names = ["background-color", "text-color", "border-color", "primary-color"].map((name) => `--st-${name}:${style.getPropertyValue(`--st-${name}`)}`).join(";");
+  const data = JSON.stringify({ ...s.data, start: { m: s.m, n: s.n }, alone: true }).replaceAll("<", "\\u003c");
+  save(new Blob([`<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>RoPE Viz</title>
+<body style="${names};--st-font:sans-serif;margin:16px;background:var(--st-background-color)"><div class="rv-clocks"></div>
+<script type="module">${source}
+render({ parentElement: document.body, data: ${data}, setStateValue() {} });</script>`], { type: "text/html" }), `${s.data.file}.html`);
+}
+
+export function download(s, kind, button) {
+  if (kind === "png") return s.canvas.toBlob((blob) => save(blob, `${s.data.file}.png`));
+  return kind === "video" ? record(s, button) : page(s);
+}

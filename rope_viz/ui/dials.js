@@ -1,0 +1,219 @@
+// The picture of the clocks: every pair a dial on a canvas, and the score beside them. clocks.js moves it.
+
+export const TAU = 2 * Math.PI;
+
+// The turn a pair has reached, in [0, 1): float64, right to 6e-10 turns at position 10,000,000.
+export function turns(position, invFreqOver2Pi) {
+  const all = position * invFreqOver2Pi;
+  return all - Math.floor(all);
+}
+
+// The mean over pairs of cos((m − n)θᵢ).
+export function score(distance, rates) {
+  return rates.reduce((sum, rate) => sum + Math.cos(TAU * turns(distance, rate)), 0) / rates.length;
+}
+
+export const digits = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
+export const whole = (value) => Math.round(value).toLocaleString("en-US");
+export const tokens = (value) => (value >= 1024 && value % 1024 === 0 ? (value % 1048576 ? `${value / 1024}k` : `${value / 1048576}M`) : whole(value));
+export const count = (all) => (all < 0.005 ? "0" : all < 1 ? all.toFixed(2) : all < 1e5 ? String(Math.floor(all)) : `${(all / 1e6).toFixed(2)}M`);
+export function cycle(stops) {
+  return Array.from({ length: 256 }, (_, i) => {
+    const at = (i / 256) * (stops.length - 1), k = Math.floor(at);
+    return `rgb(${stops[k].map((v, c) => Math.round(v + (at - k) * (stops[k + 1][c] - v)))})`;
+  });
+}
+
+// The number of columns that gives n dials the most room; the names below them only where there is room to read them.
+function grid(n, width, height) {
+  const fit = (label) => {
+    let best = { size: 0 };
+    for (let columns = 1; columns <= n; columns++) {
+      const rows = Math.ceil(n / columns), size = Math.min(width / columns, height / rows - label);
+      if (size > best.size) best = { size, columns, rows, label };
+    }
+    return best;
+  };
+  const named = fit(13);
+  return named.size >= 38 ? named : fit(0);
+}
+
+export function arrange(s) {
+  const { data } = s, w = s.canvas.clientWidth, n = Math.min(data.most, s.rates.length);
+  const narrow = w < 640, h = data.heights[narrow ? 1 : 0];
+  s.canvas.style.height = `${h}px`;
+  const dpr = Math.min(2, devicePixelRatio || 1);
+  Object.assign(s.canvas, { width: Math.round(w * dpr), height: Math.round(h * dpr) });
+  const top = narrow ? 40 : 28, pair = data.mode === "score";
+  const aside = !pair ? null : narrow ? { x: 8, y: h - 150, w: w - 16, h: 128 } : { x: w - 262, y: 64, w: 250, h: h - 84 };
+  const room = { w: pair && !narrow ? w - 290 : w, h: (pair && narrow ? h - 196 : h) - top };
+  const g = grid(n, room.w, room.h), step = g.size + g.label;
+  const left = Math.max(0, (room.w - g.columns * g.size) / 2), over = top + Math.max(0, (room.h - g.rows * step) / 2);
+  const dials = Array.from({ length: n }, (_, i) => ({
+    x: left + ((i % g.columns) + 0.5) * g.size, y: over + Math.floor(i / g.columns) * step + g.size / 2, r: g.size * 0.42,
+  }));
+  s.place = { w, h, dpr, narrow, aside, dials, left, over, step, ...g };
+  s.c = Object.fromEntries(Object.entries(data.palette).map(([name, both]) => [name, both[s.dark ? 1 : 0]]));
+  s.sweeps = dials.map(({ x, y }) => {
+    const sweep = s.ctx.createConicGradient(0, x, y);
+    // Canvas angles run clockwise, the dial's the other way.
+    for (let k = 0; k <= 16; k++) sweep.addColorStop(k / 16, s.wheel[Math.round((1 - k / 16) * 255)]);
+    return sweep;
+  });
+  s.still = document.createElement("canvas");
+  Object.assign(s.still, { width: s.canvas.width, height: s.canvas.height });
+  paintStill(s, s.still.getContext("2d"));
+}
+
+const write = (x, text, at, y, size, fill, align = "left", face = "") => {
+  Object.assign(x, { font: `${face} ${size}px ${x.family}`, fillStyle: fill, textAlign: align });
+  x.fillText(text, at, y);
+};
+
+// What stands still: rings by band, the angles seen in training, names and the legend.
+function paintStill(s, x) {
+  const { data, c, place } = s;
+  x.family = s.ctx.family = s.font;
+  x.scale(place.dpr, place.dpr);
+  x.fillStyle = c.background;
+  x.fillRect(0, 0, place.w, place.h);
+  const dashes = [[], [4, 3], [1.5, 3]];
+  place.dials.forEach((d, i) => {
+    const seen = Math.min(1, data.context * s.first[i]);
+    x.fillStyle = c.face;
+    x.beginPath();
+    if (seen < 1) x.moveTo(d.x, d.y);
+    x.arc(d.x, d.y, d.r, 0, -TAU * seen, true);
+    x.fill();
+    x.strokeStyle = c.bands[data.bands[i]];
+    x.lineWidth = d.r < 14 ? 1 : 1.6;
+    x.setLineDash(dashes[data.bands[i]]);
+    x.beginPath();
+    x.arc(d.x, d.y, d.r, 0, TAU);
+    x.stroke();
+    x.setLineDash([]);
+    if (place.label) write(x, i, d.x - place.size * 0.46, d.y + place.size / 2 + 8, 10, c.plain);
+  });
+  const y = place.narrow ? 34 : 16;
+  let at = place.narrow ? 0 : place.w;
+  const shown = [0, 1, 2].filter((kind) => data.bands.includes(kind));
+  for (const kind of shown.length > 1 ? (place.narrow ? shown : shown.reverse()) : []) {
+    const text = `${data.names[kind]} ${data.bands.filter((band) => band === kind).length}`;
+    x.font = `12px ${s.font}`;
+    const wide = x.measureText(text).width + 26;
+    if (!place.narrow) at -= wide + 14;
+    Object.assign(x, { strokeStyle: c.bands[kind], lineWidth: 2 });
+    x.setLineDash(dashes[kind]);
+    x.beginPath();
+    x.moveTo(at, y - 4);
+    x.lineTo(at + 20, y - 4);
+    x.stroke();
+    x.setLineDash([]);
+    write(x, text, at + 26, y, 12, c.bands[kind]);
+    if (place.narrow) at += wide + 10;
+  }
+}
+
+function hand(x, d, turn, reach, colour, width) {
+  x.strokeStyle = colour;
+  x.lineWidth = width;
+  x.beginPath();
+  x.moveTo(d.x, d.y);
+  x.lineTo(d.x + reach * d.r * Math.cos(TAU * turn), d.y - reach * d.r * Math.sin(TAU * turn));
+  x.stroke();
+}
+
+// A hand that goes through a share of a turn in one frame is seen as its mean over the frame: it fades into a disc, and
+// no hand seems to stand still or run backwards.
+function steadiness(s, rate) {
+  const half = s.playing ? (Math.PI * s.speed * rate) / 60 : 0;
+  return half < 1e-4 ? 1 : half >= Math.PI ? 0 : Math.sin(half) / half;
+}
+
+export function paint(s) {
+  const { ctx: x, data, c, place, wheel } = s;
+  x.setTransform(1, 0, 0, 1, 0, 0);
+  x.drawImage(s.still, 0, 0);
+  x.setTransform(place.dpr, 0, 0, place.dpr, 0, 0);
+  x.lineCap = "round";
+  const pair = data.mode === "score", d = s.m - s.n, thick = Math.max(1.5, place.size / 32);
+  place.dials.forEach((dial, i) => {
+    const rate = s.rates[i], turn = turns(s.m, rate), colour = wheel[Math.floor(turn * 256)];
+    const steady = pair && s.moves === "n" ? 1 : steadiness(s, rate), { x: cx, y: cy, r } = dial;
+    if (pair) {
+      const apart = turns(d, rate), from = turns(s.n, rate), way = apart > 0.5 ? apart - 1 : apart;
+      const still = s.moves === "m" ? 1 : steadiness(s, rate);
+      x.globalAlpha = 0.5 * Math.min(still, steady);
+      x.fillStyle = wheel[Math.floor(apart * 256)];
+      x.beginPath();
+      x.moveTo(cx, cy);
+      x.arc(cx, cy, r * 0.8, -TAU * from, -TAU * (from + way), way > 0);
+      x.fill();
+      x.globalAlpha = 0.15 + 0.85 * still;
+      hand(x, dial, from, 0.72, c.key, thick * 1.3);
+      x.globalAlpha = 0.15 + 0.85 * steady;
+      hand(x, dial, turn, 0.94, c.query, thick * 1.3);
+    } else {
+      if (steady < 0.98) {
+        x.globalAlpha = 0.35 * (1 - steady);
+        x.fillStyle = c.plain;
+        x.beginPath();
+        x.arc(cx, cy, r * 0.9, 0, TAU);
+        x.fill();
+      }
+      x.globalAlpha = 1;
+      if (data.context * s.first[i] < 1) {
+        Object.assign(x, { strokeStyle: s.sweeps[i], lineWidth: Math.max(2, r * 0.13), lineCap: "butt" });
+        x.beginPath();
+        x.arc(cx, cy, r * 0.9, 0, -TAU * Math.min(1, s.m * rate), true);
+        x.stroke();
+        x.lineCap = "round";
+      }
+      x.globalAlpha = steady;
+      if (data.plain) hand(x, dial, turns(s.m, s.first[i]), 0.58, c.plain, thick);
+      hand(x, dial, turn, 0.8, colour, thick * 1.6);
+    }
+    x.globalAlpha = 1;
+    if (place.label) write(x, count(s.m * rate), cx + place.size * 0.46, cy + place.size / 2 + 8, 10, c.text, "right");
+  });
+  for (const i of new Set([s.pin, s.hover])) if (place.dials[i]) frame(x, s, place.dials[i], i === s.pin);
+  const size = place.narrow && pair ? 13 : 16;
+  const parts = pair ? [[`query m = ${whole(s.m)}`, c.query], [`key n = ${whole(s.n)}`, c.key], [`distance ${whole(d).replace("-", "−")}`, c.text]] : [[`position ${whole(s.m)}`, c.text]];
+  let at = 0;
+  for (const [text, colour] of parts) {
+    write(x, text, at, 17, size, colour, "left", "600");
+    at += x.measureText(text).width + size;
+  }
+  if (!pair && !place.narrow) write(x, `${data.plain ? "short grey hand: before scaling · " : ""}grey face: angles seen in training`, 150, 17, 12, c.plain);
+  if (pair) paintScore(s, x, d);
+}
+
+function frame(x, s, d, pinned) {
+  Object.assign(x, { strokeStyle: pinned ? s.c.current : s.c.rule, lineWidth: pinned ? 2 : 1 });
+  x.strokeRect(d.x - s.place.size / 2 + 1, d.y - s.place.size / 2 + 1, s.place.size - 2, s.place.step - 2);
+}
+
+// A bar per pair, and the running total that ends at the score.
+function paintScore(s, x, d) {
+  const { c, place: { aside: a } } = s, n = s.rates.length, high = a.h / n, middle = a.x + a.w / 2;
+  let sum = 0;
+  const line = [];
+  s.rates.forEach((rate, i) => {
+    const cos = Math.cos(TAU * turns(d, rate));
+    x.fillStyle = cos < 0 ? c.negative : c.positive;
+    x.globalAlpha = i === s.pin || i === s.hover ? 1 : 0.55;
+    x.fillRect(middle, a.y + i * high, (cos * a.w) / 2, Math.max(0.6, high - (high > 3 ? 1 : 0)));
+    line.push([middle + ((sum += cos) / n) * (a.w / 2), a.y + (i + 1) * high]);
+  });
+  x.globalAlpha = 1;
+  Object.assign(x, { strokeStyle: c.text, lineWidth: 2 });
+  x.beginPath();
+  x.moveTo(middle, a.y);
+  for (const point of line) x.lineTo(...point);
+  x.stroke();
+  Object.assign(x, { strokeStyle: c.rule, lineWidth: 1 });
+  x.strokeRect(a.x, a.y, a.w, a.h);
+  for (const [value, align] of [[-1, "left"], [0, "center"], [1, "right"]]) write(x, String(value).replace("-", "−"), middle + (value * a.w) / 2, a.y + a.h + 14, 12, c.plain, align);
+  write(x, `score ${(sum / n).toFixed(4).replace("-", "−")}`, a.x, a.y - 22, 16, c.text, "left", "600");
+  write(x, `bars: cos (m − n)θᵢ by pair; line: their running mean`, a.x, a.y - 6, 11, c.plain);
+}

@@ -1,0 +1,93 @@
+"""The attention page under a hand: a sentence of one's own, a move, a cell read in all four maps."""
+
+from urllib.parse import quote
+
+from playwright.sync_api import expect
+
+MAPS = "document.querySelectorAll('.rv-plot')[0]"
+ROWS = f"(n) => Array.from({MAPS}.data[n].z, (row) => Array.from(row))"
+
+
+def rows(seen, index):
+    return seen.page.evaluate(ROWS, index)
+
+
+def test_a_sentence_of_ones_own_is_drawn_and_kept_in_the_link(visit):
+    seen = visit().open("/attention")
+    field = seen.page.get_by_role("textbox", name="Sentence", exact=True)
+    field.fill("to be or not to be")
+    field.press("Enter")
+    seen.until(f"{MAPS}.data[0].z.length === 6")
+    seen.page.wait_for_url(lambda url: "attention.sentence=to" in url)
+    none = rows(seen, 0)
+    assert none[0] == none[4], "equal words must attend alike without position"
+    assert rows(seen, 2)[0] != rows(seen, 2)[4]
+    seen.page.get_by_role("link", name="Scaling").first.click()
+    seen.page.wait_for_url("**/scaling**")
+    seen.settle()
+    seen.page.get_by_role("link", name="Attention").first.click()
+    expect(seen.page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value("to be or not to be")
+    assert seen.errors == []
+
+
+def test_moving_the_sentence_changes_the_sinusoidal_map_only(visit):
+    seen = visit().open("/attention?attention.offset=0")
+    before = [rows(seen, index) for index in range(4)]
+    seen.knob("offset").fill("1000000")
+    seen.knob("offset").press("Enter")
+    seen.page.wait_for_url("**attention.offset=1000000**")
+    seen.settle()
+    change = [
+        max(abs(a - b) for one, two in zip(old, rows(seen, index), strict=True) for a, b in zip(one, two, strict=True))
+        for index, old in enumerate(before)
+    ]
+    assert change[0] == 0
+    assert change[1] > 0.1
+    assert max(change[2:]) < 1e-6
+
+
+def test_a_cell_is_read_in_all_four_maps(visit):
+    seen = visit().open("/attention")
+    tab = seen.page
+    box = tab.locator(".rv-plot").first.locator(".nsewdrag").nth(2).bounding_box()
+    tab.mouse.move(box["x"] + box["width"] * 3.5 / 12, box["y"] + box["height"] * 2.5 / 12)
+    tab.mouse.move(box["x"] + box["width"] * 3.6 / 12, box["y"] + box["height"] * 2.5 / 12)
+    marks = tab.locator(".rv-mark")
+    expect(marks).to_have_count(3)
+    shown = [float(text) for text in marks.all_inner_texts()]
+    cells = [rows(seen, index)[2][3] for index in (0, 1, 3)]
+    assert all(abs(a - b) < 0.006 * abs(b) for a, b in zip(shown, cells, strict=True))
+    tab.mouse.move(5, 5)
+    expect(marks).to_have_count(0)
+
+
+def test_on_a_narrow_screen_the_maps_stand_two_by_two(visit):
+    seen = visit(width=390).open("/attention")
+    domains = seen.page.evaluate(
+        f"['xaxis', 'xaxis2', 'xaxis3', 'yaxis', 'yaxis3'].map((a) => {MAPS}._fullLayout[a].domain)"
+    )
+    assert domains[0] == domains[2] != domains[1]
+    assert domains[4][1] < domains[3][0]
+    assert seen.page.evaluate(f"{MAPS}.clientHeight") > 500
+
+
+def test_a_hostile_sentence_is_only_words(visit):
+    words = '<img src=x onerror=alert(1)> <a href="https://elsewhere.example">x</a> [y](https://elsewhere.example) $z$'
+    seen = visit().open(f"/attention?attention.sentence={quote(f'{words} {words}')}")
+    tab = seen.page
+    assert tab.locator('[data-testid=stMain] a[href*="elsewhere"], .rv-plot a').count() == 0
+    assert tab.locator("[data-testid=stMain] img[src=x]").count() == 0
+    assert seen.elsewhere == []
+    assert seen.errors == []
+
+
+def test_too_many_words_are_a_sentence(visit):
+    seen = visit().open(f"/attention?attention.sentence={quote('a ' * 70)}")
+    assert "at most 64 words, got 70" in seen.page.locator("[data-testid=stAlert]").inner_text()
+    assert len(rows(seen, 0)) == 12
+
+
+def test_a_negative_weight_carries_a_minus(visit):
+    seen = visit().open("/attention?model=llama-2-7b&attention.spacing=1000")
+    drawn = seen.page.locator(".rv-plot").nth(3).locator("text", has_text="−")
+    assert drawn.count() > 20

@@ -1,0 +1,78 @@
+"""The Kernels page measures when asked, one measurement at a time, and stays usable meanwhile."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+SMALLEST = "/kernels?kernels.compile=no"
+BARS = ".rv-chart >> nth=1"
+LONG = 180_000
+
+
+def measure(seen):
+    seen.page.get_by_role("button", name="Measure", exact=True).click()
+
+
+@pytest.fixture
+def no_run_left(visit):
+    """Other tests, and the next one, want the server's only place."""
+    yield
+    seen = visit().open(SMALLEST)
+    for _ in range(300):
+        measure(seen)
+        stop = seen.page.get_by_role("button", name="Stop", exact=True)
+        busy = seen.page.get_by_text("Another measurement is running")
+        expect(stop.or_(busy).first).to_be_visible(timeout=LONG)
+        if stop.count():
+            stop.click()
+            expect(seen.page.get_by_text("The measurement was stopped.")).to_be_visible(timeout=LONG)
+            return
+        seen.page.wait_for_timeout(1000)
+
+
+def test_nothing_is_measured_before_the_button_and_all_of_it_after(visit):
+    seen = visit().open(SMALLEST)
+    assert seen.page.locator(".rv-chart").count() == 1
+    measure(seen)
+    expect(seen.page.locator(BARS)).to_be_visible(timeout=LONG)
+    seen.settle()
+    bars = "document.querySelectorAll('.rv-plot')[1].data[0]"
+    assert {"ours, out=", "eager rotate_half", "dense matrix"} <= set(seen.page.evaluate(f"{bars}.y"))
+    assert seen.page.evaluate(f"Array.from({bars}.x).every((speed) => speed > 0)")
+    expect(seen.page.get_by_text("Did not run: flash-attention")).to_be_visible()
+    assert seen.page.locator('[data-testid="stException"]').count() == 0
+
+    with seen.page.expect_download() as caught:
+        seen.page.get_by_role("button", name="Download the measurement").click()
+    found = json.loads(caught.value.path().read_text())
+    assert found["workload"]["tokens"] == 1024
+    assert found["ways"]["ours, out="]["error"] < 1e-6
+    assert len(found["agreement"]) >= 8
+
+    seen.page.get_by_role("link", name="Decay").first.click()
+    seen.page.wait_for_url("**/decay**")
+    seen.settle()
+    seen.page.get_by_role("link", name="Kernels").first.click()
+    expect(seen.page.locator(BARS)).to_be_visible(timeout=LONG)
+    assert seen.errors == []
+
+
+@pytest.mark.usefixtures("no_run_left")
+def test_while_it_runs_it_can_be_left_found_again_and_stopped(visit):
+    seen, other = visit().open("/kernels?kernels.tokens=16384"), visit().open(SMALLEST)
+    measure(seen)
+    stop = seen.page.get_by_role("button", name="Stop", exact=True)
+    expect(stop).to_be_visible(timeout=LONG)
+    expect(seen.page.get_by_role("button", name="Measure", exact=True)).to_be_disabled()
+    measure(other)
+    expect(other.page.get_by_text("Another measurement is running on this server")).to_be_visible(timeout=LONG)
+    seen.page.get_by_role("link", name="Decay").first.click()
+    seen.page.wait_for_url("**/decay**")
+    seen.settle()
+    seen.page.get_by_role("link", name="Kernels").first.click()
+    expect(stop).to_be_visible(timeout=LONG)
+    stop.click()
+    expect(seen.page.get_by_text("The measurement was stopped.")).to_be_visible(timeout=LONG)
+    expect(seen.page.get_by_role("button", name="Measure", exact=True)).to_be_enabled()
+    assert seen.errors == other.errors == []

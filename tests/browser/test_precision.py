@@ -1,0 +1,51 @@
+"""The precision page under a hand: what is rounded, up to where, and who does it."""
+
+from playwright.sync_api import expect
+
+MAP = "document.querySelectorAll('.rv-plot')[0]"
+
+
+def test_the_published_error_is_said_and_the_link_keeps_the_choice(visit):
+    seen = visit().open("/precision?model=llama-2-7b")
+    main = seen.page.locator("[data-testid=stMain]")
+    expect(main).to_contain_text("With a bf16 inv_freq, pair 1 is off by 5.0 rad at 4,096")
+    seen.page.get_by_role("combobox", name="What is rounded").click()
+    seen.page.get_by_role("option", name="Positions in bf16").click()
+    expect(main).to_contain_text("pair 0 first, at 257")
+    seen.page.wait_for_url("**precision.where=bf16-positions**")
+    expect(main).to_contain_text("rotary-embedding-torch")
+    assert seen.errors == []
+
+
+def test_the_position_moves_the_sentence_and_the_rule(visit):
+    seen = visit().open("/precision?model=llama-2-7b&precision.where=float32-angles")
+    seen.knob("position").fill("1M")
+    seen.knob("position").press("Enter")
+    seen.page.wait_for_url("**precision.position=1048576**")
+    seen.settle()
+    shapes = seen.page.evaluate(f"{MAP}._fullLayout.shapes.map((shape) => shape.x0)")
+    assert any(abs(x - 1_048_576) < 1 for x in shapes)
+    assert "up to 1,048,576" in seen.page.locator("[data-testid=stMain]").inner_text()
+
+
+def test_a_click_pins_the_pair(visit):
+    seen = visit().open("/precision")
+    box = seen.page.locator(".rv-plot .nsewdrag").first.bounding_box()
+    seen.page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.5)
+    seen.page.wait_for_url("**pin=**")
+
+
+def test_a_hostile_link_falls_back(visit):
+    seen = visit().open("/precision?precision.where=%3Cb%3E&precision.position=1e99&precision.show=x&precision.with=y")
+    assert "bf16 inv_freq" in seen.page.locator("[data-testid=stMain]").inner_text()
+    assert seen.errors == []
+
+
+def test_a_cell_is_read_in_radians(visit):
+    seen = visit().open("/precision")
+    box = seen.page.locator(".rv-plot .nsewdrag").first.bounding_box()
+    seen.page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.9)
+    hover = seen.page.locator(".rv-plot .hoverlayer").first
+    expect(hover).to_contain_text("off by")
+    text = hover.text_content()
+    assert float(text.split("off by ")[1].split(" rad")[0]) > 0

@@ -1,0 +1,262 @@
+"""The clocks in a real browser: seen by their pixels, computed as the core computes them."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from rope_viz import scores
+from rope_viz.catalog import model_specs
+from rope_viz.ui.server import PREFIX, version
+
+SPEC = model_specs("llama-3.1-8b")[""]
+SCORE = "/rotation?rotation.show=score&rotation.at=1040,1024"
+STATE = "document.querySelector('.rv-clocks').dataset"
+
+
+def canvas(seen):
+    return seen.page.locator(".rv-clocks canvas")
+
+
+def picture(seen, left=0.0, right=1.0, top=0.0):
+    """The pixels on the screen, of a part of the canvas."""
+    box = canvas(seen).bounding_box()
+    clip = {"x": box["x"] + left * box["width"], "y": box["y"] + top, "height": box["height"] - top}
+    return seen.page.screenshot(clip=clip | {"width": (right - left) * box["width"]})
+
+
+def press(seen, name):
+    seen.page.locator(f".rv-clocks [data-do={name}]").click()
+
+
+def module(seen, expression, *arguments):
+    """The value of an expression over what clocks.js exports, in the browser."""
+    address = f"{PREFIX}/{version()}/clocks.js"
+    body = f"async (given) => {{ const clocks = await import('{address}'); return {expression}; }}"
+    return seen.page.evaluate(body, list(arguments))
+
+
+def at_rest(seen, m, n=None):
+    seen.until(f"{STATE}.m === '{m}'" + (f" && {STATE}.n === '{n}'" if n is not None else ""))
+    return float(seen.page.evaluate(f"{STATE}.score"))
+
+
+@pytest.fixture
+def still(visit):
+    """A visit that starts paused."""
+    return lambda path, **options: visit(reduced_motion="reduce", **options).open(path)
+
+
+def test_angles_are_exact_to_ten_million_positions(still):
+    seen = still("/rotation")
+    inv_freq = SPEC.inv_freq(SPEC.target)
+    rates = [float(f) / math.tau for f in inv_freq]
+    for position in (1, 4095, 131_071, 9_999_999, 10_000_000):
+        found = module(seen, "given[0].map((rate) => clocks.turns(given[1], rate))", rates, position)
+        with mpmath.workdps(40):
+            exact = [mpmath.mpf(float(f)) * position / (2 * mpmath.pi) for f in inv_freq]
+            errors = [abs((mpmath.mpf(a) - b) - mpmath.nint(a - b)) for a, b in zip(found, exact, strict=True)]
+        assert max(errors) < 1e-9
+
+
+def test_the_score_is_the_mean_cosine_of_the_core(still):
+    seen = still("/rotation")
+    inv_freq = SPEC.inv_freq(SPEC.target)
+    exact = scores.mean_cosine(inv_freq, 1_000_001)
+    for distance in (0, 1, 16, 4096, 131_072, 1_000_000):
+        found = module(seen, "clocks.score(given[0], given[1])", distance, [float(f) / math.tau for f in inv_freq])
+        assert found == pytest.approx(exact[distance], abs=1e-9)
+
+
+def test_the_score_beside_the_dials_is_the_cores(still):
+    seen = still(SCORE)
+    expected = scores.mean_cosine(SPEC.inv_freq(SPEC.target), 200)
+    assert at_rest(seen, 1040, 1024) == pytest.approx(expected[16], abs=1e-12)
+    press(seen, "m")
+    press(seen, "more")
+    assert at_rest(seen, 1041, 1024) == pytest.approx(expected[17], abs=1e-12)
+    seen.settle()
+    assert "rotation.at=1041%2C1024" in seen.page.url
+
+
+def test_moving_both_turns_the_hands_and_leaves_the_score(still):
+    seen = still(SCORE)
+    before = at_rest(seen, 1040, 1024)
+    dials, bars = picture(seen, 0, 0.6, 40), picture(seen, 0.75, 1, 40)
+    press(seen, "more")
+    assert at_rest(seen, 1041, 1025) == before
+    assert picture(seen, 0, 0.6, 40) != dials
+    assert picture(seen, 0.75, 1, 40) == bars
+    press(seen, "m")
+    press(seen, "more")
+    assert at_rest(seen, 1042, 1025) != before
+    assert picture(seen, 0.75, 1, 40) != bars
+
+
+def test_pixels_move_while_playing_and_hold_while_paused(visit):
+    seen = visit().open("/rotation")
+    first = picture(seen, top=40)
+    for _ in range(50):
+        if picture(seen, top=40) != first:
+            break
+    else:
+        pytest.fail("nothing moved")
+    press(seen, "play")
+    seen.settle()
+    held = picture(seen)
+    seen.page.wait_for_timeout(400)
+    assert picture(seen) == held
+
+
+def test_no_frame_comes_from_the_server(visit):
+    seen = visit()
+    received = []
+    seen.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(frame)))
+    seen.open("/rotation")
+    before, frames = len(received), int(seen.page.evaluate(f"{STATE}.drawn"))
+    seen.until(f"Number({STATE}.drawn) > {frames + 30}")
+    assert len(received) == before
+
+
+def test_reduced_motion_starts_paused(still):
+    seen = still("/rotation")
+    expect(seen.page.locator("[data-do=play]")).to_have_text("Play")
+    held = picture(seen)
+    seen.page.wait_for_timeout(300)
+    assert picture(seen) == held
+
+
+def test_the_keyboard_plays_steps_and_pins(still):
+    seen = still("/rotation?rotation.at=100,0")
+    keys, play = seen.page.keyboard, seen.page.locator("[data-do=play]")
+    canvas(seen).focus()
+    keys.press("ArrowRight")
+    at_rest(seen, 101)
+    keys.press("Shift+ArrowLeft")
+    at_rest(seen, 1)
+    keys.press("Space")
+    expect(play).to_have_text("Pause")
+    keys.press("Space")
+    expect(play).to_have_text("Play")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    seen.page.wait_for_url("**pin=1*")
+
+
+def test_a_pin_is_in_the_link_and_lit_on_frequencies(still):
+    seen = still("/rotation")
+    box = canvas(seen).bounding_box()
+    seen.page.mouse.click(box["x"] + 40, box["y"] + 70)
+    seen.page.wait_for_url("**pin=0*")
+    seen.page.reload()
+    seen.settle()
+    assert seen.page.locator(".rv-now").inner_text().startswith("pair 0, kept")
+    seen.page.get_by_role("link", name="Frequencies").first.click()
+    seen.page.wait_for_url("**/frequencies**")
+    seen.settle()
+    shown = seen.page.evaluate("document.querySelector('.rv-plot').data.map((trace) => trace.name)")
+    assert "pinned pair 0" in shown
+
+
+def test_a_tap_pins_on_a_narrow_screen(still):
+    seen = still("/rotation", width=390, height=844, has_touch=True)
+    box = canvas(seen).bounding_box()
+    seen.page.touchscreen.tap(box["x"] + 26, box["y"] + 62)
+    seen.page.wait_for_url("**pin=0*")
+    assert seen.errors == []
+
+
+def test_the_position_is_kept_when_a_knob_moves(still):
+    seen = still("/rotation?rotation.at=777,0")
+    before = picture(seen, top=40)
+    seen.slider("base").focus()
+    seen.page.keyboard.press("ArrowRight")
+    seen.settle()
+    assert seen.page.locator("[data-do=at]").input_value() == "777"
+    assert picture(seen, top=40) != before
+
+
+def test_back_returns_to_the_position_before(still):
+    seen = still("/rotation?rotation.at=100,0")
+    press(seen, "more")
+    at_rest(seen, 101)
+    seen.page.wait_for_url("**101*")
+    seen.page.wait_for_timeout(2100)  # an answer to our own move is told from Back by its time
+    seen.page.go_back()
+    at_rest(seen, 100)
+
+
+def test_a_typed_position_may_lie_beyond_the_trained_length(still):
+    seen = still("/rotation")
+    field = seen.page.locator("[data-do=at]")
+    field.fill("10000000")
+    field.press("Enter")
+    at_rest(seen, 10_000_000)
+    expect(seen.page.locator("[data-do=loop]")).to_have_attribute("aria-pressed", "false")
+    said = seen.page.locator(".rv-said")
+    expect(said).to_contain_text("At position 10,000,000: pair 0 has made 1.59M turns")
+
+
+def test_playing_loops_at_the_trained_length(visit):
+    seen = visit().open("/rotation?trained=128&method=none&rotation.at=100,0")
+    seen.until("document.querySelector('[data-do=at]').value > 105")
+    seen.until("document.querySelector('[data-do=at]').value < 60")
+    assert int(seen.page.locator("[data-do=scrub]").get_attribute("max")) == 128
+
+
+@pytest.mark.parametrize("kind", ["png", "video", "html"])
+def test_each_download_arrives(visit, chromium, tmp_path, kind):
+    seen = visit().open("/rotation")
+    with seen.page.expect_download(timeout=30_000) as caught:
+        press(seen, kind)
+        if kind == "video":
+            expect(seen.page.locator("[data-do=video]")).to_have_text("Stop and save")
+            frames = int(seen.page.evaluate(f"{STATE}.drawn"))
+            seen.until(f"Number({STATE}.drawn) > {frames + 40}")
+            press(seen, "video")
+    content, name = caught.value.path().read_bytes(), caught.value.suggested_filename
+    assert name.startswith("rope-rotation-clocks_llama-3.1-8b_d128_base500000")
+    assert seen.errors == []
+    if kind == "png":
+        assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    elif kind == "video":
+        assert content.startswith(b"\x1aE\xdf\xa3") if name.endswith("webm") else content[4:8] == b"ftyp"
+        assert len(content) > 20_000
+    else:
+        page = tmp_path / "clocks.html"
+        page.write_bytes(content)
+        plays_alone(chromium, page)
+
+
+def plays_alone(chromium, path):
+    page = chromium.new_context(offline=True).new_page()
+    errors, requests = [], []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".rv-clocks[data-drawn]")
+    first = page.locator("canvas").screenshot()
+    moved = any(page.locator("canvas").screenshot() != first for _ in range(20))
+    assert moved
+    assert errors == []
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in requests)
+    page.context.close()
+
+
+def test_pixels_show_the_angle_of_the_hand(still):
+    """At position 1 the first pair's hand stands at one radian, counted from the right against the clock."""
+    seen = still("/rotation?rotation.at=1,0&method=none")
+    colour = "(d) => { const c = document.querySelector('.rv-clocks canvas'), k = c.width / c.clientWidth;"
+    colour += " return [...c.getContext('2d').getImageData(d[0] * k, d[1] * k, 1, 1).data.slice(0, 3)]; }"
+    place = seen.page.evaluate(
+        "(() => { const c = document.querySelector('.rv-clocks canvas'); return c.clientWidth; })()"
+    )
+    size = place / 13
+    centre, radius = (size / 2, 28 + size / 2), 0.42 * size
+    on = [centre[0] + 0.6 * radius * math.cos(1), centre[1] - 0.6 * radius * math.sin(1)]
+    off = [centre[0] + 0.6 * radius * math.cos(1), centre[1] + 0.6 * radius * math.sin(1)]
+    inked, face = (np.array(seen.page.evaluate(colour, point)) for point in (on, off))
+    assert np.ptp(inked) > 60, "the hand is coloured"
+    assert np.ptp(face) < 20, "the face is grey"

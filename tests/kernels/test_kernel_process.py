@@ -1,0 +1,77 @@
+"""A measurement in its own process: one at a time, ended whenever asked, and no more than a sentence when it fails."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rope_viz.kernels import process, report  # noqa: E402
+from rope_viz.kernels.process import BusyError, Run  # noqa: E402
+
+SMALL = {"tokens": 16, "heads": 2, "head_dim": 16, "device": "cpu"}
+
+
+@pytest.fixture
+def start():
+    """start(workload, **options) -> Run; ended with the test, whatever happens in it."""
+    runs = []
+
+    def begin(workload, **options):
+        runs.append(Run(workload, **options))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        run.stop()
+        assert run.wait(30)
+
+
+def test_it_reports_every_way_and_the_next_one_may_start(start):
+    run = start(SMALL, rounds=2, compiled=False)
+    with pytest.raises(BusyError):
+        Run(SMALL)
+    assert run.wait(120)
+    assert (run.problem, run.fraction) == ("", 1)
+    assert {"copy", "ours, out=", "eager rotate_half", "dense matrix"} <= {way["name"] for way in run.report.ran}
+    assert all(way["rounds"] == 2 for way in run.report.ran)
+    assert "flash-attention" in run.report.left_out
+    assert len(run.report.agreement) >= 8
+    assert run.report.machine["torch"] == torch.__version__
+    json.dumps(vars(run.report), allow_nan=False)
+    start(SMALL)
+
+
+def test_stopped_it_says_so_and_frees_the_place(start):
+    run = start({**SMALL, "tokens": 4096}, rounds=100_000)
+    run.stop()
+    assert run.wait(30)
+    assert run.problem == "The measurement was stopped."
+    assert not run.report.ran
+    start(SMALL)
+
+
+def test_past_its_limit_it_is_stopped(start):
+    run = start(SMALL, rounds=100_000, limit=0.2)
+    assert run.wait(30)
+    assert "0 seconds" in run.problem
+
+
+def test_what_breaks_in_it_is_a_sentence_here(start):
+    run = start({**SMALL, "dtype": "float9"})
+    assert run.wait(120)
+    assert "exit code 1" in run.problem
+
+
+def test_a_process_that_cannot_start_frees_the_place(start, monkeypatch):
+    monkeypatch.setattr(process.sys, "executable", "/none/such")
+    run = start(SMALL)
+    assert "could not be started" in run.problem
+    assert not run.alive
+    monkeypatch.undo()
+    start(SMALL)
+
+
+def test_the_device_is_chosen_where_torch_is():
+    first = next(report.lines({**SMALL, "device": "auto"}))
+    assert first["machine"]["gpu"] == torch.cuda.is_available()
