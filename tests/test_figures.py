@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from rope_viz import RopeSpec, scores, spectrum
+from rope_viz import RopeSpec, board, scores, spectrum
 from rope_viz.catalog import catalog, model_specs
-from rope_viz.figures import decay, distance, frequencies, kernels, scaling, theme, words, words_decay
+from rope_viz.figures import decay, distance, frequencies, kernels, runtimes, scaling, theme, words, words_decay
 from rope_viz.scaling import METHODS
 from rope_viz.ui.chart import pack
 
@@ -32,6 +32,9 @@ def every_figure():
     yield "contributions", distance.contributions(LLAMA, 1000, *EVEN, pin=None)
     yield "map", distance.attention_map(LLAMA, 16, PARTS, True)
     yield "errors", kernels.errors(LLAMA)
+    kimi = catalog()["kimi-k2-instruct"]
+    asked = board.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
+    yield "runtimes", runtimes.curves(board.board(asked), asked.spec, pin=3)[0]
     yield "bases", distance.bases(LLAMA, 8192, quick=True)
 
 

@@ -18,6 +18,8 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io
 
+from rope_viz.figures import theme
+
 WIDTH = 1000
 # Plotly measures in pixels of 1/96 inch, Matplotlib in points of 1/72.
 POINT = 0.75
@@ -150,12 +152,12 @@ class Drawing:
         elif named:
             axis.set_ticks([])
         elif log:
-            axis.set_major_formatter(lambda value, _: f"{value:g}")
+            axis.set_major_formatter(lambda value, _: f"10{theme.exponent_text(round(math.log10(value)))}")
         axis.set_minor_locator(null_locator())
         axis.set_tick_params(color=self.colour, labelcolor=self.colour, labelsize=12 * POINT, length=3)
         axis.set_label_text(axis_title(self.layout, name), color=self.colour, fontsize=13 * POINT)
         if name == "yaxis":
-            axis.set_label_coords(-(self.layout["margin"]["l"] - 10) / (self.box[2] * WIDTH), 0.5)
+            axis.set_label_coords(-(self.layout["margin"]["l"] - 20) / (self.box[2] * WIDTH), 0.5)
         axis.axes.set_axisbelow(True)
         if given.get("showgrid") is not False and name != "yaxis2":
             axis.grid(True, color=given.get("gridcolor", "#E4E7EB"), linewidth=0.6)
