@@ -1,4 +1,4 @@
-"""The commands: table, check, compare, runtimes, export, models. Flags are made from the knobs of specs and methods.
+"""The commands: table, figure, check, compare, runtimes, export, models. Flags are made from knobs.
 
 Results go to standard output, one-line errors to standard error. The exit code is 0, and 2 where the input is bad;
 `check` answers by severity: 0 for nothing worse than a note, 1 for a warning, 2 for an error.
@@ -11,28 +11,21 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from rope_viz import __version__
+from rope_viz import __version__, cli_figure
 from rope_viz.catalog import catalog, main_layer, model_specs
+from rope_viz.cli_spec import add_spec_flags, read_config, read_spec, tokens
 from rope_viz.export import TARGETS, Export, export
 from rope_viz.extend import options
-from rope_viz.link import fitted, method_knobs, number, with_method
 from rope_viz.lint import Finding, check, repair
-from rope_viz.models import from_config
 from rope_viz.runtimes.compare import Comparison, compare
-from rope_viz.scaling import LABELS, METHODS, parse_factors
-from rope_viz.spec import Knob, RopeSpec, knobs, shorten
 from rope_viz.spectrum import wavelength
 
-LARGEST_FILE = 4 << 20
-"""A config.json is a few kilobytes; anything beyond this is another file."""
 EXIT = {"error": 2, "warning": 1, "note": 0}
-LISTS = ("short_factor", "long_factor")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,6 +53,8 @@ def parser() -> argparse.ArgumentParser:
     add_spec_flags(table)
     table.add_argument("--csv", action="store_true", help="comma-separated, full precision")
     table.set_defaults(run=run_table)
+
+    cli_figure.add(commands)
 
     linted = commands.add_parser(
         "check",
@@ -93,111 +88,6 @@ def parser() -> argparse.ArgumentParser:
     listed.add_argument("--json", action="store_true", help="with source and status")
     listed.set_defaults(run=run_models)
     return top
-
-
-def add_spec_flags(command: argparse.ArgumentParser) -> None:
-    """A model, and a flag for every knob that changes it."""
-    command.add_argument("model", nargs="?", metavar="CONFIG", help="config.json, a model of the list, or - for stdin")
-    command.add_argument("--layer", help="layer type, such as full_attention")
-    command.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
-    sizes = command.add_argument_group("sizes")
-    for name, knob in knobs(RopeSpec).items():
-        add_knob(sizes, name, knob)
-    scaling = command.add_argument_group("scaling")
-    scaling.add_argument("--scaling", choices=METHODS, help="the method: " + ", ".join(LABELS.values()))
-    for name, knob in method_knobs().items():
-        add_knob(scaling, name, knob)
-    scaling.add_argument("--no-truncate", dest="truncate", action="store_false", default=None, help="do not round β")
-    for name in LISTS:
-        scaling.add_argument(flag(name), metavar="LIST", help="LongRoPE divisors, comma-separated")
-
-
-def add_knob(group: Any, name: str, knob: Knob) -> None:
-    """One flag."""
-    group.add_argument(
-        flag(name), dest=name, type=amount, metavar="N", help=f"{knob.label}. {knob.help}".replace("%", "%%")
-    )
-
-
-def flag(name: str) -> str:
-    """The flag of a field."""
-    return "--" + name.replace("_", "-")
-
-
-def amount(written: str) -> float:
-    """A number for argparse, as people write it: 128k, 1e6."""
-    try:
-        return number(written)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def tokens(written: str) -> int:
-    """A whole number of tokens for argparse."""
-    value = amount(written)
-    if value != int(value) or value < 1:
-        raise argparse.ArgumentTypeError(f"{shorten(written)} is not a whole number of tokens")
-    return int(value)
-
-
-def read_config(name: str) -> Mapping[str, Any]:
-    """A config from a file, from standard input, or of a model of the list. Raises `ValueError` in one sentence."""
-    if name != "-" and not Path(name).exists() and name in catalog():
-        return catalog()[name].config
-    try:
-        if name != "-" and Path(name).stat().st_size > LARGEST_FILE:
-            raise ValueError(f"{name}: larger than {LARGEST_FILE >> 20} MiB, so no config.json")
-        text = sys.stdin.read(LARGEST_FILE) if name == "-" else Path(name).read_text(encoding="utf-8")
-        config = json.loads(text)
-    except FileNotFoundError:
-        raise ValueError(f"{name}: no such file, and no such model in the list") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{name}: not JSON: {str(error).splitlines()[0]}") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"{name}: a config must be an object, got {shorten(config)}")
-    return config
-
-
-def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] | None, str | None]:
-    """The spec that the model and the flags describe, the config it came from, and the layer type."""
-    spec, config, layer = RopeSpec(), None, parsed.layer
-    if parsed.model is not None:
-        config = read_config(parsed.model)
-        specs = from_config(config)
-        layer = layer or usual_layer(parsed.model, specs)
-        if layer not in specs:
-            raise ValueError(f"layer must be one of {', '.join(specs) or 'none'}, got {shorten(layer)}")
-        spec = specs[layer]
-    changes = {name: getattr(parsed, name) for name in knobs(RopeSpec) if getattr(parsed, name) is not None}
-    if "head_dim" in changes and "rotary_dim" not in changes:
-        changes["rotary_dim"] = 0
-    if "context" in changes and "target" not in changes:
-        changes["target"] = max(spec.target, int(changes["context"])) if parsed.model else 0
-    spec = fitted(spec, **changes)
-    if parsed.scaling is not None:
-        spec = with_method(spec, parsed.scaling)
-    return with_knobs(spec, parsed), config, layer or None
-
-
-def usual_layer(name: str, specs: Mapping[str, RopeSpec]) -> str:
-    """The layer type a config is about."""
-    if name in catalog() and not Path(name).exists():
-        return main_layer(catalog()[name], model_specs(name))
-    return next((layer for layer in ("", "full_attention") if layer in specs), next(iter(specs)))
-
-
-def with_knobs(spec: RopeSpec, parsed: argparse.Namespace) -> RopeSpec:
-    """The spec with the method's knobs that are on the command line. Raises `ValueError` for one it does not have."""
-    fields = {field.name for field in dataclasses.fields(spec.scaling)}
-    changes: dict[str, Any] = {}
-    for name in (*method_knobs(), "truncate", *LISTS):
-        value = getattr(parsed, name)
-        if value is None:
-            continue
-        if name not in fields:
-            raise ValueError(f"{flag(name)} is no knob of the method {spec.scaling.name}")
-        changes[name] = parse_factors(value) if name in LISTS else value
-    return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **changes)) if changes else spec
 
 
 def run_table(parsed: argparse.Namespace) -> int:

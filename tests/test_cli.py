@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from rope_viz.catalog import catalog, model_specs
-from rope_viz.cli import flag, main, parser
+from rope_viz.cli import main, parser
+from rope_viz.cli_spec import flag
 from rope_viz.export import TARGETS
 from rope_viz.link import method_knobs
 from rope_viz.runtimes import RUNTIMES

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from rope_viz import RopeSpec, scores, spectrum
+from rope_viz import RopeSpec, board, scores, spectrum
 from rope_viz.attention import DEFAULT_SENTENCE
 from rope_viz.catalog import catalog, model_specs
 from rope_viz.figures import (
@@ -17,6 +17,7 @@ from rope_viz.figures import (
     frequencies,
     kernels,
     precision,
+    runtimes,
     scaling,
     theme,
     words,
@@ -56,6 +57,9 @@ def every_figure():
         yield rounded, precision.heatmap(LLAMA, rounded, position=4096, pin=3)
     for view in precision.VIEWS:
         yield view, precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
+    kimi = catalog()["kimi-k2-instruct"]
+    asked = board.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
+    yield "runtimes", runtimes.curves(board.board(asked), asked.spec, pin=3)[0]
     yield "bases", distance.bases(LLAMA, 8192, quick=True)
 
 
