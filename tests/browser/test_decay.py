@@ -28,7 +28,7 @@ def test_a_file_of_my_own_is_drawn_and_a_broken_one_is_a_sentence(visit):
     seen = visit().open("/decay?decay.show=own&decay.source=file&decay.length=512&decay.log=no")
     raw = io.BytesIO()
     np.savez(raw, q=np.ones(128), k=np.ones(128))
-    upload = seen.page.locator("input[type=file]")
+    upload = seen.page.locator("[data-testid=stMain] input[type=file]")
     upload.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": raw.getvalue()})
     seen.until(f"Math.abs({NODE}.data.at(-1).y[0] - 128) < 1e-9")
     upload.set_input_files({"name": "cut.npz", "mimeType": "application/zip", "buffer": raw.getvalue()[:100]})
