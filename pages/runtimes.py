@@ -29,7 +29,7 @@ with page.row():
     target = choices.length("runtimes.target", "I need", max(131_072, spec.target), most=extend.LONGEST // 4)
 page.say(words_runtimes.extension(spec, target))
 tables.table(page.still("runtimes.options", lambda: runtimes.options(asked, target)), "options", height=420)
-method = choices.menu("The config to write, by", runtimes.methods(), "runtimes.method")
+method = choices.menu("The config to write, by", runtimes.methods(asked, target), "runtimes.method")
 configs.written(board.extended(asked, method, target))
 
 page.section("The whole list", words_runtimes.model_list())
