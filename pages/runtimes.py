@@ -14,6 +14,8 @@ sentence(words_runtimes.agreement(answers))
 figure, title = runtimes.curves(answers, spec, pin=page.pin())
 page.show(figure, "runtimes.curves", title, pins="x")
 
+# What is read and not watched waits until the knob rests.
+asked, answers, length = page.still("runtimes.kept", lambda: (asked, answers, length))
 page.section("Runtime by runtime", words_runtimes.whose(asked, length))
 tables.words(runtimes.matrix(answers), alt="What each runtime makes of this config")
 page.say(words_runtimes.TABLE)
