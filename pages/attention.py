@@ -4,13 +4,14 @@ from rope_viz.attention import DEFAULT_SENTENCE, split_words
 from rope_viz.figures import attention, words_attention
 from rope_viz.ui import choices, page
 
-spec = page.head("Attention")
-text = choices.line("Sentence", "attention.sentence", DEFAULT_SENTENCE, split_words)
+spec = page.spec()
+say = page.start("Attention")
+text = choices.sentence("Sentence", "attention.sentence", DEFAULT_SENTENCE, split_words)
 with page.row():
     offset = choices.knob("attention.offset", attention.OFFSET, 4096)
     shown = choices.pick("Show", attention.VIEWS, "attention.show")
     causal = choices.switch("Causal mask", "attention.causal", help="A word sees only itself and the words before it.")
-page.say(words_attention.maps(spec, text, offset=offset, causal=causal))
+say(words_attention.maps(spec, text, offset=offset, causal=causal))
 page.show(
     attention.maps(spec, text, offset=offset, causal=causal, shown=shown),
     "attention.maps",

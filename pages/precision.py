@@ -3,11 +3,12 @@
 from rope_viz.figures import precision, words_precision
 from rope_viz.ui import choices, page, tables
 
-spec = page.head("Precision")
+spec = page.spec()
+say = page.start("Precision")
 with page.row():
-    where = choices.menu("What is rounded", precision.PLACES, "precision.where", precision.DEFAULT)
+    where = choices.menu("What is rounded", precision.PLACES, "precision.where", width=330)
     position = choices.length("precision.position", "Up to position", spec.target, least=1)
-page.say(words_precision.rounding(spec, where, position, live=page.live()))
+say(words_precision.rounding(spec, where, position, live=page.live()))
 page.show(
     precision.heatmap(spec, where, position=position, live=page.live(), pin=page.pin()),
     "precision.errors",

@@ -8,8 +8,22 @@ import numpy as np
 import pytest
 
 from rope_viz import RopeSpec, board, scores, spectrum
+from rope_viz.attention import DEFAULT_SENTENCE
 from rope_viz.catalog import catalog, model_specs
-from rope_viz.figures import decay, distance, frequencies, kernels, runtimes, scaling, theme, words, words_decay
+from rope_viz.figures import (
+    attention,
+    decay,
+    distance,
+    frequencies,
+    kernels,
+    precision,
+    runtimes,
+    scaling,
+    theme,
+    words,
+    words_decay,
+)
+from rope_viz.precision import ROUNDINGS
 from rope_viz.scaling import METHODS
 from rope_viz.ui.chart import pack
 
@@ -32,6 +46,17 @@ def every_figure():
     yield "contributions", distance.contributions(LLAMA, 1000, *EVEN, pin=None)
     yield "map", distance.attention_map(LLAMA, 16, PARTS, True)
     yield "errors", kernels.errors(LLAMA)
+    jane = {"sentence": DEFAULT_SENTENCE}
+    for view in attention.VIEWS:
+        yield f"attention {view}", attention.maps(QWEN, **jane, offset=4096, causal=True, shown=view)
+    yield "dots", attention.added_or_multiplied(QWEN, offset=4096)
+    yield "lengths", attention.lengths(QWEN, **jane, offset=4096)
+    yield "linear", attention.linear_weights(QWEN, **jane, spacing=4096, causal=False)
+    yield "costs", attention.costs(QWEN, causal=True)
+    for rounded in ROUNDINGS:
+        yield rounded, precision.heatmap(LLAMA, rounded, position=4096, pin=3)
+    for view in precision.VIEWS:
+        yield view, precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
     kimi = catalog()["kimi-k2-instruct"]
     asked = board.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
     yield "runtimes", runtimes.curves(board.board(asked), asked.spec, pin=3)[0]

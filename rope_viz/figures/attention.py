@@ -77,7 +77,7 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
         seen = np.where(attention.visible(len(labels), causal=masked), values[name], np.nan)
         drawn.append(Panel(map_label(spec, name), lines, seen))
     if shown == "weights":
-        ends, scale = (0.0, math.ceil(most * 10) / 10), theme.SHARE
+        ends, scale = (0.0, math.ceil(most * 10) / 10), theme.SEQUENTIAL
         bar = {"title": {"text": "weight", "side": "top"}}
     else:
         most = math.ceil(most)
@@ -144,6 +144,7 @@ def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
     return theme.figure(
         traces,
         x={
+            "title": {"text": "word", "standoff": 4},
             "type": "category",
             "tickvals": ticks,
             "ticktext": [labels[t] for t in ticks],

@@ -80,7 +80,7 @@ def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.F
     if weights:
         raised = np.exp(grid - grid.max(axis=1, keepdims=True))
         shown = np.where(key <= query, raised / raised.sum(axis=1, keepdims=True), np.nan)
-        ends, scale, name = (0.0, float(np.nanmax(shown[window // 8 :]))), theme.SHARE, "weight"
+        ends, scale, name = (0.0, float(np.nanmax(shown[window // 8 :]))), theme.SEQUENTIAL, "weight"
     else:
         shown = np.where(key <= query, grid, np.nan)
         top = float(np.abs(logits).max()) or 1.0

@@ -89,7 +89,15 @@ def panels(
         both |= {"showspikes": False, "ticklen": 2, "tickfont": {"size": 11}}
         linked = {} if index == 0 else {"matches": "x"}
         axes[f"xaxis{mark}"] = theme.merged(
-            theme.AXIS, both, {"domain": [start, start + width], "anchor": f"y{mark}", "tickangle": -90}, linked
+            theme.AXIS,
+            both,
+            {
+                "domain": [start, start + width],
+                "anchor": f"y{mark}",
+                "tickangle": -90,
+                "title": {"text": rows[1], "standoff": 4},
+            },
+            linked,
         )
         axes[f"yaxis{mark}"] = theme.merged(
             theme.AXIS,
@@ -101,8 +109,6 @@ def panels(
         if count > 1:
             narrow |= _folded(index, count, mark, top / narrow_height, few)
     axes["yaxis"]["title"] = {"text": rows[0], "standoff": 6, "font": {"size": 13}}
-    below = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "top", "showarrow": False}
-    notes.append(below | {"x": 0.5, "y": 0, "yshift": -62, "text": rows[1], "font": {"size": 13, "color": theme.TEXT}})
     return theme.figure(
         traces,
         x=axes.pop("xaxis"),
@@ -127,7 +133,12 @@ def _folded(index: int, count: int, mark: str, head: float, ticks: dict[str, Any
     left = column * 0.52
     small = {"tickfont": {"size": 10}, **ticks}
     return {
-        f"xaxis{mark}": {"domain": [left, left + 0.48], "showticklabels": row == below - 1, **small},
+        f"xaxis{mark}": {
+            "domain": [left, left + 0.48],
+            "showticklabels": row == below - 1,
+            **small,
+            **({} if row == below - 1 else {"title": {"text": ""}}),
+        },
         f"yaxis{mark}": {"domain": [bottom, bottom + tall], "showticklabels": column == 0, **small},
     }
 

@@ -15,8 +15,8 @@ from rope_viz.figures.frequencies import length_rules, pin_rule
 from rope_viz.precision import ROUNDINGS
 from rope_viz.spec import FloatArray, RopeSpec
 
-PLACES = {name: each.label for name, each in ROUNDINGS.items()}
-DEFAULT = "bf16-inv-freq"
+FIRST = "bf16-inv-freq"
+PLACES = {name: ROUNDINGS[name].label for name in (FIRST, *ROUNDINGS)}
 OTHERS = ("bf16-positions", "float32-angles", "bf16-table", "phase64")
 VIEWS = {"error": "Score error", "shift": "Shift test"}
 DISTANCE = 10

@@ -25,8 +25,8 @@ BAND_COLOURS = (KEPT, BLENDED, DIVIDED)
 # A diverging map with the background at 0; both ends read against it in either theme.
 NEGATIVE, POSITIVE = "#B4460F", "#1259B0"
 DIVERGING = [[0.0, NEGATIVE], [0.25, "#E3A17F"], [0.5, "#FEFEFE"], [0.75, "#8DB4E2"], [1.0, POSITIVE]]
-# From the background to one colour, for what cannot be negative: blue for a share, orange for an error.
-SHARE = [[0.0, "#FEFEFE"], [0.3, "#8DB4E2"], [1.0, POSITIVE]]
+SEQUENTIAL = [[0.0, "#FEFEFE"], [0.5, "#8DB4E2"], [1.0, POSITIVE]]
+# From the background to one colour for an error, which is orange.
 ERROR = [[0.0, "#FEFEFE"], [0.5, "#E3A17F"], [0.85, NEGATIVE], [1.0, "#6E2A08"]]
 CYCLIC = plotly.colors.get_colorscale("Phase")
 

@@ -221,8 +221,8 @@ function compact(wide, width) {
   const annotations = (layout.annotations ?? []).map((note) =>
     note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2, bgcolor: `${layout.paper_bgcolor}B0` }
       : note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note);
-  const right = layout.yaxis2 ? 54 : Math.min(wide.margin.r, 14);
-  const margin = { ...wide.margin, l: Math.min(wide.margin.l, 58), r: right, ...wide.meta?.narrow?.margin };
+  const usual = { l: Math.min(wide.margin.l, 58), r: layout.yaxis2 && !wide.meta?.linked ? 54 : Math.min(wide.margin.r, 14) };
+  const margin = { ...wide.margin, ...usual, ...wide.meta?.narrow?.margin };
   return { ...layout, annotations, margin, font: { ...layout.font, size: 11 }, dragmode: false };
 }
 

@@ -13,9 +13,8 @@ from rope_viz.spec import Knob, RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.knob import knobs
 
-Name = TypeVar("Name", bound=str)
-MENU_WIDTH = 340
 JOINERS = "\u200c\u200d"
+Name = TypeVar("Name", bound=str)
 
 
 def pick(label: str, options: Mapping[Name, str], key: str) -> Name:
@@ -36,21 +35,20 @@ def pick(label: str, options: Mapping[Name, str], key: str) -> Name:
     return chosen
 
 
-def menu(label: str, options: Mapping[Name, str], key: str, default: Name | None = None) -> Name:
-    """One of many (name -> label), as a menu; the first is the default unless another is named."""
-    first = next(iter(options)) if default is None else default
-    written = state.local(key)
-    chosen = next((name for name in options if name == written), first)
+def menu(label: str, options: Mapping[Name, str], key: str, *, width: int = 220) -> Name:
+    """One of many (name -> label), as a menu with its label beside it; the first is the default."""
+    chosen = hidden(key, options)
+    first = next(iter(options))
     widget = f"menu.{key}"
     st.session_state[widget] = chosen
-    with st.container(width=MENU_WIDTH):
-        st.selectbox(
-            label,
-            list(options),
-            format_func=options.__getitem__,
-            key=widget,
-            on_change=lambda: state.keep(key, st.session_state[widget], default=first),
-        )
+    st.selectbox(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=widget,
+        width=width,
+        on_change=lambda: state.keep(key, st.session_state[widget], default=first),
+    )
     return chosen
 
 
@@ -96,31 +94,13 @@ def several(label: str, options: Mapping[str, str], key: str, default: Sequence[
     return chosen
 
 
-def models(key: str, label: str = "Beside other models") -> dict[str, RopeSpec]:
-    """Any number of further models from the list, name -> spec."""
-    written = (state.local(key) or "").split(",")
-    chosen = [name for name in dict.fromkeys(written) if name in catalog()]
-    widget = f"models.{key}"
-    st.session_state[widget] = chosen
-    st.multiselect(
-        label,
-        list(catalog()),
-        format_func=lambda name: catalog()[name].name,
-        key=widget,
-        on_change=lambda: state.keep(key, ",".join(st.session_state[widget]), default=""),
-        label_visibility="collapsed",
-        placeholder=label,
-    )
-    return {catalog()[name].name: model_spec(name) for name in chosen}
-
-
-def line(label: str, key: str, default: str, check: Callable[[str], object], *, most: int = 400) -> str:
+def sentence(label: str, key: str, default: str, check: Callable[[str], object], *, most: int = 400) -> str:
     """A line of text of at most `most` characters; emptied, it is the default again.
 
     `check` raises `ValueError` with a sentence for what cannot be taken: that is shown, and the default is used.
     """
     written = clean_line(state.local(key) or "", most) or default
-    widget = f"line.{key}"
+    widget = f"sentence.{key}"
     st.session_state[widget] = written
     st.text_input(
         label,
@@ -140,6 +120,24 @@ def clean_line(written: str, most: int) -> str:
     """Text as one line of printable characters, cut to `most`; the joiners that some scripts need are kept."""
     shown = (each if each.isprintable() or each in JOINERS else " " for each in written[:most])
     return " ".join("".join(shown).split())
+
+
+def models(key: str, label: str = "Beside other models") -> dict[str, RopeSpec]:
+    """Any number of further models from the list, name -> spec."""
+    written = (state.local(key) or "").split(",")
+    chosen = [name for name in dict.fromkeys(written) if name in catalog()]
+    widget = f"models.{key}"
+    st.session_state[widget] = chosen
+    st.multiselect(
+        label,
+        list(catalog()),
+        format_func=lambda name: catalog()[name].name,
+        key=widget,
+        on_change=lambda: state.keep(key, ",".join(st.session_state[widget]), default=""),
+        label_visibility="collapsed",
+        placeholder=label,
+    )
+    return {catalog()[name].name: model_spec(name) for name in chosen}
 
 
 def switch(label: str, key: str, *, default: bool = False, help: str | None = None) -> bool:

@@ -21,7 +21,7 @@ from rope_viz.ui.clocks import clocks as show_clocks
 Result = TypeVar("Result")
 
 
-def head(title: str, sentence: str = "") -> RopeSpec:
+def head(title: str, sentence: str) -> RopeSpec:
     """The page's title and the sentence that says what to look for; gives the current spec."""
     start(title)(sentence)
     return state.chosen().spec
@@ -31,7 +31,7 @@ def start(title: str) -> Callable[[str], Any]:
     """The page's title and a place for its sentence, which may depend on controls below: call it with the text."""
     st.title(title, anchor=False)
     place = st.container()
-    return lambda sentence: place.markdown(sentence) if sentence else None
+    return place.markdown
 
 
 def spec() -> RopeSpec:
@@ -124,7 +124,8 @@ def questions(answers: Mapping[str, str]) -> None:
 def section(title: str, sentence: str = "") -> None:
     """A second heading with what to look for."""
     st.header(title, anchor=False)
-    say(sentence)
+    if sentence:
+        st.markdown(sentence)
 
 
 def say(sentence: str) -> None:
