@@ -14,6 +14,8 @@ sentence(words_runtimes.agreement(answers))
 figure, title = runtimes.curves(answers, spec, pin=page.pin())
 page.show(figure, "runtimes.curves", title, pins="x")
 
+# What is read and not watched waits until the knob rests.
+asked, answers, length = page.still("runtimes.kept", lambda: (asked, answers, length))
 page.section("Runtime by runtime", words_runtimes.whose(asked, length))
 tables.words(runtimes.matrix(answers), alt="What each runtime makes of this config")
 page.say(words_runtimes.TABLE)
@@ -29,7 +31,7 @@ with page.row():
     target = choices.length("runtimes.target", "I need", max(131_072, spec.target), most=extend.LONGEST // 4)
 page.say(words_runtimes.extension(spec, target))
 tables.table(page.still("runtimes.options", lambda: runtimes.options(asked, target)), "options", height=420)
-method = choices.menu("The config to write, by", runtimes.methods(), "runtimes.method")
+method = choices.menu("The config to write, by", runtimes.methods(asked, target), "runtimes.method")
 configs.written(board.extended(asked, method, target))
 
 page.section("The whole list", words_runtimes.model_list())

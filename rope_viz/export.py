@@ -18,7 +18,7 @@ import numpy as np
 
 from rope_viz.models import from_config, to_config
 from rope_viz.runtimes import Emulation, emulate
-from rope_viz.runtimes.compare import Effect, largest
+from rope_viz.runtimes.compare import Effect, apart, largest, quotient
 from rope_viz.runtimes.mlx import NEW_KEYS
 from rope_viz.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, NtkByParts, PaperYarn, Yarn
 from rope_viz.spec import RopeSpec, Scaling, shorten
@@ -26,6 +26,8 @@ from rope_viz.spec import RopeSpec, Scaling, shorten
 Config: TypeAlias = dict[str, Any]
 
 TOLERANCE = 1e-6
+MAX_BASE = 1e30
+"""What a spec takes."""
 REPLACED = (
     "rope_scaling",
     "rope_parameters",
@@ -120,8 +122,8 @@ def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_typ
         found = largest(spec.inv_freq(length), result.inv_freq)
         if found is not None and found.ratio > 1.0 + TOLERANCE and (effect is None or found.ratio > effect.ratio):
             effect = found
-        ratio = result.attention_factor / spec.attention_factor(length)
-        attention = ratio if abs(math.log(ratio)) > abs(math.log(attention)) else attention
+        ratio = quotient(result.attention_factor, spec.attention_factor(length))
+        attention = ratio if apart(ratio) > apart(attention) else attention
     release = version.split(" ")[0]
     return Export(runtime, release, draft.text, draft.config, draft.flags, not reason, effect, attention, reason)
 
@@ -148,7 +150,7 @@ def distance(result: Export) -> float:
     """How far a result is off, for choosing the closest."""
     if result.effect is None and math.isclose(result.attention_ratio, 1.0, rel_tol=TOLERANCE):
         return math.inf
-    return math.log(result.effect.ratio if result.effect else 1.0) + abs(math.log(result.attention_ratio))
+    return math.log(result.effect.ratio if result.effect else 1.0) + apart(result.attention_ratio)
 
 
 def lengths(spec: RopeSpec) -> tuple[int | None, ...]:
@@ -172,7 +174,8 @@ def sayable(spec: RopeSpec) -> Iterator[RopeSpec]:
     scaling = spec.scaling
     if isinstance(scaling, NtkAware):
         grown = spec.base * scaling.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
-        yield dataclasses.replace(spec, base=grown, scaling=Scaling())
+        if grown <= MAX_BASE:
+            yield dataclasses.replace(spec, base=grown, scaling=Scaling())
     elif isinstance(scaling, NtkByParts) and not isinstance(scaling, PaperYarn):
         # Llama 3 scaling is the paper's ramp.
         yield dataclasses.replace(spec, scaling=Llama3(scaling.factor, scaling.alpha, scaling.beta))

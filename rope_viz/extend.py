@@ -51,10 +51,20 @@ class Option:
 def options(spec: RopeSpec, target: int) -> tuple[Option, ...]:
     """Every method of `METHODS` with its defaults, set to take this model from its trained length to `target` tokens.
 
-    Raises `ValueError` where the target is no length.
+    A method that cannot rotate this model (NTK needs two pairs) is left out. Raises `ValueError` where the target is no
+    length.
     """
     require_number(target, "target", least=1, most=MAX_LENGTH, integer=True)
-    return tuple(option(spec, name, int(target)) for name in METHODS)
+    return tuple(option(spec, name, int(target)) for name in METHODS if fits(spec, name, int(target)))
+
+
+def fits(spec: RopeSpec, method: str, target: int) -> bool:
+    """Whether the method can be applied to a model of these sizes."""
+    try:
+        extend(spec, method, target)
+    except ValueError:
+        return False
+    return True
 
 
 def option(spec: RopeSpec, method: str, target: int) -> Option:

@@ -171,3 +171,15 @@ def test_every_target_is_exported_at_once():
 def test_an_unknown_target_is_answered_with_the_known():
     with pytest.raises(ValueError, match="must be one of transformers"):
         export(RopeSpec(), to="ollama")
+
+
+@pytest.mark.parametrize("attention", [0.0, -1.0])
+def test_a_factor_of_zero_or_below_is_an_answer_and_no_crash(attention):
+    spec = RopeSpec(128, context=32768, target=131072, scaling=METHODS["yarn"](4.0, attention=attention))
+    for target in TARGETS:
+        export(spec, to=target)
+
+
+def test_a_base_that_would_grow_beyond_what_a_spec_takes_is_said_as_lists():
+    spec = RopeSpec(128, base=1e30, context=32768, target=131072, scaling=METHODS["ntk"](4.0))
+    assert export(spec, to="transformers").faithful

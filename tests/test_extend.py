@@ -88,3 +88,9 @@ def test_a_bad_target_is_one_clear_sentence(target):
 def test_an_unknown_method_is_named():
     with pytest.raises(ValueError, match="method must be one of"):
         extend(RopeSpec(), "xpos", 8192)
+
+
+def test_a_method_that_needs_more_pairs_is_left_out():
+    names = {option.method for option in options(RopeSpec(4, rotary_dim=2), 8192)}
+    assert "linear" in names
+    assert "ntk" not in names

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz import board
+from rope_viz import board, extend
 from rope_viz.board import Asked, Board, Row, worst
 from rope_viz.figures import scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
@@ -152,9 +152,10 @@ def options(asked: Asked, target: int) -> list[dict[str, Any]]:
     ]
 
 
-def methods() -> dict[str, str]:
-    """Methods that extend a model, YaRN first."""
-    return {name: LABELS[name] for name in sorted(METHODS, key=lambda name: name != "yarn") if name != "none"}
+def methods(asked: Asked, target: int) -> dict[str, str]:
+    """Methods that extend this model, YaRN first."""
+    names = sorted(METHODS, key=lambda name: name != "yarn")
+    return {name: LABELS[name] for name in names if name != "none" and extend.fits(asked.spec, name, target)}
 
 
 def compact(verdict: str) -> str:

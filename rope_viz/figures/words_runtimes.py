@@ -27,7 +27,8 @@ def agreement(board: Board) -> str:
     if refusing:
         parts.append(f"{listed(refusing)} {'refuse' if len(refusing) > 1 else 'refuses'} it")
     if same == len(rows):
-        return f"**All {len(rows)} runtimes agree** on frequencies, factor on cos and sin, and softmax."
+        softmax = "and, where it was measured, softmax"
+        return f"**All {len(rows)} runtimes agree** on frequencies, factor on cos and sin {softmax}."
     count = f"**{same} of {len(rows)} runtimes agree** ({reference} is the reference)"
     return f"{count}; {'; '.join(parts)}."
 

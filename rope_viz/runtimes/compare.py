@@ -65,7 +65,7 @@ def against(base: Emulation, other: Emulation) -> Comparison:
         base.inv_freq > 0, other.inv_freq > 0
     )
     ratios = [
-        None if ours is None or theirs is None else theirs / ours
+        None if ours is None or theirs is None else quotient(theirs, ours)
         for ours, theirs in (
             (base.attention_factor, other.attention_factor),
             (base.softmax_multiplier, other.softmax_multiplier),
@@ -73,6 +73,18 @@ def against(base: Emulation, other: Emulation) -> Comparison:
     ]
     same = all(ratio is None or math.isclose(ratio, 1.0, rel_tol=TOLERANCE) for ratio in ratios)
     return Comparison(other, effect is None and not differ and same, effect, differ, ratios[0], ratios[1])
+
+
+def quotient(theirs: float, ours: float) -> float:
+    """One factor over another; a config may ask for a factor of 0."""
+    if ours == 0:
+        return 1.0 if theirs == 0 else math.inf
+    return theirs / ours
+
+
+def apart(ratio: float) -> float:
+    """How far a ratio is from 1, in logarithms; a change of sign is infinitely far."""
+    return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 
 def largest(ours: FloatArray, theirs: FloatArray) -> Effect | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from rope_viz.ui import state
-from rope_viz.upload import LARGEST, read_upload
+from rope_viz.upload import read_upload
 
 HELP = (
     "A model's config.json, of either generation, or only its rope_scaling. It becomes the model on every page, "
     "is read in this session only and never leaves the server."
 )
+
+# MiB. Far above what is read as a config, and any kind of file: Streamlit would refuse without a visible word.
+ACCEPTED = 64
 
 
 def box() -> None:
@@ -20,10 +23,9 @@ def box() -> None:
     with st.container(key="upload"):
         st.file_uploader(
             "Drop your config.json",
-            type="json",
             key=dropped,
             help=HELP,
-            max_upload_size=LARGEST >> 20,
+            max_upload_size=ACCEPTED,
             on_change=_dropped,
             args=(dropped,),
         )
