@@ -34,16 +34,17 @@ fig.update_layout(height=430)
 st.plotly_chart(fig)
 """
 
-# Counts changes of the drawn curve itself, so that an event without a new picture does not count.
+# Counts changes of the drawn curves of the first chart, so that an event without a new picture does not count.
 WATCH = """() => {
   window.__redraws = [];
   let last = "";
   const look = () => {
-    const path = document.querySelector(".js-plotly-plot .scatterlayer .js-line");
-    const now = path ? path.getAttribute("d") : "";
+    const chart = document.querySelector(".js-plotly-plot");
+    const now = [...(chart?.querySelectorAll(".js-line") ?? [])].map((path) => path.getAttribute("d")).join();
     if (now && now !== last) { last = now; window.__redraws.push(performance.now()); }
-    requestAnimationFrame(look);
   };
+  const changes = { subtree: true, childList: true, attributes: true, attributeFilter: ["d"] };
+  new MutationObserver(look).observe(document.body, changes);
   look();
 }"""
 

@@ -11,12 +11,18 @@ with page.row():
     offset = choices.knob("attention.offset", attention.OFFSET, 4096)
     shown = choices.pick("Show", attention.VIEWS, "attention.show")
     causal = choices.switch("Causal mask", "attention.causal", help="A word sees only itself and the words before it.")
-say(words_attention.maps(spec, text, offset=offset, causal=causal))
-page.show(
-    attention.maps(spec, text, offset=offset, causal=causal, shown=shown),
-    "attention.maps",
-    f"Attention {shown} of the sentence without position, with sinusoidal, RoPE and scaled RoPE",
-)
+
+
+@page.follow
+def picture() -> None:
+    """The sentence and the four maps."""
+    say(words_attention.maps(page.spec(), text, offset=offset, causal=causal))
+    page.show(
+        attention.maps(page.spec(), text, offset=offset, causal=causal, shown=shown),
+        "attention.maps",
+        f"Attention {shown} of the sentence without position, with sinusoidal, RoPE and scaled RoPE",
+    )
+
 
 page.section("Sinusoidal and RoPE", words_attention.added_or_multiplied(spec, offset=offset))
 maps, sizes = page.columns(1, 1)

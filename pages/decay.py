@@ -15,13 +15,20 @@ names = choices.several("Compare with", scaling.choices(spec), "decay.with", [])
 models = choices.models("decay.models") if shown == "mean" else {}
 backend = choices.hidden("decay.backend", decay.backends())
 
-figure = f"decay.{shown}.log" if log else f"decay.{shown}"
-view = page.view(figure, decay.whole(length, log))
-where = decay.Range.of(length, view, log=log, quick=page.live(), backend=backend)
-curves = scaling.compared(spec, scaling.alternatives(spec, names), models)
-sentence(words_decay.decay(spec, shown, length, kind, mine.parts))
-drawn, title = decay.main(shown, decay.with_plain(curves), where, mine.parts, kind)
-page.show(drawn, figure, title, zooms=True, pins="x", on_pin=choices.setter("decay.at"))
+
+@page.follow
+def picture() -> None:
+    """The sentence and the curves."""
+    spec, figure = page.spec(), f"decay.{shown}.log" if log else f"decay.{shown}"
+    view = page.view(figure, decay.whole(length, log))
+    where = decay.Range.of(length, view, log=log, quick=page.live(), backend=backend)
+    curves = decay.with_plain(scaling.compared(spec, scaling.alternatives(spec, names), models))
+    parts = mine.parts if len(mine.a) == spec.pairs else own.query_and_key(spec, "decay", ask=False).parts
+    sentence(words_decay.decay(spec, shown, length, kind, parts))
+    drawn, title = decay.main(shown, curves, where, parts, kind)
+    page.show(drawn, figure, title, zooms=True, pins="x", on_pin=choices.setter("decay.at"))
+
+
 choices.menu("Compute with", decay.backends(), "decay.backend")
 
 page.section("Pair by pair at one distance")

@@ -3,13 +3,16 @@
 from rope_viz.figures import frequencies, words
 from rope_viz.ui import choices, page, tables
 
-spec = page.head("Frequencies", words.frequencies(page.spec()))
-page.show(
-    frequencies.wavelengths(spec, pin=page.pin()),
-    "frequencies.wavelengths",
-    f"Wavelength of each of {spec.pairs} pairs in tokens per turn, before and after scaling",
-    pins="x",
-)
+
+@page.follow
+def picture() -> None:
+    """The sentence and the wavelengths."""
+    spec = page.head("Frequencies", words.frequencies(page.spec()))
+    title = f"Wavelength of each of {spec.pairs} pairs in tokens per turn, before and after scaling"
+    page.show(frequencies.wavelengths(spec, pin=page.pin()), "frequencies.wavelengths", title, pins="x")
+
+
+spec = page.spec()
 
 page.section(
     "The θᵢ bands", "Every row is a pair, every column a range of positions, drawn as its exact mean. Zoom in."

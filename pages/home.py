@@ -12,8 +12,8 @@ STARTS = [
     ("Llama 2 7B", "plain RoPE, trained to 4k", "frequencies", "llama-2-7b"),
 ]
 
-spec = page.head("RoPE Viz", page.text("home"))
-page.clocks("home.clocks", compact=True)
+page.head("RoPE Viz", page.text("home"))
+page.follow(lambda: page.clocks("home.clocks", compact=True))
 page.explain("picture")
 page.starts(STARTS)
 page.questions(

@@ -3,8 +3,13 @@
 from rope_viz.figures import kernels, words_kernels
 from rope_viz.ui import choices, page, run, tables
 
-spec = page.head("Kernels", words_kernels.errors(page.spec()))
-page.show(kernels.errors(spec, quick=page.live()), "kernels.errors", words_kernels.ERRORS)
+
+@page.follow
+def picture() -> None:
+    """The sentence and the errors by position."""
+    spec = page.head("Kernels", words_kernels.errors(page.spec()))
+    page.show(kernels.errors(spec, quick=page.live()), "kernels.errors", words_kernels.ERRORS)
+
 
 page.section("On this machine", words_kernels.BEFORE)
 with page.row():

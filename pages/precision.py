@@ -8,13 +8,19 @@ say = page.start("Precision")
 with page.row():
     where = choices.menu("What is rounded", precision.PLACES, "precision.where", width=330)
     position = choices.length("precision.position", "Up to position", spec.target, least=1)
-say(words_precision.rounding(spec, where, position, live=page.live()))
-page.show(
-    precision.heatmap(spec, where, position=position, live=page.live(), pin=page.pin()),
-    "precision.errors",
-    f"{precision.PLACES[where]}: angle error in radians of every pair over positions 1 to 10 million",
-    pins="y",
-)
+
+
+@page.follow
+def picture() -> None:
+    """The sentence and the errors of every pair."""
+    say(words_precision.rounding(page.spec(), where, position, live=page.live()))
+    page.show(
+        precision.heatmap(page.spec(), where, position=position, live=page.live(), pin=page.pin()),
+        "precision.errors",
+        f"{precision.PLACES[where]}: angle error in radians of every pair over positions 1 to 10 million",
+        pins="y",
+    )
+
 
 page.section("The score as both positions move", words_precision.scores(spec, where, live=page.live()))
 shown = choices.pick("Show", precision.VIEWS, "precision.show")

@@ -4,11 +4,19 @@ from rope_viz.figures import words_rotation
 from rope_viz.ui import algebra, choices, clocks, page
 
 mode = choices.hidden("rotation.show", clocks.MODES)
-spec = page.head("Rotation", words_rotation.rotation(page.spec(), mode))
+spec = page.spec()
+say = page.start("Rotation")
 with page.row():
     choices.pick("Show", clocks.MODES, "rotation.show")
     plain = clocks.has_two_hands(spec, mode) and choices.switch("Hand before scaling", "rotation.plain", default=True)
-page.clocks("rotation.clocks", mode=mode, plain=plain)
+
+
+@page.follow
+def picture() -> None:
+    """The sentence and the clocks."""
+    say(words_rotation.rotation(page.spec(), mode))
+    page.clocks("rotation.clocks", mode=mode, plain=plain)
+
 
 algebra.matrix(spec)
 algebra.forms(spec)

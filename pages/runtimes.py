@@ -8,14 +8,19 @@ spec = page.spec()
 sentence = page.start("Runtimes")
 asked = configs.asked()
 shown = choices.pick("Length", runtimes.LENGTHS, "runtimes.at") if board.by_length(spec) else "start"
+
+
+@page.follow
+def picture() -> None:
+    """The sentence and the curves of the runtimes that differ."""
+    answers = board.board(configs.asked(), page.spec().target if shown == "target" else None)
+    sentence(words_runtimes.agreement(answers))
+    figure, title = runtimes.curves(answers, page.spec(), pin=page.pin())
+    page.show(figure, "runtimes.curves", title, pins="x")
+
+
 length = spec.target if shown == "target" else None
 answers = board.board(asked, length)
-sentence(words_runtimes.agreement(answers))
-figure, title = runtimes.curves(answers, spec, pin=page.pin())
-page.show(figure, "runtimes.curves", title, pins="x")
-
-# What is read and not watched waits until the knob rests.
-asked, answers, length = page.still("runtimes.kept", lambda: (asked, answers, length))
 page.section("Runtime by runtime", words_runtimes.whose(asked, length))
 tables.words(runtimes.matrix(answers), alt="What each runtime makes of this config")
 page.say(words_runtimes.TABLE)
@@ -30,7 +35,7 @@ page.section("Target length")
 with page.row():
     target = choices.length("runtimes.target", "I need", max(131_072, spec.target), most=extend.LONGEST // 4)
 page.say(words_runtimes.extension(spec, target))
-tables.table(page.still("runtimes.options", lambda: runtimes.options(asked, target)), "options", height=420)
+tables.table(lambda: runtimes.options(asked, target), "options", height=420)
 method = choices.menu("The config to write, by", runtimes.methods(asked, target), "runtimes.method")
 configs.written(board.extended(asked, method, target))
 

@@ -35,10 +35,11 @@ def run(folder: Path, titles: Mapping[str, str]) -> None:
 
 @st.fragment(key=state.BODY)
 def body(path: Path) -> None:
-    """The page in a fragment of its own: while a knob moves only this runs, the sidebar and the frame stand still.
+    """The page in a fragment of its own: its own controls run only this, the sidebar and the frame stand still.
 
     `Page.run` may be called once per run of the whole app, a fragment runs more often; so the page's code is run here.
     """
+    st.session_state["follows"] = False
     exec(code(path), {"__name__": "__main__", "__file__": str(path)})
 
 

@@ -2,6 +2,9 @@
 // One mount shows a column of them. Served by a route; rope_viz/ui/knob.py holds the loader.
 
 const EVERY = 40;
+const PATIENCE = 1000;
+
+const atWork = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "running";
 
 // The track runs in `steps` equal steps, evenly in the value or in its logarithm.
 const toTrack = ({ low, high, log }, value) => (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
@@ -52,9 +55,13 @@ function build(name, send) {
     knob.dragging = true;
     knob.value = fromTrack(knob.data, Number(range.value) / range.max);
     write(knob);
-    const wait = knob.sent + EVERY - performance.now();
-    if (wait <= 0) tell(false);
-    else if (!knob.timer) knob.timer = setTimeout(() => tell(false), wait);
+    if (!knob.timer) attempt();
+  };
+  // A value sent while the last one is still at work would break that off, and a slow page would never be redrawn.
+  const attempt = () => {
+    const since = performance.now() - knob.sent;
+    if (since >= EVERY && (!atWork() || since >= PATIENCE)) tell(false);
+    else knob.timer = setTimeout(attempt, Math.max(8, EVERY - since));
   };
   const commit = () => {
     if (!knob.dragging) return;

@@ -128,6 +128,16 @@ def section(title: str, sentence: str = "") -> None:
         st.markdown(sentence)
 
 
+def follow(draw: Callable[[], None]) -> Callable[[], None]:
+    """Draw a part of the page now, and it alone again while a knob of the sidebar moves: the sentence and its figure.
+
+    A decorator. The part must ask `spec()`, `pin()` and `live()` itself; what it takes from around it stands still.
+    """
+    st.session_state["follows"] = True
+    st.fragment(draw, key=state.PICTURE)()
+    return draw
+
+
 def say(sentence: str) -> None:
     """A sentence under the last thing shown."""
     st.markdown(sentence)

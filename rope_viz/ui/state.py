@@ -13,7 +13,7 @@ from rope_viz.catalog import catalog
 from rope_viz.spec import RopeSpec
 from rope_viz.upload import Upload
 
-BODY = "page"
+BODY, PICTURE = "page", "picture"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,7 @@ def choose(*, done: bool = True, **changes: Any) -> None:
     if done:
         write_link()
     else:
-        st.rerun(BODY)
+        st.rerun(PICTURE if st.session_state.get("follows") else BODY)
 
 
 def refuse(problem: str) -> None:
