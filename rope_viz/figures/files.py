@@ -79,7 +79,7 @@ def to_picture(kind: str) -> Callable[[go.Figure, str], bytes]:
             raise ValueError(
                 f"{kind} files are drawn by Matplotlib: pip install matplotlib; .html and .csv need nothing"
             ) from None
-        style = {"text.parse_math": False, "svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": "rope-viz"}
+        style: Any = {"text.parse_math": False, "svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": "rope-viz"}
         with matplotlib.rc_context({**style, "font.family": ["DejaVu Sans"]}):
             height = float(fig.layout.height)
             picture = Figure(figsize=(WIDTH / 96, height / 96), facecolor=fig.layout.paper_bgcolor)
