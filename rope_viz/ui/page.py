@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -17,8 +17,6 @@ from rope_viz.ui.chart import chart
 from rope_viz.ui.chart import view as chart_view
 from rope_viz.ui.clocks import LAST_POSITION, STARTS
 from rope_viz.ui.clocks import clocks as show_clocks
-
-Result = TypeVar("Result")
 
 
 def head(title: str, sentence: str) -> RopeSpec:
@@ -81,14 +79,6 @@ def toggle_pin(pair: int) -> None:
 def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
     """The x range the reader has zoomed a figure to, None for all of it."""
     return chart_view(key, full)
-
-
-def still(key: str, make: Callable[[], Result]) -> Result:
-    """What `make` gives, made anew only while no knob moves: for tables that take longer than a redraw may."""
-    if not live() or key not in st.session_state:
-        st.session_state[key] = make()
-    kept: Result = st.session_state[key]
-    return kept
 
 
 @functools.cache
