@@ -28,6 +28,32 @@ def sidebar() -> None:
         _share()
 
 
+def knob_columns() -> None:
+    """The columns of live knobs, drawn into the places that the sidebar keeps for them.
+
+    Whatever draws them runs again, alone, while one of them moves: so the picture that follows the hand does. What they
+    show meanwhile is where they last rested, since the hand knows better; a late answer would pull it back.
+    """
+    now = state.chosen()
+    if not now.live or RESTED not in st.session_state:
+        st.session_state[RESTED] = now.spec
+    spec = st.session_state[RESTED]
+    sizes = {name: (knob, getattr(spec, name)) for name, knob in knobs(RopeSpec).items() if name != "rotary_dim"}
+    with st.session_state[PLACES]["sizes"]:
+        knob_column("sizes", sizes, _take_size, revision=now.revision)
+    method = {
+        name: (knob, value)
+        for name, knob in knobs(spec.scaling).items()
+        if (value := getattr(spec.scaling, name)) is not None
+    }
+    if method:
+        with st.session_state[PLACES]["method"]:
+            knob_column("method", method, _take_knob, revision=now.revision)
+
+
+PLACES, RESTED = "places", "rested"
+
+
 def messages() -> None:
     """One plain sentence for everything that could not be taken as it came."""
     for problem in state.chosen().problems:
@@ -56,21 +82,14 @@ def _model() -> None:
 
 
 def _sizes() -> None:
-    now = state.chosen()
-    shown = {name: (knob, getattr(now.spec, name)) for name, knob in knobs(RopeSpec).items() if name != "rotary_dim"}
-    knob_column("sizes", shown, _take_size, revision=now.revision)
+    st.session_state[PLACES] = {"sizes": st.container()}
 
 
 def _method() -> None:
     spec = state.chosen().spec
     scaling = spec.scaling
     _select("Scaling method", list(METHODS), scaling.name, LABELS.__getitem__, _take_method)
-    fields = knobs(scaling)
-    shown = {
-        name: (knob, getattr(scaling, name)) for name, knob in fields.items() if getattr(scaling, name) is not None
-    }
-    if shown:
-        knob_column("method", shown, _take_knob, revision=state.chosen().revision)
+    st.session_state[PLACES]["method"] = st.container()
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
@@ -202,5 +221,8 @@ def _try(make: Any, done: bool) -> None:
         spec = make()
     except ValueError as error:
         state.refuse(f"Not possible: {error}.")
+        state.settle()
     else:
         state.choose(spec=spec, done=done)
+        if done:
+            state.settle()

@@ -28,6 +28,7 @@ def run(folder: Path, titles: Mapping[str, str]) -> None:
     name = st.navigation(list(pages), position="top").url_path or first
     st.html(STYLE)
     state.follow_link(name)
+    state.settle(False)
     controls.sidebar()
     controls.messages()
     body(folder / f"{name}.py")
@@ -41,6 +42,8 @@ def body(path: Path) -> None:
     """
     st.session_state["follows"] = False
     exec(code(path), {"__name__": "__main__", "__file__": str(path)})
+    if not st.session_state["follows"]:
+        controls.knob_columns()
 
 
 @functools.cache

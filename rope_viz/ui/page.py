@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from rope_viz.spec import RopeSpec
-from rope_viz.ui import state
+from rope_viz.ui import controls, state
 from rope_viz.ui.chart import chart
 from rope_viz.ui.chart import view as chart_view
 from rope_viz.ui.clocks import LAST_POSITION, STARTS
@@ -122,9 +122,18 @@ def follow(draw: Callable[[], None]) -> Callable[[], None]:
     """Draw a part of the page now, and it alone again while a knob of the sidebar moves: the sentence and its figure.
 
     A decorator. The part must ask `spec()`, `pin()` and `live()` itself; what it takes from around it stands still.
+    The knobs are drawn with it: a widget runs again the fragment that drew it, and only that.
     """
+
+    def part() -> None:
+        if state.settling():
+            state.settle(False)
+            st.rerun()
+        controls.knob_columns()
+        draw()
+
     st.session_state["follows"] = True
-    st.fragment(draw, key=state.PICTURE)()
+    st.fragment(part, key=state.PICTURE)()
     return draw
 
 

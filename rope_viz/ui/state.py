@@ -121,8 +121,16 @@ def choose(*, done: bool = True, **changes: Any) -> None:
     st.session_state["chosen"] = now
     if done:
         write_link()
-    else:
-        st.rerun(PICTURE if st.session_state.get("follows") else BODY)
+
+
+def settle(wanted: bool = True) -> None:
+    """Note that a knob came to rest, so that everything runs again and not its picture alone."""
+    st.session_state["settle"] = wanted
+
+
+def settling() -> bool:
+    """Whether everything is to run again."""
+    return bool(st.session_state.get("settle"))
 
 
 def refuse(problem: str) -> None:
