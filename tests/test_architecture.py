@@ -101,4 +101,4 @@ def test_the_project_names_no_place_outside_itself():
         if path != Path(__file__):
             text = path.read_text(encoding="utf-8")
             assert "../shared" not in text, name_of(path)
-            assert "/work/" not in text, name_of(path)
+            assert f"{ROOT}/" not in text, name_of(path)

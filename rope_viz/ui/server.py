@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 SCRIPTS = {
     "knob.js": HERE / "knob.js",
     "chart.js": HERE / "chart.js",
+    "chart_files.js": HERE / "chart_files.js",
     "copy.js": HERE / "copy.js",
     "clocks.js": HERE / "clocks.js",
     "dials.js": HERE / "dials.js",
