@@ -3,37 +3,43 @@
 from rope_viz.figures import frequencies, words
 from rope_viz.ui import choices, page, tables
 
-
-@page.follow
-def picture() -> None:
-    """The sentence and the wavelengths."""
-    spec = page.head("Frequencies", words.frequencies(page.spec()))
-    title = f"Wavelength of each of {spec.pairs} pairs in tokens per turn, before and after scaling"
-    page.show(frequencies.wavelengths(spec, pin=page.pin()), "frequencies.wavelengths", title, pins="x")
-
-
 spec = page.spec()
+
+
+@page.follow(page.start("Frequencies"))
+def wavelengths(now: page.Now) -> page.Figure:
+    """The wavelengths of all pairs."""
+    return page.Figure(
+        frequencies.wavelengths(now.spec, pin=now.pin),
+        "frequencies.wavelengths",
+        f"Wavelength of each of {now.spec.pairs} pairs in tokens per turn, before and after scaling",
+        sentence=words.frequencies(now.spec),
+        pins="x",
+    )
+
 
 page.section(
     "The θᵢ bands", "Every row is a pair, every column a range of positions, drawn as its exact mean. Zoom in."
 )
 with page.row():
     quantity = choices.pick("Quantity", frequencies.QUANTITIES, "frequencies.show")
-    stop = choices.length("frequencies.length", "Positions", spec.target, most=frequencies.MAX_POSITION)
-page.show(
-    frequencies.heatmap(
-        spec,
-        stop=stop,
-        view=page.view("frequencies.heatmap", (-0.5, stop - 0.5)),
-        quantity=quantity,
-        bins=300 if page.live() else 800,
-        pin=page.pin(),
-    ),
-    "frequencies.heatmap",
-    f"{quantity} of the angle of every pair over positions 0 to {stop}",
-    zooms=True,
-    pins="y",
-)
+    choices.length("frequencies.length", "Positions", spec.target, most=frequencies.MAX_POSITION)
+
+
+@page.follow()
+def heatmap(now: page.Now) -> page.Figure:
+    """The bands over positions."""
+    stop = now.knob("frequencies.length")
+    view = now.view("frequencies.heatmap", (-0.5, stop - 0.5))
+    bins = 300 if now.live else 800
+    return page.Figure(
+        frequencies.heatmap(now.spec, stop=stop, view=view, quantity=quantity, bins=bins, pin=now.pin),
+        "frequencies.heatmap",
+        f"{quantity} of the angle of every pair over positions 0 to {stop}",
+        zooms=True,
+        pins="y",
+    )
+
 
 page.section("Every pair", words.ranges(spec))
 tables.pairs(spec)

@@ -12,8 +12,15 @@ STARTS = [
     ("Llama 2 7B", "plain RoPE, trained to 4k", "frequencies", "llama-2-7b"),
 ]
 
-page.head("RoPE Viz", page.text("home"))
-page.follow(lambda: page.clocks("home.clocks", compact=True))
+page.start("RoPE Viz", page.text("home"))
+
+
+@page.follow()
+def turning(now: page.Now) -> page.Clocks:
+    """The pairs of the current model, turning."""
+    return page.Clocks("home.clocks", compact=True)
+
+
 page.explain("picture")
 page.starts(STARTS)
 page.questions(

@@ -4,11 +4,11 @@ from rope_viz.figures import kernels, words_kernels
 from rope_viz.ui import choices, page, run, tables
 
 
-@page.follow
-def picture() -> None:
-    """The sentence and the errors by position."""
-    spec = page.head("Kernels", words_kernels.errors(page.spec()))
-    page.show(kernels.errors(spec, quick=page.live()), "kernels.errors", words_kernels.ERRORS)
+@page.follow(page.start("Kernels"))
+def errors(now: page.Now) -> page.Figure:
+    """The errors by position."""
+    figure = kernels.errors(now.spec, quick=now.live)
+    return page.Figure(figure, "kernels.errors", words_kernels.ERRORS, sentence=words_kernels.errors(now.spec))
 
 
 page.section("On this machine", words_kernels.BEFORE)
@@ -22,7 +22,7 @@ workload = kernels.workload(pairing, dtype, tokens, device)
 report = run.measurement("kernels", "Measure", workload, rounds=kernels.ROUNDS, compiled=compiled)
 if report:
     page.say(words_kernels.measured(report))
-    page.show(kernels.speeds(report), "kernels.speeds", words_kernels.SPEEDS)
+    page.show(page.Figure(kernels.speeds(report), "kernels.speeds", words_kernels.SPEEDS))
     page.say(words_kernels.left_out(report))
     tables.table(kernels.ways_table(report), "ways", height=424)
     page.section("Pairings and backends agree", words_kernels.AGREEMENT)

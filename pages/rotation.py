@@ -5,17 +5,16 @@ from rope_viz.ui import algebra, choices, clocks, page
 
 mode = choices.hidden("rotation.show", clocks.MODES)
 spec = page.spec()
-say = page.start("Rotation")
+place = page.start("Rotation")
 with page.row():
     choices.pick("Show", clocks.MODES, "rotation.show")
     plain = clocks.has_two_hands(spec, mode) and choices.switch("Hand before scaling", "rotation.plain", default=True)
 
 
-@page.follow
-def picture() -> None:
-    """The sentence and the clocks."""
-    say(words_rotation.rotation(page.spec(), mode))
-    page.clocks("rotation.clocks", mode=mode, plain=plain)
+@page.follow(place)
+def turning(now: page.Now) -> page.Clocks:
+    """The pairs as clocks."""
+    return page.Clocks("rotation.clocks", words_rotation.rotation(now.spec, mode), mode=mode, plain=plain)
 
 
 algebra.matrix(spec)

@@ -5,18 +5,18 @@ from rope_viz.figures import runtimes, words_runtimes
 from rope_viz.ui import choices, configs, page, tables
 
 spec = page.spec()
-sentence = page.start("Runtimes")
-asked = configs.asked()
+place = page.start("Runtimes")
+ask = configs.asker()
+asked = ask(spec)
 shown = choices.pick("Length", runtimes.LENGTHS, "runtimes.at") if board.by_length(spec) else "start"
 
 
-@page.follow
-def picture() -> None:
-    """The sentence and the curves of the runtimes that differ."""
-    answers = board.board(configs.asked(), page.spec().target if shown == "target" else None)
-    sentence(words_runtimes.agreement(answers))
-    figure, title = runtimes.curves(answers, page.spec(), pin=page.pin())
-    page.show(figure, "runtimes.curves", title, pins="x")
+@page.follow(place)
+def curves(now: page.Now) -> page.Figure:
+    """The frequencies of the runtimes that differ."""
+    answers = board.board(ask(now.spec), now.spec.target if shown == "target" else None)
+    figure, title = runtimes.curves(answers, now.spec, pin=now.pin)
+    return page.Figure(figure, "runtimes.curves", title, sentence=words_runtimes.agreement(answers), pins="x")
 
 
 length = spec.target if shown == "target" else None
@@ -34,8 +34,15 @@ configs.export(asked, "runtimes.to")
 page.section("Target length")
 with page.row():
     target = choices.length("runtimes.target", "I need", max(131_072, spec.target), most=extend.LONGEST // 4)
-page.say(words_runtimes.extension(spec, target))
-tables.table(lambda: runtimes.options(asked, target), "options", height=420)
+
+
+@page.follow()
+def extension(now: page.Now) -> page.Sentence:
+    """What it takes to reach the wanted length."""
+    return page.Sentence(words_runtimes.extension(now.spec, now.knob("runtimes.target")))
+
+
+tables.table(runtimes.options(asked, target), "options", height=420)
 method = choices.menu("The config to write, by", runtimes.methods(asked, target), "runtimes.method")
 configs.written(board.extended(asked, method, target))
 

@@ -4,21 +4,26 @@ from rope_viz.figures import scaling, words
 from rope_viz.ui import choices, page, tables
 
 spec = page.spec()
-say = page.start("Scaling")
+place = page.start("Scaling")
 with page.row():
     shown = choices.pick("Show", scaling.VIEWS, "scaling.show")
     names = choices.several("Compare with", scaling.choices(spec), "scaling.with", scaling.usual(spec))
 
 
-@page.follow
-def picture() -> None:
-    """The sentence and the comparison."""
-    say(words.scaling(page.spec()))
-    curves = scaling.compared(page.spec(), scaling.alternatives(page.spec(), names))
-    figure, title = scaling.view(shown, curves, pin=page.pin())
-    page.show(figure, f"scaling.{shown}", title, pins="" if shown == "ramp" else "x")
+@page.follow(place)
+def comparison(now: page.Now) -> page.Figure:
+    """The model's own method beside the others."""
+    curves = scaling.compared(now.spec, scaling.alternatives(now.spec, names))
+    figure, title = scaling.view(shown, curves, pin=now.pin)
+    pins = "" if shown == "ramp" else "x"
+    return page.Figure(figure, f"scaling.{shown}", title, sentence=words.scaling(now.spec), pins=pins)
 
 
-page.section("Side by side", words.attention(spec))
+@page.follow(page.section("Side by side"))
+def attention(now: page.Now) -> page.Sentence:
+    """The attention factor in words."""
+    return page.Sentence(words.attention(now.spec))
+
+
 tables.table(scaling.summary(scaling.compared(spec, scaling.alternatives(spec, names))), "methods")
 page.explain("scaling")

@@ -80,6 +80,18 @@ def fitted(spec: RopeSpec, **changes: Any) -> RopeSpec:
     return dataclasses.replace(bare, scaling=scaling)
 
 
+def moved(spec: RopeSpec, name: str, value: float) -> RopeSpec:
+    """The spec with one knob, of its sizes or its method, at another value."""
+    of_method = knobs(spec.scaling)
+    knob = (knobs(spec) | of_method)[name]
+    if name == "head_dim":
+        return resized(spec, int(value))
+    change: dict[str, Any] = {name: int(value) if knob.integer else float(value)}
+    if name in of_method:
+        return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **change))
+    return fitted(spec, **change)
+
+
 def query(spec: RopeSpec, *, model: str, layer: str = "") -> dict[str, str]:
     """The shortest query that `read` turns back into this spec."""
     start = model_spec(model, layer)

@@ -9,7 +9,7 @@ import pytest
 from rope_viz.catalog import catalog, main_layer, model_specs
 from rope_viz.spec import RopeSpec
 from rope_viz.ui import clocks
-from rope_viz.ui.server import SCRIPTS
+from rope_viz.ui.scripts import SCRIPTS
 
 PARTS = ("clocks.js", "dials.js", "clocks_files.js")
 

@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
-from rope_viz.ui import server
+from rope_viz.ui import scripts, server
 
 APP = Starlette(routes=server.routes(), middleware=server.middleware())
 
@@ -40,32 +40,32 @@ def get(path, **headers):
     return SimpleNamespace(status=sent[0]["status"], headers=Headers(raw=sent[0]["headers"]), body=body)
 
 
-@pytest.mark.parametrize("name", server.SCRIPTS)
+@pytest.mark.parametrize("name", scripts.SCRIPTS)
 def test_a_script_comes_compressed_and_may_be_kept_for_good(name):
-    address = f"{server.PREFIX}/{server.version()}/{name}"
+    address = f"{scripts.PREFIX}/{scripts.version()}/{name}"
     answer = get(address, accept_encoding="gzip")
     assert answer.status == 200
     assert answer.headers["content-encoding"] == "gzip"
     assert "immutable" in answer.headers["cache-control"]
     assert answer.headers["content-type"].startswith("text/javascript")
-    assert gzip.decompress(answer.body) == server.SCRIPTS[name].read_bytes()
+    assert gzip.decompress(answer.body) == scripts.SCRIPTS[name].read_bytes()
     again = get(address, if_none_match=answer.headers["etag"])
     assert again.status == 304
 
 
 def test_a_browser_without_gzip_gets_the_script_as_it_is():
-    answer = get(f"{server.PREFIX}/x/knob.js", accept_encoding="identity")
+    answer = get(f"{scripts.PREFIX}/x/knob.js", accept_encoding="identity")
     assert "content-encoding" not in answer.headers
-    assert answer.body == server.SCRIPTS["knob.js"].read_bytes()
+    assert answer.body == scripts.SCRIPTS["knob.js"].read_bytes()
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2f..%2fspec.py", "server.py"])
 def test_nothing_else_is_served(name):
-    assert get(f"{server.PREFIX}/x/{name}").status == 404
+    assert get(f"{scripts.PREFIX}/x/{name}").status == 404
 
 
 def test_every_answer_carries_the_headers():
-    for answer in (get(f"{server.PREFIX}/x/knob.js"), get("/nowhere")):
+    for answer in (get(f"{scripts.PREFIX}/x/knob.js"), get("/nowhere")):
         for name, value in server.HEADERS.items():
             assert answer.headers[name] == value
 
@@ -76,8 +76,8 @@ def test_the_policy_allows_no_other_host_and_no_eval():
     assert "unsafe-eval" not in server.POLICY
 
 
-@pytest.mark.parametrize("name", [name for name in server.SCRIPTS if name != "plotly.min.js"])
+@pytest.mark.parametrize("name", [name for name in scripts.SCRIPTS if name != "plotly.min.js"])
 def test_a_script_of_our_own_is_small(name):
-    content = server.SCRIPTS[name].read_bytes()
+    content = scripts.SCRIPTS[name].read_bytes()
     assert len(content) <= 16_000
     assert len(gzip.compress(content)) <= 6_000

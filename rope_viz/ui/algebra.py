@@ -28,8 +28,14 @@ def matrix(spec: RopeSpec) -> None:
         part = choices.pick("Matrix", figures.PARTS, "rotation.part")
         m = choices.length("rotation.m", "Position m", 1000, least=1)
         n = choices.length("rotation.n", "Position n", 900, least=1)
-    title = f"The rotation matrix of position {m} in both pairings, with the permutation between them"
-    page.show(figures.matrices(spec, m, part=part), "rotation.matrices", title)
+
+    @page.follow()
+    def matrices(now: page.Now) -> page.Figure:
+        """R in both pairings."""
+        m = now.knob("rotation.m")
+        title = f"The rotation matrix of position {m} in both pairings, with the permutation between them"
+        return page.Figure(figures.matrices(now.spec, m, part=part), "rotation.matrices", title)
+
     page.lines(*words_rotation.laws(_laws(spec, m, n), m, n))
 
 
@@ -56,13 +62,25 @@ def converting(spec: RopeSpec) -> None:
         heads = choices.knob("rotation.heads", HEADS, counted if isinstance(counted, int) else 32)
     source: Pairing = "interleaved" if way == "interleaved" else "half"
     to: Pairing = "half" if source == "interleaved" else "interleaved"
-    title = f"Where each row of a weight goes from {source} to {to}"
-    page.show(figures.permutation(spec, heads, source, to), "rotation.permutation", title)
+
+    @page.follow()
+    def permutation(now: page.Now) -> page.Figure:
+        """Where every row of the weight goes."""
+        figure = figures.permutation(now.spec, now.knob("rotation.heads"), source, to)
+        return page.Figure(figure, "rotation.permutation", f"Where each row of a weight goes from {source} to {to}")
+
     page.code(conversion.conversion_code(spec, heads, source, to, "numpy" if library == "numpy" else "torch"))
-    found = _mistakes(spec)
-    page.section("When it is forgotten", words_rotation.mistakes(spec, found))
-    title = "Scores by distance when both, one or none of q and k were converted"
-    page.show(figures.mistakes(found), "rotation.mistakes", title)
+
+    @page.follow(page.section("When it is forgotten"))
+    def mistakes(now: page.Now) -> page.Figure:
+        """The scores when the conversion is forgotten."""
+        found = _mistakes(now.spec)
+        return page.Figure(
+            figures.mistakes(found),
+            "rotation.mistakes",
+            "Scores by distance when both, one or none of q and k were converted",
+            sentence=words_rotation.mistakes(now.spec, found),
+        )
 
 
 def models() -> None:

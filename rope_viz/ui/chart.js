@@ -1,6 +1,8 @@
 // A Plotly chart that keeps its zoom and its node while the data change, and exports itself in the browser.
 // Served by a route; rope_viz/ui/chart.py holds the loader and packs the figure.
 
+import { unpack } from "./live.js";
+
 let plotly;
 
 function loadPlotly(src) {
@@ -12,27 +14,6 @@ function loadPlotly(src) {
     document.head.append(script);
   });
   return plotly;
-}
-
-// --- The message: [u32 header length][header JSON][typed arrays], arrays named by {"$": [dtype, offset, count, columns?, low?, high?]}.
-
-const DTYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, i1: Int8Array, u1: Uint8Array };
-
-export function unpack(bytes) {
-  const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
-  const size = new DataView(buffer).getUint32(0, true);
-  const origin = 4 + size;
-  return JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)), (key, value) => {
-    if (!value || !value.$) return value;
-    const [dtype, offset, count, columns, low, high] = value.$;
-    let flat = new DTYPES[dtype](buffer, origin + offset, count);
-    // While a knob moves a heatmap comes in 8 bits between two ends; 255 is a gap.
-    if (low !== undefined) flat = Float32Array.from(flat, (v) => (v === 255 ? NaN : low + (v * (high - low)) / 254));
-    if (!columns) return flat;
-    const rows = [];
-    for (let start = 0; start < count; start += columns) rows.push(flat.subarray(start, start + columns));
-    return rows;
-  });
 }
 
 // --- Light and dark: figures are drawn in the light palette; each of its colours has one twin.
@@ -153,21 +134,15 @@ function compact(wide, width) {
   return { ...layout, annotations, margin, font: { ...layout.font, size: 11 }, dragmode: false };
 }
 
-// The first figure of a page follows the hand at once; the others draw at most four times a second, so that it can.
-const OTHERS_EVERY = 250;
-
 function schedule(state) {
-  if (state.waiting) return;
+  if (state.waiting) return state.queue;
   state.waiting = true;
   state.root.dataset.waiting = "yes";
-  const first = document.querySelector(".rv-chart") === state.root;
-  const pause = first ? 0 : Math.max(0, (state.drawnAt ?? -OTHERS_EVERY) + OTHERS_EVERY - performance.now());
-  state.queue = state.queue.then(() => new Promise((go) => (pause ? setTimeout(go, pause) : go()))).then(async () => {
+  return (state.queue = state.queue.then(async () => {
     state.waiting = false;
     await draw(state);
-    state.drawnAt = performance.now();
     if (!state.waiting) delete state.root.dataset.waiting;
-  });
+  }));
 }
 
 async function draw(state) {
@@ -231,15 +206,23 @@ function unlink(state) {
   for (const mark of state.node.querySelectorAll(".rv-mark")) mark.remove();
 }
 
+// A new figure, from the page or from a knob that moves; settled once it is drawn.
+function show(state, message) {
+  state.message = state.root.__message = message;
+  state.root.dataset.picture = message.picture;
+  state.node.setAttribute("aria-label", message.title);
+  return schedule(state);
+}
+
 export default function render(component) {
   const { parentElement, data } = component;
   const state = (parentElement.__chart ??= build(component));
   state.component = component;
   state.src = new URL("plotly.min.js", import.meta.url).href;
-  state.message = unpack(data);
-  state.node.setAttribute("aria-label", state.message.title);
-  state.node.style.height ||= `${state.message.figure.layout.height}px`;
-  schedule(state);
+  const message = unpack(data);
+  state.node.style.height ||= `${message.figure.layout.height}px`;
+  show(state, message);
+  state.root.__show = (moved) => show(state, moved);
 }
 
 const STYLE = `

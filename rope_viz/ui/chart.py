@@ -4,60 +4,35 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from rope_viz.figures import theme
 from rope_viz.ui.component import component
 
 TOOLBAR = 40
+View = tuple[float, float]
 SHORT = {"float64": "f8", "float32": "f4", "int32": "i4", "int8": "i1", "uint8": "u1"}
 
 
-def chart(
-    fig: go.Figure,
-    *,
-    key: str,
-    title: str,
-    file: str,
-    spec: Mapping[str, Any],
-    zooms: bool = False,
-    pins: str = "",
-    on_pin: Any = None,
-    quick: bool = False,
-) -> None:
-    """Show a figure. `title` is its accessible name, `file` the stem of its downloads, `spec` goes into the JSON.
-
-    `zooms` sends the visible x range back (read it with `view`; the figure's own range stays the whole one, to which
-    a reset leads); `pins` names the axis ("x" or "y") whose value is the pair that a click pins; `quick` sends heatmaps
-    in 8 bits while a knob moves.
-    """
-    message = {
-        "title": title,
-        "file": file,
-        "spec": spec,
-        "zooms": zooms,
-        "pins": pins,
-        "twins": theme.DARK,
-    }
+def mount(key: str, message: bytes, *, height: int, on_pin: Callable[[int], None]) -> None:
+    """Show a packed figure of this height; `on_pin` hears which pair a click pins."""
 
     def pin_changed() -> None:
         pin = st.session_state[key].get("pin")
-        if on_pin is not None and isinstance(pin, Mapping) and isinstance(pin.get("pair"), int):
+        if isinstance(pin, Mapping) and isinstance(pin.get("pair"), int):
             on_pin(pin["pair"])
 
-    mount = component("chart", root_class="rv-chart", height=int(fig.layout.height) + TOOLBAR)
-    mount(key=key, data=pack(fig, message, quick=quick), on_view_change=_nothing, on_pin_change=pin_changed)
+    show = component("chart", root_class="rv-chart", height=height + TOOLBAR)
+    show(key=key, data=message, on_view_change=_nothing, on_pin_change=pin_changed)
 
 
-def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
-    """The x range the reader has zoomed to, None where the whole of `full` is shown."""
-    state = st.session_state.get(key)
-    seen = state.get("view") if isinstance(state, Mapping) else None
+def clipped(chart: Any, full: View) -> View | None:
+    """The x range that the state of a chart says is zoomed to, None where the whole of `full` is shown."""
+    seen = chart.get("view") if isinstance(chart, Mapping) else None
     if not (isinstance(seen, list) and len(seen) == 2 and all(isinstance(v, (int, float)) for v in seen)):
         return None
     low, high = sorted(map(float, seen))
@@ -66,7 +41,10 @@ def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
 
 
 def pack(fig: go.Figure, message: Mapping[str, Any], *, quick: bool = False) -> bytes:
-    """The message and the figure as [u32 length][JSON][arrays]: arrays as they lie in memory, named by offset."""
+    """The message and the figure as [u32 length][JSON][arrays]: arrays as they lie in memory, named by offset.
+
+    `quick` sends heatmaps in 8 bits, for while a knob moves.
+    """
     arrays: list[bytes] = []
     offset = 0
 
@@ -96,9 +74,14 @@ def pack(fig: go.Figure, message: Mapping[str, Any], *, quick: bool = False) -> 
         return value.item() if isinstance(value, np.generic) else value
 
     figure = {"data": [put(trace.to_plotly_json()) for trace in fig.data], "layout": put(fig.layout.to_plotly_json())}
-    header = json.dumps({**message, "figure": figure}, separators=(",", ":"), allow_nan=False).encode()
+    return framed({**message, "figure": figure}, b"".join(arrays))
+
+
+def framed(message: Mapping[str, Any], arrays: bytes = b"") -> bytes:
+    """[u32 length][JSON, blanks up to a multiple of 8][arrays]."""
+    header = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
     header += b" " * (-(4 + len(header)) % 8)
-    return struct.pack("<I", len(header)) + header + b"".join(arrays)
+    return struct.pack("<I", len(header)) + header + arrays
 
 
 def _nothing() -> None:

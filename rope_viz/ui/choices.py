@@ -10,7 +10,7 @@ import streamlit as st
 from rope_viz.catalog import catalog
 from rope_viz.link import model_spec, number, text
 from rope_viz.spec import Knob, RopeSpec
-from rope_viz.ui import state
+from rope_viz.ui import live, state
 from rope_viz.ui.knob import knobs
 
 JOINERS = "\u200c\u200d"
@@ -156,19 +156,20 @@ def switch(label: str, key: str, *, default: bool = False, help: str | None = No
 
 
 def knob(key: str, knob: Knob, default: float, *, width: int = 300) -> Any:
-    """A number of the page's own as a live slider; a value outside the knob's ends is brought to the nearer one."""
-    live = f"live.{key}"
-    moving = st.session_state.get(live)
-    value = _linked(key, knob, default) if moving is None else moving
+    """A number of the page's own as a live slider; a value outside the knob's ends is brought to the nearer one.
 
-    def changed(_: str, new: float, done: bool) -> None:
-        st.session_state[live] = None if done else new
-        state.move(done=done)
-        if done:
-            state.keep(key, text(new), default=text(default))
-
+    Gives it as it rests; a picture that is to follow it asks its `Now` for the knob of this key.
+    """
+    value = _linked(key, knob, default)
+    live.add_knob(key, knob, value)
+    page, _, name = key.rpartition(".")
     with st.container(width=width):
-        knobs(f"knob.{key}", {key.rpartition(".")[2]: (knob, value)}, changed)
+        knobs(
+            f"knob.{key}",
+            {name: (knob, value)},
+            lambda _, new: state.keep(key, text(new), default=text(default)),
+            page=page,
+        )
     return int(value) if knob.integer else float(value)
 
 

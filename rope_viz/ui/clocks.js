@@ -189,16 +189,24 @@ function dark(root) {
   return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
 }
 
-export default function render(component) {
-  const { parentElement, data } = component, s = (parentElement.__clocks ??= build(component));
-  Object.assign(s, { component, data, pin: data.pin, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: (s.wheel ??= cycle(data.cycle)), stale: true });
+// New frequencies, from the page or from a knob that moves.
+function show(s, data) {
+  Object.assign(s, { data, pin: data.pin, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: (s.wheel ??= cycle(data.cycle)), stale: true });
   s.first = data.first.map((value) => value / TAU);
   s.rates = data.scaled ? data.scaled.map((value) => value / TAU) : s.first;
-  place(s, data);
-  s.root.dataset.mode = data.mode;
-  s.root.classList.toggle("rv-compact", data.compact);
+  Object.assign(s.root.dataset, { mode: data.mode, picture: data.picture });
+  s.root.__message = data;
   s.canvas.setAttribute("aria-label", data.title);
   tell(s);
+}
+
+export default function render(component) {
+  const { parentElement, data } = component, s = (parentElement.__clocks ??= build(component));
+  s.component = component;
+  place(s, data);
+  s.root.classList.toggle("rv-compact", data.compact);
+  show(s, data);
+  s.root.__show = (moved) => show(s, moved);
 }
 
 const STYLE = `

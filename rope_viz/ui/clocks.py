@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,50 +37,57 @@ COLOURS = {
 }
 
 
-def clocks(
-    spec: RopeSpec,
-    *,
+def mount(
     key: str,
-    file: str,
-    pin: int | None,
+    message: Mapping[str, Any],
+    *,
     on_pin: Callable[[int], None],
-    mode: str = "turn",
-    plain: bool = True,
-    compact: bool = False,
-    start: tuple[int, int] | None = None,
-    on_rest: Callable[[int, int], None] | None = None,
+    on_rest: Callable[[int, int], None],
 ) -> None:
-    """All pairs of the spec (the first 256) as dials that turn; in mode "score", a query, a key and their score.
-
-    `plain` adds the hand before scaling. `compact` leaves out what is not needed to play and pause. `start` is where
-    the query and the key stand at first; `on_rest` hears where they were left.
-    """
+    """Show the clocks of a message; `on_pin` hears which pair a click pins, `on_rest` where the hands were left."""
+    pairs = len(message["first"])
 
     def pinned() -> None:
         sent = state.as_mapping(st.session_state[key].get("pin"))
-        if isinstance(sent.get("pair"), int) and 0 <= sent["pair"] < spec.pairs:
+        if isinstance(sent.get("pair"), int) and 0 <= sent["pair"] < pairs:
             on_pin(sent["pair"])
 
     def rested() -> None:
         sent = state.as_mapping(st.session_state[key].get("at"))
         m, n = sent.get("m"), sent.get("n")
-        if (
-            on_rest is not None
-            and isinstance(m, int)
-            and isinstance(n, int)
-            and 0 <= min(m, n) <= max(m, n) <= LAST_POSITION
-        ):
+        if isinstance(m, int) and isinstance(n, int) and 0 <= min(m, n) <= max(m, n) <= LAST_POSITION:
             on_rest(m, n)
 
-    message = packed(spec, mode=mode, plain=plain)
-    message |= {"file": file, "pin": pin, "compact": compact, "plays": True}
-    message |= {"start": start and dict(zip("mn", start, strict=True)), "begin": STARTS[mode]}
-    message["heights"] = HEIGHTS["compact" if compact else mode]
-    message["speed"] = 60.0 if mode == "turn" else 2.0
-    height = message["heights"][0] + (65 if compact else CONTROLS)
-    component("clocks", root_class="rv-clocks", height=height)(
-        key=key, data=message, on_pin_change=pinned, on_at_change=rested
-    )
+    height = message["heights"][0] + (65 if message["compact"] else CONTROLS)
+    show = component("clocks", root_class="rv-clocks", height=height)
+    show(key=key, data=dict(message), on_pin_change=pinned, on_at_change=rested)
+
+
+def message(
+    spec: RopeSpec,
+    *,
+    file: str,
+    pin: int | None,
+    mode: str = "turn",
+    plain: bool = True,
+    compact: bool = False,
+    start: tuple[int, int] | None = None,
+) -> dict[str, Any]:
+    """All pairs of the spec (the first 256) as dials that turn; in mode "score", a query, a key and their score.
+
+    `plain` adds the hand before scaling. `compact` leaves out what is not needed to play and pause. `start` is where
+    the query and the key stand at first.
+    """
+    return packed(spec, mode=mode, plain=plain) | {
+        "file": file,
+        "pin": pin,
+        "compact": compact,
+        "plays": True,
+        "start": start and dict(zip("mn", start, strict=True)),
+        "begin": STARTS[mode],
+        "heights": HEIGHTS["compact" if compact else mode],
+        "speed": 60.0 if mode == "turn" else 2.0,
+    }
 
 
 def packed(spec: RopeSpec, *, mode: str, plain: bool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.ui.server import PREFIX, version
+from rope_viz.ui.scripts import PREFIX, version
 
 # Streamlit sends inline JavaScript again with every change of data, so only this much is inline. The root of the app is
 # found from Streamlit's own script, because a page may stand at any depth and under a base path.

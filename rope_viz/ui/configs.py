@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import streamlit as st
@@ -14,6 +14,7 @@ from rope_viz.export import TARGETS, Export
 from rope_viz.figures.theme import digits
 from rope_viz.figures.words_runtimes import faithful
 from rope_viz.lint import Finding, check, repair
+from rope_viz.spec import RopeSpec
 from rope_viz.ui import choices, state
 
 SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
@@ -27,16 +28,11 @@ LABELS = {
 }
 
 
-def asked() -> Asked:
-    """The config of the chosen model, or one that says what the knobs say."""
+def asker() -> Callable[[RopeSpec], Asked]:
+    """Gives for a spec the config of the chosen model, or one that says what the knobs say."""
     now = state.chosen()
-    return ask(
-        now.spec,
-        start=state.start(now.model, now.layer),
-        config=state.config(),
-        layer=now.layer,
-        name=state.name(),
-    )
+    start, config, name = state.start(now.model, now.layer), state.config(), state.name()
+    return lambda spec: ask(spec, start=start, config=config, layer=now.layer, name=name)
 
 
 def findings(question: Asked) -> None:

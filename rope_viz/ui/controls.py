@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -12,7 +13,7 @@ from rope_viz import link
 from rope_viz.catalog import catalog, model_specs
 from rope_viz.figures.theme import digits
 from rope_viz.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
-from rope_viz.spec import PAIRINGS, Pairing, RopeSpec, knobs
+from rope_viz.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs
 from rope_viz.ui import state, upload
 from rope_viz.ui.copy import copy_buttons
 from rope_viz.ui.knob import knobs as knob_column
@@ -26,32 +27,6 @@ def sidebar() -> None:
         _method()
         _more()
         _share()
-
-
-def knob_columns() -> None:
-    """The columns of live knobs, drawn into the places that the sidebar keeps for them.
-
-    Whatever draws them runs again, alone, while one of them moves: so the picture that follows the hand does. What they
-    show meanwhile is where they last rested, since the hand knows better; a late answer would pull it back.
-    """
-    now = state.chosen()
-    if not now.live or RESTED not in st.session_state:
-        st.session_state[RESTED] = now.spec
-    spec = st.session_state[RESTED]
-    sizes = {name: (knob, getattr(spec, name)) for name, knob in knobs(RopeSpec).items() if name != "rotary_dim"}
-    with st.session_state[PLACES]["sizes"]:
-        knob_column("sizes", sizes, _take_size, revision=now.revision)
-    method = {
-        name: (knob, value)
-        for name, knob in knobs(spec.scaling).items()
-        if (value := getattr(spec.scaling, name)) is not None
-    }
-    if method:
-        with st.session_state[PLACES]["method"]:
-            knob_column("method", method, _take_knob, revision=now.revision)
-
-
-PLACES, RESTED = "places", "rested"
 
 
 def messages() -> None:
@@ -82,18 +57,26 @@ def _model() -> None:
 
 
 def _sizes() -> None:
-    st.session_state[PLACES] = {"sizes": st.container()}
+    spec = state.chosen().spec
+    _column("sizes", {name: knob for name, knob in knobs(RopeSpec).items() if name != "rotary_dim"}, spec)
 
 
 def _method() -> None:
     spec = state.chosen().spec
     scaling = spec.scaling
     _select("Scaling method", list(METHODS), scaling.name, LABELS.__getitem__, _take_method)
-    st.session_state[PLACES]["method"] = st.container()
+    _column("method", knobs(scaling), scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
         st.caption(f"Target ÷ trained is {digits(wanted)}, the factor is {digits(factor)}.")
+
+
+def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None:
+    """The knobs that have a value, as a column of live sliders."""
+    rows = {name: (knob, value) for name, knob in shown.items() if (value := getattr(of, name)) is not None}
+    if rows:
+        knob_column(key, rows, _take_knob, revision=state.chosen().revision)
 
 
 def _more() -> None:
@@ -101,7 +84,7 @@ def _more() -> None:
     with st.expander("More", key="more"):
         rotated = knobs(RopeSpec)["rotary_dim"]
         rotated = dataclasses.replace(rotated, high=now.spec.head_dim)
-        knob_column("rotated", {"rotary_dim": (rotated, now.spec.rotary_dim)}, _take_size, revision=now.revision)
+        _column("rotated", {"rotary_dim": rotated}, now.spec)
         _select("Pairing", list(PAIRINGS), now.spec.pairing, PAIRING_LABELS.__getitem__, _take_pairing, PAIRING_HELP)
         _optional(now.spec)
 
@@ -189,40 +172,33 @@ def _reset() -> None:
     state.choose(spec=state.start(now.model, now.layer), revision=now.revision + 1)
 
 
-def _take_size(name: str, value: float, done: bool) -> None:
-    spec = state.chosen().spec
-    _try(lambda: link.resized(spec, int(value)) if name == "head_dim" else link.fitted(spec, **{name: value}), done)
-
-
 def _take_method(method: str) -> None:
-    _try(lambda: link.with_method(state.chosen().spec, method), True)
+    _try(lambda: link.with_method(state.chosen().spec, method))
 
 
-def _take_knob(name: str, value: float, done: bool) -> None:
-    _try(lambda: _with_field(name, value), done)
+def _take_knob(name: str, value: float) -> None:
+    _try(lambda: link.moved(state.chosen().spec, name, value))
 
 
 def _take_field(name: str, key: str) -> None:
     value = st.session_state[key]
-    _try(lambda: _with_field(name, parse_factors(value) if name in link.LISTS.values() else value), True)
+    spec = state.chosen().spec
+
+    def changed() -> RopeSpec:
+        change: dict[str, Any] = {name: parse_factors(value) if name in link.LISTS.values() else value}
+        return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **change))
+
+    _try(changed)
 
 
 def _take_pairing(pairing: Pairing) -> None:
-    _try(lambda: dataclasses.replace(state.chosen().spec, pairing=pairing), True)
+    _try(lambda: dataclasses.replace(state.chosen().spec, pairing=pairing))
 
 
-def _with_field(name: str, value: Any) -> RopeSpec:
-    spec = state.chosen().spec
-    return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **{name: value}))
-
-
-def _try(make: Any, done: bool) -> None:
+def _try(make: Callable[[], RopeSpec]) -> None:
     try:
         spec = make()
     except ValueError as error:
         state.refuse(f"Not possible: {error}.")
-        state.settle()
     else:
-        state.choose(spec=spec, done=done)
-        if done:
-            state.settle()
+        state.choose(spec=spec)

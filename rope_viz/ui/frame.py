@@ -10,7 +10,7 @@ from types import CodeType
 
 import streamlit as st
 
-from rope_viz.ui import controls, state
+from rope_viz.ui import controls, live, state
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
@@ -28,22 +28,19 @@ def run(folder: Path, titles: Mapping[str, str]) -> None:
     name = st.navigation(list(pages), position="top").url_path or first
     st.html(STYLE)
     state.follow_link(name)
-    state.settle(False)
     controls.sidebar()
     controls.messages()
     body(folder / f"{name}.py")
 
 
-@st.fragment(key=state.BODY)
+@st.fragment
 def body(path: Path) -> None:
     """The page in a fragment of its own: its own controls run only this, the sidebar and the frame stand still.
 
     `Page.run` may be called once per run of the whole app, a fragment runs more often; so the page's code is run here.
     """
-    st.session_state["follows"] = False
+    live.begin()
     exec(code(path), {"__name__": "__main__", "__file__": str(path)})
-    if not st.session_state["follows"]:
-        controls.knob_columns()
 
 
 @functools.cache

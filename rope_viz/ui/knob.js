@@ -1,10 +1,7 @@
-// Sliders that are live: each sends its value while it is dragged, at most every 40 ms, and commits it on release.
+// Sliders that are live: the pictures follow each while it is dragged, and the page itself runs when it is released.
 // One mount shows a column of them. Served by a route; rope_viz/ui/knob.py holds the loader.
 
-const EVERY = 40;
-const PATIENCE = 1000;
-
-const atWork = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "running";
+import { caughtUp, follow } from "./live.js";
 
 // The track runs in `steps` equal steps, evenly in the value or in its logarithm.
 const toTrack = ({ low, high, log }, value) => (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
@@ -43,30 +40,24 @@ function build(name, send) {
   root.innerHTML = `<label for="rv-${name}"></label><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
     <input type="range" id="rv-${name}" min="0"><div class="rv-note" role="alert"></div>`;
   const [label, field, range, note] = ["label", "input[type=text]", "input[type=range]", ".rv-note"].map((s) => root.querySelector(s));
-  const knob = { name, root, label, field, range, note, sent: 0, timer: 0, dragging: false, value: NaN };
+  const knob = { root, label, field, range, note, moves: 0, value: NaN };
 
-  const tell = (done) => {
-    clearTimeout(knob.timer);
-    knob.timer = 0;
-    knob.sent = performance.now();
-    send({ name, value: knob.value, done });
-  };
+  const moving = () => "moving" in root.dataset;
   const move = () => {
-    knob.dragging = true;
+    root.dataset.moving = "";
+    knob.moves += 1;
     knob.value = fromTrack(knob.data, Number(range.value) / range.max);
     write(knob);
-    if (!knob.timer) attempt();
+    follow(knob.reader, knob.data.key, knob.value);
   };
-  // A value sent while the last one is still at work would break that off, and a slow page would never be redrawn.
-  const attempt = () => {
-    const since = performance.now() - knob.sent;
-    if (since >= EVERY && (!atWork() || since >= PATIENCE)) tell(false);
-    else knob.timer = setTimeout(attempt, Math.max(8, EVERY - since));
-  };
-  const commit = () => {
-    if (!knob.dragging) return;
-    knob.dragging = false;
-    tell(true);
+  // The page takes the last value, once the picture on its way has come.
+  const commit = async () => {
+    const { moves } = knob;
+    if (!moving()) return;
+    await caughtUp();
+    if (!moving() || moves !== knob.moves) return;
+    delete root.dataset.moving;
+    send({ name, value: knob.value });
   };
   // A held key fires "change" at every repeat: it is one change, committed when the key comes up.
   let key = false;
@@ -87,7 +78,7 @@ function build(name, send) {
     if (problem || value === knob.value) return;
     knob.value = value;
     write(knob);
-    tell(true);
+    send({ name, value });
   });
   field.addEventListener("keydown", (event) => event.key === "Escape" && (write(knob), (note.textContent = "")));
   return knob;
@@ -110,7 +101,7 @@ function update(knob, data) {
   const steps = data.step ? (data.high - data.low) / data.step : data.integer ? data.high - data.low : 500;
   knob.range.max = data.log ? 1000 : Math.round(steps);
   // The hand wins over what comes back from the server while it is still moving.
-  if (knob.dragging || !fresh) return;
+  if ("moving" in knob.root.dataset || !fresh) return;
   knob.value = data.value;
   knob.note.textContent = "";
   knob.field.removeAttribute("aria-invalid");
@@ -134,6 +125,7 @@ export default function render(component) {
   for (const item of data.knobs) {
     if (!state.shown.has(item.name)) state.shown.set(item.name, build(item.name, (at) => state.send("at", at)));
     const knob = state.shown.get(item.name);
+    knob.reader = data.reader;
     update(knob, item);
     // Moving a node ends a drag and loses the focus, so only a new one is put in its place.
     const place = panel.children[data.knobs.indexOf(item)];

@@ -8,15 +8,19 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.spec import Knob, require_number
+from rope_viz.ui import live
 from rope_viz.ui.component import component
 
-Changed = Callable[[str, float, bool], None]
+Changed = Callable[[str, float], None]
 
 
-def knobs(key: str, shown: Mapping[str, tuple[Knob, float]], changed: Changed, *, revision: int = 0) -> None:
-    """Sliders for `shown` (name -> knob and value). `changed(name, value, done)` is called before the next run.
+def knobs(
+    key: str, shown: Mapping[str, tuple[Knob, float]], changed: Changed, *, revision: int = 0, page: str = ""
+) -> None:
+    """Sliders for `shown` (name -> knob and value). `changed(name, value)` is called before the next run.
 
-    While a slider is dragged `done` is False; it is True once, on release, on a typed value or when a key comes up.
+    That is once a slider is released, a number is typed or a key comes up; until then the pictures alone follow. `page`
+    names the page whose own knobs these are.
     """
 
     def at_changed() -> None:
@@ -29,12 +33,12 @@ def knobs(key: str, shown: Mapping[str, tuple[Knob, float]], changed: Changed, *
             require_number(at.get("value"), knob.label, least=knob.low, most=knob.high, integer=knob.integer)
         except ValueError:
             return
-        value = at["value"]
-        changed(name, int(value) if knob.integer else float(value), at.get("done") is True)
+        changed(name, int(at["value"]) if knob.integer else float(at["value"]))
 
-    data = {"knobs": [_row(name, knob, value, revision) for name, (knob, value) in shown.items()]}
+    prefix = f"{page}." if page else ""
+    rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]
     mount = component("knob", root_class="rv-knobs", height=62 * len(shown))
-    mount(key=key, data=data, on_at_change=at_changed)
+    mount(key=key, data={"reader": live.reader().token, "knobs": rows}, on_at_change=at_changed)
 
 
 def _row(name: str, knob: Knob, value: float, revision: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import streamlit as st
 from rope_viz import scores, vectors
 from rope_viz.spec import FloatArray, Knob, RopeSpec
 from rope_viz.ui import choices
+from rope_viz.ui.live import Now
 
 SOURCES = {"seed": "Random by seed", "same": "k = q", "typed": "Typed", "file": "From a file"}
 SEED = Knob("Seed", 0, 999, "Another seed, another random q and k.", integer=True)
@@ -36,23 +38,28 @@ def even(spec: RopeSpec) -> tuple[FloatArray, FloatArray]:
     return np.full(spec.pairs, 1.0 / spec.pairs), np.zeros(spec.pairs)
 
 
-def query_and_key(spec: RopeSpec, key: str, *, ask: bool = True) -> Own:
-    """The chosen q and k for heads of this spec; unless `ask`ed for, the first random ones and no controls."""
+def query_and_key(spec: RopeSpec, key: str, *, ask: bool = True) -> Callable[[Now], Own]:
+    """The controls, and what gives the chosen q and k for the heads of any spec; without `ask`, the first random ones.
+
+    Vectors that were typed or uploaded fit heads of their own size only; for others random ones are taken.
+    """
     if not ask:
-        return measured(spec, *_random(spec, 0))
+        return lambda now: measured(now.spec, *_random(now.spec, 0))
     source = choices.pick("Where q and k come from", SOURCES, f"{key}.source")
+    if source in ("seed", "same"):
+        choices.knob(f"{key}.seed", SEED, 0)
+
+        def seeded(now: Now) -> Own:
+            q, k = _random(now.spec, now.knob(f"{key}.seed"))
+            return measured(now.spec, q, q if source == "same" else k)
+
+        return seeded
     q, k = _random(spec, 0)
     try:
-        if source in ("seed", "same"):
-            q, k = _random(spec, int(choices.knob(f"{key}.seed", SEED, 0)))
-            k = q if source == "same" else k
-        elif source == "typed":
-            q, k = _typed(spec, key, q, k)
-        else:
-            q, k = _file(spec, key, q, k)
+        q, k = (_typed if source == "typed" else _file)(spec, key, q, k)
     except ValueError as error:
         st.warning(f"Random vectors are shown instead: {error}.")
-    return measured(spec, q, k)
+    return lambda now: measured(now.spec, *((q, k) if len(q) == now.spec.head_dim else _random(now.spec, 0)))
 
 
 def measured(spec: RopeSpec, q: FloatArray, k: FloatArray) -> Own:

@@ -8,28 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator as Place
 
 from rope_viz.spec import RopeSpec
-from rope_viz.ui import controls, state
-from rope_viz.ui.chart import chart
-from rope_viz.ui.chart import view as chart_view
-from rope_viz.ui.clocks import LAST_POSITION, STARTS
-from rope_viz.ui.clocks import clocks as show_clocks
+from rope_viz.ui import live, state
+from rope_viz.ui.pictures import Clocks, Figure, Sentence, prose
+
+Now = live.Now
+__all__ = ["Clocks", "Figure", "Now", "Sentence"]
 
 
-def head(title: str, sentence: str) -> RopeSpec:
-    """The page's title and the sentence that says what to look for; gives the current spec."""
-    start(title)(sentence)
-    return state.chosen().spec
-
-
-def start(title: str) -> Callable[[str], Any]:
-    """The page's title and a place for its sentence, which may depend on controls below: call it with the text."""
+def start(title: str, sentence: str = "") -> Place:
+    """The page's title and, below it, the place for its sentence, which may depend on controls further down."""
     st.title(title, anchor=False)
-    place = st.container()
-    return place.markdown
+    return _place(sentence)
 
 
 def spec() -> RopeSpec:
@@ -37,48 +30,33 @@ def spec() -> RopeSpec:
     return state.chosen().spec
 
 
-def pin() -> int | None:
-    """The pinned pair."""
-    return state.chosen().pin
+def follow(place: Place | None = None) -> Callable[[live.Draw], live.Draw]:
+    """Show a picture that also follows a knob of the sidebar or of the page while it moves.
+
+    A decorator of the function that draws it, which is called now, and again when a knob moves, but then without a
+    session: what depends on the choice it must take from the `Now` it gets. Its sentence stands in `place` or above.
+    """
+
+    def show(draw: live.Draw) -> live.Draw:
+        name, now, reader = draw.__name__, live.now(), live.reader()
+        picture = draw(now)
+        reader.draws[name] = draw
+        if picture.sentence:
+            # The number of the run makes every run say it anew, whatever was said while a knob moved.
+            alone = f' data-picture="{name}"' if isinstance(picture, Sentence) else ""
+            said = (
+                f'<p class="rv-says" data-says="{name}" data-run="{reader.runs}"{alone}>{prose(picture.sentence)}</p>'
+            )
+            (place or st).html(said)
+        picture.mount(now, name)
+        return draw
+
+    return show
 
 
-def live() -> bool:
-    """Whether a knob is moving right now."""
-    return state.chosen().live
-
-
-def show(fig: go.Figure, key: str, title: str, **options: Any) -> None:
-    """A figure with its toolbar; `title` is what a screen reader says, `options` are those of `ui.chart.chart`."""
-    now = state.chosen()
-    options.setdefault("on_pin", toggle_pin)
-    file = f"rope-{key.replace('.', '-')}_{now.file}"
-    chart(fig, key=key, title=title, file=file, spec=now.spec_json, quick=now.live, **options)
-
-
-def clocks(key: str, **options: Any) -> None:
-    """The turning pairs; where they rest stands in the address. `options` are those of `ui.clocks.clocks`."""
-    now = state.chosen()
-    at, begin = f"{key.partition('.')[0]}.at", STARTS[options.get("mode", "turn")]
-    show_clocks(
-        now.spec,
-        key=key,
-        file=f"rope-{key.replace('.', '-')}_{now.file}",
-        pin=now.pin,
-        on_pin=toggle_pin,
-        start=_positions(state.local(at)),
-        on_rest=lambda m, n: state.keep(at, f"{m},{n}", default=",".join(map(str, begin.values()))),
-        **options,
-    )
-
-
-def toggle_pin(pair: int) -> None:
-    """Pin a pair, or let go of the one that is pinned."""
-    state.choose(pin=None if pair == state.chosen().pin else pair)
-
-
-def view(key: str, full: tuple[float, float]) -> tuple[float, float] | None:
-    """The x range the reader has zoomed a figure to, None for all of it."""
-    return chart_view(key, full)
+def show(picture: Figure) -> None:
+    """Show a figure that no knob changes."""
+    picture.mount(live.now(), "")
 
 
 @functools.cache
@@ -111,30 +89,10 @@ def questions(answers: Mapping[str, str]) -> None:
     st.markdown("\n".join(lines))
 
 
-def section(title: str, sentence: str = "") -> None:
-    """A second heading with what to look for."""
+def section(title: str, sentence: str = "") -> Place:
+    """A second heading and, below it, the place for its sentence."""
     st.header(title, anchor=False)
-    if sentence:
-        st.markdown(sentence)
-
-
-def follow(draw: Callable[[], None]) -> Callable[[], None]:
-    """Draw a part of the page now, and it alone again while a knob of the sidebar moves: the sentence and its figure.
-
-    A decorator. The part must ask `spec()`, `pin()` and `live()` itself; what it takes from around it stands still.
-    The knobs are drawn with it: a widget runs again the fragment that drew it, and only that.
-    """
-
-    def part() -> None:
-        if state.settling():
-            state.settle(False)
-            st.rerun()
-        controls.knob_columns()
-        draw()
-
-    st.session_state["follows"] = True
-    st.fragment(part, key=state.PICTURE)()
-    return draw
+    return _place(sentence)
 
 
 def say(sentence: str) -> None:
@@ -167,10 +125,8 @@ def badge(text: str) -> None:
     st.badge(text)
 
 
-def _positions(written: str | None) -> tuple[int, int] | None:
-    """The positions of query and key in a link, None where it holds none."""
-    words = (written or "").split(",")
-    if len(words) != 2 or not all(word.isdecimal() and len(word) < 9 for word in words):
-        return None
-    m, n = (min(int(word), LAST_POSITION) for word in words)
-    return m, n
+def _place(sentence: str) -> Place:
+    place = st.container()
+    if sentence:
+        place.markdown(sentence)
+    return place

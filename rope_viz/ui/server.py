@@ -1,13 +1,7 @@
-"""What the app serves beside Streamlit: its own JavaScript, plotly.js, and headers that keep a page to itself."""
+"""What the app serves beside Streamlit: scripts, pictures that follow a knob, headers that keep a page to itself."""
 
 from __future__ import annotations
 
-import functools
-import gzip
-import hashlib
-from pathlib import Path
-
-import plotly
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -15,18 +9,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-PREFIX = "/rope-viz"
-HERE = Path(__file__).parent
-SCRIPTS = {
-    "knob.js": HERE / "knob.js",
-    "chart.js": HERE / "chart.js",
-    "chart_files.js": HERE / "chart_files.js",
-    "copy.js": HERE / "copy.js",
-    "clocks.js": HERE / "clocks.js",
-    "dials.js": HERE / "dials.js",
-    "clocks_files.js": HERE / "clocks_files.js",
-    "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
-}
+from rope_viz.ui import live
+from rope_viz.ui.scripts import PREFIX, SCRIPTS, packed
 
 # Streamlit imports a component's JavaScript from a blob: address, has one inline script in its page and styles made at
 # run time; everything else is forbidden, other hosts first of all.
@@ -50,19 +34,6 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
 }
-
-
-@functools.cache
-def packed(name: str) -> tuple[bytes, bytes, str]:
-    """A script, its gzip form and its tag; read and compressed once per process."""
-    content = SCRIPTS[name].read_bytes()
-    return content, gzip.compress(content, compresslevel=6), hashlib.sha256(content).hexdigest()[:16]
-
-
-@functools.cache
-def version() -> str:
-    """One tag for all scripts together: it stands in their address, so that a browser may keep them for good."""
-    return hashlib.sha256("".join(packed(name)[2] for name in SCRIPTS).encode()).hexdigest()[:12]
 
 
 def script(request: Request) -> Response:
@@ -99,7 +70,10 @@ class Guard:
 
 def routes() -> list[Route]:
     """The routes of our own, for `st.App`."""
-    return [Route(f"{PREFIX}/{{version}}/{{name}}", script)]
+    return [
+        Route(f"{PREFIX}/live/{{token}}/{{name}}", live.answer),
+        Route(f"{PREFIX}/{{version}}/{{name}}", script),
+    ]
 
 
 def middleware() -> list[Middleware]:

@@ -13,8 +13,6 @@ from rope_viz.catalog import catalog
 from rope_viz.spec import RopeSpec
 from rope_viz.upload import Upload
 
-BODY, PICTURE = "page", "picture"
-
 
 @dataclasses.dataclass(frozen=True)
 class Chosen:
@@ -26,7 +24,6 @@ class Chosen:
     pin: int | None = None
     problems: tuple[str, ...] = ()
     revision: int = 0
-    live: bool = False
 
     @property
     def file(self) -> str:
@@ -113,30 +110,19 @@ def follow_link(page: str) -> None:
     st.session_state["address"] = params
 
 
-def choose(*, done: bool = True, **changes: Any) -> None:
-    """Change the choice; the address follows once the change is `done`, so that Back undoes a whole move."""
-    now = dataclasses.replace(chosen(), **{"problems": (), **changes}, live=not done)
+def choose(**changes: Any) -> None:
+    """Change the choice, and the address with it: one step for the Back button."""
+    now = dataclasses.replace(chosen(), **{"problems": (), **changes})
     if now.pin is not None and now.pin >= now.spec.pairs:
         now = dataclasses.replace(now, pin=None)
     st.session_state["chosen"] = now
-    if done:
-        write_link()
-
-
-def settle(wanted: bool = True) -> None:
-    """Note that a knob came to rest, so that everything runs again and not its picture alone."""
-    st.session_state["settle"] = wanted
-
-
-def settling() -> bool:
-    """Whether everything is to run again."""
-    return bool(st.session_state.get("settle"))
+    write_link()
 
 
 def refuse(problem: str) -> None:
     """Keep the choice as it is and say why; controls return to it."""
     now = chosen()
-    st.session_state["chosen"] = dataclasses.replace(now, problems=(problem,), revision=now.revision + 1, live=False)
+    st.session_state["chosen"] = dataclasses.replace(now, problems=(problem,), revision=now.revision + 1)
 
 
 def write_link(*, restore: str = "") -> None:
@@ -171,11 +157,6 @@ def keep(key: str, value: str, *, default: str) -> None:
     else:
         kept[key] = value
         st.query_params[key] = value
-
-
-def move(*, done: bool) -> None:
-    """Note that a page's own knob is moving, or came to rest."""
-    st.session_state["chosen"] = dataclasses.replace(chosen(), live=not done)
 
 
 def address() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,16 +43,9 @@ def words(rows: Sequence[Mapping[str, str]], *, alt: str) -> None:
 Columns = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
-def table(columns: Columns | Callable[[], Columns], name: str, *, height: int = 320) -> None:
-    """A table to sort and search, numbers to 6 significant digits on screen, all digits in the download.
-
-    What takes long to compute comes as a function, which is not called while a knob moves.
-    """
-    # A table is read, not watched: while a knob moves it stands still, which leaves the browser to the figures.
-    kept = f"table.kept.{name}"
-    if not state.chosen().live or kept not in st.session_state:
-        st.session_state[kept] = pd.DataFrame(columns() if callable(columns) else columns)
-    frame = st.session_state[kept]
+def table(columns: Columns, name: str, *, height: int = 320) -> None:
+    """A table to sort and search, numbers to 6 significant digits on screen, all digits in the download."""
+    frame = pd.DataFrame(columns)
     formats = {
         column: st.column_config.NumberColumn(format="%.6g")
         for column in frame.columns

@@ -137,7 +137,7 @@ class Visit:
 RESTS = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   const pictures = [...document.querySelectorAll('.rv-chart, .rv-clocks')];
-  return app.dataset.testScriptState === "notRunning" && pictures.length > 0
+  return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]") && pictures.length > 0
     && pictures.every((picture) => picture.dataset.drawn && !picture.dataset.waiting);
 }"""
 

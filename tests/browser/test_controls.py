@@ -13,22 +13,68 @@ def test_the_first_request_ever_may_be_a_deep_link(visit, fresh_server):
     assert seen.errors == []
 
 
-def test_the_picture_follows_the_hand_and_the_link_the_release(visit):
-    seen = visit().open("/frequencies")
-    tab, slider = seen.page, seen.slider("base").bounding_box()
+def drag(seen, name, shares):
+    """Take a knob by its middle and bring it to these shares of its track, one after the other, without letting go."""
+    tab, slider = seen.page, seen.slider(name).bounding_box()
     middle = slider["y"] + slider["height"] / 2
-    before = seen.drawn()
-    tab.mouse.move(slider["x"] + 0.5 * slider["width"], middle)
-    tab.mouse.down()
-    for step in range(20):
-        tab.mouse.move(slider["x"] + (0.5 + 0.01 * step) * slider["width"], middle)
+    for index, share in enumerate(shares):
+        tab.mouse.move(slider["x"] + share * slider["width"], middle)
+        if index == 0:
+            tab.mouse.down()
         tab.wait_for_timeout(60)
     tab.wait_for_timeout(600)
-    assert seen.drawn() >= before + 5, "the figure did not move while the knob was dragged"
+
+
+SENTENCE = "document.querySelector('[data-says=wavelengths]').innerText"
+
+
+def test_the_picture_follows_the_hand_and_the_link_the_release(visit):
+    seen = visit().open("/frequencies")
+    tab = seen.page
+    before, heatmap, sentence = seen.drawn(), seen.drawn(1), tab.evaluate(SENTENCE)
+    drag(seen, "base", [0.5 + 0.01 * step for step in range(20)])
+    assert seen.drawn() >= before + 10, "the figure did not move while the knob was dragged"
+    assert seen.drawn(1) > heatmap, "the second figure in view did not follow"
+    assert tab.evaluate(SENTENCE) != sentence, "the sentence did not follow"
     assert "base=" not in tab.url, "the address must wait for the release"
+    moved = tab.evaluate(SENTENCE)
     tab.mouse.up()
     seen.settle()
     assert "base=" in tab.url
+    assert tab.evaluate(SENTENCE) == moved, "the release shows what the hand saw"
+    assert seen.errors == []
+
+
+def test_a_knob_brought_back_where_it_was_leaves_all_as_it_was(visit):
+    seen = visit().open("/frequencies")
+    tab = seen.page
+    value, sentence = seen.knob("context").input_value(), tab.evaluate(SENTENCE)
+    seen.slider("context").focus()
+    for key in ("ArrowRight", "ArrowLeft"):
+        tab.keyboard.down(key)
+        tab.wait_for_timeout(200)
+    assert seen.knob("context").input_value() == value
+    for key in ("ArrowRight", "ArrowLeft"):
+        tab.keyboard.up(key)
+    seen.settle()
+    assert tab.evaluate(SENTENCE) == sentence
+    assert "trained=" not in tab.url
+
+
+def test_a_knob_of_the_page_is_followed_too(visit):
+    seen = visit().open("/frequencies")
+    tab = seen.page
+    label = "document.querySelectorAll('.rv-plot')[1].getAttribute('aria-label')"
+    seen.slider("length").scroll_into_view_if_needed()
+    before = tab.evaluate(label)
+    drag(seen, "length", [0.6, 0.5, 0.4])
+    during = tab.evaluate(label)
+    assert during != before
+    assert "frequencies.length=" not in tab.url
+    tab.mouse.up()
+    seen.settle()
+    assert tab.evaluate(label) == during
+    assert "frequencies.length=" in tab.url
 
 
 def test_keys_move_a_knob_and_back_undoes_it(visit):

@@ -20,3 +20,9 @@ def open_page():
         return app.run()
 
     return run
+
+
+@pytest.fixture
+def said():
+    """said(app) is all text on the page, the sentences that follow a knob first."""
+    return lambda app: " ".join(item.value for kind in ("html", "markdown") for item in app.get(kind))

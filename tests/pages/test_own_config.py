@@ -101,9 +101,9 @@ def test_a_bare_rope_scaling_says_where_the_sizes_came_from(paste):
     assert app.session_state["chosen"].spec.scaling.factor == 4
 
 
-def test_turned_knobs_are_asked_about_with_the_config_that_says_them(open_page):
+def test_turned_knobs_are_asked_about_with_the_config_that_says_them(open_page, said):
     app = open_page("runtimes", model="qwen3-8b", method="yarn", factor="4", trained="32768", target="131072")
-    text = " ".join(item.value for item in app.markdown)
+    text = said(app)
     assert "The config of Qwen3 8B with your changes" in text
     # In the form of the model's own config, which older releases read too.
     assert '"rope_scaling"' not in text

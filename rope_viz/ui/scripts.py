@@ -1,0 +1,37 @@
+"""The scripts that the app serves beside Streamlit's: our own and plotly.js, compressed once per process."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+from pathlib import Path
+
+import plotly
+
+PREFIX = "/rope-viz"
+HERE = Path(__file__).parent
+SCRIPTS = {
+    "live.js": HERE / "live.js",
+    "knob.js": HERE / "knob.js",
+    "chart.js": HERE / "chart.js",
+    "chart_files.js": HERE / "chart_files.js",
+    "copy.js": HERE / "copy.js",
+    "clocks.js": HERE / "clocks.js",
+    "dials.js": HERE / "dials.js",
+    "clocks_files.js": HERE / "clocks_files.js",
+    "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
+}
+
+
+@functools.cache
+def packed(name: str) -> tuple[bytes, bytes, str]:
+    """A script, its gzip form and its tag; read and compressed once per process."""
+    content = SCRIPTS[name].read_bytes()
+    return content, gzip.compress(content, compresslevel=6), hashlib.sha256(content).hexdigest()[:16]
+
+
+@functools.cache
+def version() -> str:
+    """One tag for all scripts together: it stands in their address, so that a browser may keep them for good."""
+    return hashlib.sha256("".join(packed(name)[2] for name in SCRIPTS).encode()).hexdigest()[:12]
