@@ -9,4 +9,4 @@ import streamlit as st
 
 from rope_viz.ui import server
 
-app = st.App("pages/_frame.py", routes=server.routes(), middleware=server.middleware())
+app = st.App("pages/_frame.py", routes=server.routes(), middleware=server.middleware(), lifespan=server.lifespan)

@@ -2,10 +2,12 @@
 
 import asyncio
 import gzip
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
+import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
@@ -57,6 +59,26 @@ def test_a_browser_without_gzip_gets_the_script_as_it_is():
     answer = get(f"{scripts.PREFIX}/x/knob.js", accept_encoding="identity")
     assert "content-encoding" not in answer.headers
     assert answer.body == scripts.SCRIPTS["knob.js"].read_bytes()
+
+
+def test_no_answer_waits_for_an_acknowledgement():
+    """Through uvicorn itself, with a socket made as Streamlit makes it: whoever connects inherits the option."""
+
+    async def serve_once():
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            config = uvicorn.Config(Starlette(lifespan=server.lifespan), log_config=None)
+            config.load()
+            served = uvicorn.Server(config)
+            served.lifespan = config.lifespan_class(config)
+            await served.startup(sockets=[listener])
+            delays = not listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            await served.shutdown(sockets=[listener])
+            return delays
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: asyncio.run(serve_once())).result() is False
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2f..%2fspec.py", "server.py"])

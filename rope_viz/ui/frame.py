@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
+import pkgutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
 
 import streamlit as st
 
+from rope_viz import figures, ui
 from rope_viz.ui import controls, live, state
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -22,7 +25,6 @@ def run(folder: Path, titles: Mapping[str, str]) -> None:
     icon = ASSETS / "icon.svg"
     st.set_page_config(page_title="RoPE Viz", page_icon=str(icon), layout="wide")
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(icon))
-    settle()
     first = next(iter(titles))
     pages = [st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in titles.items()]
     name = st.navigation(list(pages), position="top").url_path or first
@@ -49,8 +51,13 @@ def code(path: Path) -> CodeType:
     return compile(path.read_text(encoding="utf-8"), str(path), "exec")
 
 
-@st.cache_resource(show_spinner=False)
-def settle() -> None:
-    """Take everything that was imported out of the garbage collector's rounds, which are most of a rerun's time."""
+def warm() -> None:
+    """Import what the pages need, then take it out of the garbage collector's rounds, which are most of a rerun's time.
+
+    Once per process, before the first reader comes.
+    """
+    for package in (figures, ui):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     gc.collect()
     gc.freeze()

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -9,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rope_viz.ui import live
+from rope_viz.ui import frame, live
 from rope_viz.ui.scripts import PREFIX, SCRIPTS, packed
 
 # Streamlit imports a component's JavaScript from a blob: address, has one inline script in its page and styles made at
@@ -66,6 +72,26 @@ class Guard:
             await send(message)
 
         await self.app(scope, receive, guarded)
+
+
+@contextlib.asynccontextmanager
+async def lifespan(app: object) -> AsyncIterator[None]:
+    """Around the server's life: the first reader does not wait for imports, and every answer leaves at once.
+
+    Streamlit listens on a socket without TCP_NODELAY. An answer is written in two parts, and the second would wait for
+    the browser's acknowledgement of the first, which a browser holds back for some 40 ms.
+    """
+    frame.warm()
+    loop = asyncio.get_running_loop()
+    create = loop.create_server
+
+    def prompt(*args: Any, sock: socket.socket | None = None, **options: Any) -> Any:
+        if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return create(*args, sock=sock, **options)
+
+    loop.create_server = prompt  # type: ignore[method-assign]
+    yield
 
 
 def routes() -> list[Route]:
