@@ -103,6 +103,32 @@ def runtimes(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Ma
     return drawn.curves(board.board(asked), spec)
 
 
+def conversion(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
+    """scores by distance when weights of one pairing run with the other"""
+    import numpy as np
+
+    from rope_viz.conversion import conversion_mistakes
+    from rope_viz.figures import rotation
+
+    found = conversion_mistakes(spec, np.arange(rotation.DISTANCES), length=spec.target)
+    return rotation.mistakes(found), "Scores by distance when both, one or none of q and k were converted"
+
+
+def precision(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
+    """angle error of every pair by position with inv_freq in bf16"""
+    from rope_viz.figures import precision as drawn
+
+    where = next(iter(drawn.PLACES))
+    return drawn.heatmap(spec, where, position=spec.target), f"{drawn.PLACES[where]}: angle error of every pair"
+
+
+def errors(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
+    """largest error of cos or sin by position, by how the angle is made"""
+    from rope_viz.figures import kernels, words_kernels
+
+    return kernels.errors(spec), words_kernels.ERRORS
+
+
 FIGURES: dict[str, Maker] = {
     "wavelengths": wavelengths,
     "heatmap": heatmap,
@@ -115,5 +141,8 @@ FIGURES: dict[str, Maker] = {
     "bound": decaying("bound", "RoFormer's mean |S| by distance"),
     "bases": bases,
     "runtimes": runtimes,
+    "conversion": conversion,
+    "precision": precision,
+    "errors": errors,
 }
 """{name: what draws it}."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -34,6 +36,8 @@ LONGEST = 10_000_000
 BOUND_LONGEST = 1 << 16
 COLUMNS, QUICK_COLUMNS = 1000, 400
 SAMPLES = 2000
+# The curves of a comparison are computed side by side: products of matrices leave the interpreter to others.
+WORKERS = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="curves")
 MARGIN = {"l": 68, "r": 112, "t": 26, "b": 48}
 
 
@@ -123,12 +127,18 @@ def curves(
     """Exact score against distance for every spec; each pixel column shows its smallest and largest score."""
     spec = compared[0].spec
     traces, ends, marks = [], [], []
-    for c, (a, b) in zip([*compared[1:], compared[0]], [*coefficients[1:], coefficients[0]], strict=True):
+
+    def drawn(c: Compared, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, list[Any]]:
         x, low, high = _columns(c.inv_freq, a, b, where)
+        marked = mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN)
+        return x, low, high, _first_negative_mark(c, x, low, where) if marked else []
+
+    order = [*compared[1:], compared[0]]
+    a_of, b_of = zip(*coefficients[1:], coefficients[0], strict=True)
+    for c, (x, low, high, mark) in zip(order, WORKERS.map(drawn, order, a_of, b_of), strict=True):
         traces.append(_envelope_trace(x, low, high, c))
         ends.append((float(x[-1]), float((low[-1] + high[-1]) / 2), c.label, c.colour))
-        if mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN):
-            marks.extend(_first_negative_mark(c, x, low, where))
+        marks.extend(mark)
     top = max(float(np.hypot(a, b).sum()) for a, b in coefficients)
     span = [-0.55, 1.05] if mean else [-1.05 * top, 1.05 * top]
     title = "mean over pairs of cos Δθᵢ" if mean else "score (R_m q)·(R_n k)"

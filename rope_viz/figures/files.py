@@ -212,8 +212,12 @@ class Drawing:
             scale = self.picture.add_axes((left + width + 0.012, bottom, 0.012, height))
             given = trace.colorbar.to_plotly_json()
             self.picture.colorbar(mesh, cax=scale, ticks=given.get("tickvals"))
+            if given.get("ticktext"):
+                scale.set_yticklabels([plain(each) for each in given["ticktext"]])
             scale.tick_params(labelcolor=self.colour, color=self.colour, labelsize=12 * POINT)
-            scale.set_title(plain((given.get("title") or {}).get("text", "")), color=self.colour, fontsize=11 * POINT)
+            scale.set_title(
+                plain((given.get("title") or {}).get("text", "")), color=self.colour, fontsize=11 * POINT, pad=8
+            )
             scale.spines[:].set_visible(False)
         return None
 
@@ -251,7 +255,8 @@ class Drawing:
         elif y[0] == y[1]:
             at, offset, sides = (x[0], y[0]), (pad, pad / 2), ("left", "bottom")
         else:
-            at, offset, sides = (x[1], y[1]), (pad, -pad), ("left", "top")
+            end = label.get("textposition") != "start"
+            at, offset, sides = (x[end], y[end]), (0, pad), ("center", "bottom")
         self.write(label["text"], at, where, offset, sides, label.get("font") or {})
 
     def note(self, note: Mapping[str, Any]) -> None:

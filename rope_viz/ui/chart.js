@@ -209,7 +209,7 @@ function unlink(state) {
 // A new figure, from the page or from a knob that moves; settled once it is drawn.
 function show(state, message) {
   state.message = state.root.__message = message;
-  state.root.dataset.picture = message.picture;
+  if (message.picture) state.root.dataset.picture = message.picture;
   state.node.setAttribute("aria-label", message.title);
   return schedule(state);
 }

@@ -194,7 +194,8 @@ function show(s, data) {
   Object.assign(s, { data, pin: data.pin, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: (s.wheel ??= cycle(data.cycle)), stale: true });
   s.first = data.first.map((value) => value / TAU);
   s.rates = data.scaled ? data.scaled.map((value) => value / TAU) : s.first;
-  Object.assign(s.root.dataset, { mode: data.mode, picture: data.picture });
+  s.root.dataset.mode = data.mode;
+  if (data.picture) s.root.dataset.picture = data.picture;
   s.root.__message = data;
   s.canvas.setAttribute("aria-label", data.title);
   tell(s);
