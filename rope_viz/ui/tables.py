@@ -40,6 +40,7 @@ def words(rows: Sequence[Mapping[str, str]], *, alt: str) -> None:
     st.table(frame, border="horizontal", hide_index=True, alt=alt)
 
 
+ROW = 35  # pixels; the head is as high as a row
 Columns = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
@@ -54,7 +55,8 @@ def table(columns: Columns, name: str, *, height: int = 320) -> None:
     st.dataframe(
         frame,
         hide_index=True,
-        height=min(height, 35 * (len(frame) + 1) + 3),
+        height=min(height, ROW * (len(frame) + 1)),
+        row_height=ROW,
         column_config=formats,
         key=f"table.{name}",
     )
