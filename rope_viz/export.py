@@ -20,7 +20,7 @@ from rope_viz.models import from_config, to_config
 from rope_viz.runtimes import Emulation, emulate
 from rope_viz.runtimes.compare import Effect, apart, largest, quotient
 from rope_viz.runtimes.mlx import NEW_KEYS
-from rope_viz.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, NtkByParts, PaperYarn, Yarn
+from rope_viz.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, NtkByParts, PaperYarn, Proportional, Yarn
 from rope_viz.spec import RopeSpec, Scaling, shorten
 
 Config: TypeAlias = dict[str, Any]
@@ -179,6 +179,9 @@ def sayable(spec: RopeSpec) -> Iterator[RopeSpec]:
     elif isinstance(scaling, NtkByParts) and not isinstance(scaling, PaperYarn):
         # Llama 3 scaling is the paper's ramp.
         yield dataclasses.replace(spec, scaling=Llama3(scaling.factor, scaling.alpha, scaling.beta))
+    elif isinstance(scaling, Proportional) and spec.rotary_dim != spec.head_dim:
+        # A config asks for it on the whole head only: not faithful, and the result says so.
+        yield dataclasses.replace(spec, rotary_dim=spec.head_dim)
     elif not isinstance(scaling, PaperYarn):
         yield spec
     if not isinstance(scaling, (DynamicNtk, LongRope)) and np.all(spec.inv_freq() > 0):

@@ -1,5 +1,8 @@
 """What a moving knob asks for: every picture of every page, drawn without a session from what the page registered."""
 
+import contextlib
+import dataclasses
+import functools
 import gc
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -7,15 +10,21 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from hypothesis import given, settings, strategies
 from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
 
+from rope_viz import link
+from rope_viz.catalog import catalog
+from rope_viz.scaling import METHODS
 from rope_viz.spec import RopeSpec, knobs
 from rope_viz.ui import live
 from rope_viz.ui.pictures import prose
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("[a-z]*.py"))
+KNOBS = sorted(knobs(RopeSpec).keys() | link.method_knobs().keys())
+SHARES = strategies.floats(0.0, 1.0)
 
 
 class Forbidden:
@@ -66,16 +75,47 @@ def test_every_picture_follows_every_knob_without_a_session(monkeypatch, page, p
             held = getattr(resting, key, getattr(resting.scaling, key, None)) if key not in reader.knobs else 0
             if held is None:
                 continue
-            for value in (
-                knob.low,
-                (knob.low * knob.high) ** 0.5 if knob.log else (knob.low + knob.high) / 2,
-                knob.high,
-            ):
-                value = min(round(value / (knob.step or 1)) * (knob.step or 1), knob.high) if knob.integer else value
+            for value in (at_share(knob, share) for share in (0.0, 0.5, 1.0)):
                 cannot = key == "rotary_dim" and value > resting.head_dim
                 assert ask(reader, name, key, value).status_code == (204 if cannot else 200), f"{name}, {key} = {value}"
     assert reader.resting.spec == resting, "a picture on its way changes nothing"
     assert app.session_state["chosen"].spec == resting
+
+
+@functools.cache
+def kept_reader(page):
+    return reader_of(page)
+
+
+@pytest.mark.parametrize("page", PAGES)
+@settings(max_examples=20, deadline=None)
+@given(data=strategies.data())
+def test_no_walk_over_the_knobs_breaks_a_picture(page, data):
+    """Any model and method, any knobs anywhere: each is what a reader could have come to by hand."""
+    reader, _ = kept_reader(page)
+    model = data.draw(strategies.sampled_from(list(catalog())))
+    spec = link.model_spec(model)
+    if method := data.draw(strategies.sampled_from([None, *METHODS])):
+        spec = link.with_method(spec, method)
+    for name, share in data.draw(
+        strategies.lists(strategies.tuples(strategies.sampled_from(KNOBS), SHARES), max_size=4)
+    ):
+        knob = {**knobs(spec), **knobs(spec.scaling)}.get(name)
+        if knob and getattr(spec, name, getattr(spec.scaling, name, None)) is not None:
+            with contextlib.suppress(ValueError):  # a sentence to the reader, and the knob goes back
+                spec = link.moved(spec, name, at_share(knob, share))
+    own = {key: at_share(knob, data.draw(SHARES)) for key, knob in reader.knobs.items()}
+    chosen = dataclasses.replace(reader.resting.chosen, model=model, spec=spec)
+    at = dataclasses.replace(reader.resting, chosen=chosen, own=own, live=data.draw(strategies.booleans()))
+    for name, draw in reader.draws.items():
+        assert draw(at).packed(at, name)
+
+
+def at_share(knob, share):
+    """The value at this share of a slider's track."""
+    value = knob.low * (knob.high / knob.low) ** share if knob.log else knob.low + share * (knob.high - knob.low)
+    step = knob.step or 1
+    return min(max(round(value / step) * step, knob.low), knob.high) if knob.integer else value
 
 
 def test_the_picture_is_that_of_the_moved_knob():

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from rope_viz import decay, scores
 from rope_viz.figures import theme
-from rope_viz.figures.decay import MARGIN, Parts
+from rope_viz.figures.decay import MARGIN, WORKERS, Parts
 from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.spec import FloatArray, RopeSpec
 
@@ -142,4 +142,6 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
 
 @functools.lru_cache(maxsize=16)
 def _feasible(rotary_dim: int, length: int, candidates: tuple[float, ...]) -> Any:
-    return decay.feasible_bases(rotary_dim, length, np.array(candidates))
+    # Large bases take long, small ones fail early: many small parts keep all workers busy.
+    parts = np.array_split(np.array(candidates), 32)
+    return np.concatenate(list(WORKERS.map(lambda part: decay.feasible_bases(rotary_dim, length, part), parts)))

@@ -17,6 +17,7 @@ from rope_viz.kernels.tables import METHODS, Method
 from rope_viz.spec import PAIRINGS, FloatArray, RopeSpec
 
 FARTHEST = 10_000_000
+FLOOR = 1e-8  # the end of the error axis; where nothing rotates nothing is wrong, and a logarithm cannot say 0
 WINDOWS, QUICK_WINDOWS, WINDOW = 140, 50, 32
 SHOWN: dict[Method, tuple[str, str, str]] = {
     "fixed-point phase": ("64-bit phase", theme.CURRENT, "solid"),
@@ -51,10 +52,10 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
         traces.append(theme.line(x, y, label, colour, dash=dash, width=width, hovertemplate=hover))
         if method == "bf16 table":
             # It ends in another curve: named where it is alone.
-            notes.append(_above(np.log10(1.4), np.log10(y[0]), label, colour, 3))
+            notes.append(_above(np.log10(1.4), np.log10(max(y[0], FLOOR)), label, colour, 3))
         else:
-            ends.append((np.log10(FARTHEST), float(y[-1]), label, colour))
-    span = theme.log_range(1e-8, 6.0)
+            ends.append((np.log10(FARTHEST), max(float(y[-1]), FLOOR), label, colour))
+    span = theme.log_range(FLOOR, 6.0)
     ticks = [10.0**exponent for exponent in range(-8, 1)]
     return theme.figure(
         traces,

@@ -43,8 +43,19 @@ def test_a_bad_link_is_a_sentence(open_page, page, params):
     assert "Traceback" not in app.warning[0].value
 
 
+EXTREMES = [
+    {"dim": "4"},
+    {"dim": "512"},
+    {"base": "100"},
+    {"base": "1e9"},
+    {"target": "16M"},
+    {"method": "proportional", "share": "0"},
+    {"method": "proportional", "rot": "64"},
+]
+
+
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("extreme", [{"dim": "4"}, {"dim": "512"}, {"base": "100"}, {"base": "1e9"}, {"target": "16M"}])
+@pytest.mark.parametrize("extreme", EXTREMES, ids=str)
 def test_a_page_runs_at_the_ends_of_every_knob(open_page, page, extreme):
     app = open_page(page, **extreme)
     assert not app.exception, app.exception[0].value
