@@ -2,7 +2,8 @@
 
 Run by hand: python benchmarks/page_latency.py. Needs the dev requirements and Chromium. The peer is one `st.slider` and
 one `st.plotly_chart` of the same curves, on a server of its own, measured in turn with ours in the same run. Prints
-medians, 95th percentiles and ratios; quote the ratios, since machines differ.
+medians, 95th percentiles and ratios; quote the ratios, since machines differ. Bytes per redraw are of all the pictures
+in view while one is dragged, bytes per release those of the run that follows; `st.slider` redraws on release only.
 """
 
 from __future__ import annotations
@@ -74,11 +75,13 @@ def measure(browser, url: str, slider: str) -> dict[str, float]:
     """Cold first picture, key press to redraw, redraws per second of dragging, bytes per change."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
-    received = [0]
-    page.on(
-        "websocket",
-        lambda socket: socket.on("framereceived", lambda frame: received.__setitem__(0, received[0] + len(frame))),
-    )
+    received = [0, 0]
+
+    def add(index: int, size: int) -> None:
+        received[index] += size
+
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: add(0, len(frame))))
+    page.on("response", lambda answer: "/live/" in answer.url and add(1, int(answer.headers.get("content-length", 0))))
     start = time.perf_counter()
     page.goto(url)
     page.wait_for_selector(".js-plotly-plot .scatterlayer .js-line", state="attached", timeout=60_000)
@@ -89,7 +92,9 @@ def measure(browser, url: str, slider: str) -> dict[str, float]:
     before = received[0]
     presses = key_presses(page, slider)
     size = (received[0] - before) / len(presses)
+    before = received[1]
     rate = drag(page, slider)
+    moving = (received[1] - before) / max(1.0, rate * DRAG_SECONDS)
     context.close()
     return {
         "first": first,
@@ -97,6 +102,7 @@ def measure(browser, url: str, slider: str) -> dict[str, float]:
         "p95": statistics.quantiles(presses, n=20)[-1],
         "rate": rate,
         "bytes": size,
+        "moving": moving,
     }
 
 
@@ -164,13 +170,14 @@ def report(rows: dict[str, dict[str, float]]) -> None:
     """A Markdown table; ratios are to the bare page."""
     bare = rows["bare st.plotly_chart"]
     print(
-        "| page | first picture, s | key to picture p50, ms | p95, ms | ÷ bare | redraws/s dragged | bytes per change |"
+        "| page | first picture, s | key to picture p50, ms | p95, ms | ÷ bare | redraws/s dragged "
+        "| bytes per redraw | per release |"
     )
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|")
     for name, row in rows.items():
         print(
             f"| {name} | {row['first']:.2f} | {row['p50']:.0f} | {row['p95']:.0f} | {row['p50'] / bare['p50']:.2f} "
-            f"| {row['rate']:.1f} | {row['bytes']:,.0f} |"
+            f"| {row['rate']:.1f} | {row['moving']:,.0f} | {row['bytes']:,.0f} |"
         )
 
 
