@@ -22,7 +22,7 @@ SHOTS = {
 
 
 def main() -> None:
-    """One picture per page and theme, reduced to 256 colours."""
+    """One picture per page and theme, in all its colours: a palette loses those of small labels and light tints."""
     url, process = serve()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
@@ -32,7 +32,7 @@ def main() -> None:
                 visit = Visit(context.new_page(), url).open(address)
                 path = HERE / f"{name}-{theme}.png"
                 visit.page.screenshot(path=path)
-                Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
+                Image.open(path).convert("RGB").save(path, optimize=True)
                 context.close()
     process.terminate()
 
