@@ -46,10 +46,13 @@ async function run() {
   }
 }
 
-const inView = () => [...document.querySelectorAll("[data-picture]")].filter((root) => {
-  const { top, bottom, width } = root.getBoundingClientRect();
+const slot = ({ dataset }) => document.querySelector(`[data-says="${dataset.picture}"]`);
+
+// A picture counts where it or its sentence can be seen.
+const inView = () => [...document.querySelectorAll("[data-picture]")].filter((root) => [root, slot(root)].some((part) => {
+  const { top, bottom, width } = part?.getBoundingClientRect() ?? {};
   return width && bottom > 0 && top < innerHeight;
-});
+}));
 
 async function renew(root) {
   const { reader, query } = (root.__asked = wanted);
@@ -61,7 +64,7 @@ async function renew(root) {
   const message = unpack(new Uint8Array(await answer.arrayBuffer()));
   // What the page has drawn in the meantime is newer.
   if (root.__message !== before || !root.isConnected) return;
-  const place = document.querySelector(`[data-says="${picture}"]`);
+  const place = slot(root);
   if (place) place.innerHTML = message.sentence;
   await root.__show?.(message);
 }
