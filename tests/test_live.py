@@ -68,17 +68,17 @@ def header(answer):
 def test_every_picture_follows_every_knob_without_a_session(monkeypatch, page, params):
     reader, app = reader_of(page, **params)
     monkeypatch.setattr(st, "session_state", Forbidden())
-    assert reader.draws, "a page has at least one picture that follows"
-    resting = reader.resting.spec
-    for name in reader.draws:
-        for key, knob in {**knobs(resting), **knobs(resting.scaling), **reader.knobs}.items():
-            held = getattr(resting, key, getattr(resting.scaling, key, None)) if key not in reader.knobs else 0
+    assert reader.shown.draws, "a page has at least one picture that follows"
+    resting = reader.shown.resting.spec
+    for name in reader.shown.draws:
+        for key, knob in {**knobs(resting), **knobs(resting.scaling), **reader.shown.knobs}.items():
+            held = getattr(resting, key, getattr(resting.scaling, key, None)) if key not in reader.shown.knobs else 0
             if held is None:
                 continue
             for value in (at_share(knob, share) for share in (0.0, 0.5, 1.0)):
                 cannot = key == "rotary_dim" and value > resting.head_dim
                 assert ask(reader, name, key, value).status_code == (204 if cannot else 200), f"{name}, {key} = {value}"
-    assert reader.resting.spec == resting, "a picture on its way changes nothing"
+    assert reader.shown.resting.spec == resting, "a picture on its way changes nothing"
     assert app.session_state["chosen"].spec == resting
 
 
@@ -104,10 +104,10 @@ def test_no_walk_over_the_knobs_breaks_a_picture(page, data):
         if knob and getattr(spec, name, getattr(spec.scaling, name, None)) is not None:
             with contextlib.suppress(ValueError):  # a sentence to the reader, and the knob goes back
                 spec = link.moved(spec, name, at_share(knob, share))
-    own = {key: at_share(knob, data.draw(SHARES)) for key, knob in reader.knobs.items()}
-    chosen = dataclasses.replace(reader.resting.chosen, model=model, spec=spec)
-    at = dataclasses.replace(reader.resting, chosen=chosen, own=own, live=data.draw(strategies.booleans()))
-    for name, draw in reader.draws.items():
+    own = {key: at_share(knob, data.draw(SHARES)) for key, knob in reader.shown.knobs.items()}
+    chosen = dataclasses.replace(reader.shown.resting.chosen, model=model, spec=spec)
+    at = dataclasses.replace(reader.shown.resting, chosen=chosen, own=own, live=data.draw(strategies.booleans()))
+    for name, draw in reader.shown.draws.items():
         assert draw(at).packed(at, name)
 
 
@@ -122,10 +122,10 @@ def test_the_picture_is_that_of_the_moved_knob():
     reader, _ = reader_of("frequencies", model="llama-3.1-8b")
     sent = header(ask(reader, "wavelengths", "base", 10000))
     other, _ = reader_of("frequencies", model="llama-3.1-8b", base="10000")
-    picture = other.draws["wavelengths"](other.resting)
+    picture = other.shown.draws["wavelengths"](other.shown.resting)
     assert sent["sentence"] == prose(picture.sentence)
     assert sent["spec"]["base"] == 10000
-    assert sent["file"] == "rope-frequencies-wavelengths_" + other.resting.chosen.file
+    assert sent["file"] == "rope-frequencies-wavelengths_" + other.shown.resting.chosen.file
     assert sent["picture"] == "wavelengths"
 
 
@@ -178,8 +178,8 @@ def test_two_readers_do_not_share():
 
 def test_a_pin_beyond_the_last_pair_is_let_go():
     reader, _ = reader_of("frequencies", model="llama-2-7b", pin="60")
-    assert live.moved(reader, "base", "10000").pin == 60
-    at = live.moved(reader, "head_dim", "64")
+    assert live.moved(reader.shown, "base", "10000").pin == 60
+    at = live.moved(reader.shown, "head_dim", "64")
     assert at.spec == RopeSpec(head_dim=64, base=1e4, context=4096)
     assert at.pin is None
 

@@ -221,6 +221,7 @@ export default function render(component) {
   state.src = new URL("plotly.min.js", import.meta.url).href;
   const message = unpack(data);
   state.node.style.height ||= `${message.figure.layout.height}px`;
+  state.root.__rested = message;
   show(state, message);
   state.root.__show = (moved) => show(state, moved);
 }

@@ -206,6 +206,7 @@ export default function render(component) {
   s.component = component;
   place(s, data);
   s.root.classList.toggle("rv-compact", data.compact);
+  s.root.__rested = data;
   show(s, data);
   s.root.__show = (moved) => show(s, moved);
 }

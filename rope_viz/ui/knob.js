@@ -1,7 +1,7 @@
 // Sliders that are live: the pictures follow each while it is dragged, and the page itself runs when it is released.
 // One mount shows a column of them. Served by a route; rope_viz/ui/knob.py holds the loader.
 
-import { caughtUp, follow } from "./live.js";
+import { caughtUp, follow, released } from "./live.js";
 
 // The track runs in `steps` equal steps, evenly in the value or in its logarithm.
 const toTrack = ({ low, high, log }, value) => (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
@@ -58,6 +58,7 @@ function build(name, send) {
     if (!moving() || moves !== knob.moves) return;
     delete root.dataset.moving;
     send({ name, value: knob.value });
+    released();
   };
   // A held key fires "change" at every repeat: it is one change, committed when the key comes up.
   let key = false;

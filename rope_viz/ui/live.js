@@ -11,11 +11,13 @@ let wanted = null;
 let ending = false;
 let running = null;
 let rest = 0;
+let whole = 0;
 
 // Ask for the pictures of a reader's page with one knob at this value; the last value asked for wins.
 export function follow(token, knob, value) {
   wanted = { reader: new URL(`../live/${token}/`, import.meta.url).href, query: new URLSearchParams({ knob, value }) };
   ending = false;
+  clearTimeout(whole);
   clearTimeout(rest);
   rest = setTimeout(start, REST, true);
   start();
@@ -31,6 +33,16 @@ export function caughtUp() {
   ending = true;
   clearTimeout(rest);
   return Promise.race([running, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
+}
+
+// After a release: what the page has not drawn anew when it has run stays as it was before, and comes back whole.
+export function released(calm = 0) {
+  clearTimeout(whole);
+  whole = setTimeout(() => {
+    const working = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "running";
+    if (working || calm < 4) return released(working ? 0 : calm + 1);
+    for (const root of document.querySelectorAll("[data-picture]")) if (root.__message !== root.__rested) root.__show(root.__rested);
+  }, 50);
 }
 
 async function run() {

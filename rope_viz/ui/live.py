@@ -73,15 +73,22 @@ class Picture(Protocol):
 Draw = Callable[[Now], Picture]
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a run shows: the choice it rests on, the page's own knobs, and how its pictures are drawn."""
+
+    resting: Now
+    knobs: dict[str, Knob] = field(default_factory=dict)
+    draws: dict[str, Draw] = field(default_factory=dict)
+
+
 @dataclass(eq=False)
 class Reader:
-    """One reader's page: the choice it rests on, its own knobs, and how its pictures are drawn."""
+    """One reader, by a name that cannot be guessed, and what the last run showed."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     runs: int = 0
-    resting: Now | None = None
-    knobs: dict[str, Knob] = field(default_factory=dict)
-    draws: dict[str, Draw] = field(default_factory=dict)
+    shown: Shown | None = None
 
 
 # A reader is held by the session alone, and with it gone.
@@ -98,37 +105,35 @@ def reader() -> Reader:
 
 
 def begin() -> None:
-    """Forget the pictures of the last run: the page is about to register its own."""
-    now = reader()
-    now.runs += 1
-    now.resting, now.knobs, now.draws = Now(state.chosen()), {}, {}
+    """Forget what the last run showed: the page is about to register its own."""
+    reader().runs += 1
+    # All at once: an answer on another thread has what the one run showed, or the other.
+    reader().shown = Shown(Now(state.chosen()))
 
 
-def now() -> Now:
-    """The choice as it rests."""
-    resting = reader().resting
-    assert resting is not None
-    return resting
+def shown() -> Shown:
+    """What this run shows so far."""
+    found = reader().shown
+    assert found is not None, "the frame calls begin() before the page"
+    return found
 
 
 def add_knob(key: str, knob: Knob, value: float) -> None:
     """Register one of the page's own knobs, so that pictures can ask for it and follow it."""
-    reader().knobs[key] = knob
-    now().own[key] = value
+    shown().knobs[key] = knob
+    shown().resting.own[key] = value
 
 
-def moved(reader: Reader, name: str, written: str) -> Now:
+def moved(shown: Shown, name: str, written: str) -> Now:
     """The choice with one knob somewhere else; raises `ValueError` for what that knob cannot give."""
-    resting = reader.resting
-    if resting is None:
-        raise ValueError("no page is shown")
+    resting = shown.resting
     spec = resting.spec
-    knob = (knobs(spec) | knobs(spec.scaling) | reader.knobs).get(name)
+    knob = (knobs(spec) | knobs(spec.scaling) | shown.knobs).get(name)
     if knob is None:
         raise ValueError(f"{name} is no knob of this page")
     value = link.number(written)
     require_number(value, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
-    if name in reader.knobs:
+    if name in shown.knobs:
         return dataclasses.replace(resting, own=resting.own | {name: value}, live=True)
     spec = link.moved(spec, name, value)
     pin = resting.pin if resting.pin is not None and resting.pin < spec.pairs else None
@@ -137,13 +142,14 @@ def moved(reader: Reader, name: str, written: str) -> Now:
 
 def answer(request: Request) -> Response:
     """One picture with one knob moved; nothing where the page has gone on or the value cannot be."""
-    found = _readers.get(request.path_params["token"])
-    name = request.path_params["name"]
-    if found is None or name not in found.draws:
+    reader = _readers.get(request.path_params["token"])
+    name, asked = request.path_params["name"], request.query_params
+    now = reader.shown if reader is not None else None
+    draw = now.draws.get(name) if now is not None else None
+    if now is None or draw is None:
         return Response(status_code=204)
-    draw, asked = found.draws[name], request.query_params
     try:
-        at = moved(found, asked.get("knob", ""), asked.get("value", ""))
+        at = moved(now, asked.get("knob", ""), asked.get("value", ""))
         content = draw(at).packed(at, name)
     except ValueError:
         return Response(status_code=204)

@@ -38,17 +38,15 @@ def follow(place: Place | None = None) -> Callable[[live.Draw], live.Draw]:
     """
 
     def show(draw: live.Draw) -> live.Draw:
-        name, now, reader = draw.__name__, live.now(), live.reader()
-        picture = draw(now)
-        reader.draws[name] = draw
+        name, shown = draw.__name__, live.shown()
+        picture = draw(shown.resting)
+        shown.draws[name] = draw
         if picture.sentence:
             # The number of the run makes every run say it anew, whatever was said while a knob moved.
             alone = f' data-picture="{name}"' if isinstance(picture, Sentence) else ""
-            said = (
-                f'<p class="rv-says" data-says="{name}" data-run="{reader.runs}"{alone}>{prose(picture.sentence)}</p>'
-            )
-            (place or st).html(said)
-        picture.mount(now, name)
+            names = f'data-says="{name}" data-run="{live.reader().runs}"{alone}'
+            (place or st).html(f'<p class="rv-says" {names}>{prose(picture.sentence)}</p>')
+        picture.mount(shown.resting, name)
         return draw
 
     return show
@@ -56,7 +54,7 @@ def follow(place: Place | None = None) -> Callable[[live.Draw], live.Draw]:
 
 def show(picture: Figure) -> None:
     """Show a figure that no knob changes."""
-    picture.mount(live.now(), "")
+    picture.mount(live.shown().resting, "")
 
 
 @functools.cache

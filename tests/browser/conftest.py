@@ -138,6 +138,7 @@ RESTS = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   const pictures = [...document.querySelectorAll('.rv-chart, .rv-clocks')];
   return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]") && pictures.length > 0
+    && pictures.every((picture) => picture.__message === picture.__rested)
     && pictures.every((picture) => picture.dataset.drawn && !picture.dataset.waiting);
 }"""
 

@@ -49,15 +49,19 @@ def test_a_knob_brought_back_where_it_was_leaves_all_as_it_was(visit):
     seen = visit().open("/frequencies")
     tab = seen.page
     value, sentence = seen.knob("context").input_value(), tab.evaluate(SENTENCE)
+    columns = "document.querySelectorAll('.rv-plot')[1].data[0].x.length"
+    whole = tab.evaluate(columns)
     seen.slider("context").focus()
     for key in ("ArrowRight", "ArrowLeft"):
         tab.keyboard.down(key)
         tab.wait_for_timeout(200)
     assert seen.knob("context").input_value() == value
+    assert tab.evaluate(columns) < whole, "while a knob moves a heatmap is coarser"
     for key in ("ArrowRight", "ArrowLeft"):
         tab.keyboard.up(key)
     seen.settle()
     assert tab.evaluate(SENTENCE) == sentence
+    assert tab.evaluate(columns) == whole
     assert "trained=" not in tab.url
 
 
