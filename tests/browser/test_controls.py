@@ -33,7 +33,7 @@ def test_the_picture_follows_the_hand_and_the_link_the_release(visit):
     tab = seen.page
     before, heatmap, sentence = seen.drawn(), seen.drawn(1), tab.evaluate(SENTENCE)
     drag(seen, "base", [0.5 + 0.01 * step for step in range(20)])
-    assert seen.drawn() >= before + 10, "the figure did not move while the knob was dragged"
+    assert seen.drawn() >= before + 5, "the figure did not move while the knob was dragged"
     assert seen.drawn(1) > heatmap, "the second figure in view did not follow"
     assert tab.evaluate(SENTENCE) != sentence, "the sentence did not follow"
     assert "base=" not in tab.url, "the address must wait for the release"
@@ -56,7 +56,7 @@ def test_a_knob_brought_back_where_it_was_leaves_all_as_it_was(visit):
         tab.keyboard.down(key)
         tab.wait_for_timeout(200)
     assert seen.knob("context").input_value() == value
-    assert tab.evaluate(columns) < whole, "while a knob moves a heatmap is coarser"
+    seen.until(f"{columns} < {whole}")  # while a knob moves a heatmap is coarser
     for key in ("ArrowRight", "ArrowLeft"):
         tab.keyboard.up(key)
     seen.settle()
