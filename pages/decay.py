@@ -23,9 +23,10 @@ def curves(now: page.Now) -> page.Figure:
     view = now.view(key, decay.whole(length, log))
     where = decay.Range.of(length, view, log=log, quick=now.live, backend=backend)
     compared = decay.with_plain(scaling.compared(spec, scaling.alternatives(spec, names), models))
-    parts = mine(now).parts
-    figure, title = decay.main(shown, compared, where, parts, kind)
-    sentence = words_decay.decay(spec, shown, length, kind, parts)
+    chosen = mine(now)
+    sequence = None if now.live else chosen.sequence
+    figure, title = decay.main(shown, compared, where, chosen.parts, kind, sequence)
+    sentence = words_decay.decay(spec, shown, length, kind, chosen.parts, tokens=chosen.tokens)
     return page.Figure(figure, key, title, sentence=sentence, zooms=True, pins="x", on_pin=choices.setter("decay.at"))
 
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from rope_viz import RopeSpec, board, scores, spectrum
+from rope_viz import RopeSpec, board, rotation, scores, spectrum
 from rope_viz.attention import DEFAULT_SENTENCE
 from rope_viz.catalog import catalog, model_specs
 from rope_viz.figures import (
@@ -127,6 +127,21 @@ def test_a_zoom_into_the_decay_curve_shows_single_distances():
     trace = fig.data[-1]
     np.testing.assert_array_equal(trace.x, np.arange(9_000_000, 9_000_200))
     np.testing.assert_allclose(trace.y, scores.at(LLAMA.inv_freq(LLAMA.target), *EVEN, trace.x), atol=1e-12)
+
+
+def test_a_whole_sequence_is_drawn_by_its_mean_over_every_pair_of_tokens():
+    spec = RopeSpec(head_dim=16, rotary_dim=8, base=100.0, context=64)
+    q, k = np.random.default_rng(0).standard_normal((2, 40, 16))
+    own = (*scores.coefficients(q[0, :8], k[0, :8]), 0.0)
+    where = decay.Range.of(64, None, log=False)
+    fig, _ = decay.main("own", scaling.compared(spec, []), where, own, "iid", (q, k))
+    drawn = fig.data[-1]
+    assert drawn.name == "mean over 40 tokens"
+    turned = [[rotation.rotation_matrix(spec, m)[:8, :8] @ x[:8] for m, x in enumerate(side)] for side in (q, k)]
+    for apart in (0, 1, 17, 39):
+        expected = np.mean([turned[0][m] @ turned[1][m - apart] for m in range(apart, 40)])
+        assert drawn.y[apart] == pytest.approx(expected, abs=1e-12)
+    assert len(drawn.y) == 40
 
 
 def test_the_whole_curve_shows_every_extreme():

@@ -95,8 +95,18 @@ def whole(length: int, log: bool) -> tuple[float, float]:
     return (0.0, math.log10(length)) if log else (0.0, float(length))
 
 
-def main(shown: str, compared: Sequence[Compared], where: Range, own: Parts, kind: Kind) -> tuple[go.Figure, str]:
-    """The figure of one of `VIEWS`, with its accessible name. `own` is (a, b, unrotated) of a given q and k."""
+def main(
+    shown: str,
+    compared: Sequence[Compared],
+    where: Range,
+    own: Parts,
+    kind: Kind,
+    sequence: tuple[FloatArray, FloatArray] | None = None,
+) -> tuple[go.Figure, str]:
+    """The figure of one of `VIEWS`, with its accessible name. `own` is (a, b, unrotated) of a given q and k.
+
+    `sequence` is the q and k of all tokens they come from, (tokens, head_dim) each: their mean score is drawn too.
+    """
     spec = compared[0].spec
     if shown == "random":
         return random_scores(spec, where, kind), "Percentiles of the score of random q and k by distance"
@@ -108,7 +118,10 @@ def main(shown: str, compared: Sequence[Compared], where: Range, own: Parts, kin
         pairs = [
             own[:2] if c.spec.pairs == spec.pairs else (np.ones(c.spec.pairs), np.zeros(c.spec.pairs)) for c in compared
         ]
-        return curves(compared, where, pairs, mean=False), "Score of the given q and k by distance"
+        fig = curves(compared, where, pairs, mean=False)
+        if sequence is not None:
+            fig.add_traces(_sequence_mean(spec, *sequence, where))
+        return fig, "Score of the given q and k by distance"
     even = [(np.full(c.spec.pairs, 1 / c.spec.pairs), np.zeros(c.spec.pairs)) for c in compared]
     return curves(compared, where, even, mean=True), "Mean cosine by distance: " + ", ".join(c.label for c in compared)
 
@@ -141,7 +154,7 @@ def curves(
         marks.extend(mark)
     top = max(float(np.hypot(a, b).sum()) for a, b in coefficients)
     span = [-0.55, 1.05] if mean else [-1.05 * top, 1.05 * top]
-    title = "mean over pairs of cos Δθᵢ" if mean else "score (R_m q)·(R_n k)"
+    title = "mean over pairs of cos Δθᵢ" if mean else "score (Rₘ q)·(Rₙ k)"
     x_of = math.log10 if where.log else float
     return theme.figure(
         traces,
@@ -151,6 +164,18 @@ def curves(
         notes=[*theme.spread_labels([(x_of(x), y, t, k) for x, y, t, k in ends], span, log=False), *marks],
         margin=MARGIN,
     )
+
+
+def _sequence_mean(spec: RopeSpec, q: FloatArray, k: FloatArray, where: Range) -> list[dict[str, Any]]:
+    """The mean score of a whole sequence at every distance that occurs in it; nothing where none is in view."""
+    rotated = 2 * spec.pairs
+    mean = scores.mean_score(q[:, :rotated], k[:, :rotated], spec.inv_freq(spec.target), pairing=spec.pairing)
+    stop = min(where.stop, len(mean))
+    if stop <= where.start:
+        return []
+    x, y = _thinned(np.arange(where.start, stop), mean[where.start : stop], where)
+    name = f"mean over {len(mean):,} tokens"
+    return [theme.line(x, y, name, theme.FURTHER[3], dash="dash", hovertemplate=f"{name} %{{y:.4f}}<extra></extra>")]
 
 
 def random_scores(spec: RopeSpec, where: Range, kind: Kind) -> go.Figure:
@@ -180,7 +205,7 @@ def random_scores(spec: RopeSpec, where: Range, kind: Kind) -> go.Figure:
     return theme.figure(
         traces,
         x=where.axis(),
-        y={"title": "score (R_m q)·(R_n k)", "range": [-top, top], "zeroline": True, "zerolinecolor": theme.RULE},
+        y={"title": "score (Rₘ q)·(Rₙ k)", "range": [-top, top], "zeroline": True, "zerolinecolor": theme.RULE},
         shapes=length_rules(spec, axis="x", stop=where.length),
         notes=theme.spread_labels(ends, [-top, top], log=False),
         margin=MARGIN,

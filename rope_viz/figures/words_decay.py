@@ -13,8 +13,8 @@ MAP = "With RoPE every diagonal has one value: the score of a query and a key de
 BASES = "Bases for which the mean cosine stays at or above 0 up to this length"
 
 
-def decay(spec: RopeSpec, shown: str, length: int, kind: str, own: Parts) -> str:
-    """What to look for in the chosen view."""
+def decay(spec: RopeSpec, shown: str, length: int, kind: str, own: Parts, *, tokens: int = 0) -> str:
+    """What to look for in the chosen view. `tokens`: how long the sequence is whose first token `own` is, if any."""
     if shown == "bound":
         return (
             "RoFormer's **upper bound** on the score falls with distance, but not steadily: it bounds, "
@@ -30,9 +30,11 @@ def decay(spec: RopeSpec, shown: str, length: int, kind: str, own: Parts) -> str
     if shown == "own":
         at = min(1000, length - 1)
         score, most = score_and_bound(spec, at, own)
+        which = "one query and one key" if not tokens else "token 0's query and key"
+        rest = f" Dashed, the mean over all {tokens:,} tokens." if tokens else ""
         return (
-            f"The score of one query and one key at every distance. At {at:,} it is **{digits(score)}**; "
-            f"RoFormer's bound allows {digits(most)} there."
+            f"The score of {which} at every distance. At {at:,} it is **{digits(score)}**; "
+            f"RoFormer's bound allows {digits(most)} there.{rest}"
         )
     if shown == "softmax":
         factor = spec.attention_factor(spec.target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import streamlit as st
@@ -13,24 +14,32 @@ from rope_viz.spec import FloatArray, Knob, RopeSpec
 from rope_viz.ui import choices
 from rope_viz.ui.live import Now
 
+Sequence: TypeAlias = tuple[FloatArray, FloatArray]  # q and k of all tokens, (tokens, head_dim) each
+
 SOURCES = {"seed": "Random by seed", "same": "k = q", "typed": "Typed", "file": "From a file"}
 SEED = Knob("Seed", 0, 999, "Another seed, another random q and k.", integer=True)
 
 
 @dataclass(frozen=True)
 class Own:
-    """q and k, (head_dim,) each, and their coefficients over the rotated pairs."""
+    """q and k, (head_dim,) each, their coefficients over the rotated pairs, and the whole sequence if there is one."""
 
     q: FloatArray
     k: FloatArray
     a: FloatArray
     b: FloatArray
     unrotated: float
+    sequence: Sequence | None = None
 
     @property
     def parts(self) -> tuple[FloatArray, FloatArray, float]:
         """a, b and the score of the dimensions that do not rotate."""
         return self.a, self.b, self.unrotated
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the sequence has; 0 where there is none."""
+        return 0 if self.sequence is None else len(self.sequence[0])
 
 
 def even(spec: RopeSpec) -> tuple[FloatArray, FloatArray]:
@@ -59,14 +68,20 @@ def query_and_key(spec: RopeSpec, key: str, *, ask: bool = True) -> Callable[[No
         q, k = (_typed if source == "typed" else _file)(spec, key, q, k)
     except ValueError as error:
         st.warning(f"Random vectors are shown instead: {error}.")
-    return lambda now: measured(now.spec, *((q, k) if len(q) == now.spec.head_dim else _random(now.spec, 0)))
+
+    def given(now: Now) -> Own:
+        if q.shape[-1] != now.spec.head_dim:
+            return measured(now.spec, *_random(now.spec, 0))
+        return measured(now.spec, q, k) if q.ndim == 1 else measured(now.spec, q[0], k[0], (q, k))
+
+    return given
 
 
-def measured(spec: RopeSpec, q: FloatArray, k: FloatArray) -> Own:
+def measured(spec: RopeSpec, q: FloatArray, k: FloatArray, sequence: Sequence | None = None) -> Own:
     """The coefficients of q and k over the pairs that rotate, and the score of the dimensions that do not."""
     rotated = 2 * spec.pairs
     a, b = scores.coefficients(q[:rotated], k[:rotated], pairing=spec.pairing)
-    return Own(q, k, a, b, float(scores.unrotated_score(q, k, rotated)))
+    return Own(q, k, a, b, float(scores.unrotated_score(q, k, rotated)), sequence)
 
 
 def _random(spec: RopeSpec, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -86,10 +101,10 @@ def _typed(spec: RopeSpec, key: str, q: FloatArray, k: FloatArray) -> tuple[Floa
 def _file(spec: RopeSpec, key: str, q: FloatArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
     types = [suffix[1:] for suffix in vectors.SUFFIXES]
     help_text = (
-        f"Arrays named q and k of {spec.head_dim} numbers, or of (tokens, {spec.head_dim}): then token 0 is taken."
+        f"Arrays named q and k of {spec.head_dim} numbers, or of (tokens, {spec.head_dim}): then token 0 is taken, "
+        "and beside it the mean over the whole sequence is drawn."
     )
     file = st.file_uploader("q and k", type=types, key=f"{key}.file", help=help_text)
     if file is None:
         return q, k
-    q, k = vectors.query_and_key(vectors.read_vectors(file.name, file.getvalue()), spec.head_dim)
-    return (q[0], k[0]) if np.ndim(q) == 2 else (q, k)
+    return vectors.query_and_key(vectors.read_vectors(file.name, file.getvalue()), spec.head_dim)

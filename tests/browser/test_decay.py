@@ -31,6 +31,11 @@ def test_a_file_of_my_own_is_drawn_and_a_broken_one_is_a_sentence(visit):
     upload = seen.page.locator("[data-testid=stMain] input[type=file]")
     upload.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": raw.getvalue()})
     seen.until(f"Math.abs({NODE}.data.at(-1).y[0] - 128) < 1e-9")
+    many = io.BytesIO()
+    np.savez(many, q=np.ones((40, 128)), k=np.ones((40, 128)))
+    upload.set_input_files({"name": "many.npz", "mimeType": "application/zip", "buffer": many.getvalue()})
+    seen.until(f"{NODE}.data.at(-1).name === 'mean over 40 tokens'")
+    assert seen.page.evaluate(f"{NODE}.data.at(-1).y.length") == 40
     upload.set_input_files({"name": "cut.npz", "mimeType": "application/zip", "buffer": raw.getvalue()[:100]})
     expect(seen.page.get_by_text("Random vectors are shown instead")).to_be_visible(timeout=15_000)
     assert seen.errors == []
