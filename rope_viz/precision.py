@@ -70,7 +70,9 @@ def angle_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int
     if rounding.stage == "angle":
         return rounded_angles(spec, places, where, length) - angles(spec, places, length=length)
     x = sample_pairs(spec, "angle")
-    off: FloatArray = np.angle(rotated(spec, x, places, where, length) * np.conj(x * exact_unit(spec, places, length)))
+    with np.errstate(invalid="ignore"):  # no direction is left of what overflowed
+        found = rotated(spec, x, places, where, length) * np.conj(x * exact_unit(spec, places, length))
+    off: FloatArray = np.angle(found)
     return off
 
 
@@ -80,8 +82,10 @@ def norm_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int 
     if rounding.stage == "angle":
         return np.zeros((places.size, spec.pairs))
     x = sample_pairs(spec, "angle")
-    gain = spec.attention_factor(length)
-    longer: FloatArray = np.abs(rotated(spec, x, places, where, length)) / (gain * np.abs(x)) - 1.0
+    found = np.abs(rotated(spec, x, places, where, length))
+    exact = np.broadcast_to(abs(spec.attention_factor(length)) * np.abs(x), found.shape)
+    # A factor of 0 leaves no length, rounded or not.
+    longer: FloatArray = np.divide(found, exact, out=np.ones_like(found), where=exact > 0.0) - 1.0
     return longer
 
 
@@ -274,7 +278,10 @@ def rotated(
     table = gain * exact_unit(spec, positions, length)
     cos, sin = (round_to(part, rounding.form).astype(np.float64) for part in (table.real, table.imag))
     if rounding.stage == "table":
-        return pairs * (cos + 1j * sin)
+        with np.errstate(
+            invalid="ignore"
+        ):  # a factor too large for the format makes it infinite, and ∞ · 0 is no number
+            return pairs * (cos + 1j * sin)
     return bf16_products(pairs, cos, sin)
 
 

@@ -196,6 +196,15 @@ def test_the_exact_score_carries_the_attention_factor_and_lengths_do_not():
     assert np.abs(norm_error(SCALED, [3, 4095], "phase64")).max() < 1e-6
 
 
+@pytest.mark.parametrize("factor", [0.0, -2.0])
+@pytest.mark.parametrize("where", ["bf16-table", "fp16-table", "phase64"])
+def test_a_pair_without_length_is_not_too_long_and_a_turned_one_as_long_as_ever(where, factor):
+    spec = RopeSpec(head_dim=32, scaling=Yarn(4.0, attention=factor))
+    plain = norm_error(RopeSpec(head_dim=32, scaling=Yarn(4.0, attention=2.0)), [3, 4095], where)
+    np.testing.assert_array_equal(norm_error(spec, [3, 4095], where), plain if factor else 0.0)
+
+
+
 def test_scores_of_a_partly_rotated_head_keep_their_tail():
     whole, partial = RopeSpec(head_dim=64), RopeSpec(head_dim=64, rotary_dim=2)
     # The same q and k with all but one pair left alone: at distance 0 nothing turns, so both scores are equal.
