@@ -53,7 +53,7 @@ def ask(reader, name, knob, value):
     }
     # As the server does: on a thread that belongs to no session.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(live.answer, Request(scope)).result()
+        return pool.submit(live.drawn, Request(scope)).result()
 
 
 def header(answer):

@@ -204,7 +204,6 @@ def test_a_pair_without_length_is_not_too_long_and_a_turned_one_as_long_as_ever(
     np.testing.assert_array_equal(norm_error(spec, [3, 4095], where), plain if factor else 0.0)
 
 
-
 def test_scores_of_a_partly_rotated_head_keep_their_tail():
     whole, partial = RopeSpec(head_dim=64), RopeSpec(head_dim=64, rotary_dim=2)
     # The same q and k with all but one pair left alone: at distance 0 nothing turns, so both scores are equal.

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import streamlit as st
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -140,7 +141,15 @@ def moved(shown: Shown, name: str, written: str) -> Now:
     return dataclasses.replace(resting, chosen=dataclasses.replace(resting.chosen, spec=spec, pin=pin), live=True)
 
 
-def answer(request: Request) -> Response:
+AT_ONCE = CapacityLimiter(2)
+
+
+async def answer(request: Request) -> Response:
+    """The route: few pictures at a time, so that readers who drag leave the runs of all others their share."""
+    return await to_thread.run_sync(drawn, request, limiter=AT_ONCE)
+
+
+def drawn(request: Request) -> Response:
     """One picture with one knob moved; nothing where the page has gone on or the value cannot be."""
     reader = _readers.get(request.path_params["token"])
     name, asked = request.path_params["name"], request.query_params
