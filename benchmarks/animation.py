@@ -36,11 +36,12 @@ CLOCKS = """
 import streamlit as st
 from rope_viz.scaling import Yarn
 from rope_viz.spec import RopeSpec
-from rope_viz.ui.clocks import clocks
+from rope_viz.ui import clocks
 pairs = int(st.query_params.get("pairs", "64"))
 spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=Yarn(8.0))
 st.set_page_config(layout="wide")
-clocks(spec, key="clocks", file="clocks", pin=None, on_pin=lambda pair: None)
+ignored = {"on_pin": lambda pair: None, "on_rest": lambda m, n: None}
+clocks.mount("clocks", clocks.message(spec, file="clocks", pin=None), **ignored)
 """
 FRAMES = """
 import numpy as np, plotly.graph_objects as go, streamlit as st
