@@ -6,14 +6,19 @@ import { unpack } from "./live.js";
 let plotly;
 
 function loadPlotly(src) {
-  plotly ??= new Promise((resolve, reject) => {
+  plotly ??= clocksFirst().then(() => new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = src;
     script.onload = () => resolve(window.Plotly);
     script.onerror = () => reject(new Error("plotly.js did not load"));
     document.head.append(script);
-  });
+  }));
   return plotly;
+}
+
+// plotly.js takes the browser for most of a second when it starts: clocks on the page are drawn before, or not for two seconds.
+async function clocksFirst() {
+  for (let turn = 0; turn < 40 && document.querySelector(".rv-clocks:not([data-drawn])"); turn++) await new Promise((go) => setTimeout(go, 50));
 }
 
 // --- Light and dark: figures are drawn in the light palette; each of its colours has one twin.
