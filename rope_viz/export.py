@@ -20,7 +20,19 @@ from rope_viz.models import from_config, to_config
 from rope_viz.runtimes import Emulation, emulate
 from rope_viz.runtimes.compare import Effect, apart, largest, quotient
 from rope_viz.runtimes.mlx import NEW_KEYS
-from rope_viz.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, NtkByParts, PaperYarn, Proportional, Yarn
+from rope_viz.scaling import (
+    LARGEST_FACTOR,
+    LEAST_FACTOR,
+    DynamicNtk,
+    Linear,
+    Llama3,
+    LongRope,
+    NtkAware,
+    NtkByParts,
+    PaperYarn,
+    Proportional,
+    Yarn,
+)
 from rope_viz.spec import RopeSpec, Scaling, shorten
 
 Config: TypeAlias = dict[str, Any]
@@ -174,7 +186,7 @@ def sayable(spec: RopeSpec) -> Iterator[RopeSpec]:
     scaling = spec.scaling
     if isinstance(scaling, NtkAware):
         grown = spec.base * scaling.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
-        if grown <= MAX_BASE:
+        if 1.0 < grown <= MAX_BASE:
             yield dataclasses.replace(spec, base=grown, scaling=Scaling())
     elif isinstance(scaling, NtkByParts) and not isinstance(scaling, PaperYarn):
         # Llama 3 scaling is the paper's ramp.
@@ -185,8 +197,9 @@ def sayable(spec: RopeSpec) -> Iterator[RopeSpec]:
     elif not isinstance(scaling, PaperYarn):
         yield spec
     if not isinstance(scaling, (DynamicNtk, LongRope)) and np.all(spec.inv_freq() > 0):
-        # Any fixed frequencies are LongRoPE lists.
-        divisors = tuple(float(value) for value in spec.plain_inv_freq / spec.inv_freq())
+        # Any fixed frequencies are LongRoPE lists. Rounding may carry a quotient just past what a list may hold.
+        quotients = np.clip(spec.plain_inv_freq / spec.inv_freq(), LEAST_FACTOR, LARGEST_FACTOR)
+        divisors = tuple(float(value) for value in quotients)
         yield dataclasses.replace(spec, scaling=LongRope(divisors, divisors, attention=spec.attention_factor()))
 
 

@@ -19,6 +19,8 @@ import numpy as np
 
 from rope_viz.spec import FloatArray, RopeSpec, Scaling, frozen, knob, require_number, shorten
 
+# Bounds of a factor or divisor, such that no formula here overflows.
+LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
 FACTOR_HELP = "By how much the slow pairs are divided: usually target length over trained length."
 
 
@@ -349,8 +351,8 @@ def with_base(spec: RopeSpec, base: float) -> FloatArray:
 
 
 def require_factor(value: Any, name: str) -> None:
-    """A factor or divisor must be positive, and such that no formula here overflows."""
-    require_number(value, name, least=1e-9, most=1e9)
+    """A factor or divisor must lie within the bounds."""
+    require_number(value, name, least=LEAST_FACTOR, most=LARGEST_FACTOR)
 
 
 def require_two_pairs(spec: RopeSpec, method: str) -> None:

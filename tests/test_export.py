@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 from rope_viz.export import TARGETS, export, exports
 from rope_viz.models import from_config
 from rope_viz.runtimes import emulate
-from rope_viz.scaling import METHODS, DynamicNtk, Linear, Llama3, LongRope, NtkAware, NtkByParts, PaperYarn, Yarn
+from rope_viz.scaling import (
+    LARGEST_FACTOR,
+    LEAST_FACTOR,
+    METHODS,
+    DynamicNtk,
+    Linear,
+    Llama3,
+    LongRope,
+    NtkAware,
+    NtkByParts,
+    PaperYarn,
+    Yarn,
+)
 from rope_viz.spec import RopeSpec, Scaling
 
 CATALOG = Path(__file__).parents[1] / "rope_viz" / "catalog"
@@ -94,6 +106,17 @@ def test_an_export_never_claims_more_than_emulation_shows(target, method, rotary
         )
         assert same or not result.faithful
     assert result.faithful == (result.reason == "")
+
+
+@pytest.mark.parametrize("method", ["linear", "ntk", "ntk-by-parts", "yarn-paper", "yarn", "llama3", "proportional"])
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rotary_dim", [64, 32])
+def test_the_largest_and_the_least_factor_can_be_exported(target, method, rotary_dim):
+    for factor in (LEAST_FACTOR, LARGEST_FACTOR):
+        for base in (1e4, 5e5, 1e6, 4.7e7):
+            spec = RopeSpec(head_dim=64, rotary_dim=rotary_dim, base=base, scaling=METHODS[method](factor=factor))
+            result = export(spec, to=target)
+            assert result.faithful == (result.reason == "")
 
 
 @pytest.mark.parametrize(
