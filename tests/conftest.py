@@ -1,9 +1,11 @@
-"""What all tests share: one hypothesis profile for a run on a small machine, one by hand with many examples."""
+"""What all tests share: a hypothesis profile with the same few examples in every run, one by hand with many new ones."""
 
 import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "default", deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("many", deadline=None, max_examples=10_000, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
