@@ -1,4 +1,4 @@
-"""What all tests share: a hypothesis profile with the same few examples in every run, one by hand with many new ones."""
+"""What all tests share: a hypothesis profile that draws the same in every run, and one with many new examples."""
 
 import os
 
