@@ -34,8 +34,8 @@ app = st.App("page.py", routes=server.routes(), middleware=server.middleware())
 """
 CLOCKS = """
 import streamlit as st
-from rope_viz.scaling import Yarn
-from rope_viz.spec import RopeSpec
+from rope_viz.embedding.scaling import Yarn
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.ui import clocks
 pairs = int(st.query_params.get("pairs", "64"))
 spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=Yarn(8.0))

@@ -25,8 +25,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from rope_viz import scores
-from rope_viz.spec import RopeSpec
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.studies import scores
 
 LENGTHS = (4096, 65_536, 1_048_576, 16_777_216)
 CHUNK = 4096  # distances per chunk of the peers: of 512 to 65,536 none was faster

@@ -1,7 +1,8 @@
 """What does position do to the attention of one sentence?"""
 
-from rope_viz.attention import DEFAULT_SENTENCE, split_words
-from rope_viz.figures import attention, words_attention
+from rope_viz.figures import attention
+from rope_viz.figures.words import attention as words_attention
+from rope_viz.studies.attention import DEFAULT_SENTENCE, split_words
 from rope_viz.ui import choices, page
 
 spec = page.spec()

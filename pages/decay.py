@@ -1,6 +1,7 @@
 """How does the score of a query and a key change with their distance?"""
 
-from rope_viz.figures import decay, distance, scaling, words_decay
+from rope_viz.figures import decay, distance, scaling
+from rope_viz.figures.words import decay as words_decay
 from rope_viz.ui import choices, own, page
 
 spec = page.spec()

@@ -1,6 +1,7 @@
 """How fast does every pair turn, and how often did it go round in training?"""
 
-from rope_viz.figures import frequencies, words
+from rope_viz.figures import frequencies
+from rope_viz.figures.words import common as words
 from rope_viz.ui import choices, page, tables
 
 spec = page.spec()

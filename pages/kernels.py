@@ -1,6 +1,7 @@
 """How exactly, and how fast, are q and k rotated for real?"""
 
-from rope_viz.figures import kernels, words_kernels
+from rope_viz.figures import kernels
+from rope_viz.figures.words import kernels as words_kernels
 from rope_viz.ui import choices, page, run, tables
 
 

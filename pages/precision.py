@@ -1,6 +1,7 @@
 """From which position on does rounding confuse this model, and who rounds where?"""
 
-from rope_viz.figures import precision, words_precision
+from rope_viz.figures import precision
+from rope_viz.figures.words import precision as words_precision
 from rope_viz.ui import choices, page, tables
 
 spec = page.spec()

@@ -1,7 +1,8 @@
 """What does rotating q and k do, and why does only the distance matter?"""
 
-from rope_viz.figures import words_rotation
-from rope_viz.ui import algebra, choices, clocks, page
+from rope_viz.figures.words import rotation as words_rotation
+from rope_viz.ui import algebra, choices, page
+from rope_viz.ui.components import clocks
 
 mode = choices.hidden("rotation.show", clocks.MODES)
 spec = page.spec()

@@ -1,7 +1,8 @@
 """What does each runtime make of this config, what is wrong with it, and how is it said to each of them?"""
 
-from rope_viz import board, extend
-from rope_viz.figures import runtimes, words_runtimes
+from rope_viz.advice import board, extend
+from rope_viz.figures import runtimes
+from rope_viz.figures.words import runtimes as words_runtimes
 from rope_viz.ui import choices, configs, page, tables
 
 spec = page.spec()

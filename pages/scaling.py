@@ -1,6 +1,7 @@
 """What does a scaling method do to this model, pair by pair, beside the others?"""
 
-from rope_viz.figures import scaling, words
+from rope_viz.figures import scaling
+from rope_viz.figures.words import common as words
 from rope_viz.ui import choices, page, tables
 
 spec = page.spec()

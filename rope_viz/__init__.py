@@ -1,6 +1,59 @@
-"""RoPE Viz: what rotary position embedding does, computed exactly."""
+"""RoPE Viz: what rotary position embedding does, computed exactly.
 
-from rope_viz.spec import RopeSpec, Scaling
+    from rope_viz import RopeSpec, from_config
 
-__all__ = ["RopeSpec", "Scaling"]
+    RopeSpec(head_dim=128, base=1e6).inv_freq()  # radians per position, float64, (64,)
+
+What is named here is loaded when it is first asked for: `import rope_viz` alone loads nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rope_viz.advice.export import export as export
+    from rope_viz.advice.lint import check as check
+    from rope_viz.advice.lint import repair as repair
+    from rope_viz.configs.catalog import catalog as catalog
+    from rope_viz.configs.catalog import model_specs as model_specs
+    from rope_viz.configs.models import from_config as from_config
+    from rope_viz.configs.models import to_config as to_config
+    from rope_viz.embedding.scaling import METHODS as METHODS
+    from rope_viz.embedding.spec import RopeSpec as RopeSpec
+    from rope_viz.embedding.spec import Scaling as Scaling
+    from rope_viz.embedding.spectrum import bands as bands
+    from rope_viz.embedding.spectrum import wavelength as wavelength
+    from rope_viz.runtimes import emulate as emulate
+
 __version__ = "0.1.0"
+
+_HOME = {
+    "RopeSpec": "embedding.spec",
+    "Scaling": "embedding.spec",
+    "METHODS": "embedding.scaling",
+    "bands": "embedding.spectrum",
+    "wavelength": "embedding.spectrum",
+    "from_config": "configs.models",
+    "to_config": "configs.models",
+    "catalog": "configs.catalog",
+    "model_specs": "configs.catalog",
+    "emulate": "runtimes",
+    "check": "advice.lint",
+    "repair": "advice.lint",
+    "export": "advice.export",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOME]

@@ -1,6 +1,7 @@
 """The house rules that a machine can see: who imports whom, what starting the app loads, docstrings, length."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -28,43 +29,62 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-def layer(path: Path) -> str:
+# Floor by floor, from the ground up: a room imports from its own floor and the floors below it.
+FLOORS = (
+    ("embedding",),
+    ("configs", "studies", "kernels"),
+    ("runtimes",),
+    ("advice",),
+    ("figures",),
+    ("ui", "cli"),
+    ("pages",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def room(path: Path) -> str:
     relative = path.relative_to(ROOT)
-    if relative.parts[0] != "rope_viz":
-        return "pages"
-    if len(relative.parts) > 2 and relative.parts[1] in ("ui", "figures", "kernels"):
-        return relative.parts[1]
-    return "cli" if relative.name == "__main__.py" or relative.name.startswith("cli") else "core"
+    return relative.parts[1] if relative.parts[0] == "rope_viz" and len(relative.parts) > 2 else "pages"
 
 
-MAY_IMPORT = {
-    "core": {"core", "kernels"},
-    "kernels": {"core", "kernels"},
-    "figures": {"core", "kernels", "figures"},
-    "ui": {"core", "kernels", "figures", "ui"},
-    "pages": {"core", "kernels", "figures", "ui"},
-    "cli": {"core", "kernels", "figures", "cli"},
-}
+def arrows() -> set[tuple[str, str]]:
+    """(room, room it imports from) over all files; the public face and the two ways in stand outside."""
+    return {
+        (room(path), module.split(".")[1])
+        for path in SOURCES
+        for module in imports(path)
+        if module.startswith("rope_viz.") and module.split(".")[1] in FLOOR and room(path) != module.split(".")[1]
+    }
+
+
+def test_every_file_stands_in_a_room():
+    doors = {"rope_viz/__init__.py", "rope_viz/__main__.py"}
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(FLOOR) - {"pages"}
+    assert {name_of(path) for path in PACKAGE.glob("*.py")} == doors
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_imports_go_one_way(path):
+def test_imports_go_down(path):
     for module in imports(path):
-        if module.startswith("rope_viz."):
-            part = module.split(".")[1]
-            line = part == "__main__" or part.startswith("cli")
-            target = part if part in ("ui", "figures", "kernels") else "cli" if line else "core"
-            assert target in MAY_IMPORT[layer(path)], f"{name_of(path)} imports {module}"
+        if module.startswith("rope_viz.") and module.split(".")[1] in FLOOR:
+            assert FLOOR[module.split(".")[1]] <= FLOOR[room(path)], f"{name_of(path)} imports {module}"
+
+
+def test_no_two_rooms_import_each_other():
+    graph: dict[str, set[str]] = {}
+    for start, end in arrows():
+        graph.setdefault(start, set()).add(end)
+    assert list(graphlib.TopologicalSorter(graph).static_order())
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_heavy_libraries_stay_in_their_rooms(path):
     roots = {module.split(".")[0] for module in imports(path)}
-    if layer(path) not in ("ui", "pages"):
+    if room(path) not in ("ui", "pages"):
         assert "streamlit" not in roots
-    if layer(path) not in ("figures", "ui", "cli"):
+    if room(path) not in ("figures", "ui", "cli"):
         assert "plotly" not in roots
-    if layer(path) != "kernels" and path.name not in TORCH_ELSEWHERE:
+    if room(path) != "kernels" and path.name not in TORCH_ELSEWHERE:
         assert not roots & {"torch", "triton"}
 
 
@@ -78,11 +98,23 @@ def test_a_file_opens_with_a_docstring_and_is_short(path):
     assert text.count("\n") <= LONGEST, f"{name_of(path)} is past {LONGEST} lines: split it"
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if layer(path) != "pages"], ids=name_of)
+@pytest.mark.parametrize("path", [path for path in SOURCES if room(path) != "pages"], ids=name_of)
 def test_public_names_have_docstrings(path):
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             assert ast.get_docstring(node), f"{name_of(path)}: {node.name} has no docstring"
+
+
+def test_the_public_face_is_light():
+    probe = (
+        "import sys, rope_viz\n"
+        "assert not [name for name in sys.modules if name.startswith('rope_viz.') or name == 'numpy'], sys.modules\n"
+        "from rope_viz import METHODS, RopeSpec, from_config\n"
+        "assert all(getattr(rope_viz, name) for name in rope_viz.__all__)\n"
+        "print(sorted({'torch', 'streamlit', 'plotly'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
 def test_starting_the_app_does_not_load_torch():

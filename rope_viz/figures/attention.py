@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz import attention, linear_attention
+from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.grids import Panel, panels
 from rope_viz.figures.scaling import short_label
-from rope_viz.spec import Knob, RopeSpec
+from rope_viz.studies import attention, linear_attention
 
 VIEWS = {"weights": "Weights", "scores": "Scores"}
 COSTS = {"operations": "Operations", "time": "Time on this machine"}

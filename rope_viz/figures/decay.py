@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz import decay, scores
-from rope_viz.envelope import envelope
+from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.frequencies import length_rules
 from rope_viz.figures.scaling import Compared
-from rope_viz.spec import FloatArray, RopeSpec
-from rope_viz.vectors import Kind
+from rope_viz.studies import decay, scores
+from rope_viz.studies.envelope import envelope
+from rope_viz.studies.vectors import Kind
 
 Parts: TypeAlias = tuple[FloatArray, FloatArray, float]  # a, b, and the score of the dimensions that do not rotate
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz import decay, scores
+from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.decay import MARGIN, WORKERS, Parts
 from rope_viz.figures.frequencies import pin_rule_x
-from rope_viz.spec import FloatArray, RopeSpec
+from rope_viz.studies import decay, scores
 
 WINDOW = 96
 BASES_LONGEST = 1 << 17

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz import spectrum
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import theme
-from rope_viz.spec import RopeSpec
 
 QUANTITIES = {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}
 MAX_POSITION = 10_000_000

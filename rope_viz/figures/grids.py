@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
-from rope_viz.spec import FloatArray
 
 GAP = 0.035
 

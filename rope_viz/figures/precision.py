@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz import precision
+from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.frequencies import length_rules, pin_rule
-from rope_viz.precision import ROUNDINGS
-from rope_viz.spec import FloatArray, RopeSpec
+from rope_viz.studies import precision
+from rope_viz.studies.precision import ROUNDINGS
 
 FIRST = "bf16-inv-freq"
 PLACES = {name: ROUNDINGS[name].label for name in (FIRST, *ROUNDINGS)}

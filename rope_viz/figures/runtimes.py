@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz import board, extend
-from rope_viz.board import Asked, Board, Row, worst
+from rope_viz.advice import board, extend
+from rope_viz.advice.board import Asked, Board, Row, worst
+from rope_viz.embedding.scaling import LABELS, METHODS
+from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
-from rope_viz.scaling import LABELS, METHODS
-from rope_viz.spec import FloatArray, RopeSpec
 
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 

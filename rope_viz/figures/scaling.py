@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz import spectrum
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, NtkByParts, Yarn, turns
+from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
-from rope_viz.scaling import LABELS, METHODS, LongRope, NtkByParts, Yarn, turns
-from rope_viz.spec import FloatArray, RopeSpec
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import plotly.colors
 import plotly.graph_objects as go
 import plotly.io
 
-from rope_viz.spectrum import BAND_NAMES, Bands
+from rope_viz.embedding.spectrum import BAND_NAMES, Bands
 
 # Light colour -> its twin in the dark theme. Figures are built in the light palette; the browser swaps.
 PLAIN, CURRENT = "#5B6470", "#0B62C4"

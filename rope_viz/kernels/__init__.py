@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
+from rope_viz.embedding.spec import Pairing
 from rope_viz.kernels import reference
 from rope_viz.kernels.positions import (
     balanced_order,
@@ -27,7 +28,6 @@ from rope_viz.kernels.positions import (
     packed_positions,
 )
 from rope_viz.kernels.tables import error_by_position, exact_table, float32_table
-from rope_viz.spec import Pairing
 
 __all__ = [
     "balanced_order",

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rope_viz.embedding.spec import Pairing
 from rope_viz.kernels import library, reference
 from rope_viz.kernels.torch_ops import Turn
-from rope_viz.spec import Pairing
 
 
 def rotate(

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing
 from rope_viz.kernels import reference, rotate, rotate_qk
 from rope_viz.kernels.peers import Ways, eager_ways, peer_ways
 from rope_viz.kernels.tables import float32_table
-from rope_viz.spec import PAIRINGS, FloatArray, Pairing
 
 # Tokens and heads on which the error is measured: float64 takes its time.
 SAMPLE_TOKENS, SAMPLE_HEADS = 64, 2

@@ -19,9 +19,9 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Placement, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.experimental import local_map
 
+from rope_viz.embedding.spec import Pairing
 from rope_viz.kernels import rotate
 from rope_viz.kernels.positions import balanced_order
-from rope_viz.spec import Pairing
 
 
 def shard_tokens(x: Tensor, mesh: DeviceMesh, *, dim: int) -> DTensor:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from rope_viz.spec import Pairing
+from rope_viz.embedding.spec import Pairing
 
 # What to call, or the reason why it cannot be.
 Ways: TypeAlias = dict[str, Callable[[], list[Tensor]] | str]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.kernels.phase import IntArray
+from rope_viz.kernels.fixed_point import IntArray
 
 
 def offset_positions(tokens: int, starts: Any = 0) -> Any:

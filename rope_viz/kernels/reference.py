@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.kernels import phase
-from rope_viz.spec import PAIRINGS, FloatArray, Pairing
+from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing
+from rope_viz.kernels import fixed_point
 
 
 def rotate(
@@ -71,12 +71,12 @@ def cos_sin(
     if table is None:
         if positions is None:
             raise ValueError("positions may be left out with a table only")
-        angle = phase.angles(positions, inv_freq)  # type: ignore[arg-type]
+        angle = fixed_point.wrapped_angles(positions, inv_freq)  # type: ignore[arg-type]
         return np.cos(angle), np.sin(angle)
     cos, sin = (np.asarray(part, dtype=np.float64) for part in table)
     if cos.ndim != 2 or cos.shape != sin.shape:
         raise ValueError(f"cos and sin must both have shape (rows, pairs), got {cos.shape} and {sin.shape}")
-    rows = np.arange(tokens) if positions is None else phase.checked_positions(positions)
+    rows = np.arange(tokens) if positions is None else fixed_point.checked_positions(positions)
     if rows.size and not (rows.min() >= 0 and rows.max() < len(cos)):
         raise ValueError(f"positions must be rows of the table, from 0 to {len(cos) - 1}")
     return cos[rows], sin[rows]

@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.kernels import phase
-from rope_viz.kernels.phase import Float32Array
-from rope_viz.spec import FloatArray
+from rope_viz.embedding.spec import FloatArray
+from rope_viz.kernels import fixed_point
+from rope_viz.kernels.fixed_point import Float32Array
 
 Method: TypeAlias = Literal["fixed-point phase", "float32 angle", "bf16 table", "bf16 positions"]
 
@@ -21,7 +21,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 def exact_table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """(cos, sin), float64 (..., pairs), correct to the last few bits at any integer position."""
-    angle = phase.angles(positions, inv_freq)
+    angle = fixed_point.wrapped_angles(positions, inv_freq)
     return np.cos(angle), np.sin(angle)
 
 
@@ -49,7 +49,7 @@ def error_by_position(inv_freq: ArrayLike, positions: ArrayLike, method: Method)
 
 def float32_angle(inv_freq: ArrayLike, positions: ArrayLike) -> Float32Array:
     """Radians in float32, (..., pairs): the product of two float32 numbers, rounded."""
-    frequency = phase.checked_inv_freq(inv_freq).astype(np.float32)
+    frequency = fixed_point.checked_inv_freq(inv_freq).astype(np.float32)
     return np.asarray(positions).astype(np.float32)[..., None] * frequency
 
 
@@ -61,7 +61,7 @@ def round_to_bf16(values: ArrayLike) -> Float32Array:
 
 def _table_by(inv_freq: ArrayLike, positions: ArrayLike, method: Method) -> tuple[NDArray[np.floating], ...]:
     if method == "fixed-point phase":
-        sin, cos = phase.sincos(phase.phases(positions, inv_freq))
+        sin, cos = fixed_point.sincos(fixed_point.phases(positions, inv_freq))
         return cos, sin
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")

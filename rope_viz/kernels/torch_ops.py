@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import phase
+from rope_viz.kernels import fixed_point
 
 # Elements of x per block: 2 MiB of float32, shared out among the threads, so that it stays in their caches.
 BLOCK = 1 << 19
@@ -64,7 +64,7 @@ def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: T
 
 def exact_table(inv_freq: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
     """(cos, sin), float64 (..., pairs) on the CPU, of int64 positions (...)."""
-    increments = torch.from_numpy(phase.increments(inv_freq.detach().cpu().double().numpy()).copy())
+    increments = torch.from_numpy(fixed_point.increments(inv_freq.detach().cpu().double().numpy()).copy())
     angle = (positions.cpu()[..., None] * increments).double().mul_(2.0 * math.pi * 2.0**-64)
     return torch.cos(angle), angle.sin_()
 

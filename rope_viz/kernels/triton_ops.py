@@ -1,8 +1,8 @@
 """The rotation on a GPU: one Triton kernel, one launch for q and k, limited by memory.
 
 A program takes all heads (or a group of them) of one token (or a few, where heads are few). It asks for everything it
-reads before it computes anything, makes the angle of the token from a 64-bit phase (phase.py) or reads it from a table,
-and turns q, k and nothing else: the dimensions past the pairs are copied by the same program.
+reads before it computes anything, makes the angle of the token from a 64-bit phase (fixed_point.py) or reads it from a
+table, and turns q, k and nothing else: the dimensions past the pairs are copied by the same program.
 
 What each version was expected to do, and did: benchmarks/NOTES.md.
 """
@@ -21,7 +21,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rope_viz.kernels import phase, torch_ops
+from rope_viz.kernels import fixed_point, torch_ops
 from rope_viz.kernels.torch_ops import Turn
 
 # Elements of q and k that one program holds in registers: the heads of one token, or a share of them.
@@ -205,7 +205,7 @@ def rotate_kernel(
 
 @triton.jit
 def _cos_sin(phase):
-    """Nearest quarter turn and the rest of it, by the polynomials of phase.py."""
+    """Nearest quarter turn and the rest of it, by the polynomials of fixed_point.py."""
     high = (phase >> 32).to(tl.int32)
     quadrant = (high + (1 << 29)) >> 30
     turn = (high - (quadrant << 30)).to(tl.float32) * 2.3283064365386963e-10
@@ -325,7 +325,7 @@ def _wide(positions: Tensor, turn: Turn, device: torch.device) -> tuple[Tensor, 
 @functools.lru_cache(maxsize=64)
 def _increments(frequency: bytes, device: torch.device) -> Tensor:
     inv_freq = torch.frombuffer(bytearray(frequency), dtype=torch.float64).numpy()
-    return torch.from_numpy(phase.increments(inv_freq).copy()).to(device)
+    return torch.from_numpy(fixed_point.increments(inv_freq).copy()).to(device)
 
 
 def _frequency_bytes(inv_freq: Tensor) -> bytes:

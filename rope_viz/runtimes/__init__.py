@@ -1,7 +1,7 @@
 """What a config really computes in each runtime: frequencies, factor on cos and sin, softmax multiplier, and why.
 
 Values were got by executing the runtimes (tests/goldens/runtimes.json says how); the rules that reproduce them are in
-one module per runtime, over the one core of `rope_viz.scaling`.
+one module per runtime, over the one core of `rope_viz.embedding.scaling`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
+from rope_viz.embedding.spec import FloatArray, checked_length, shorten
 from rope_viz.runtimes import hf, llamacpp, mlx, paper, sglang, tensorrt, vllm
 from rope_viz.runtimes.case import Case, Refused, Rule, apply, frequencies, read, spec_of
-from rope_viz.scaling import PaperYarn, Yarn, mscale
-from rope_viz.spec import FloatArray, checked_length, shorten
 
 LLAMA_CPP = "0c1e57098 (llama-cpp-python 0.3.36)"
 TENSORRT = "functional.py@0071496 + _torch/attention_backend/interface.py@000a01d (two stored versions)"

@@ -1,7 +1,7 @@
 """A config on its way through a runtime: what the runtime reads, the rules that rewrite it, and the frequencies left.
 
 A runtime is a table of rules. Each rule takes a case and gives it back, changed where it applies; what is left after
-the last rule is computed by `rope_viz.scaling`, the same code for every runtime.
+the last rule is computed by `rope_viz.embedding.scaling`, the same code for every runtime.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.architectures import Fields, Params, text_fields
-from rope_viz.folding import rope_layers
-from rope_viz.models import RENAMED_TYPES, scaling_of
-from rope_viz.scaling import Yarn, blend
-from rope_viz.spec import FloatArray, RopeSpec, frozen, require_number, shorten
+from rope_viz.configs.architectures import Fields, Params, text_fields
+from rope_viz.configs.folding import rope_layers
+from rope_viz.configs.models import RENAMED_TYPES, scaling_of
+from rope_viz.embedding.scaling import Yarn, blend
+from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
 
 KINDS = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
 EXTENDED = ("yarn", "llama3", "longrope")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rope_viz.embedding.spec import FloatArray
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate
-from rope_viz.spec import FloatArray
 
 TOLERANCE = 2e-6
 """Differences up to here are the runtimes' own float32 arithmetic."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rope_viz.embedding.scaling import Yarn, blend
+from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
 from rope_viz.runtimes.case import (
     ORIGINAL,
     Case,
@@ -31,8 +33,6 @@ from rope_viz.runtimes.case import (
 )
 from rope_viz.runtimes.hf import OLMO3_SLIDING, SU_IS_LONGROPE, top_original
 from rope_viz.runtimes.introduced import names
-from rope_viz.scaling import Yarn, blend
-from rope_viz.spec import FloatArray, RopeSpec, frozen, require_number, shorten
 
 FAR = math.inf
 """The divisor of a pair that shall not rotate: 1e30 in the GGUF, and the angle is 0 either way."""

@@ -5,6 +5,7 @@ The models were run on mlx 0.32.4 for CPU (tests/goldens/runtimes.json).
 
 from __future__ import annotations
 
+from rope_viz.embedding.spec import require_number
 from rope_viz.runtimes.case import (
     ORIGINAL,
     Case,
@@ -22,7 +23,6 @@ from rope_viz.runtimes.case import (
 )
 from rope_viz.runtimes.hf import OLMO3_SLIDING, derived_head, mla_softmax, top_original
 from rope_viz.runtimes.introduced import names
-from rope_viz.spec import require_number
 
 NO_MODEL = ("roformer", "gptj", "deepseek_v4", "modernbert", "chatglm")
 # Model files that call nn.RoPE themselves: no scaling at all. (llama4_text.py too, but Llama 4 is served by llama4.py.)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rope_viz.embedding.scaling import mscale
 from rope_viz.runtimes.case import (
     Case,
     Rule,
@@ -26,7 +27,6 @@ from rope_viz.runtimes.case import (
 from rope_viz.runtimes.hf import OLMO3_SLIDING, STANDARD, mla_softmax
 from rope_viz.runtimes.introduced import names
 from rope_viz.runtimes.vllm import whole_factor
-from rope_viz.scaling import mscale
 
 TRANSFORMERS_BACKEND = ("gpt_neox",)
 GEMMA3 = ("gemma3_text", "gemma3")

@@ -6,6 +6,7 @@ rotary package was run (tests/goldens/runtimes.json).
 
 from __future__ import annotations
 
+from rope_viz.embedding.spec import shorten
 from rope_viz.runtimes.case import (
     ORIGINAL,
     Case,
@@ -22,7 +23,6 @@ from rope_viz.runtimes.case import (
     when,
 )
 from rope_viz.runtimes.hf import NESTED_TRUNCATE, STANDARD, mla_softmax
-from rope_viz.spec import shorten
 
 TRANSFORMERS_BACKEND = ("gpt_neox", "olmo", "olmo2", "olmo3")
 KNOWN = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")

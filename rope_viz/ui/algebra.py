@@ -7,14 +7,14 @@ import functools
 import numpy as np
 import streamlit as st
 
-from rope_viz import conversion, rotation
-from rope_viz.catalog import catalog
+from rope_viz.configs.catalog import catalog
+from rope_viz.embedding.spec import FloatArray, Knob, Pairing, RopeSpec
 from rope_viz.figures import rotation as figures
-from rope_viz.figures import words_rotation
-from rope_viz.rotation import MAX_DENSE_DIM
-from rope_viz.spec import FloatArray, Knob, Pairing, RopeSpec
+from rope_viz.figures.words import rotation as words_rotation
+from rope_viz.studies import conversion, rotation
+from rope_viz.studies.rotation import MAX_DENSE_DIM
+from rope_viz.studies.vectors import normals, parse_vector
 from rope_viz.ui import choices, page, state, tables
-from rope_viz.vectors import normals, parse_vector
 
 HEADS = Knob("Heads", 1, 128, "How many heads of this size the weight holds.", integer=True)
 

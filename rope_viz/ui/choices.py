@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from rope_viz.catalog import catalog
-from rope_viz.link import model_spec, number, text
-from rope_viz.spec import Knob, RopeSpec
-from rope_viz.ui import live, state
-from rope_viz.ui.knob import knobs
+from rope_viz.configs.catalog import catalog
+from rope_viz.configs.link import model_spec, number, text
+from rope_viz.embedding.spec import Knob, RopeSpec
+from rope_viz.ui import state
+from rope_viz.ui.components import live
+from rope_viz.ui.components.knob import knobs
 
 JOINERS = "\u200c\u200d"
 Name = TypeVar("Name", bound=str)

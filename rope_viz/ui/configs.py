@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from rope_viz.board import Asked, ask, exported
-from rope_viz.export import TARGETS, Export
+from rope_viz.advice.board import Asked, ask, exported
+from rope_viz.advice.export import TARGETS, Export
+from rope_viz.advice.lint import Finding, check, repair
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits
-from rope_viz.figures.words_runtimes import faithful
-from rope_viz.lint import Finding, check, repair
-from rope_viz.spec import RopeSpec
+from rope_viz.figures.words.runtimes import faithful
 from rope_viz.ui import choices, state
 
 SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}

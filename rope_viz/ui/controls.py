@@ -9,14 +9,14 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz import link
-from rope_viz.catalog import catalog, model_specs
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog, model_specs
+from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
+from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs
 from rope_viz.figures.theme import digits
-from rope_viz.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
-from rope_viz.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs
 from rope_viz.ui import state, upload
-from rope_viz.ui.copy import copy_buttons
-from rope_viz.ui.knob import knobs as knob_column
+from rope_viz.ui.components.copy import copy_buttons
+from rope_viz.ui.components.knob import knobs as knob_column
 
 
 def sidebar() -> None:

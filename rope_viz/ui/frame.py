@@ -13,7 +13,8 @@ from types import CodeType
 import streamlit as st
 
 from rope_viz import figures, ui
-from rope_viz.ui import controls, live, state
+from rope_viz.ui import controls, state
+from rope_viz.ui.components import live
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
@@ -57,7 +58,7 @@ def warm() -> None:
     Once per process, before the first reader comes.
     """
     for package in (figures, ui):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     gc.collect()
     gc.freeze()

@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 import streamlit as st
 
-from rope_viz import scores, vectors
-from rope_viz.spec import FloatArray, Knob, RopeSpec
+from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
+from rope_viz.studies import scores, vectors
 from rope_viz.ui import choices
-from rope_viz.ui.live import Now
+from rope_viz.ui.components.live import Now
 
 Sequence: TypeAlias = tuple[FloatArray, FloatArray]  # q and k of all tokens, (tokens, head_dim) each
 

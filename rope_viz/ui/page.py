@@ -11,8 +11,9 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator as Place
 
-from rope_viz.spec import RopeSpec
-from rope_viz.ui import live, state
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.ui import state
+from rope_viz.ui.components import live
 from rope_viz.ui.pictures import Clocks, Figure, Sentence, prose
 
 Now = live.Now

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from rope_viz.figures import theme
-from rope_viz.ui import chart, clocks, state
-from rope_viz.ui.live import Now
+from rope_viz.ui import state
+from rope_viz.ui.components import chart, clocks
+from rope_viz.ui.components.live import Now
 
 Pin = Callable[[int], None]
 

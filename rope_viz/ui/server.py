@@ -15,8 +15,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rope_viz.ui import frame, live
-from rope_viz.ui.scripts import PREFIX, SCRIPTS, packed
+from rope_viz.ui import frame
+from rope_viz.ui.components import live
+from rope_viz.ui.components.scripts import PREFIX, SCRIPTS, packed
 
 # Streamlit imports a component's JavaScript from a blob: address, has one inline script in its page and styles made at
 # run time; everything else is forbidden, other hosts first of all.

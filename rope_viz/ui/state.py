@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz import link
-from rope_viz.catalog import catalog
-from rope_viz.spec import RopeSpec
-from rope_viz.upload import Upload
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog
+from rope_viz.configs.upload import Upload
+from rope_viz.embedding.spec import RopeSpec
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rope_viz import spectrum
-from rope_viz.spec import RopeSpec
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.configs import plain
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from rope_viz.configs.upload import read_upload
 from rope_viz.ui import state
-from rope_viz.upload import read_upload
 
 HELP = (
     "A model's config.json, of either generation, or only its rope_scaling. It becomes the model on every page, "

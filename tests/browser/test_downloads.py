@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from rope_viz import spectrum
-from rope_viz.catalog import model_specs
+from rope_viz.configs.catalog import model_specs
+from rope_viz.embedding import spectrum
 
 SPEC = model_specs("llama-3.1-8b")[""]
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz import scores
-from rope_viz.catalog import model_specs
-from rope_viz.ui.scripts import PREFIX, version
+from rope_viz.configs.catalog import model_specs
+from rope_viz.studies import scores
+from rope_viz.ui.components.scripts import PREFIX, version
 
 SPEC = model_specs("llama-3.1-8b")[""]
 SCORE = "/rotation?rotation.show=score&rotation.at=1040,1024"

@@ -1,4 +1,4 @@
-"""Write rope_viz/architectures.json: what each configuration class of transformers 5.23.0 fills in for RoPE.
+"""Write rope_viz/configs/architectures.json: what each configuration class of transformers 5.23.0 fills in for RoPE.
 
 Run: `pip install transformers==5.23.0 torch==2.13.0` into an environment of its own, then
 `python tests/goldens/make_architectures.py`. Nothing is downloaded: only configurations and rotary modules are made.
@@ -16,7 +16,7 @@ from typing import Any
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers_classes import attribute, build, interleaves, rotary_frequencies, text_types
 
-TARGET = Path(__file__).parents[2] / "rope_viz" / "architectures.json"
+TARGET = Path(__file__).parents[2] / "rope_viz" / "configs" / "architectures.json"
 SIZES = (
     "hidden_size",
     "num_attention_heads",

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from rope_viz.kernels import error_by_position, exact_table, float32_table, phase, tables
+from rope_viz.kernels import error_by_position, exact_table, fixed_point, float32_table, tables
 
 INV_FREQ = 10_000.0 ** (-np.arange(64) / 64)
 POSITIONS = np.array([0, 1, 2, 4095, 131_071, 1_000_000, 2**31 - 1, 2**31, 2**40 + 7, -1, -(2**31), -(2**45) - 3])
@@ -27,7 +27,7 @@ def test_increments_are_the_nearest_integers():
     frequencies = [1.0, 0.1, 3.0, 1e-9, 0.7071, 6.5, 1e-30, -0.25]
     with mpmath.workprec(300):
         want = [int(mpmath.nint(mpmath.mpf(f) / (2 * mpmath.pi) * 2**64)) for f in frequencies]
-    assert [int(i) % 2**64 for i in phase.increments(frequencies)] == [w % 2**64 for w in want]
+    assert [int(i) % 2**64 for i in fixed_point.increments(frequencies)] == [w % 2**64 for w in want]
 
 
 def test_kernel_polynomial_errs_by_one_part_in_ten_million():
@@ -81,7 +81,7 @@ def test_float32_table_is_the_one_torch_makes():
 )
 def test_impossible_frequencies_are_refused(inv_freq, message):
     with pytest.raises(ValueError, match=message):
-        phase.increments(inv_freq)
+        fixed_point.increments(inv_freq)
 
 
 @pytest.mark.parametrize("positions", [[0.5], [True], [2**63]])

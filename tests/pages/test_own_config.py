@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.models import from_config
+from rope_viz.configs.models import from_config
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 GEMMA = {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.catalog import catalog
-from rope_viz.scaling import METHODS
+from rope_viz.configs.catalog import catalog
+from rope_viz.embedding.scaling import METHODS
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 MODELS = list(catalog())

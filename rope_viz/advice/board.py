@@ -1,0 +1,236 @@
+"""A config put to every runtime, and the answers side by side in words: the verdict, why, and what repairs it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rope_viz.advice import extend
+from rope_viz.advice.export import Export, export
+from rope_viz.advice.extend import Option
+from rope_viz.configs.catalog import catalog, main_layer, model_specs
+from rope_viz.configs.models import from_config
+from rope_viz.embedding.scaling import DynamicNtk, LongRope
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.runtimes import Emulation
+from rope_viz.runtimes.compare import TOLERANCE, Comparison, compare
+
+NAMES = {
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "tensorrt-llm": "TensorRT-LLM",
+    "paper": "the YaRN paper",
+}
+FORMS = ("transformers-4", "transformers")
+# Runtimes that an export can be made for, by name and version.
+EXPORTED = {
+    ("transformers", "4.57.6"): "transformers-4",
+    ("vllm", "0.33.0"): "vllm",
+    ("sglang", "0.5.23"): "sglang",
+    ("llama.cpp", "0c1e57098"): "llama.cpp",
+    ("mlx-lm", "0.32.2"): "mlx-lm",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A config.json, the layer type in question, the embedding that is meant, and which config it is, in words.
+
+    `problem` is why no config can say what is meant; the config is then the closest one.
+    """
+
+    config: Mapping[str, Any]
+    layer: str
+    spec: RopeSpec
+    whose: str
+    problem: str = ""
+
+    @property
+    def clean(self) -> dict[str, Any]:
+        """The config without the list's own remarks."""
+        return {key: value for key, value in self.config.items() if key != "_about"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One runtime's answer. `repair` is what to give it so that it computes what is meant, empty if nothing."""
+
+    name: str
+    comparison: Comparison
+    verdict: str
+    why: str
+    repair: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether it computes something, and something else."""
+        return self.comparison.emulation.supported and not self.comparison.agrees
+
+    @property
+    def runtime(self) -> bool:
+        """Whether it is a runtime, and not a formula on paper."""
+        return self.comparison.emulation.runtime != "paper"
+
+
+@dataclass(frozen=True)
+class Board:
+    """All answers; the first row is the reference. `problem` says why there are none."""
+
+    rows: tuple[Row, ...]
+    problem: str = ""
+
+    @property
+    def differing(self) -> list[Row]:
+        """The rows that differ."""
+        return [row for row in self.rows if row.differs]
+
+
+def ask(
+    spec: RopeSpec,
+    *,
+    start: RopeSpec | None = None,
+    config: Mapping[str, Any] | None = None,
+    layer: str = "",
+    name: str,
+) -> Asked:
+    """The config to ask about: the model's own where `spec` is what it `start`s from, else one that says `spec`."""
+    if config is not None and spec == start:
+        return Asked(config, layer, spec, f"The config of {name}, as it stands")
+    if config is not None:
+        # In the form that the config itself has: older releases do not know rope_parameters.
+        for form in FORMS[:: 1 if "rope_parameters" not in config else -1]:
+            made = export(spec, to=form, config=config, layer_type=layer or None)
+            if says(made.config, spec, layer):
+                return Asked(made.config, layer, spec, f"The config of {name} with your changes")
+    for form in FORMS:
+        made = export(spec, to=form)
+        if says(made.config, spec, ""):
+            return Asked(made.config, "", spec, "The config of a Llama with these numbers")
+    return Asked(made.config, "", spec, "The config of a Llama with these numbers", made.reason)
+
+
+def says(config: Mapping[str, Any], spec: RopeSpec, layer: str) -> bool:
+    """Whether transformers 5.23.0 reads this embedding out of the config."""
+    try:
+        found = from_config(config)[layer]
+    except (ValueError, KeyError):
+        return False
+    return all(
+        found.pairs == spec.pairs
+        and np.allclose(found.inv_freq(length), spec.inv_freq(length), rtol=1e-6, atol=0.0)
+        and math.isclose(found.attention_factor(length), spec.attention_factor(length), rel_tol=1e-6)
+        for length in (None, spec.target)
+    )
+
+
+def board(asked: Asked, length: int | None = None) -> Board:
+    """Every runtime's answer, compared with transformers 5.23.0, or with the first that answers where it refuses."""
+    layer = asked.layer or None
+    try:
+        found = compare(asked.config, length=length, layer_type=layer)
+        if not found[0].emulation.supported:
+            able = next((one.emulation for one in found if one.emulation.supported), None)
+            if able is not None:
+                reference = (able.runtime, able.version)
+                found = compare(asked.config, length=length, layer_type=layer, reference=reference)
+                found.sort(key=lambda one: one.emulation != able)
+    except ValueError as error:
+        return Board((), str(error))
+    return Board(tuple(row(one, found[0].emulation, asked) for one in found))
+
+
+def row(one: Comparison, base: Emulation, asked: Asked) -> Row:
+    """One answer in words."""
+    return Row(label(one.emulation), one, verdict(one), why(one, base), repair(one, asked))
+
+
+def label(emulation: Emulation) -> str:
+    """A runtime's name and version as people write them."""
+    name = NAMES.get(emulation.runtime, emulation.runtime)
+    return name if emulation.runtime in ("paper", "tensorrt-llm") else f"{name} {emulation.version.split(' ')[0]}"
+
+
+def verdict(one: Comparison) -> str:
+    """Agrees, refuses, or by how much it differs."""
+    if not one.emulation.supported:
+        return "refuses"
+    if one.agrees:
+        return "agrees"
+    parts = [f"×{one.effect.ratio:.3g} at pair {one.effect.pair}"] if one.effect else []
+    parts += ["other pairs rotate"] if one.pairs_differ else []
+    for name, ratio in (("cos and sin", one.attention_ratio), ("softmax", one.softmax_ratio)):
+        if ratio is not None and not math.isclose(ratio, 1.0, rel_tol=TOLERANCE):
+            parts.append(f"{name} ×{ratio:.3g}")
+    return ", ".join(parts) or "nothing to compare with"
+
+
+def why(one: Comparison, base: Emulation) -> str:
+    """The reason of a refusal, or the rules that this runtime has and the reference has not."""
+    if not one.emulation.supported:
+        return one.emulation.reason
+    if one.agrees:
+        return ""
+    known = {rule.key for rule in base.rules}
+    own = [rule.text for rule in one.emulation.rules if rule.key not in known]
+    missing = {rule.key for rule in one.emulation.rules}
+    theirs = [rule.text for rule in base.rules if rule.key not in missing]
+    return " ".join(own) or (f"It leaves out what the reference does: {' '.join(theirs)}" if theirs else "")
+
+
+def repair(one: Comparison, asked: Asked) -> str:
+    """What makes a differing runtime compute what is meant: its flags, or where they are; why nothing does."""
+    emulation = one.emulation
+    target = EXPORTED.get((emulation.runtime, emulation.version.split(" ")[0]))
+    if not emulation.supported or one.agrees or target is None or one.effect is None:
+        return ""
+    made = exported(asked, target)
+    if not made.faithful:
+        return "nothing: no key or flag of it says this"
+    return made.flags or "the config under Export"
+
+
+def exported(asked: Asked, target: str) -> Export:
+    """The embedding that is meant, for one target."""
+    return export(asked.spec, to=target, config=asked.config, layer_type=asked.layer or None)
+
+
+def by_length(spec: RopeSpec) -> bool:
+    """Whether the frequencies depend on the length of the sequence."""
+    return isinstance(spec.scaling, (DynamicNtk, LongRope))
+
+
+@functools.cache
+def models() -> tuple[tuple[str, Board], ...]:
+    """Every model of the list, name and answers, those that differ most first."""
+    found = []
+    for model in catalog().values():
+        specs = model_specs(model.id)
+        layer = main_layer(model, specs)
+        found.append((model.name, board(Asked(model.config, layer, specs[layer], model.name))))
+    return tuple(sorted(found, key=lambda item: -worst(item[1].rows)))
+
+
+def worst(rows: Sequence[Row]) -> float:
+    """How far the runtimes of a board are apart, for sorting."""
+    ratios = [1.0]
+    for one in (row.comparison for row in rows if row.runtime):
+        ratios += [one.effect.ratio] if one.effect else []
+        ratios += [max(r, 1 / r) for r in (one.attention_ratio, one.softmax_ratio) if r]
+    return max(ratios)
+
+
+@functools.lru_cache(maxsize=64)
+def options(spec: RopeSpec, target: int) -> tuple[Option, ...]:
+    """What each method would do at the target length, kept: the mean cosine takes a second at a million tokens."""
+    return extend.options(spec, target)
+
+
+def extended(asked: Asked, method: str, target: int) -> Asked:
+    """The same model with another method, reaching for the target."""
+    return dataclasses.replace(asked, spec=extend.extend(asked.spec, method, target))

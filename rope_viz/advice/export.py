@@ -1,0 +1,357 @@
+"""A rotary embedding as the config or the command line of each runtime, checked by sending it back through emulation.
+
+Flags and keys as of transformers 5.23.0 and 4.57.6, vLLM 0.33.0 (--rope-scaling went in 0.11.1), SGLang 0.5.23,
+llama.cpp 0c1e57098 and mlx-lm 0.32.2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rope_viz.configs.models import from_config, to_config
+from rope_viz.embedding.scaling import (
+    LARGEST_FACTOR,
+    LEAST_FACTOR,
+    DynamicNtk,
+    Linear,
+    Llama3,
+    LongRope,
+    NtkAware,
+    NtkByParts,
+    PaperYarn,
+    Proportional,
+    Yarn,
+)
+from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
+from rope_viz.runtimes import Emulation, emulate
+from rope_viz.runtimes.compare import Effect, apart, largest, quotient
+from rope_viz.runtimes.mlx import NEW_KEYS
+
+Config: TypeAlias = dict[str, Any]
+
+TOLERANCE = 1e-6
+MAX_BASE = 1e30
+"""What a spec takes."""
+REPLACED = (
+    "rope_scaling",
+    "rope_parameters",
+    "rope_theta",
+    "partial_rotary_factor",
+    "original_max_position_embeddings",
+)
+
+
+@dataclass(frozen=True)
+class Export:
+    """What to give one runtime, and what it will make of it.
+
+    `text` is to be copied: a fragment of config.json, or a command's options. `config` is the config.json that the
+    runtime then works with (for llama.cpp: the one to convert) and `flags` the overrides of llama.cpp. `faithful` says
+    whether emulation gives back the intended frequencies and factor on cos and sin; where it does not, `effect` and
+    `attention_ratio` say by how much it is off and `reason` why.
+    """
+
+    runtime: str
+    version: str
+    text: str
+    config: Config
+    flags: str
+    faithful: bool
+    effect: Effect | None
+    attention_ratio: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One way to say it, before it is checked."""
+
+    text: str
+    config: Config
+    flags: str = ""
+
+
+def export(
+    spec: RopeSpec, *, to: str, config: Mapping[str, Any] | None = None, layer_type: str | None = None
+) -> Export:
+    """This embedding for one of `TARGETS`.
+
+    `config` is the model's own config.json, whose other keys are kept; without it the model is a Llama of these sizes.
+    `layer_type` is the layer of it that the embedding is for. Of several ways to say it the first faithful one is
+    taken, else the closest. Raises `ValueError` for an unknown target.
+    """
+    if to not in TARGETS:
+        raise ValueError(f"the target must be one of {', '.join(TARGETS)}, got {shorten(to)}")
+    runtime, version, drafts = TARGETS[to]
+    model = dict(config) if config is not None else architecture(spec)
+    model.pop("_about", None)
+    best: Export | None = None
+    for draft in drafts(spec, model, layer_type):
+        result = verified(spec, draft, runtime, version, layer_type)
+        if result.faithful:
+            return result
+        best = result if best is None or distance(result) < distance(best) else best
+    assert best is not None, "every target has a draft"
+    return best
+
+
+def exports(
+    spec: RopeSpec, *, config: Mapping[str, Any] | None = None, layer_type: str | None = None
+) -> dict[str, Export]:
+    """The embedding for every target."""
+    return {name: export(spec, to=name, config=config, layer_type=layer_type) for name in TARGETS}
+
+
+def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_type: str | None) -> Export:
+    """The draft as its runtime computes it, compared with what is intended at every length that makes a difference."""
+    effect, attention, reason = None, 1.0, ""
+    for length in lengths(spec):
+        try:
+            result = emulate(
+                draft.config,
+                runtime=runtime,
+                version=version,
+                length=length,
+                layer_type=layer_type,
+                flags=draft.flags or None,
+            )
+        except ValueError as error:
+            reason = str(error)
+            break
+        reason = reason or difference(spec, result, length)
+        if not result.supported:
+            break
+        assert result.inv_freq is not None
+        assert result.attention_factor is not None
+        found = largest(spec.inv_freq(length), result.inv_freq)
+        if found is not None and found.ratio > 1.0 + TOLERANCE and (effect is None or found.ratio > effect.ratio):
+            effect = found
+        ratio = quotient(result.attention_factor, spec.attention_factor(length))
+        attention = ratio if apart(ratio) > apart(attention) else attention
+    release = version.split(" ")[0]
+    return Export(runtime, release, draft.text, draft.config, draft.flags, not reason, effect, attention, reason)
+
+
+def difference(spec: RopeSpec, result: Emulation, length: int | None) -> str:
+    """Why the result is not what is intended; empty where it is."""
+    if not result.supported:
+        return result.reason
+    assert result.inv_freq is not None
+    assert result.attention_factor is not None
+    intended = spec.inv_freq(length)
+    because = "; ".join(rule.text for rule in result.rules) or "it has no key or flag for another"
+    if len(intended) != len(result.inv_freq):
+        return f"{len(result.inv_freq)} pairs rotate and not {len(intended)}: {because}"
+    if not np.allclose(intended, result.inv_freq, rtol=TOLERANCE, atol=0.0):
+        at = "" if length is None else f" at {length:,} tokens"
+        return f"other frequencies{at}: {because}"
+    if not math.isclose(result.attention_factor, spec.attention_factor(length), rel_tol=TOLERANCE):
+        return f"the factor on cos and sin is {result.attention_factor:.6g}: {because}"
+    return ""
+
+
+def distance(result: Export) -> float:
+    """How far a result is off, for choosing the closest."""
+    if result.effect is None and math.isclose(result.attention_ratio, 1.0, rel_tol=TOLERANCE):
+        return math.inf
+    return math.log(result.effect.ratio if result.effect else 1.0) + apart(result.attention_ratio)
+
+
+def lengths(spec: RopeSpec) -> tuple[int | None, ...]:
+    """The lengths at which a method has to be compared."""
+    if isinstance(spec.scaling, DynamicNtk):
+        return (spec.context, 2 * spec.context, max(spec.target, 4 * spec.context))
+    if isinstance(spec.scaling, LongRope):
+        return (spec.context, spec.context + 1, max(spec.target, spec.context + 2))
+    return (None,)
+
+
+def architecture(spec: RopeSpec) -> Config:
+    """A model of these sizes whose architecture every runtime knows."""
+    kind = "llama" if spec.rotary_dim == spec.head_dim else "glm4"
+    heads = {"hidden_size": 32 * spec.head_dim, "num_attention_heads": 32, "head_dim": spec.head_dim}
+    return {"model_type": kind, **heads, "max_position_embeddings": spec.target}
+
+
+def sayable(spec: RopeSpec) -> Iterator[RopeSpec]:
+    """The same frequencies by methods that configs know, the plainest first."""
+    scaling = spec.scaling
+    if isinstance(scaling, NtkAware):
+        grown = spec.base * scaling.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
+        if 1.0 < grown <= MAX_BASE:
+            yield dataclasses.replace(spec, base=grown, scaling=Scaling())
+    elif isinstance(scaling, NtkByParts) and not isinstance(scaling, PaperYarn):
+        # Llama 3 scaling is the paper's ramp.
+        yield dataclasses.replace(spec, scaling=Llama3(scaling.factor, scaling.alpha, scaling.beta))
+    elif isinstance(scaling, Proportional) and spec.rotary_dim != spec.head_dim:
+        # A config asks for it on the whole head only: not faithful, and the result says so.
+        yield dataclasses.replace(spec, rotary_dim=spec.head_dim)
+    elif not isinstance(scaling, PaperYarn):
+        yield spec
+    if not isinstance(scaling, (DynamicNtk, LongRope)) and np.all(spec.inv_freq() > 0):
+        # Any fixed frequencies are LongRoPE lists. Rounding may carry a quotient just past what a list may hold.
+        quotients = np.clip(spec.plain_inv_freq / spec.inv_freq(), LEAST_FACTOR, LARGEST_FACTOR)
+        divisors = tuple(float(value) for value in quotients)
+        yield dataclasses.replace(spec, scaling=LongRope(divisors, divisors, attention=spec.attention_factor()))
+
+
+def parameters(spec: RopeSpec) -> tuple[Config, int]:
+    """rope_parameters of a spec that configs can say, and max_position_embeddings."""
+    fragment = to_config(spec)
+    params = dict(fragment["rope_parameters"])
+    params.pop("max_position_embeddings", None)
+    if isinstance(spec.scaling, LongRope) and spec.scaling.attention is not None:
+        # What vLLM and SGLang read in place of attention_factor.
+        params |= {"short_mscale": spec.scaling.attention, "long_mscale": spec.scaling.attention}
+    return params, int(fragment["max_position_embeddings"])
+
+
+def new_config(spec: RopeSpec, model: Config, layer_type: str | None) -> tuple[Config, Config]:
+    """The changed keys in the form of transformers 5, and the whole config with them."""
+    params, length = parameters(spec)
+    layers = layered(model)
+    if layers:
+        nested = {layer: parameters_of(other) for layer, other in layers.items()}
+        params = {**nested, layer_type or "full_attention": params}
+    changed: Config = {"max_position_embeddings": length, "rope_parameters": params}
+    return changed, {**without(model), **changed}
+
+
+def old_config(spec: RopeSpec, model: Config, *, both_types: bool = False) -> tuple[Config, Config]:
+    """The changed keys in the form before transformers 5, and the whole config with them."""
+    params, length = parameters(spec)
+    changed: Config = {"max_position_embeddings": length, "rope_theta": params.pop("rope_theta")}
+    share = params.pop("partial_rotary_factor", None)
+    if share is not None:
+        changed["partial_rotary_factor"] = share
+    if isinstance(spec.scaling, LongRope):
+        changed["original_max_position_embeddings"] = params["original_max_position_embeddings"]
+        if model.get("model_type") == "phi3":
+            params = {"type": "longrope", **{key: params[key] for key in ("short_factor", "long_factor")}}
+    if both_types:
+        params["type"] = params.get("rope_type", params.get("type"))
+    if params.get("rope_type") != "default":
+        changed["rope_scaling"] = params
+    return changed, {**without(model), **changed}
+
+
+def without(model: Config) -> Config:
+    """The model without what its config says of RoPE."""
+    return {key: value for key, value in model.items() if key not in REPLACED}
+
+
+def layered(model: Config) -> dict[str, RopeSpec]:
+    """The embeddings of a model whose layer types differ; empty where they share one, or where it is unknown."""
+    try:
+        layers = from_config(model)
+    except ValueError:
+        return {}
+    return {} if "" in layers else layers
+
+
+def parameters_of(spec: RopeSpec) -> Config:
+    """rope_parameters of a layer that stays as it is."""
+    return parameters(spec)[0]
+
+
+def as_json(changed: Config) -> str:
+    """A fragment of config.json."""
+    return json.dumps(changed, indent=2)
+
+
+def option(name: str, changed: Config, *more: str) -> str:
+    """A command-line option with JSON, quoted for a shell."""
+    return " ".join((name, shlex.quote(json.dumps(changed)), *more))
+
+
+def transformers_new(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+    """rope_parameters in config.json."""
+    for said in sayable(spec):
+        changed, whole = new_config(said, model, layer_type)
+        yield Draft(as_json(changed), whole)
+
+
+def transformers_old(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+    """rope_theta and rope_scaling in config.json."""
+    for said in sayable(spec):
+        changed, whole = old_config(said, model)
+        yield Draft(as_json(changed), whole)
+
+
+def vllm(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+    """--hf-overrides and --max-model-len."""
+    for said in sayable(spec):
+        changed, whole = new_config(said, model, layer_type)
+        yield Draft(option("--hf-overrides", changed, "--max-model-len", str(spec.target)), whole)
+
+
+def sglang(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+    """--json-model-override-args and --context-length."""
+    for said in sayable(spec):
+        changed, whole = new_config(said, model, layer_type)
+        yield Draft(option("--json-model-override-args", changed, "--context-length", str(spec.target)), whole)
+        if layer_type is not None:
+            # Its own OLMo 3 takes flat keys only.
+            changed, whole = old_config(said, model)
+            yield Draft(option("--json-model-override-args", changed, "--context-length", str(spec.target)), whole)
+
+
+def llamacpp(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+    """Flags on the model as it is, then a config to convert, with what conversion loses as flags."""
+    flags = llamacpp_flags(spec)
+    if flags is not None:
+        yield Draft(f"{flags} -c {spec.target}", {"max_position_embeddings": spec.target, **model}, flags)
+    for said in sayable(spec):
+        changed, whole = new_config(said, model, layer_type)
+        betas = said.scaling
+        lost = (
+            f"--yarn-beta-fast {betas.beta_fast:g} --yarn-beta-slow {betas.beta_slow:g}"
+            if isinstance(betas, Yarn)
+            else ""
+        )
+        text = f"# convert with this in config.json, then: {lost} -c {spec.target}\n{as_json(changed)}"
+        yield Draft(text, whole, lost)
+
+
+def llamacpp_flags(spec: RopeSpec) -> str | None:
+    """The flags for a method that has some; None for the others."""
+    said = next(sayable(spec), spec) if isinstance(spec.scaling, NtkAware) else spec
+    scaling, base = said.scaling, said.base
+    first = f"--rope-freq-base {base!r}"
+    if isinstance(scaling, Yarn):
+        yarn = f"--rope-scaling yarn --rope-scale {scaling.factor!r} --yarn-orig-ctx {spec.context}"
+        return f"{yarn} --yarn-beta-fast {scaling.beta_fast!r} --yarn-beta-slow {scaling.beta_slow!r} {first}"
+    if isinstance(scaling, Linear):
+        return f"--rope-scaling linear --rope-scale {scaling.factor!r} {first}"
+    return f"--rope-scaling none {first}" if scaling.name == "none" else None
+
+
+def mlx(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+    """rope_theta and rope_scaling in config.json, with both names of the type; rope_parameters where they are read."""
+    for said in sayable(spec):
+        if model.get("model_type") in NEW_KEYS:
+            changed, whole = new_config(said, model, layer_type)
+        else:
+            changed, whole = old_config(said, model, both_types=True)
+        yield Draft(as_json(changed), whole)
+
+
+Drafts: TypeAlias = Callable[[RopeSpec, Config, str | None], Iterator[Draft]]
+
+TARGETS: dict[str, tuple[str, str, Drafts]] = {
+    "transformers": ("transformers", "5.23.0", transformers_new),
+    "transformers-4": ("transformers", "4.57.6", transformers_old),
+    "vllm": ("vllm", "0.33.0", vllm),
+    "sglang": ("sglang", "0.5.23", sglang),
+    "llama.cpp": ("llama.cpp", "0c1e57098", llamacpp),
+    "mlx-lm": ("mlx-lm", "0.32.2", mlx),
+}
+"""{target: (runtime, version, the ways to say it)}."""

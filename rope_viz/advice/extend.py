@@ -1,0 +1,139 @@
+"""What each scaling method would do to one model at a longer length: numbers to compare, and the config to write.
+
+No verdict: which method a model bears without fine-tuning is not decided by its frequencies.
+The sign of the mean cosine as a bound on the length: Men et al., https://arxiv.org/abs/2405.14591
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rope_viz.configs.models import to_config
+from rope_viz.embedding.scaling import METHODS, LongRope, Proportional, turns
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
+from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, bands
+from rope_viz.studies.decay import first_negative
+from rope_viz.studies.scores import head_inv_freq
+
+LONGEST = 1 << 24
+"""How far `first_negative_distance` looks: 16.8 million distances take a few seconds."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One method at the target length.
+
+    `kept`, `blended` and `divided` count the pairs by what happens to them; `unseen` those whose largest angle at the
+    target length lies outside what training showed them (a pair that completed a turn in training has seen every
+    angle). `first_negative` is the first distance up to the target at which the mean cosine is negative, None where
+    there is none. `config` is the fragment of config.json to write, None where transformers has no such method.
+    """
+
+    method: str
+    spec: RopeSpec
+    factor: float
+    attention_factor: float
+    logit_factor: float
+    kept: int
+    blended: int
+    divided: int
+    unseen: int
+    first_negative: int | None
+    config: dict[str, Any] | None
+
+
+def options(spec: RopeSpec, target: int) -> tuple[Option, ...]:
+    """Every method of `METHODS` with its defaults, set to take this model from its trained length to `target` tokens.
+
+    A method that cannot rotate this model (NTK needs two pairs) is left out. Raises `ValueError` where the target is no
+    length.
+    """
+    require_number(target, "target", least=1, most=MAX_LENGTH, integer=True)
+    return tuple(option(spec, name, int(target)) for name in METHODS if fits(spec, name, int(target)))
+
+
+def fits(spec: RopeSpec, method: str, target: int) -> bool:
+    """Whether the method can be applied to a model of these sizes."""
+    try:
+        extend(spec, method, target)
+    except ValueError:
+        return False
+    return True
+
+
+def option(spec: RopeSpec, method: str, target: int) -> Option:
+    """One method, set so that the trained length times its factor is the target."""
+    extended = extend(spec, method, target)
+    attention = extended.attention_factor(target)
+    found = bands(extended, length=target)
+    return Option(
+        method=method,
+        spec=extended,
+        factor=max(target / spec.context, 1.0),
+        attention_factor=attention,
+        logit_factor=attention**2,
+        kept=found.count(KEPT),
+        blended=found.count(BLENDED),
+        divided=found.count(DIVIDED),
+        unseen=unseen_pairs(extended, target),
+        first_negative=first_negative_distance(extended, target),
+        config=written(extended),
+    )
+
+
+def extend(spec: RopeSpec, method: str, target: int) -> RopeSpec:
+    """The model with this method in place of its own, reaching from its trained length to the target.
+
+    Dynamic NTK's factor is the one that its own formula needs to divide the last pair by target / trained.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    kind = METHODS[method]
+    factor = max(target / spec.context, 1.0)
+    names = {field.name for field in dataclasses.fields(kind)}
+    # s·(l/L) − (s − 1) = l/L at every s where l = L, and at s = 1; so 1 reaches the target as plain NTK does.
+    knobs: dict[str, Any] = {"factor": 1.0 if method == "dynamic" else factor} if "factor" in names else {}
+    if kind is LongRope and isinstance(spec.scaling, LongRope):
+        knobs |= {"short_factor": spec.scaling.short_factor, "long_factor": spec.scaling.long_factor}
+    rotary_dim = spec.head_dim if kind is Proportional else spec.rotary_dim
+    scaling: Scaling = kind(**knobs)
+    return dataclasses.replace(spec, scaling=scaling, target=max(target, spec.context), rotary_dim=rotary_dim)
+
+
+def unseen_pairs(spec: RopeSpec, target: int) -> int:
+    """How many pairs reach angles at the target length that they never had in training."""
+    trained = np.minimum(turns(spec), 1.0)
+    reached = np.minimum(target * spec.inv_freq(target) / (2.0 * math.pi), 1.0)
+    return int(np.sum(reached > trained * (1.0 + 1e-9)))
+
+
+def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
+    """The first distance below `length` where the mean cosine over the head's pairs is negative, None if there is none.
+
+    Pairs that do not rotate count with cos 0 = 1. The frequencies are those at `length`. At most `LONGEST` distances.
+    """
+    return first_negative(head_inv_freq(spec, length), min(length, LONGEST))
+
+
+def written(spec: RopeSpec) -> dict[str, Any] | None:
+    """The config fragment, None where transformers cannot express the method."""
+    try:
+        return to_config(spec)
+    except ValueError:
+        return None
+
+
+def with_scaling(config: Mapping[str, Any], spec: RopeSpec) -> dict[str, Any]:
+    """The whole config with this embedding's parameters in place of its own.
+
+    Raises `ValueError` where transformers has no such method.
+    """
+    fragment = to_config(spec)
+    kept = {key: value for key, value in config.items() if key not in ("rope_scaling", "rope_theta", "_about")}
+    return {**kept, **{key: fragment[key] for key in ("max_position_embeddings", "rope_parameters")}}

@@ -1,0 +1,78 @@
+"""The check: what is wrong with a model's config.json, by how much, and the repaired config.
+
+Every rule is a function of `rules` whose docstring says what is wrong and where that is known from.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from rope_viz.advice.lint.rules import RULES
+from rope_viz.advice.lint.view import Config, Finding, Severity, View
+from rope_viz.embedding.spec import shorten
+from rope_viz.runtimes.compare import Effect
+
+__all__ = ["RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+"""From the worst to the mildest."""
+READER = "rope_viz.configs.models"
+
+
+def check(config: Mapping[str, Any]) -> list[Finding]:
+    """Everything the rules find, the worst first; [] where there is nothing to say.
+
+    A config that describes no rotary embedding is a finding too, "unreadable". Raises `ValueError` where the argument
+    is no object.
+    """
+    if not isinstance(config, Mapping):
+        raise ValueError(f"a config must be an object, got {shorten(config)}")
+    try:
+        view = View(copy.deepcopy(dict(config)))
+    except RecursionError:
+        raise ValueError("the config is nested too deeply") from None
+    found: list[Finding] = []
+    for rule in RULES:
+        found += findings(rule, view)
+    try:
+        _ = view.specs
+    except ValueError as error:
+        if not any(finding.severity == "error" for finding in found):
+            found.append(Finding("unreadable", "error", ".".join(view.root), str(error), source=READER))
+    except (ArithmeticError, RecursionError):
+        found.append(Finding("unreadable", "error", "", "the numbers are too large or too small", source=READER))
+    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def repair(config: Mapping[str, Any]) -> Config:
+    """The config after every repair that the check offers, one after the other. Raises `ValueError` as `check` does."""
+    current = copy.deepcopy(dict(config)) if isinstance(config, Mapping) else config
+    for _ in range(4 * len(RULES)):
+        repaired = next((finding.repaired for finding in check(current) if finding.repaired is not None), None)
+        # Compared as text: 4 and 4.0 are equal and yet a repair.
+        if repaired is None or repr(repaired) == repr(current):
+            break
+        current = repaired
+    return current
+
+
+def findings(rule: Callable[[View], Iterable[Finding]], view: View) -> list[Finding]:
+    """What one rule finds; nothing where the config cannot be read far enough for it."""
+    try:
+        found = list(rule(view))
+    except (ValueError, ArithmeticError, RecursionError):
+        return []
+    name = rule.__name__.replace("_", "-")
+    return [
+        Finding(name, one.severity, one.key, one.message, one.effect, one.repaired, one.source or source(rule))
+        for one in found
+    ]
+
+
+def source(rule: Callable[..., object]) -> str:
+    """What the rule's docstring names as its source."""
+    text = inspect.getdoc(rule) or ""
+    return " ".join(text.partition("Source:")[2].split())

@@ -1,0 +1,115 @@
+"""The rules of the check about sizes, layers and the base, one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rope_viz.advice.extend import first_negative_distance
+from rope_viz.advice.lint.view import Finding, View
+from rope_viz.configs.models import from_config, optional
+from rope_viz.runtimes import emulate
+from rope_viz.runtimes.compare import largest
+
+# Architectures whose layers all have the sliding window.
+WINDOWED = ("mistral", "mixtral", "phi3", "starcoder2")
+
+
+def scaled_sliding(view: View) -> Iterator[Finding]:
+    """Scaling on sliding-window layers, whose distances never leave the window.
+
+    Source: https://github.com/ggml-org/llama.cpp/issues/14367 (Gemma 3's factor belongs to the global layers only);
+    transformers 5.23.0 applies an old rope_scaling of ModernBERT to both layer types.
+    """
+    spec = view.specs.get("sliding_attention")
+    if spec is None or "full_attention" not in view.specs or spec.scaling.name == "none":
+        return
+    effect = largest(spec.inv_freq(), spec.plain_inv_freq)
+    site = next((site for site in view.sites if "sliding_attention" in site.layers), None)
+    if site is None or effect is None:
+        return
+    plain = {"rope_type": "default", "rope_theta": spec.base}
+    if site.path[-1] == "sliding_attention":
+        repaired = view.changed(site.path[:-1], sliding_attention=plain)
+    else:
+        full = {**view.layers["full_attention"]}
+        nested = {"full_attention": full, "sliding_attention": plain}
+        repaired = view.changed(view.root, rope_scaling=None, rope_parameters=nested)
+    text = f"The sliding layers are scaled too ({spec.scaling.name}), although their distances stay inside the window."
+    yield Finding("", "warning", site.key, text, effect, repaired)
+
+
+def head_dim_derived(view: View) -> Iterator[Finding]:
+    """head_dim is not hidden_size / num_attention_heads: readers that derive it rotate with other frequencies.
+
+    Source: mlx-lm 0.32.2 (qwen2.py, phi3.py and others) and transformers 4.43.4, which do not read head_dim.
+    """
+    given = view.text.get("head_dim")
+    if given is None or view.mla:
+        return
+    derived = view.fields.required("hidden_size") // view.fields.required("num_attention_heads")
+    if given == derived:
+        return
+    for layer, spec in view.specs.items():
+        if spec.head_dim != given or layer == "sliding_attention":
+            continue
+        other = from_config(view.changed(view.root, head_dim=derived)).get(layer)
+        effect = None if other is None else largest(spec.inv_freq(), other.inv_freq())
+        text = (
+            f"head_dim {given} is not hidden_size / num_attention_heads = {derived}; readers that derive it are wrong."
+        )
+        yield Finding("", "note", "head_dim", text, effect)
+        return
+
+
+def null_head_dim(view: View) -> Iterator[Finding]:
+    """No head_dim for an architecture whose class leaves it null: transformers raises TypeError when it is scaled.
+
+    Source: MixtralConfig and MinistralConfig of transformers 5.23.0, run.
+    """
+    for site in view.sites:
+        result = emulate(view.config, runtime="transformers", layer_type=site.layers[0] or None)
+        if not result.supported and "null" in result.reason:
+            derived = view.fields.required("hidden_size") // view.fields.required("num_attention_heads")
+            text = f"head_dim is missing: transformers multiplies null and raises TypeError ({site.kind})."
+            yield Finding("", "error", "head_dim", text, None, view.changed(view.root, head_dim=derived))
+            return
+
+
+def partial_ignored(view: View) -> Iterator[Finding]:
+    """partial_rotary_factor on an architecture whose plain RoPE does not read it.
+
+    Source: transformers 5.23.0, run: LlamaConfig(partial_rotary_factor=0.5) rotates the whole head without scaling and
+    half of it with linear scaling; vLLM 0.33.0 honours it always.
+    """
+    if view.fields.facts.get("partial"):
+        return
+    for layer, params in view.layers.items():
+        share, spec = optional(params, "partial_rotary_factor"), view.specs[layer]
+        if share is None or share >= 1 or spec.scaling.name != "none":
+            continue
+        text = f"partial_rotary_factor {share:g} is ignored by transformers for this architecture; vLLM honours it."
+        yield Finding("", "warning", "partial_rotary_factor", text)
+        return
+
+
+def base_too_small(view: View) -> Iterator[Finding]:
+    """The base is too small for the length: the mean cosine over the pairs turns negative inside the context.
+
+    Source: Men et al., https://arxiv.org/abs/2405.14591, as a bound on plain RoPE; many models live with it.
+    """
+    if view.mla:
+        return
+    for layer, spec in view.specs.items():
+        if layer == "sliding_attention" or spec.scaling.name != "none":
+            continue
+        window = view.text.get("sliding_window")
+        windowed = view.fields.kind in WINDOWED and isinstance(window, int) and window > 0
+        length = min(spec.context, window) if windowed and isinstance(window, int) else spec.context
+        distance = first_negative_distance(spec, length)
+        if distance is None:
+            continue
+        text = (
+            f"With base {spec.base:g} the mean cosine over the pairs is negative from distance {distance:,}, and the "
+            f"context is {length:,}."
+        )
+        yield Finding("", "warning" if 8 * distance < length else "note", "rope_theta", text)

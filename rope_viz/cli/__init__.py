@@ -1,0 +1,1 @@
+"""The same in a terminal."""

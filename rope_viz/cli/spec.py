@@ -1,0 +1,123 @@
+"""From the command line to a spec: a model or a config file, and one flag for every knob."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rope_viz.configs.catalog import catalog, main_layer, model_specs
+from rope_viz.configs.link import fitted, method_knobs, number, with_method
+from rope_viz.configs.models import from_config
+from rope_viz.configs.upload import LARGEST, parse
+from rope_viz.configs.upload import main_layer as usual_layer
+from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
+from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
+
+LISTS = ("short_factor", "long_factor")
+
+
+def add_spec_flags(command: argparse.ArgumentParser) -> None:
+    """A model, and a flag for every knob that changes it."""
+    command.add_argument("model", nargs="?", metavar="CONFIG", help="config.json, a model of the list, or - for stdin")
+    command.add_argument("--layer", help="layer type, such as full_attention")
+    command.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
+    sizes = command.add_argument_group("sizes")
+    for name, knob in knobs(RopeSpec).items():
+        add_knob(sizes, name, knob)
+    scaling = command.add_argument_group("scaling")
+    scaling.add_argument("--scaling", choices=METHODS, help="the method: " + ", ".join(LABELS.values()))
+    for name, knob in method_knobs().items():
+        add_knob(scaling, name, knob)
+    scaling.add_argument("--no-truncate", dest="truncate", action="store_false", default=None, help="do not round β")
+    for name in LISTS:
+        scaling.add_argument(flag(name), metavar="LIST", help="LongRoPE divisors, comma-separated")
+
+
+def add_knob(group: Any, name: str, knob: Knob) -> None:
+    """One flag."""
+    group.add_argument(
+        flag(name), dest=name, type=amount, metavar="N", help=f"{knob.label}. {knob.help}".replace("%", "%%")
+    )
+
+
+def flag(name: str) -> str:
+    """The flag of a field."""
+    return "--" + name.replace("_", "-")
+
+
+def amount(written: str) -> float:
+    """A number for argparse, as people write it: 128k, 1e6."""
+    try:
+        return number(written)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def tokens(written: str) -> int:
+    """A whole number of tokens for argparse."""
+    value = amount(written)
+    if value != int(value) or value < 1:
+        raise argparse.ArgumentTypeError(f"{shorten(written)} is not a whole number of tokens")
+    return int(value)
+
+
+def read_config(name: str) -> Mapping[str, Any]:
+    """A config from a file, from standard input, or of a model of the list. Raises `ValueError` in one sentence."""
+    if name != "-" and not Path(name).exists() and name in catalog():
+        return catalog()[name].config
+    try:
+        if name == "-":
+            return parse(sys.stdin.read(LARGEST + 1))
+        if Path(name).stat().st_size > LARGEST:
+            raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so no config.json")
+        return parse(Path(name).read_bytes())
+    except FileNotFoundError:
+        raise ValueError(f"{name}: no such file, and no such model in the list") from None
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] | None, str | None]:
+    """The spec that the model and the flags describe, the config it came from, and the layer type."""
+    spec, config, layer = RopeSpec(), None, parsed.layer
+    if parsed.model is not None:
+        config = read_config(parsed.model)
+        specs = from_config(config)
+        layer = layer or layer_of(parsed.model, specs)
+        if layer not in specs:
+            raise ValueError(f"layer must be one of {', '.join(specs) or 'none'}, got {shorten(layer)}")
+        spec = specs[layer]
+    changes = {name: getattr(parsed, name) for name in knobs(RopeSpec) if getattr(parsed, name) is not None}
+    if "head_dim" in changes and "rotary_dim" not in changes:
+        changes["rotary_dim"] = 0
+    if "context" in changes and "target" not in changes:
+        changes["target"] = max(spec.target, int(changes["context"])) if parsed.model else 0
+    spec = fitted(spec, **changes)
+    if parsed.scaling is not None:
+        spec = with_method(spec, parsed.scaling)
+    return with_knobs(spec, parsed), config, layer or None
+
+
+def layer_of(name: str, specs: Mapping[str, RopeSpec]) -> str:
+    """The layer type a model of the list or a config is about."""
+    if name in catalog() and not Path(name).exists():
+        return main_layer(catalog()[name], model_specs(name))
+    return usual_layer(specs)
+
+
+def with_knobs(spec: RopeSpec, parsed: argparse.Namespace) -> RopeSpec:
+    """The spec with the method's knobs that are on the command line. Raises `ValueError` for one it does not have."""
+    fields = {field.name for field in dataclasses.fields(spec.scaling)}
+    changes: dict[str, Any] = {}
+    for name in (*method_knobs(), "truncate", *LISTS):
+        value = getattr(parsed, name)
+        if value is None:
+            continue
+        if name not in fields:
+            raise ValueError(f"{flag(name)} is no knob of the method {spec.scaling.name}")
+        changes[name] = parse_factors(value) if name in LISTS else value
+    return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **changes)) if changes else spec

@@ -1,0 +1,1 @@
+"""How people say it: config.json of either generation, uploads, links, and a catalog of real models."""

@@ -1,0 +1,196 @@
+"""What each architecture reads from its config.json: class defaults, key names, and where its text part is.
+
+`architectures.json` holds the facts; tests/goldens/make_architectures.py asked the classes of transformers 5.23.0.
+`folding` holds how the RoPE keys themselves are brought together.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, require_number, shorten
+
+Params: TypeAlias = dict[str, Any]
+
+# Where composite configurations of unknown type keep their language model, most telling first.
+TEXT_KEYS = ("text_config", "llm_config", "language_config", "language_model_config", "thinker_config", "decoder")
+# Architectures whose full-attention layers have larger heads, under `global_head_dim`.
+GLOBAL_HEADS = ("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", "embedding_gemma2_text")
+RENAMED_LAYERS = {
+    "mamba": "linear_attention",
+    "attention": "full_attention",
+    "deepseek_sparse_attention": "indexed_attention",
+    "qwen_sparse_attention": "indexed_attention",
+}
+
+
+@functools.cache
+def table() -> dict[str, dict[str, Any]]:
+    """{model type: facts} of every architecture of transformers 5.23.0 that has text RoPE."""
+    text = importlib.resources.files(__package__).joinpath("architectures.json").read_text(encoding="utf-8")
+    loaded: dict[str, dict[str, Any]] = json.loads(text)
+    return {**loaded, **REMOTE_CODE}
+
+
+# Architectures whose code is not in transformers but travels with the model.
+REMOTE_CODE: dict[str, dict[str, Any]] = {
+    "chatglm": {
+        "aliases": {"kv_channels": "head_dim", "seq_length": "max_position_embeddings"},
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "head_dim": 128,
+        "max_position_embeddings": 2048,
+        "pairing": "interleaved",
+        "partial": True,
+    },
+    "internlm2": {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 2048},
+}
+
+
+class Fields:
+    """A config with the defaults of its class behind it. Every reader raises `ValueError` naming the key."""
+
+    def __init__(self, config: Mapping[str, Any], facts: Mapping[str, Any], kind: str) -> None:
+        self.config, self.facts, self.kind = config, facts, kind
+
+    def raw(self, key: str) -> Any:
+        """The value in the config under this name or its other one, None where absent."""
+        names = [key, *(other for other, usual in self.facts.get("aliases", {}).items() if usual == key)]
+        return next((self.config[name] for name in names if self.config.get(name) is not None), None)
+
+    def number(self, key: str, **bounds: Any) -> float | None:
+        """The number under this key, or the class default, or None."""
+        value = self.raw(key)
+        if value is None:
+            value = self.facts.get(key)
+        if value is not None:
+            require_number(value, key, **bounds)
+        return None if value is None else float(value)
+
+    def size(self, key: str) -> int | None:
+        """A whole number of at least 1 under this key, or the class default, or None."""
+        value = self.number(key, least=1, most=MAX_LENGTH, integer=True)
+        return None if value is None else int(value)
+
+    def required(self, key: str) -> int:
+        """As `size`, but it must be there."""
+        value = self.size(key)
+        if value is None:
+            raise ValueError(f"{key} is missing: expected a whole number")
+        return value
+
+    def mapping(self, key: str) -> Params | None:
+        """A copy of the object under this key, None where absent or empty."""
+        value = self.config.get(key)
+        if value is not None and not isinstance(value, Mapping):
+            raise ValueError(f"{key} must be an object, got {shorten(value)}")
+        return (
+            {name: dict(part) if isinstance(part, Mapping) else part for name, part in value.items()} if value else None
+        )
+
+    def theta(self, key: str = "rope_theta", default: float | None = None) -> float:
+        """The base under this key, or the class default."""
+        value = self.config.get(key)
+        if value is None:
+            value = self.facts.get("default_theta", 10_000.0) if default is None else default
+        require_number(value, key)
+        return float(value)
+
+    def head_dim(self) -> int:
+        """The size of the part of a head that carries RoPE, as the class derives it."""
+        rule = self.facts.get("head", "head_dim")
+        found = None
+        if rule == "head_dim":
+            found = None if "head_dim" in self.config and self.config["head_dim"] is None else self.size("head_dim")
+        elif self.facts.get("head_wins") and self.config.get("head_dim") is not None:
+            require_number(self.config["head_dim"], "head_dim", least=1, most=MAX_LENGTH, integer=True)
+            found = int(self.config["head_dim"])
+        elif "hidden_size" not in rule:
+            found = sum(self.required(key) for key in rule.split("+"))
+        if found is None:
+            doubled = 2 if rule == "2*hidden_size" else 1
+            found = doubled * self.required("hidden_size") // self.required("num_attention_heads")
+        require_number(found, "head_dim", least=2, most=MAX_HEAD_DIM)
+        return found
+
+    def layer_types(self) -> list[str] | None:
+        """The layer types the config names, under their present names and in order, None where it names none."""
+        value = self.config.get("layer_types")
+        if value is None:
+            return None
+        if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+            raise ValueError(f"layer_types must be a list of names, got {shorten(value)}")
+        return [RENAMED_LAYERS.get(str(name), str(name)) for name in value]
+
+    def layer(self, layer: str) -> Fields:
+        """The same with what `per_layer_config` overrides for the layers of this type."""
+        overrides = self.mapping("per_layer_config") or {}
+        types = self.layer_types()
+        if self.kind in GLOBAL_HEADS and "per_layer_config" not in self.config:
+            changed = {"head_dim": self.config.get("global_head_dim", 512)} if layer == "full_attention" else {}
+        elif self.kind == "dots3_note_text" and "per_layer_config" not in self.config:
+            changed = self.sliding_heads() if layer == "sliding_attention" else {}
+        else:
+            by_index = {int(key): value for key, value in overrides.items() if key.isdigit() and len(key) < 6}
+            named = by_index if types is None else {i: v for i, v in by_index.items() if types[i : i + 1] == [layer]}
+            changed = next((dict(value) for value in named.values() if isinstance(value, Mapping)), {})
+            if types is None and layer != "full_attention":
+                changed = {}
+        return Fields({**self.config, **changed}, self.facts, self.kind)
+
+    def sliding_heads(self) -> Params:
+        """The head sizes of the sliding layers of dots.3."""
+        head = self.config.get("swa_head_dim", 256)
+        plain = self.config.get("swa_qk_nope_head_dim", 192)
+        require_number(head, "swa_head_dim", least=1, most=MAX_HEAD_DIM)
+        require_number(plain, "swa_qk_nope_head_dim", least=0, most=MAX_HEAD_DIM)
+        return {"head_dim": head, "qk_rope_head_dim": self.config.get("swa_qk_rope_head_dim", head - plain)}
+
+
+def text_fields(config: Mapping[str, Any]) -> Fields:
+    """The fields of the language model inside a config, which may be the whole config."""
+    fills: Mapping[str, Any] = {}
+    kind = name_of(config)
+    for _ in range(4):
+        facts = table().get(kind, {})
+        if "text" not in facts:
+            break
+        part: Any = config
+        for key in facts["text"]:
+            part = part.get(key) if part else None
+            if part is not None and not isinstance(part, Mapping):
+                raise ValueError(f"{key} must be an object, got {shorten(part)}")
+        if part is None:
+            # Early checkpoints of Qwen2-VL and its like keep the text keys at the top.
+            part = {key: config[key] for key in facts.get("flat", ()) if key in config}
+        inner = facts["type"] if facts.get("fixed") or not part else name_of(part) or facts["type"]
+        fills = facts.get("fills", {}) if not part or facts.get("merges") else {}
+        config, kind = {**fills, **(part or {})}, inner
+    if kind not in table():
+        for _ in range(4):
+            inside = next((config[key] for key in TEXT_KEYS if isinstance(config.get(key), Mapping)), None)
+            if inside is None or "hidden_size" in config:
+                break
+            config, kind = inside, name_of(inside) or kind
+            if kind in table():
+                return text_fields({**config, "model_type": kind})
+    facts = table().get(kind, UNKNOWN)
+    if facts.get("not_text"):
+        raise ValueError(f"model_type must be a language model's: {kind} has positions in more than one dimension")
+    return Fields(config, facts, kind)
+
+
+# An architecture that is not in the table: partial rotary is believed where the config names it.
+UNKNOWN: dict[str, Any] = {"partial": True, "rope_interleave": True}
+
+
+def name_of(config: Mapping[str, Any]) -> str:
+    """The model type, empty where there is none."""
+    value = config.get("model_type")
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"model_type must be a name, got {shorten(value)}")
+    return value or ""

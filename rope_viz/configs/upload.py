@@ -1,0 +1,180 @@
+"""A config.json as a reader drops or pastes it: any text at all, to the embeddings it describes or one sentence.
+
+Python's JSON reader takes NaN, Infinity and repeated keys, and so does transformers; NaN and Infinity are refused where
+RoPE reads them, and repeated keys are named. Infinity stands in published configs beside RoPE (time_step_limit).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rope_viz.configs.models import ROPE_TYPES, from_config
+from rope_viz.embedding.spec import RopeSpec, shorten
+
+LARGEST = 4 << 20
+"""Bytes. A config.json is a few kilobytes, with label lists a few hundred; anything beyond is another file."""
+DEEPEST = 32
+MOST_KEYS = 1000
+# Lists of labels and of quantised layers may be as long as they like: nothing here reads them.
+LONG = ("id2label", "label2id", "quantization_config", "compression_config")
+SIZES = ("head_dim", "hidden_size", "max_position_embeddings", "num_attention_heads", "qk_rope_head_dim")
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A reader's own config: its name, the embedding of each layer type, and a sentence for all that was assumed."""
+
+    name: str
+    config: Mapping[str, Any] = field(hash=False)
+    specs: Mapping[str, RopeSpec] = field(hash=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def layer(self) -> str:
+        """The layer type to show first."""
+        return main_layer(self.specs)
+
+
+def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = "the current settings") -> Upload:
+    """The embeddings of a config.json, or of a bare rope_scaling whose missing sizes are those of `current`.
+
+    `name` is what the notes call it. Raises `ValueError` with one sentence that says what is wrong.
+    """
+    notes: list[str] = []
+    config = parse(text, notes)
+    check_shape(config)
+    config, filled = completed(config, current or RopeSpec())
+    if filled:
+        notes.append(f"Your config leaves out {listed(filled)}: taken from {name}. Change them with the knobs below.")
+    try:
+        specs = from_config(config)
+    except (ArithmeticError, RecursionError):
+        raise ValueError("the numbers in it are too large or too small to compute with") from None
+    return Upload(name_of(config), config, specs, tuple(notes))
+
+
+def parse(text: str | bytes, notes: list[str] | None = None) -> dict[str, Any]:
+    """The object that a JSON text holds. Keys that stand twice are added to `notes`. Raises `ValueError`."""
+    if len(text) > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so no config.json")
+    twice: dict[str, None] = {}
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        out = dict(pairs)
+        if len(out) < len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    twice[key] = None
+                seen.add(key)
+        return out
+
+    try:
+        written = text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff")
+        if not written.strip():
+            raise ValueError("it is empty")
+        config = json.loads(written, object_pairs_hook=once)
+    except UnicodeDecodeError:
+        raise ValueError("it is not JSON: not even text in UTF-8") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"it is not JSON: {error.msg} at {where}") from None
+    except RecursionError:
+        raise ValueError("it is not JSON that can be read: nested too deeply") from None
+    except ValueError as error:
+        # A number of more digits than Python converts.
+        raise ValueError(str(error) if str(error) == "it is empty" else "it holds a number that is too long") from None
+    if not isinstance(config, dict):
+        raise ValueError(f"a config must be an object, {{…}}, got {shorten(config)}")
+    if twice and notes is not None:
+        shown = ", ".join(shorten(key) for key in list(twice)[:3])
+        notes.append(f"In your config {shown} stands more than once; the last one counts, as in transformers.")
+    return config
+
+
+def check_shape(config: Mapping[str, Any]) -> None:
+    """Raise `ValueError` where objects are nested deeper, or hold more keys, than any config."""
+    waiting: list[tuple[Any, int]] = [(config, 1)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+        if isinstance(part, dict):
+            if len(part) > MOST_KEYS:
+                raise ValueError(f"it has {len(part):,} keys in one object; a config.json has about a hundred")
+            waiting += [(item, depth + 1) for key, item in part.items() if key not in LONG]
+        elif isinstance(part, list):
+            waiting += [(item, depth + 1) for item in part if isinstance(item, (dict, list))]
+
+
+def completed(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str, Any], list[str]]:
+    """A bare rope_scaling as a whole config with the sizes of `current`, and what was filled in; others unchanged."""
+    if is_rope_dict(config) or is_layered(config):
+        config = {"rope_parameters" if is_layered(config) or "rope_theta" in config else "rope_scaling": config}
+    rope = config.get("rope_scaling") or config.get("rope_parameters")
+    whole = config.get("model_type") is not None or any(isinstance(config.get(key), dict) for key in ("text_config",))
+    if whole or not isinstance(rope, dict) or all(key in config for key in ("hidden_size", "num_attention_heads")):
+        return config, []
+    dicts = [part for part in rope.values() if isinstance(part, dict)] if is_layered(rope) else [rope]
+    missing: dict[str, Any] = {}
+    if "head_dim" not in config:
+        missing["head_dim"] = current.head_dim
+    if "max_position_embeddings" not in config:
+        missing["max_position_embeddings"] = reach(dicts[0], current)
+    if "rope_theta" not in config and any("rope_theta" not in part for part in dicts):
+        missing["rope_theta"] = current.base
+    said = {
+        "head_dim": f"head_dim ({current.head_dim})",
+        "max_position_embeddings": f"max_position_embeddings ({missing.get('max_position_embeddings', 0):,})",
+        "rope_theta": f"rope_theta ({current.base:,.0f})",
+    }
+    return {**missing, **config}, [said[key] for key in missing]
+
+
+def reach(rope: Mapping[str, Any], current: RopeSpec) -> int:
+    """The length a rope dict extends to: the trained length it names times its factor, else the current one."""
+    original, factor = rope.get("original_max_position_embeddings"), rope.get("factor")
+    kind = rope.get("rope_type", rope.get("type"))
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (original, factor))
+    if numbers and 1 <= original * factor <= 1 << 31:  # type: ignore[operator]
+        return int(original * factor)  # type: ignore[operator]
+    return current.target if kind in ("yarn", "longrope", "llama3") else current.context
+
+
+def is_rope_dict(part: Any) -> bool:
+    """Whether this is what stands under rope_scaling: a type or a factor, and nothing of a model around it."""
+    if not isinstance(part, dict) or any(key in part for key in (*SIZES, "model_type", "rope_scaling")):
+        return False
+    kind = part.get("rope_type", part.get("type"))
+    return kind in (*ROPE_TYPES, "su", "mrope") if isinstance(kind, str) else "factor" in part
+
+
+def is_layered(part: Any) -> bool:
+    """Whether this is rope_parameters nested by layer type."""
+    return isinstance(part, dict) and bool(part) and all(is_rope_dict(item) for item in part.values())
+
+
+def main_layer(specs: Mapping[str, RopeSpec]) -> str:
+    """The layer type a config is about: the shared one, else the full-attention layers, else the first."""
+    return next((layer for layer in ("", "full_attention") if layer in specs), next(iter(specs)))
+
+
+def name_of(config: Mapping[str, Any]) -> str:
+    """What to call a config: its path's last two words, else its type; only what a name consists of."""
+    for key, words in (("_name_or_path", 2), ("model_type", 1)):
+        value = config.get(key)
+        if isinstance(value, str):
+            parts = [part for part in re.split(r"[/\\]", value[:200]) if part not in ("", ".", "..")]
+            name = re.sub(r"[^\w /.+-]", "", "/".join(parts[-words:])).strip(" /")[:48]
+            if name:
+                return name
+    return "Your config"
+
+
+def listed(items: list[str]) -> str:
+    """Items in a sentence."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

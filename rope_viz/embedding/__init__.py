@@ -1,0 +1,1 @@
+"""What a rotary embedding is, and its numbers: spec, scaling methods, spectrum, exact angles."""

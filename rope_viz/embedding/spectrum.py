@@ -1,0 +1,128 @@
+"""Along the pairs: wavelengths, bands, the critical dimension, and exact tables and bin means of cos and sin.
+
+Bands and turns: YaRN, https://arxiv.org/abs/2309.00071, section 3.2.
+Critical dimension: Liu et al., https://arxiv.org/abs/2310.05209 (the formula equals YaRN's correction range at 1 turn).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rope_viz.embedding.scaling import correction_dim
+from rope_viz.embedding.spec import FloatArray, RopeSpec
+
+TAU = 2.0 * math.pi
+
+KEPT, BLENDED, DIVIDED = 0, 1, 2
+BAND_NAMES = ("kept", "blended", "divided")
+
+
+def wavelength(inv_freq: ArrayLike) -> FloatArray:
+    """Positions per turn, 2π/inv_freq, in tokens; infinite where a pair does not turn. Shape of `inv_freq`."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(TAU / np.asarray(inv_freq, dtype=np.float64))
+
+
+def ratio(spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+    """Scaled over plain frequency, shape (pairs,): 1 is full speed, 1/s divided by s, 0 a pair that stands still."""
+    return np.asarray(spec.inv_freq(length) / spec.plain_inv_freq)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Which pairs keep their speed, which are divided by the full factor, and which lie between.
+
+    `kind` is KEPT, BLENDED or DIVIDED by pair, shape (pairs,). `runs` are (kind, first pair, last pair) in order.
+    """
+
+    kind: NDArray[np.int8]
+
+    def count(self, kind: int) -> int:
+        """How many pairs are of this kind."""
+        return int(np.count_nonzero(self.kind == kind))
+
+    @property
+    def runs(self) -> list[tuple[int, int, int]]:
+        """Neighbouring pairs of one kind, as (kind, first, last)."""
+        edges = [0, *(np.flatnonzero(np.diff(self.kind)) + 1).tolist(), len(self.kind)]
+        return [(int(self.kind[a]), a, b - 1) for a, b in itertools.pairwise(edges)]
+
+
+def bands(spec: RopeSpec, *, length: int | None = None) -> Bands:
+    """Kept, blended and divided pairs of this spec at this length.
+
+    Divided means by the whole factor (or more, or standing still); where nothing is scaled every pair is kept.
+    """
+    share = ratio(spec, length=length)
+    floor = 1.0 / max(_divisor(spec, length), 1.0)
+    kind = np.full(spec.pairs, BLENDED, dtype=np.int8)
+    kind[share <= floor * (1 + 1e-9)] = DIVIDED
+    kind[np.abs(share - 1.0) <= 1e-9] = KEPT
+    return Bands(kind)
+
+
+def _divisor(spec: RopeSpec, length: int | None) -> float:
+    """The factor that the slowest pairs are divided by at this length."""
+    growth = getattr(spec.scaling, "growth", None)
+    return float(growth(spec, length)) if growth else spec.scaling.factor_for(spec)
+
+
+def correction_range(spec: RopeSpec) -> tuple[float, float] | None:
+    """YaRN's correction range in pair indices, None for a method that has none."""
+    method = getattr(spec.scaling, "correction_range", None)
+    return method(spec) if method else None
+
+
+def critical_dimension(spec: RopeSpec) -> int:
+    """2·⌈(d/2)·log_b(L/2π)⌉: dimensions from here on never complete a turn in the trained context."""
+    return max(0, min(spec.rotary_dim, 2 * math.ceil(correction_dim(spec, 1.0))))
+
+
+def table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """cos and sin of position times inv_freq, each shape (positions, pairs).
+
+    Angles are reduced in turns in float64: the error stays below 1e-8 radians to 10,000,000 positions.
+    """
+    turns = np.multiply.outer(np.asarray(positions, dtype=np.float64), np.asarray(inv_freq) / TAU)
+    turns -= np.rint(turns)
+    angle = turns * TAU
+    return np.cos(angle), np.sin(angle)
+
+
+def bin_mean(inv_freq: ArrayLike, edges: ArrayLike) -> NDArray[np.complex128]:
+    """The exact mean of e^(i·m·inv_freq) over the whole positions m in each bin, shape (pairs, bins).
+
+    `edges` are n + 1 increasing whole positions; bin j holds edges[j] … edges[j+1] − 1. The closed form is the
+    Dirichlet kernel, so a bin of a million positions costs as much as one of two and shows no moiré. Its real part is
+    the mean of cos, its imaginary part of sin; its modulus falls to 0 where a bin holds whole turns.
+    """
+    bounds = np.asarray(edges, dtype=np.float64)
+    count = np.diff(bounds)
+    if bounds.ndim != 1 or bounds.size < 2 or not np.all(np.isfinite(bounds)) or np.any(count < 1):
+        raise ValueError("edges must be at least two increasing whole positions")
+    if np.any(bounds != np.rint(bounds)):
+        raise ValueError("edges must be whole positions")
+    turns = np.asarray(inv_freq, dtype=np.float64)[:, None] / TAU
+    middle = turns * ((bounds[:-1] + bounds[1:] - 1.0) / 2.0)
+    mean = np.exp(1j * TAU * (middle - np.rint(middle)))
+    # sin(Nπt)/(N sin(πt)) with t taken to the nearest whole turn, where its limit is ±1.
+    half = turns - np.rint(turns)
+    sine = np.sin(math.pi * half)
+    full = count * half
+    whole = np.abs(sine) < 1e-15
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kernel = np.sin(math.pi * (full - 2.0 * np.rint(full / 2.0))) / (count * sine)
+    sign = np.where(np.rint(turns) * (count - 1.0) % 2 == 0, 1.0, -1.0)
+    return np.asarray(mean * np.where(whole, 1.0, kernel) * sign)
+
+
+def bin_edges(start: int, stop: int, bins: int) -> NDArray[np.int64]:
+    """At most `bins` bins of whole positions over [start, stop), as equal as whole numbers allow; shape (bins + 1,)."""
+    if stop <= start:
+        raise ValueError(f"a range of positions must not be empty, got {start} to {stop}")
+    return np.unique(np.linspace(start, stop, min(bins, stop - start) + 1).astype(np.int64))

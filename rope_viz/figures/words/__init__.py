@@ -1,0 +1,1 @@
+"""The sentence over a figure, with the numbers that it speaks of."""

@@ -1,0 +1,62 @@
+"""The sentences and the list of implementations of the precision page."""
+
+from __future__ import annotations
+
+import functools
+
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.precision import DISTANCE, score_curve
+from rope_viz.figures.theme import digits
+from rope_viz.studies import precision
+from rope_viz.studies.precision import MAX_POSITION, ROUNDINGS
+from rope_viz.studies.precision_practice import PRACTICES, Practice, practised_by
+
+
+@functools.lru_cache(maxsize=64)
+def rounding(spec: RopeSpec, where: str, position: int, *, live: bool = False) -> str:
+    """What the rounding means for this model, up to the position where its error depends on that."""
+    if ROUNDINGS[where].stage == "angle":
+        return precision.describe(spec, where, end=position, length=spec.target)
+    # What does not grow is as large among a few positions as among many, to some per cent.
+    return precision.describe(spec, where, end=512 if live else None, length=spec.target)
+
+
+def scores(spec: RopeSpec, where: str, *, live: bool = False) -> str:
+    """Whether the score stays the same when both positions move."""
+    _, off = score_curve(spec, where, live=live)
+    text = (
+        f"The score of one q and one k, {DISTANCE} tokens apart, as both move up to {MAX_POSITION:,}. With "
+        f"{ROUNDINGS[where].phrase} it is wrong by up to **{_brief(float(off['error'].max()))}** and moves by up to "
+        f"**{_brief(float(off['shift'].max()))}**."
+    )
+    if where == "bf16-inv-freq":
+        text += " A rounded inv_freq keeps the relative property: only the frequencies are wrong, for q and k alike."
+    return text
+
+
+def practised(where: str) -> str:
+    """Who rounds where the reader looks."""
+    found = practised_by(where)
+    if not found:
+        return "No implementation in the list rounds there; it is here for comparison."
+    return f"{ROUNDINGS[where].label}: " + ", ".join(f"**{each.library}**" for each in found) + "."
+
+
+def practices(where: str) -> str:
+    """All implementations as a Markdown table; those that round at `where` come first and are marked."""
+    here = practised_by(where)
+    others = [each for each in PRACTICES if each not in here]
+    lines = ["| implementation | what it does | rounds |", "|---|---|---|"]
+    lines += [_row(each, mark="● ") for each in here] + [_row(each) for each in others]
+    return "\n".join(lines)
+
+
+def _row(each: Practice, mark: str = "") -> str:
+    name = f"[{each.library}]({each.source})" if each.source.startswith("https://") else each.library
+    rounds = "; ".join(ROUNDINGS[name].label for name in each.roundings) or "float32 throughout, or not emulated"
+    ran = " Run." if each.ran else ""
+    return f"| {mark}{name} | {each.does}{ran} | {rounds} |"
+
+
+def _brief(value: float) -> str:
+    return digits(float(f"{value:.2g}"))

@@ -1,0 +1,82 @@
+"""The sentences of the page Runtimes, with the current numbers in them."""
+
+from __future__ import annotations
+
+from rope_viz.advice.board import Asked, Board, Row, models, worst
+from rope_viz.advice.export import Export
+from rope_viz.configs.upload import listed
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.theme import digits, tokens
+
+TABLE = (
+    "×r: off by that factor, up or down, at the pair where it is largest. Values were got by executing the runtimes "
+    "and are held to them by tests; TensorRT-LLM is read from its source and indicative."
+)
+
+
+def agreement(board: Board) -> str:
+    """How many runtimes agree, who is off by how much, who refuses."""
+    if board.problem:
+        return f"No runtime can be asked: {board.problem}."
+    rows = [row for row in board.rows if row.runtime]
+    same = sum(row.comparison.agrees and row.comparison.emulation.supported for row in rows)
+    reference = board.rows[0].name
+    other = [f"{row.name} differs: {row.verdict}" for row in rows if row.differs and not row.comparison.effect]
+    refusing = [row.name for row in rows if not row.comparison.emulation.supported]
+    parts = [*gathered(rows), *other]
+    if refusing:
+        parts.append(f"{listed(refusing)} {'refuse' if len(refusing) > 1 else 'refuses'} it")
+    if same == len(rows):
+        softmax = "and, where it was measured, softmax"
+        return f"**All {len(rows)} runtimes agree** on frequencies, factor on cos and sin {softmax}."
+    count = f"**{same} of {len(rows)} runtimes agree** ({reference} is the reference)"
+    return f"{count}; {'; '.join(parts)}."
+
+
+def gathered(rows: list[Row]) -> list[str]:
+    """The runtimes that are off, those with the same verdict in one breath."""
+    out: dict[str, list[str]] = {}
+    for row in rows:
+        if row.comparison.effect:
+            out.setdefault(row.verdict, []).append(row.name)
+    return [f"{listed(names)} {'are' if len(names) > 1 else 'is'} off by **{text}**" for text, names in out.items()]
+
+
+def whose(asked: Asked, length: int | None) -> str:
+    """Which config this is about, and at what length."""
+    at = "" if length is None else f", at {tokens(length)} tokens"
+    layer = f", its {asked.layer.replace('_', ' ')} layers" if asked.layer else ""
+    problem = f" No config says exactly this ({asked.problem}); this is the closest." if asked.problem else ""
+    return f"{asked.whose}{layer}{at}.{problem}"
+
+
+def faithful(made: Export, name: str) -> str:
+    """Whether the exported text gives what is meant."""
+    if made.faithful:
+        return f"**Faithful.** Sent back through {name}, it gives the intended frequencies and factor on cos and sin."
+    off = (
+        f" Frequencies would be off by up to ×{digits(made.effect.ratio)}, at pair {made.effect.pair}."
+        if made.effect
+        else ""
+    )
+    return f"**{name} cannot do this**: {made.reason}.{off}"
+
+
+def extension(spec: RopeSpec, target: int) -> str:
+    """What the table of methods shows."""
+    factor = digits(max(1.0, target / spec.context))
+    return (
+        f"From {tokens(spec.context)} trained tokens to **{tokens(target)}**, s = {factor}. *Unseen angles* counts the "
+        "pairs that reach angles they never had in training; the *first negative distance* is where the mean cosine "
+        "first falls below zero. Which method a model bears is not decided by these numbers."
+    )
+
+
+def model_list() -> str:
+    """How many models of the list are computed alike."""
+    found = models()
+    apart = sum(worst(board.rows) > 1.0 for _, board in found)
+    return (
+        f"**{apart} of {len(found)} models** are computed differently by at least one runtime that takes them. "
+        "A dot: agrees with transformers 5.23.0. ×8.93 · 19: off by that factor at pair 19, the largest."
+    )

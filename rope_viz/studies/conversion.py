@@ -1,0 +1,113 @@
+"""Converting the weights of q and k between the two pairings, and what goes wrong when only some are converted.
+
+The permutation is the one of transformers' `convert_llama_weights_to_hf.py` (interleaved to half) and of llama.cpp's
+conversion (half to interleaved): https://github.com/huggingface/transformers and https://github.com/ggml-org/llama.cpp
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, require_number, shorten
+from rope_viz.studies.rotation import IntArray, other_pairing, pairing_permutation, rotate
+from rope_viz.studies.vectors import normals
+
+Library = Literal["numpy", "torch"]
+
+MAX_HEADS = 1024
+
+
+def weight_permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> IntArray:
+    """Row indices, shape (heads * head_dim,): `weight[indices]` is the q or k projection in layout `to`.
+
+    `weight` has shape (heads * head_dim, model width), as torch stores it. Biases, and the weights of a norm on q and
+    k, take the same indices (a norm shared by all heads those of one head). Raises `ValueError` for a head count that
+    cannot be.
+    """
+    require_number(heads, "heads", least=1, most=MAX_HEADS, integer=True)
+    one = pairing_permutation(spec, source, to)
+    return (np.arange(int(heads))[:, None] * spec.head_dim + one).ravel()
+
+
+def conversion_code(spec: RopeSpec, heads: int, source: Pairing, to: Pairing, library: Library = "torch") -> str:
+    """Code to copy: a function `convert(weight)` for this head size and number of heads, in NumPy or torch.
+
+    It takes a weight of shape (heads * head_dim, width) or a bias of shape (heads * head_dim,).
+    """
+    require_number(heads, "heads", least=1, most=MAX_HEADS, integer=True)
+    if library not in ("numpy", "torch"):
+        raise ValueError(f"library must be 'numpy' or 'torch', got {shorten(library)}")
+    rotated = 2 * spec.pairs
+    split = f"{spec.pairs}, 2" if source == "interleaved" else f"2, {spec.pairs}"
+    swap = "swapaxes" if library == "numpy" else "transpose"
+    join = "np.concatenate" if library == "numpy" else "torch.cat"
+    axis = "axis" if library == "numpy" else "dim"
+    change = f"{swap}(1, 2)" if source != to else "copy()" if library == "numpy" else "clone()"
+    lines = [
+        "import numpy as np" if library == "numpy" else "import torch",
+        "",
+        "",
+        "def convert(weight):",
+        f'    """Rows of q_proj or k_proj, {heads} heads of {spec.head_dim}: {source} to {to}."""',
+        f"    heads = weight.reshape({heads}, {spec.head_dim}, -1)",
+        f"    rotated = heads[:, :{rotated}].reshape({heads}, {split}, -1).{change}.reshape({heads}, {rotated}, -1)",
+        f"    return {join}([rotated, heads[:, {rotated}:]], {axis}=1).reshape(weight.shape)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """The scores of one way to convert: along the distance, and the error as a share of the right scores.
+
+    `error` is the root mean square of the difference over the root mean square of the right scores; 0 is right.
+    """
+
+    name: str
+    label: str
+    scores: FloatArray
+    error: float
+
+
+CASES = (
+    ("both", "q and k converted", True, True),
+    ("q", "only q converted", True, False),
+    ("k", "only k converted", False, True),
+    ("none", "neither converted", False, False),
+)
+
+
+def conversion_mistakes(
+    spec: RopeSpec, distances: ArrayLike, *, seed: int = 0, length: int | None = None
+) -> tuple[Mistake, ...]:
+    """A checkpoint of the other pairing run with the spec's, for each way to convert q and k.
+
+    One random q and k (fixed by `seed`), the query `distances` positions after the key; scores are q·k/√head_dim,
+    shape of `distances`. With neither converted the score is right at distance 0 only; with one converted, nowhere.
+    """
+    apart = np.asarray(distances, dtype=np.float64)
+    q, k = (normals(f"conversion {name} {seed}", spec.head_dim) for name in "qk")
+    order = pairing_permutation(spec, other_pairing(spec), spec.pairing)
+    scores = {
+        name: score(spec, q[order] if q_done else q, k[order] if k_done else k, apart, length)
+        for name, _, q_done, k_done in CASES
+    }
+    right = scores["both"]
+    scale = float(np.sqrt(np.mean(right**2))) or 1.0
+    return tuple(
+        Mistake(name, label, scores[name], float(np.sqrt(np.mean((scores[name] - right) ** 2))) / scale)
+        for name, label, _, _ in CASES
+    )
+
+
+def score(spec: RopeSpec, q: FloatArray, k: FloatArray, distances: FloatArray, length: int | None) -> FloatArray:
+    """q·k/√head_dim with q turned by the distance and k at 0."""
+    gain = spec.attention_factor(length)
+    turned = rotate(spec, q, distances, length=length, gain=gain)
+    still = rotate(spec, k, 0.0, length=length, gain=gain)
+    result: FloatArray = turned @ still / np.sqrt(spec.head_dim)
+    return result

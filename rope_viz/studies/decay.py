@@ -1,0 +1,255 @@
+"""What the literature says about scores over distance: bounds, decay on average, and where attention goes.
+
+Su et al., RoFormer, https://arxiv.org/abs/2104.09864 (section 3.4.3, eq. 35 to 37)
+Men et al., Base of RoPE Bounds Context Length, https://arxiv.org/abs/2405.14591
+Barbero et al., Round and Round We Go, https://arxiv.org/abs/2410.06205
+Vaswani et al., Attention Is All You Need, https://arxiv.org/abs/1706.03762 (sinusoidal encoding, softmax)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rope_viz.embedding.phase import checked_distances, checked_inv_freq, exact_angles, finite
+from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, require_number
+from rope_viz.studies.scores import (
+    MAX_DISTANCES,
+    at,
+    checked_coefficients,
+    checked_range,
+    coefficients,
+    curve,
+    split_pairs,
+)
+from rope_viz.studies.vectors import Kind, random_vectors
+
+LEVELS = (5.0, 25.0, 50.0, 75.0, 95.0)
+
+
+def s_curve(inv_freq: ArrayLike, *, start: int = 0, stop: int) -> FloatArray:
+    """RoFormer's mean |S_j| over j = 1 … pairs at the distances start … stop − 1, with S_j = Σ_{i<j} e^{iΔθᵢ}.
+
+    The curve of RoFormer's Figure 2: (pairs + 1)/2 at distance 0; not monotone. Every partial sum counts, so this one
+    is no matrix product: about 0.1 µs a distance at 64 pairs, twenty times a score curve.
+    """
+    omega = checked_inv_freq(inv_freq)
+    wanted = checked_range(start, stop, 1, 1)
+    width = min(1024, max(1, len(wanted)))
+    offsets = np.ascontiguousarray(turned(exact_angles(omega, np.arange(width))).T)
+    anchors = turned(exact_angles(omega, np.arange(wanted.start, wanted.stop, width)))
+    out = np.empty(len(wanted))
+    partial = np.empty_like(offsets)
+    for row, anchor in enumerate(anchors):
+        np.multiply(anchor[:, None], offsets, out=partial)
+        for pair in range(1, len(omega)):  # np.cumsum along this axis takes six times as long
+            partial[pair] += partial[pair - 1]
+        part = out[row * width : (row + 1) * width]
+        part[:] = np.abs(partial).mean(axis=0)[: len(part)]
+    return out
+
+
+def score_bound(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> FloatArray:
+    """RoFormer's bound on |score| for given q and k: max |h_{i+1} − hᵢ| · Σ|S_j| (eq. 37), at the distances of `s`.
+
+    `a` and `b` (pairs,) are the coefficients of q and k, so that hᵢ = aᵢ − i·bᵢ and h_pairs = 0; `s` is `s_curve`.
+    """
+    pairs = np.shape(a)[-1] if np.ndim(a) else 0
+    cos_part, sin_part = checked_coefficients(a, b, pairs)
+    if len(cos_part) != 1 or not pairs:
+        raise ValueError(f"score_bound takes one set of coefficients, shape (pairs,), got {np.shape(a)}")
+    h = np.append(cos_part[0] - 1j * sin_part[0], 0.0)
+    return np.asarray(np.abs(np.diff(h)).max() * pairs * finite(s, "s"))
+
+
+def first_negative(inv_freq: ArrayLike, limit: int) -> int | None:
+    """The first distance below `limit` at which the mean cosine is negative, or None.
+
+    Men et al.: there a query expects a lower score from a key like itself than from a random one.
+    """
+    omega = checked_inv_freq(inv_freq)
+    require_number(limit, "limit", least=0, most=MAX_DISTANCES, integer=True)
+    share = np.full(len(omega), 1.0 / len(omega))
+    start, size = 0, 4096
+    while start < limit:
+        stop = min(int(limit), start + size)
+        below = np.flatnonzero(curve(omega, share, start=start, stop=stop) < 0.0)
+        if len(below):
+            return start + int(below[0])
+        start, size = stop, min(2 * size, 1 << 20)
+    return None
+
+
+def feasible_bases(head_dim: int, length: int, bases: ArrayLike) -> NDArray[np.bool_]:
+    """For which bases the mean cosine stays at or above 0 at the distances 0 … length − 1, bool (bases,).
+
+    The set is not an interval: a base can fail although a smaller one holds.
+    """
+    wanted = finite(bases, "bases")
+    if wanted.ndim != 1:
+        raise ValueError(f"bases must have shape (n,), got {wanted.shape}")
+    require_number(length, "length", least=1, most=MAX_DISTANCES, integer=True)
+    specs = [RopeSpec(head_dim=head_dim, base=base) for base in wanted.tolist()]
+    return np.array([first_negative(spec.inv_freq(), length) is None for spec in specs], dtype=np.bool_)
+
+
+def large_head_limit(base: float, distances: ArrayLike) -> FloatArray:
+    """The mean cosine of plain RoPE as head_dim grows without bound: (Ci(Δ) − Ci(Δ/base)) / ln base, (n,)."""
+    require_number(base, "base", above=1.0)
+    distance = np.abs(checked_distances(distances)).astype(np.float64)
+    away = np.maximum(distance, 1.0)
+    value = (cosine_integral(away) - cosine_integral(away / base)) / math.log(base)
+    return np.where(distance == 0, 1.0, value)
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Scores of random q and k by distance. `percentiles` is (levels, n); everything else of n is (n,)."""
+
+    distances: NDArray[np.int64]
+    levels: tuple[float, ...]
+    percentiles: FloatArray
+    mean: FloatArray
+    standard_error: FloatArray
+    expected: FloatArray
+
+
+def distribution(
+    inv_freq: ArrayLike,
+    distances: ArrayLike,
+    *,
+    kind: Kind = "iid",
+    sigma: float = 1.0,
+    noise: float = 1.0,
+    samples: int = 4096,
+    levels: Iterable[float] = LEVELS,
+    seed: int = 0,
+) -> Distribution:
+    """Percentiles of the score of `samples` random q and k at each distance, and the mean that theory expects.
+
+    Independent normal q and k ("iid") expect 0 at every distance: no decay on average (Barbero et al.). For k = q +
+    noise ("noisy-copy") the expected score is 2σ²·Σ cos(Δθᵢ) (Men et al.).
+    """
+    omega = checked_inv_freq(inv_freq)
+    wanted = checked_distances(distances)
+    ranks = tuple(float(level) for level in levels)
+    require_number(samples, "samples", least=2, most=1 << 16, integer=True)
+    if samples * len(wanted) > MAX_DISTANCES:
+        raise ValueError(f"samples times distances must be at most {MAX_DISTANCES:,}, got {samples * len(wanted):,}")
+    q, k = random_vectors(2 * len(omega), seed=seed, count=samples, kind=kind, sigma=sigma, noise=noise)
+    a, b = coefficients(q, k)
+    percentiles = np.empty((len(ranks), len(wanted)))
+    mean, spread = np.empty(len(wanted)), np.empty(len(wanted))
+    step = max(1, (1 << 21) // int(samples))
+    for first in range(0, len(wanted), step):
+        part = slice(first, first + step)
+        values = at(omega, a, b, wanted[part])
+        percentiles[:, part] = np.percentile(values, ranks, axis=0)
+        mean[part], spread[part] = values.mean(axis=0), values.std(axis=0, ddof=1)
+    copies = 2.0 * sigma**2 if kind == "noisy-copy" else 0.0
+    expected = copies * at(omega, np.ones(len(omega)), None, wanted)
+    return Distribution(wanted, ranks, percentiles, mean, spread / math.sqrt(samples), expected)
+
+
+def key_peaking_at(q: ArrayLike, inv_freq: ArrayLike, distance: int, *, pairing: Pairing = "half") -> FloatArray:
+    """A key of the query's size whose score has its maximum at `distance`: q rotated there (Barbero et al.).
+
+    `q` is (2·pairs,), and so is the result.
+    """
+    angle = exact_angles(inv_freq, [distance])[0]
+    query = finite(q, "q")
+    if query.shape != (2 * len(angle),):
+        raise ValueError(f"q must have shape ({2 * len(angle)},), got {query.shape}")
+    key = np.zeros_like(query)
+    real_q, imag_q = split_pairs(query, pairing, "q")
+    real_k, imag_k = split_pairs(key, pairing, "key")  # views: writing them fills the key
+    real_k[:] = real_q * np.cos(angle) - imag_q * np.sin(angle)
+    imag_k[:] = real_q * np.sin(angle) + imag_q * np.cos(angle)
+    return key
+
+
+def attention_logits(
+    scores: ArrayLike, *, head_dim: int, attention_factor: float = 1.0, unrotated: float = 0.0
+) -> FloatArray:
+    """Logits from scores: (score·attention_factor² + unrotated) / √head_dim, same shape.
+
+    The factor multiplies cos and sin, so it enters squared and touches the rotated part only.
+    """
+    require_number(head_dim, "head_dim", least=1)
+    require_number(attention_factor, "attention_factor")
+    require_number(unrotated, "unrotated")
+    return np.asarray((finite(scores, "scores") * attention_factor**2 + unrotated) / math.sqrt(head_dim))
+
+
+def attention_weights(logits: ArrayLike) -> FloatArray:
+    """Softmax over the context: logits (…, n) to weights (…, n) that sum to 1."""
+    values = finite(logits, "logits")
+    if values.ndim == 0 or not values.shape[-1]:
+        raise ValueError(f"logits must have shape (…, n) with n of at least 1, got {values.shape}")
+    raised = np.exp(values - values.max(axis=-1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
+
+
+def attention_entropy(logits: ArrayLike) -> FloatArray:
+    """Entropy in nats of the softmax over the first 1, 2, … n logits, (n,), in one pass over them.
+
+    With logits by distance, entry L − 1 is the entropy of attention in a context of L tokens; ln L is the uniform one.
+    """
+    values = finite(logits, "logits")
+    if values.ndim != 1:
+        raise ValueError(f"logits must have shape (n,), got {values.shape}")
+    out = np.empty(len(values))
+    peak = np.maximum.accumulate(values)
+    first, weight, moment, shift = 0, 0.0, 0.0, 0.0
+    # Running sums of w = e^(l − shift) and w·(l − shift). A new shift only where the peak rose so far that w would
+    # overflow: then the sums so far are carried over to it.
+    while first < len(values):
+        last = int(np.searchsorted(peak, peak[first] + 500.0, side="right"))
+        change, shift = shift - peak[first], peak[first]
+        if first:
+            carried = math.exp(max(change, -745.0))
+            moment, weight = carried * (moment + weight * change), carried * weight
+        relative = values[first:last] - shift
+        raised = np.exp(relative)
+        weights = weight + np.cumsum(raised)
+        moments = moment + np.cumsum(raised * relative)
+        out[first:last] = np.log(weights) - moments / weights
+        first, weight, moment = last, float(weights[-1]), float(moments[-1])
+    return np.maximum(out, 0.0)
+
+
+def sinusoidal_encoding(inv_freq: ArrayLike, positions: ArrayLike) -> FloatArray:
+    """The absolute encoding p_m of Vaswani et al., (n, 2·pairs): sin and cos of every pair side by side."""
+    angle = exact_angles(inv_freq, positions)
+    return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(len(angle), -1)
+
+
+def sinusoidal_similarity(inv_freq: ArrayLike, position: int, distances: ArrayLike) -> FloatArray:
+    """p_m · p_(m−Δ) · 2/d of the sinusoidal encoding at m = `position`, (n,): the mean cosine at Δ, whatever m."""
+    wanted = checked_distances(distances)
+    encoded = sinusoidal_encoding(inv_freq, [position])[0]
+    return np.asarray(sinusoidal_encoding(inv_freq, position - wanted) @ encoded * (2.0 / len(encoded)))
+
+
+def cosine_integral(x: FloatArray) -> FloatArray:
+    """Ci(x) for x > 0: its power series up to 6, then the continued fraction of E₁(ix) = −Ci(x) + i·(Si(x) − π/2)."""
+    small, large = np.minimum(x, 6.0), np.maximum(x, 6.0)
+    term, series = np.ones_like(small), np.euler_gamma + np.log(small)
+    for n in range(2, 60, 2):
+        term = -term * small**2 / (n * (n - 1))
+        series = series + term / n
+    z = 1j * large
+    tail = np.zeros_like(z)
+    for n in range(80, 0, -1):
+        tail = n * n / (z + 2 * n + 1 - tail)
+    fraction = np.exp(-z) / (z + 1 - tail)
+    return np.where(x <= 6.0, series, -fraction.real)
+
+
+def turned(angle: FloatArray) -> NDArray[np.complex128]:
+    """e^(i·angle)."""
+    return np.asarray(np.cos(angle) + 1j * np.sin(angle))

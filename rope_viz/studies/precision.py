@@ -1,0 +1,370 @@
+"""Where arithmetic breaks a rotary embedding: the error by position, pair and the place where numbers are rounded.
+
+Every rounding is emulated alone, with everything else in float64, so that its share is seen by itself. The exact angle
+is position times the float64 inv_freq. Wang et al., "When Precision Meets Position", https://arxiv.org/abs/2411.13476;
+the running product is that of `ggml_compute_forward_rope` in https://github.com/ggml-org/llama.cpp.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, frozen, require_number, shorten
+from rope_viz.studies.rotation import ComplexArray, as_complex, position_angles
+from rope_viz.studies.rounding import round_to
+from rope_viz.studies.vectors import normals
+
+MAX_POSITION = 10_000_000
+SAMPLES = 32
+TWO_PI = 2 * Fraction(31415926535897932384626433832795028841971693993751, 10**49)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """A place where numbers are rounded.
+
+    `stage` tells what the error is: "angle" grows with the position, "table" rounds cos and sin and stays, "products"
+    rounds the rotation itself and depends on the vector. `phrase` continues "with …".
+    """
+
+    name: str
+    label: str
+    phrase: str
+    stage: Literal["angle", "table", "products"]
+    form: str = ""
+
+
+ROUNDINGS: dict[str, Rounding] = {
+    each.name: each
+    for each in (
+        Rounding("bf16-positions", "Positions in bf16", "bf16 positions", "angle", "bf16"),
+        Rounding("bf16-inv-freq", "inv_freq in bf16", "a bf16 inv_freq", "angle", "bf16"),
+        Rounding("bf16-angles", "Positions, inv_freq and angle in bf16", "angles in bf16", "angle", "bf16"),
+        Rounding("float32-angles", "Angles in float32", "float32 angles", "angle"),
+        Rounding("running-product", "llama.cpp's running product", "llama.cpp's running product", "angle"),
+        Rounding("phase64", "64-bit fixed-point phase", "a 64-bit fixed-point phase", "table"),
+        Rounding("bf16-table", "cos and sin in bf16", "a bf16 cos/sin table", "table", "bf16"),
+        Rounding("fp16-table", "cos and sin in fp16", "an fp16 cos/sin table", "table", "fp16"),
+        Rounding("fp8-e4m3-table", "cos and sin in fp8 e4m3", "an fp8 (e4m3) cos/sin table", "table", "fp8-e4m3"),
+        Rounding("fp8-e5m2-table", "cos and sin in fp8 e5m2", "an fp8 (e5m2) cos/sin table", "table", "fp8-e5m2"),
+        Rounding("bf16-products", "Table and products in bf16", "products in bf16", "products", "bf16"),
+    )
+}
+
+
+def angle_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int | None = None) -> FloatArray:
+    """Radians by which each pair is off, signed, shape (positions, pairs), float64.
+
+    For the stage "angle" it is not taken modulo a turn (5.0 rad is 0.8 turn); for the others it is the direction of
+    the rotated pair against the exact one, of a fixed random vector where it matters. The figure itself is right to
+    1.1e-16 of the angle for the first and to 1e-15 rad for the others.
+    """
+    rounding, places = checked_rounding(where), checked_positions(positions)
+    if rounding.stage == "angle":
+        return rounded_angles(spec, places, where, length) - position_angles(spec, places, length=length)
+    x = sample_pairs(spec, "angle")
+    with np.errstate(invalid="ignore"):  # no direction is left of what overflowed
+        found = rotated(spec, x, places, where, length) * np.conj(x * exact_unit(spec, places, length))
+    off: FloatArray = np.angle(found)
+    return off
+
+
+def norm_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int | None = None) -> FloatArray:
+    """By what share each rotated pair is too long, signed, shape (positions, pairs); 0 for the stage "angle"."""
+    rounding, places = checked_rounding(where), checked_positions(positions)
+    if rounding.stage == "angle":
+        return np.zeros((places.size, spec.pairs))
+    x = sample_pairs(spec, "angle")
+    found = np.abs(rotated(spec, x, places, where, length))
+    exact = np.broadcast_to(abs(spec.attention_factor(length)) * np.abs(x), found.shape)
+    # A factor of 0 leaves no length, rounded or not.
+    longer: FloatArray = np.divide(found, exact, out=np.ones_like(found), where=exact > 0.0) - 1.0
+    return longer
+
+
+def trig_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int | None = None) -> FloatArray:
+    """The larger error of cos and sin, absolute, shape (positions, pairs); not for products, which have no table."""
+    if checked_rounding(where).stage == "products":
+        raise ValueError("products have no cos and sin of their own: see the table they are made from")
+    places = checked_positions(positions)
+    exact = spec.attention_factor(length) * exact_unit(spec, places, length)
+    off = rotated(spec, np.ones(spec.pairs, dtype=complex), places, where, length) - exact
+    return np.maximum(np.abs(off.real), np.abs(off.imag))
+
+
+def score_error(
+    spec: RopeSpec, positions: ArrayLike, where: str, *, distance: int = 10, seed: int = 0, length: int | None = None
+) -> FloatArray:
+    """Error of one score, shape (positions,): the key at the position and the query `distance` after it.
+
+    The score is that of `shift_test`.
+    """
+    test = shift_test(spec, positions, where, distance=distance, seed=seed, length=length)
+    return test.scores - test.exact
+
+
+@dataclass(frozen=True)
+class ShiftTest:
+    """The score of the same q and k at the same distance while both move; exactly, it would not change.
+
+    `scores`, shape (positions,), `exact` the true score, `drift` the spread of the scores, largest minus smallest.
+    """
+
+    positions: NDArray[np.int64]
+    scores: FloatArray
+    exact: float
+    drift: float
+
+
+def shift_test(
+    spec: RopeSpec, positions: ArrayLike, where: str, *, distance: int = 10, seed: int = 0, length: int | None = None
+) -> ShiftTest:
+    """The relative property under a shift: keys at `positions`, each query `distance` after its key.
+
+    q and k are fixed random vectors of head_dim whose entries are bf16 numbers; half of k's energy is q's, so that the
+    score is not near 0. The score is q·k/√head_dim with the attention factor, added up in float64. A rounded inv_freq
+    does not drift: it is another set of frequencies, applied to both alike.
+    """
+    require_number(distance, "distance", least=0, most=MAX_POSITION, integer=True)
+    keys = checked_positions(positions)
+    q = sample_vector(spec, f"q {seed}")
+    k = nearest((q + sample_vector(spec, f"k {seed}")) / math.sqrt(2.0))
+    pair_q, pair_k = as_complex(spec, q), as_complex(spec, k)
+    scale = 1.0 / math.sqrt(spec.head_dim)
+    tail = float(q[2 * spec.pairs :] @ k[2 * spec.pairs :])
+    turned_q = rotated(spec, pair_q, keys + int(distance), where, length)
+    turned_k = rotated(spec, pair_k, keys, where, length)
+    scores = scale * (np.einsum("mi,mi->m", turned_q, np.conj(turned_k)).real + tail)
+    between = exact_unit(spec, np.array([int(distance)]), length)[0]
+    exact = scale * (spec.attention_factor(length) ** 2 * float(np.sum(pair_q * np.conj(pair_k) * between).real) + tail)
+    return ShiftTest(keys, scores, exact, float(np.ptp(scores)) if scores.size else 0.0)
+
+
+def worst_error(
+    spec: RopeSpec, edges: ArrayLike, where: str, *, samples: int = SAMPLES, length: int | None = None
+) -> FloatArray:
+    """The largest absolute angle error of each bin of positions, radians, shape (bins, pairs).
+
+    Bin j holds the positions from edges[j] up to, not including, edges[j + 1]. Rounding errors are not smooth and have
+    no closed form, so at most `samples` positions of a bin are tried: the last, where a growing error is largest, and
+    others spread by the golden ratio, which avoids the powers of two. The result is a lower bound.
+    """
+    borders = checked_positions(edges)
+    require_number(samples, "samples", least=1, most=4096, integer=True)
+    if borders.size < 2 or np.any(np.diff(borders) < 1):
+        raise ValueError("edges must rise by at least one position from bin to bin")
+    width = np.diff(borders)
+    spread = np.concatenate([np.modf(np.arange(1, samples) * ((math.sqrt(5.0) - 1.0) / 2.0))[0], [1.0]])
+    places = borders[:-1, None] + np.minimum((spread * width[:, None]).astype(np.int64), width[:, None] - 1)
+    return np.stack([np.abs(angle_error(spec, each, where, length=length)).max(axis=0) for each in places])
+
+
+def first_beyond(
+    spec: RopeSpec, where: str, *, turns: float = 0.1, limit: int = MAX_POSITION, length: int | None = None
+) -> FloatArray:
+    """The position at which each pair's error first passes `turns` of a turn, shape (pairs,); NaN if not up to `limit`.
+
+    Exact for bf16 positions and a bf16 inv_freq. For the others it is the first of a sample: 32 positions in a row at
+    each of up to 1,024 places, evenly spaced on a log scale from 1 to `limit`.
+    """
+    require_number(turns, "turns", above=0.0)
+    require_number(limit, "limit", least=1, most=MAX_LENGTH, integer=True)
+    threshold = 2.0 * math.pi * turns
+    inv_freq = spec.inv_freq(length)
+    if checked_rounding(where).name == "bf16-inv-freq":
+        first = np.floor(over(threshold, np.abs(round_to(inv_freq, "bf16") - inv_freq))) + 1.0
+    elif where == "bf16-positions":
+        # From 2^e on bf16 positions are 2^(e-7) apart, so the first ones past 2^e are off by what they are past it.
+        past = np.floor(over(threshold, inv_freq)) + 1.0
+        first = np.exp2(np.maximum(np.ceil(np.log2(past)) + 8.0, 8.0)) + past
+    else:
+        places = sampled_positions(int(limit), spec.pairs)
+        beyond = np.abs(angle_error(spec, places, where, length=length)) > threshold
+        first = np.where(beyond.any(axis=0), places[beyond.argmax(axis=0)], np.inf)
+    return np.where(first <= limit, first, np.nan)
+
+
+def describe(
+    spec: RopeSpec, where: str, *, position: int | None = None, end: int | None = None, length: int | None = None
+) -> str:
+    """What a rounding means for this model, in a sentence: the pair that is most off, by how much, and where.
+
+    At `position`, or at the worst of a sample of positions up to `end`, which is the target length unless given.
+    """
+    rounding = checked_rounding(where)
+    if position is not None:
+        end = position
+    elif end is None:
+        end = spec.target
+    places = sampled_positions(end, spec.pairs) if position is None else np.array([position])
+    off = np.abs(angle_error(spec, places, where, length=length))
+    if rounding.stage != "angle":
+        longer = 100.0 * float(np.abs(norm_error(spec, places, where, length=length)).max())
+        return (
+            f"With {rounding.phrase}, directions are off by up to {in_words(float(off.max()))} rad "
+            f"and lengths by up to {in_words(longer)} %, however far the position."
+        )
+    if not off.any():
+        return f"With {rounding.phrase}, no pair is off {'up to' if position is None else 'at'} {end:,}."
+    # Among equal errors the last position: the text then names the end of the range.
+    row, pair = np.unravel_index(off.size - 1 - int(off[:, ::-1][::-1].argmax()), off.shape)
+    text = f"With {rounding.phrase}, pair {pair} is off by {in_words(float(off[row, pair]))} rad at {places[row]:,}"
+    past = first_beyond(spec, where, limit=max(end, 1), length=length)
+    if np.isnan(past).all():
+        return f"{text}; no pair passes 0.1 turn up to {end:,}."
+    first = int(np.nanargmin(past))
+    count = int(np.sum(~np.isnan(past)))
+    return (
+        f"{text}; {count} of {spec.pairs} pairs pass 0.1 turn up to {end:,}, pair {first} first, at {past[first]:,.0f}."
+    )
+
+
+def exact_unit(spec: RopeSpec, positions: NDArray[np.int64], length: int | None = None) -> ComplexArray:
+    """cos + i sin of the exact angles, shape (positions, pairs), right to 1e-15 at every position."""
+    increments, residue = phase_increments(spec, length)
+    phase = positions.astype(np.uint64)[:, None] * increments
+    turns = phase.view(np.int64) * 2.0**-64 - positions[:, None] * (residue * 2.0**-64)
+    unit: ComplexArray = np.exp(2j * math.pi * turns)
+    return unit
+
+
+@functools.lru_cache(maxsize=64)
+def phase_increments(spec: RopeSpec, length: int | None = None) -> tuple[NDArray[np.uint64], FloatArray]:
+    """Turns per position in units of 2^-64, rounded, shape (pairs,), and by how much each was rounded up."""
+    exact = [Fraction(float(f)) / TWO_PI * 2**64 for f in spec.inv_freq(length)]
+    increments = np.array([round(each) % 2**64 for each in exact], dtype=np.uint64)
+    increments.flags.writeable = False
+    return increments, frozen(np.array([float(round(each) - each) for each in exact]))
+
+
+def rounded_angles(spec: RopeSpec, positions: NDArray[np.int64], where: str, length: int | None) -> FloatArray:
+    """The angles as the rounding of stage "angle" leaves them, radians, shape (positions, pairs)."""
+    inv_freq = spec.inv_freq(length)
+    if where == "bf16-positions":
+        return position_angles(spec, round_to(positions, "bf16"), length=length)
+    if where == "bf16-inv-freq":
+        return positions.astype(np.float64)[:, None] * nearest(inv_freq)
+    if where == "bf16-angles":
+        return nearest(round_to(positions, "bf16")[:, None] * round_to(inv_freq, "bf16"))
+    if where == "float32-angles":
+        return (positions.astype(np.float32)[:, None] * inv_freq.astype(np.float32)).astype(np.float64)
+    # llama.cpp: theta = position, then theta *= theta_scale from pair to pair. Scaled frequencies are made as its
+    # rope_freqs tensors make them, by one division of each angle.
+    scale = np.float32(float(np.float32(spec.base)) ** float(np.float32(-2.0 / spec.rotary_dim)))
+    factors = np.full((positions.size, spec.pairs), scale, dtype=np.float32)
+    factors[:, 0] = positions
+    angle = np.multiply.accumulate(factors, axis=1, dtype=np.float32)
+    return (angle / over(spec.plain_inv_freq, inv_freq).astype(np.float32)).astype(np.float64)
+
+
+def rotated(
+    spec: RopeSpec, pairs: ComplexArray, positions: NDArray[np.int64], where: str, length: int | None
+) -> ComplexArray:
+    """Pairs, shape (pairs,), rotated at every position in the rounded arithmetic, shape (positions, pairs)."""
+    rounding = checked_rounding(where)
+    gain = spec.attention_factor(length)
+    if rounding.stage == "angle":
+        turned: ComplexArray = pairs * (gain * np.exp(1j * rounded_angles(spec, positions, where, length)))
+        return turned
+    if where == "phase64":
+        return pairs * (gain * phase_unit(spec, positions, length))
+    table = gain * exact_unit(spec, positions, length)
+    cos, sin = (round_to(part, rounding.form).astype(np.float64) for part in (table.real, table.imag))
+    if rounding.stage == "table":
+        with np.errstate(
+            invalid="ignore"
+        ):  # a factor too large for the format makes it infinite, and ∞ · 0 is no number
+            return pairs * (cos + 1j * sin)
+    return bf16_products(pairs, cos, sin)
+
+
+def bf16_products(pairs: ComplexArray, cos: FloatArray, sin: FloatArray) -> ComplexArray:
+    """The rotation with every product and sum rounded to bf16, as transformers does it: its eager code bit for bit."""
+    first = nearest(nearest(pairs.real * cos) - nearest(pairs.imag * sin))
+    second = nearest(nearest(pairs.imag * cos) + nearest(pairs.real * sin))
+    return first + 1j * second
+
+
+def phase_unit(spec: RopeSpec, positions: NDArray[np.int64], length: int | None) -> ComplexArray:
+    """cos + i sin as the kernels make them: the top 32 bits of the phase, a quadrant and float32 polynomials."""
+    increments, _ = phase_increments(spec, length)
+    turns = ((positions.astype(np.uint64)[:, None] * increments) >> np.uint64(32)).astype(np.int64)
+    quadrant = (turns + (1 << 29)) >> 30
+    t = (turns - (quadrant << 30)).astype(np.float32) * np.float32(2.0**-32)
+    square = t * t
+    sine = t * polynomial(square, (-75.40184020996094, 81.59254455566406, -41.3416633605957, 6.2831854820251465))
+    cosine = polynomial(square, (59.22028732299805, -85.4428482055664, 64.93931579589844, -19.739208221435547, 1.0))
+    unit: ComplexArray = (cosine + 1j * sine.astype(np.float64)) * np.array([1, 1j, -1, -1j])[quadrant & 3]
+    return unit
+
+
+def polynomial(x: NDArray[np.float32], coefficients: tuple[float, ...]) -> NDArray[np.float32]:
+    """Horner's rule in float32, highest power first."""
+    value = np.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value = value * x + np.float32(coefficient)
+    return value
+
+
+def sampled_positions(limit: int, pairs: int) -> NDArray[np.int64]:
+    """Rows of 32 positions at up to 1,024 places evenly spaced on a log scale, up to and with `limit`; rising.
+
+    There are fewer places where a head has more than 64 pairs, so that pairs times positions stays within 2^21.
+    """
+    starts = np.geomspace(1.0, max(limit, 1), max(min(1024, 2**21 // (SAMPLES * pairs)), 2)).astype(np.int64)
+    places = np.unique(starts[:, None] - np.arange(SAMPLES))
+    return np.append(places[(places >= 0) & (places < limit)], limit).astype(np.int64)
+
+
+def sample_vector(spec: RopeSpec, key: str) -> FloatArray:
+    """A fixed random vector of head_dim whose entries are bf16 numbers."""
+    return round_to(normals(f"precision {key}", spec.head_dim), "bf16").astype(np.float64)
+
+
+def sample_pairs(spec: RopeSpec, key: str) -> ComplexArray:
+    """The pairs of a fixed random vector, shape (pairs,)."""
+    return as_complex(spec, sample_vector(spec, key))
+
+
+def nearest(values: NDArray[Any]) -> FloatArray:
+    """Rounded to bf16, in float64."""
+    return round_to(values, "bf16").astype(np.float64)
+
+
+def over(numerator: Any, denominator: FloatArray) -> FloatArray:
+    """The quotient, infinite where a pair stands still."""
+    quotient = np.full_like(denominator, np.inf)
+    np.divide(numerator, denominator, out=quotient, where=denominator != 0.0)
+    return quotient
+
+
+def in_words(value: float) -> str:
+    """Two significant digits: 5.0, 0.0027, 40, 1.2e-7."""
+    if 0.0 < value < 1e-4:
+        digits, _, exponent = f"{value:.1e}".partition("e")
+        return f"{digits}e{int(exponent)}"
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:#.2g}" if value else "0"
+
+
+def checked_rounding(where: str) -> Rounding:
+    """The rounding of that name, or `ValueError`."""
+    if not isinstance(where, str) or where not in ROUNDINGS:
+        raise ValueError(f"the rounding must be one of {', '.join(ROUNDINGS)}, got {shorten(where)}")
+    return ROUNDINGS[where]
+
+
+def checked_positions(positions: ArrayLike) -> NDArray[np.int64]:
+    """Whole positions from 0 to 2^31, shape (positions,), or `ValueError`."""
+    values = np.atleast_1d(np.asarray(positions))
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise ValueError(f"positions must be a row of whole numbers, got {shorten(positions)}")
+    if values.size and (values.min() < 0 or values.max() > MAX_LENGTH):
+        raise ValueError(f"positions must be from 0 to {MAX_LENGTH:,}, got {values.min():,} to {values.max():,}")
+    return values.astype(np.int64)

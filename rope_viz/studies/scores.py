@@ -1,0 +1,349 @@
+"""Attention scores along the distance, exact in float64 at any length.
+
+A score depends on the distance Δ alone: Σᵢ aᵢ cos(Δθᵢ) + bᵢ sin(Δθᵢ). With Δ = B·u + v the angle-addition formulas make
+a whole curve one matrix product, (length/B, 2·pairs) times (2·pairs, B), from (length/B + B)·pairs sines and cosines.
+
+Su et al., RoFormer, https://arxiv.org/abs/2104.09864 (eq. 35: the score of q and k)
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rope_viz.embedding.phase import (
+    MAX_DISTANCE,
+    FixedTurns,
+    checked_distances,
+    checked_inv_freq,
+    exact_angles,
+    finite,
+    fixed_angles,
+    fixed_turns,
+)
+from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, shorten
+from rope_viz.studies.envelope import centers, column_edges, reduce_block
+
+Backend: TypeAlias = Literal["numpy", "torch"]
+
+MAX_DISTANCES = 1 << 26  # returned by one call
+MAX_ROWS = 1 << 12  # rows of one matrix product: few, large products wait least for other processes
+UNTHREADED = 1 << 18  # up to this m·n·k OpenBLAS stays on one thread
+BLOCK = 1 << 18  # distances reduced at once: 2 MiB, so that they stay in the cache
+
+
+def curve(
+    inv_freq: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    *,
+    start: int = 0,
+    stop: int,
+    stride: int = 1,
+    backend: Backend = "numpy",
+    device: str | None = None,
+) -> FloatArray:
+    """The score Σ aᵢ cos(Δθᵢ) + bᵢ sin(Δθᵢ) at the distances start, start + stride, … below stop.
+
+    `inv_freq` is (pairs,) in radians per position; `a` and `b` are (pairs,) or (batch, pairs), `b` None is zero.
+    Returns float64 (n,) or (batch, n). The error is below 1e-13·Σ(|a| + |b|) at every distance; memory beyond the
+    result is some 20 MiB. `backend="torch"` multiplies on `device` ("cpu", "cuda", "mps"): as exact where the device
+    has float64, else in two float32 parts (see `split_product`). Raises `ValueError` on shapes that do not fit, values
+    that are not finite, and more than 2²⁶ distances in all.
+    """
+    turn = fixed_turns(inv_freq)
+    rows_a, rows_b = checked_coefficients(a, b, len(turn[0]))
+    wanted = checked_range(start, stop, stride, len(rows_a))
+    n = len(wanted)
+    out = np.empty((len(rows_a), n))
+    multiply = multiplier(backend, device)
+    width, right = inner_table(turn, wanted)
+    for row, (cos_part, sin_part) in enumerate(zip(rows_a, rows_b, strict=True)):
+        for first, left in anchor_blocks(turn, cos_part, sin_part, wanted, width, MAX_ROWS):
+            whole = min(len(left), (n - first) // width)
+            last = first + whole * width
+            if whole:
+                multiply(left[:whole], right, out[row, first:last].reshape(whole, width))
+            if whole < len(left):
+                multiply(left[whole:], right[:, : n - last], out[row, last:].reshape(1, n - last))
+    return out if np.ndim(a) == 2 else out[0]
+
+
+def curve_envelope(
+    inv_freq: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    *,
+    start: int = 0,
+    stop: int,
+    columns: int,
+    log: bool = False,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Smallest and largest score in each pixel column of [start, stop): (x, low, high), each (columns,).
+
+    Every distance is computed, none is skipped and nothing is smoothed, but only a block is held at a time. Columns
+    share the range equally, or the logarithm of the distance if `log` (then start must be at least 1). `x` is the
+    middle of a column. Where there are no more distances than columns, each has its own and low equals high.
+    `a` and `b` are (pairs,).
+    """
+    turn = fixed_turns(inv_freq)
+    rows_a, rows_b = checked_coefficients(a, b, len(turn[0]))
+    if len(rows_a) != 1:
+        raise ValueError("curve_envelope takes one set of coefficients, shape (pairs,)")
+    wanted = checked_range(start, stop, 1, 1)
+    n = len(wanted)
+    edges = column_edges(start, stop, columns, log=log)
+    low = np.full(len(edges) - 1, np.inf)
+    high = np.full(len(edges) - 1, -np.inf)
+    width, right = inner_table(turn, wanted)
+    buffer = np.empty(BLOCK)
+    for first, left in anchor_blocks(turn, rows_a[0], rows_b[0], wanted, width, BLOCK // width):
+        block = buffer[: len(left) * width]
+        multiply_numpy(left, right, block.reshape(len(left), width))
+        reduce_block(block[: n - first], edges - (wanted.start + first), low, high)
+    return centers(edges), low, high
+
+
+def at(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distances: ArrayLike) -> FloatArray:
+    """The score at any whole distances, also negative ones (a key after its query).
+
+    Shapes as in `curve`: `distances` is (n,), the result (n,) or (batch, n). Raises `ValueError` likewise.
+    """
+    turn = fixed_turns(inv_freq)
+    rows_a, rows_b = checked_coefficients(a, b, len(turn[0]))
+    wanted = checked_distances(distances)
+    if len(wanted) * len(rows_a) > MAX_DISTANCES:
+        raise ValueError(f"at most {MAX_DISTANCES:,} distances in one call, got {len(wanted) * len(rows_a):,}")
+    out = np.empty((len(rows_a), len(wanted)))
+    step = max(1, BLOCK // (4 * len(turn[0])))
+    for first in range(0, len(wanted), step):
+        angle = fixed_angles(turn, wanted[first : first + step])
+        out[:, first : first + step] = rows_a @ np.cos(angle).T + rows_b @ np.sin(angle).T
+    return out if np.ndim(a) == 2 else out[0]
+
+
+def mean_cosine(inv_freq: ArrayLike, length: int) -> FloatArray:
+    """The mean over pairs of cos(Δθᵢ) at the distances 0 … length − 1, float64 (length,).
+
+    The score of a query with a key equal to it, when every pair carries the same energy.
+    """
+    pairs = len(checked_inv_freq(inv_freq))
+    require_number(length, "length", least=0, integer=True)
+    return curve(inv_freq, np.full(pairs, 1.0 / pairs), stop=int(length))
+
+
+def contributions(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distance: int) -> FloatArray:
+    """What each pair adds to the score at one distance, (pairs,)."""
+    angle = exact_angles(inv_freq, [distance])[0]
+    rows_a, rows_b = checked_coefficients(a, b, len(angle))
+    if len(rows_a) != 1:
+        raise ValueError("contributions takes one set of coefficients, shape (pairs,)")
+    return np.asarray(rows_a[0] * np.cos(angle) + rows_b[0] * np.sin(angle))
+
+
+def coefficients(q: ArrayLike, k: ArrayLike, *, pairing: Pairing = "half") -> tuple[FloatArray, FloatArray]:
+    """(a, b) with (R_m q)·(R_n k) = score at distance m − n, for the rotated part of q and k.
+
+    `q` and `k` are (…, 2·pairs), the result (…, pairs). The rest of a partially rotated head is `unrotated_score`.
+    """
+    real_q, imag_q = split_pairs(q, pairing, "q")
+    real_k, imag_k = split_pairs(k, pairing, "k")
+    if real_q.shape != real_k.shape:
+        raise ValueError(f"q and k must have the same shape, got {np.shape(q)} and {np.shape(k)}")
+    return real_q * real_k + imag_q * imag_k, real_q * imag_k - imag_q * real_k
+
+
+def unrotated_score(q: ArrayLike, k: ArrayLike, rotary_dim: int) -> FloatArray:
+    """The part of q·k that no position touches: over the dimensions from `rotary_dim` on; (…, head_dim) gives (…)."""
+    left, right = np.asarray(q, dtype=np.float64), np.asarray(k, dtype=np.float64)
+    if left.shape != right.shape or left.ndim == 0:
+        raise ValueError(f"q and k must have the same shape, got {left.shape} and {right.shape}")
+    return np.asarray((left[..., rotary_dim:] * right[..., rotary_dim:]).sum(axis=-1))
+
+
+def mean_score(q: ArrayLike, k: ArrayLike, inv_freq: ArrayLike, *, pairing: Pairing = "half") -> FloatArray:
+    """The mean score of a real sequence by distance: over all m of (R_m q_m)·(R_{m−Δ} k_{m−Δ}), at Δ = 0 … tokens − 1.
+
+    `q` and `k` are (tokens, head_dim) before rotation. Rotates as many dimensions as `inv_freq` has pairs; what is left
+    of head_dim is added without rotation. One cross-correlation per pair by FFT: O(tokens·log tokens·pairs) instead of
+    O(tokens²·head_dim).
+    """
+    omega = checked_inv_freq(inv_freq)
+    query, key = np.asarray(q, dtype=np.float64), np.asarray(k, dtype=np.float64)
+    if query.ndim != 2 or query.shape != key.shape or not len(query) or query.shape[1] < 2 * len(omega):
+        raise ValueError(
+            f"q and k must both be (tokens, head_dim) with head_dim of at least {2 * len(omega)}, "
+            f"got {query.shape} and {key.shape}"
+        )
+    tokens, rotated = len(query), 2 * len(omega)
+    real_q, imag_q = split_pairs(query[:, :rotated], pairing, "q")
+    real_k, imag_k = split_pairs(key[:, :rotated], pairing, "k")
+    size = 1 << (2 * tokens - 1).bit_length()
+    turn, total = fixed_turns(omega), np.zeros(tokens)
+    for pair in range(len(omega)):
+        left = np.fft.fft(real_q[:, pair] + 1j * imag_q[:, pair], size)
+        right = np.fft.fft(real_k[:, pair] + 1j * imag_k[:, pair], size)
+        correlation = np.fft.ifft(left * right.conj())[:tokens]
+        angle = fixed_angles((turn[0][pair : pair + 1], turn[1][pair : pair + 1]), np.arange(tokens))[:, 0]
+        total += correlation.real * np.cos(angle) - correlation.imag * np.sin(angle)
+    for dim in range(rotated, query.shape[1]):
+        left, right = np.fft.rfft(query[:, dim], size), np.fft.rfft(key[:, dim], size)
+        total += np.fft.irfft(left * right.conj(), size)[:tokens]
+    return total / np.arange(tokens, 0, -1)
+
+
+def head_inv_freq(spec: RopeSpec, length: int | None = None) -> FloatArray:
+    """Frequencies of the whole head, (head_dim // 2,): those of the spec, then zeros for pairs that do not rotate."""
+    rotated = spec.inv_freq(length)
+    return np.concatenate([rotated, np.zeros(max(0, spec.head_dim // 2 - len(rotated)))])
+
+
+def available_backends(*, devices: bool = False) -> tuple[tuple[Backend, str], ...]:
+    """The choices for a control: (backend, device). Only with `devices` is torch imported, to see what it can reach."""
+    found: list[tuple[Backend, str]] = [("numpy", "cpu")]
+    if importlib.util.find_spec("torch") is None:
+        return tuple(found)
+    found.append(("torch", "cpu"))
+    if devices:
+        import torch
+
+        found += [("torch", "cuda")] * torch.cuda.is_available()
+        found += [("torch", "mps")] * torch.backends.mps.is_available()
+    return tuple(found)
+
+
+Multiply: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], None]
+
+
+def inner_table(turn: FixedTurns, wanted: range) -> tuple[int, FloatArray]:
+    """The width B and the right factor (2·pairs, B): cosines, then sines, of the offsets 0 … B − 1."""
+    width = 1 << min(12, max(5, math.isqrt(len(wanted)).bit_length() - 1))
+    angle = fixed_angles(turn, wanted.step * np.arange(min(width, len(wanted)), dtype=np.int64)).T
+    table = np.zeros((2 * len(angle), width))
+    table[: len(angle), : angle.shape[1]] = np.cos(angle)
+    table[len(angle) :, : angle.shape[1]] = np.sin(angle)
+    return width, table
+
+
+def anchor_blocks(
+    turn: FixedTurns, a: FloatArray, b: FloatArray, wanted: range, width: int, step: int
+) -> Iterator[tuple[int, FloatArray]]:
+    """(index of the first distance, left factor (rows, 2·pairs)) for every `step` rows of B distances."""
+    rows = -(-len(wanted) // width)
+    for first in range(0, rows, step):
+        anchor = wanted.start + wanted.step * width * np.arange(first, min(first + step, rows), dtype=np.int64)
+        angle = fixed_angles(turn, anchor)
+        cos, sin = np.cos(angle), np.sin(angle)
+        yield first * width, np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=1)
+
+
+def multiplier(backend: Backend, device: str | None) -> Multiply:
+    """The function (left, right, out) that multiplies on the chosen device."""
+    if backend == "numpy":
+        if device not in (None, "cpu"):
+            raise ValueError(f"device must be 'cpu' with the numpy backend, got {shorten(device)}")
+        return multiply_numpy
+    if backend != "torch":
+        raise ValueError(f"backend must be 'numpy' or 'torch', got {shorten(backend)}")
+    if device not in (None, "cpu", "cuda", "mps"):
+        raise ValueError(f"device must be 'cpu', 'cuda' or 'mps', got {shorten(device)}")
+    try:
+        import torch
+    except ImportError:
+        raise ValueError("backend 'torch' needs PyTorch installed") from None
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("no CUDA device is available here")
+    if device == "mps":
+        if not torch.backends.mps.is_available():
+            raise ValueError("no MPS device is available here")
+        return lambda left, right, out: split_product(left, right, out, "mps")
+    where = torch.device(device or "cpu")
+    kept: dict[int, Any] = {}
+
+    def multiply(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
+        if right.shape[1] not in kept:
+            kept[right.shape[1]] = torch.from_numpy(np.ascontiguousarray(right)).to(where)
+        result = torch.from_numpy(out)
+        if where.type == "cpu":
+            torch.matmul(torch.from_numpy(left), kept[right.shape[1]], out=result)
+        else:
+            result.copy_(torch.from_numpy(left).to(where) @ kept[right.shape[1]])
+
+    return multiply
+
+
+def multiply_numpy(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
+    """left @ right into `out`. Where a few slices suffice, each is small enough for one thread.
+
+    The threads of OpenBLAS wait for each other: on a busy machine that takes 20 ms where the product takes 0.02.
+    """
+    rows = max(1, UNTHREADED // right.size)
+    if len(left) > 8 * rows:
+        rows = len(left)
+    for first in range(0, len(left), rows):
+        np.matmul(left[first : first + rows], right, out=out[first : first + rows])
+
+
+def split_product(left: FloatArray, right: FloatArray, out: FloatArray, device: str) -> None:
+    """left @ right in two float32 products, for a device without float64; the entries of `right` are at most 1.
+
+    Each factor is cut into a leading part of few bits and a rest. The product of the leading parts fits in float32's 24
+    bits with its sums, so it is exact; only the rest is rounded. With K = left.shape[1] and M = max |left| the error is
+    below K²·M·2^(−22−bits), bits = ⌊(24 − log₂ K)/2⌋: 1.5e-5·M at worst for 64 pairs, and near 1e-9·K·M in practice.
+    """
+    import torch
+
+    terms = left.shape[1]
+    bits = (24 - math.ceil(math.log2(terms))) // 2
+    largest = float(np.abs(left).max(initial=0.0)) or 1.0
+    exponent = math.frexp(largest)[1]
+    scaled = np.ldexp(left, -exponent)
+    head_left, head_right = np.rint(np.ldexp(scaled, bits)), np.rint(np.ldexp(right, bits))
+    rest_left = np.concatenate([head_left * 2.0**-bits, scaled - head_left * 2.0**-bits], axis=1)
+    rest_right = np.concatenate([right - head_right * 2.0**-bits, right], axis=0)
+    products = []
+    for first, second in ((head_left, head_right), (rest_left, rest_right)):
+        x, y = (torch.from_numpy(part.astype(np.float32)).to(device) for part in (first, second))
+        products.append((x @ y).cpu().numpy().astype(np.float64))
+    np.ldexp(products[0] * 4.0**-bits + products[1], exponent, out=out)
+
+
+def split_pairs(vector: ArrayLike, pairing: Pairing, name: str) -> tuple[FloatArray, FloatArray]:
+    """First and second member of every pair, each (…, pairs)."""
+    values = finite(vector, name)
+    if values.ndim == 0 or values.shape[-1] % 2 or not values.shape[-1]:
+        raise ValueError(f"{name} must have an even number of rotated dimensions, got shape {values.shape}")
+    if pairing not in PAIRINGS:
+        raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(pairing)}")
+    half = values.shape[-1] // 2
+    if pairing == "half":
+        return values[..., :half], values[..., half:]
+    return values[..., 0::2], values[..., 1::2]
+
+
+def checked_coefficients(a: ArrayLike, b: ArrayLike | None, pairs: int) -> tuple[FloatArray, FloatArray]:
+    """Both sets as (batch, pairs), or `ValueError`."""
+    cos_part = finite(a, "a")
+    sin_part = np.zeros_like(cos_part) if b is None else finite(b, "b")
+    if cos_part.ndim not in (1, 2) or cos_part.shape[-1] != pairs:
+        raise ValueError(f"a must have shape ({pairs},) or (batch, {pairs}), got {cos_part.shape}")
+    if sin_part.shape != cos_part.shape:
+        raise ValueError(f"b must have the shape of a, {cos_part.shape}, got {sin_part.shape}")
+    return np.atleast_2d(cos_part), np.atleast_2d(sin_part)
+
+
+def checked_range(start: int, stop: int, stride: int, batch: int) -> range:
+    """The range in plain integers, or `ValueError` where `batch` such curves are too many distances."""
+    require_number(start, "start", least=-MAX_DISTANCE, most=MAX_DISTANCE, integer=True)
+    require_number(stop, "stop", least=start, most=MAX_DISTANCE, integer=True)
+    require_number(stride, "stride", least=1, most=MAX_DISTANCE, integer=True)
+    require_number(stop - start, "stop - start", most=MAX_DISTANCE)
+    wanted = range(int(start), int(stop), int(stride))
+    if len(wanted) * batch > MAX_DISTANCES:
+        raise ValueError(f"at most {MAX_DISTANCES:,} distances in one call, got {len(wanted) * batch:,}")
+    return wanted

@@ -1,0 +1,278 @@
+"""Vectors: a reader's own from a file or typed, random ones by seed, fixed ones by name. Nothing is unpickled.
+
+npy and npz: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+safetensors: https://github.com/huggingface/safetensors#format (8 bytes of length, a JSON header, the raw data)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any, Literal, TypeAlias, TypeGuard
+
+import numpy as np
+
+from rope_viz.embedding.spec import FloatArray, require_number, shorten
+
+Kind: TypeAlias = Literal["iid", "noisy-copy"]
+
+KINDS: tuple[Kind, ...] = ("iid", "noisy-copy")
+SUFFIXES = (".npy", ".npz", ".safetensors", ".csv", ".txt")
+MAX_BYTES = 32 << 20  # of a file, and of what a compressed one unpacks to
+MAX_TEXT = 4 << 20
+MAX_TENSORS = 256
+SAFETENSORS_DTYPES: dict[str, np.dtype[Any]] = {
+    "F16": np.dtype("<f2"),
+    "BF16": np.dtype("<u2"),
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+}
+# The three entries of a .npy header, a Python literal like {'descr': '<f8', 'fortran_order': False, 'shape': (3, 8), }
+NPY_DTYPE = re.compile(r"""['"]descr['"]:\s*['"]([<>|=]?(?:f[248]|[iu][1248]|b1))['"]""")
+NPY_ORDER = re.compile(r"""['"]fortran_order['"]:\s*(True|False)""")
+NPY_SHAPE = re.compile(r"""['"]shape['"]:\s*\(([\d\s,]{0,100})\)""")
+
+
+def read_vectors(name: str, data: bytes) -> dict[str, FloatArray]:
+    """Every array of an uploaded file by its name, as finite float64. The suffix of `name` decides the format.
+
+    Raises `ValueError` with one sentence for anything that is not such a file, holds no real numbers, or is larger than
+    32 MiB (text: 4 MiB), unpacked or not.
+    """
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"the file must end in {', '.join(SUFFIXES)}, got {shorten(PurePath(name).name)}")
+    require_size(len(data), "the file")
+    if suffix == ".npy":
+        return {PurePath(name).stem: read_npy(data, "the file")}
+    if suffix == ".npz":
+        return read_npz(data)
+    if suffix == ".safetensors":
+        return read_safetensors(data)
+    try:
+        return {PurePath(name).stem: parse_numbers(data.decode("utf-8-sig"))}
+    except UnicodeDecodeError:
+        raise ValueError("the file is not UTF-8 text") from None
+
+
+def parse_numbers(text: str) -> FloatArray:
+    """Typed numbers: (n,) from a single row, (rows, n) from several; separated by commas, semicolons, tabs or spaces.
+
+    Brackets are ignored, so that a printed list can be pasted, and a first row of names is skipped.
+    """
+    require_size(len(text), "the text", MAX_TEXT)
+    rows: list[list[float]] = []
+    for number, line in enumerate(text.translate(str.maketrans(",;\t[]()", "       ")).splitlines(), start=1):
+        words = line.split()
+        if not words:
+            continue
+        if not rows and number == 1 and not any(map(is_number, words)):
+            continue
+        bad = [word for word in words if not is_number(word)]
+        if bad:
+            raise ValueError(f"line {number} must hold numbers only, got {shorten(bad[0])}")
+        rows.append([float(word) for word in words])
+        if len(rows[-1]) != len(rows[0]):
+            raise ValueError(f"line {number} has {len(rows[-1])} numbers where the first has {len(rows[0])}")
+    if not rows:
+        raise ValueError("there are no numbers in the text")
+    return real(np.array(rows[0] if len(rows) == 1 else rows), "the text")
+
+
+def query_and_key(arrays: dict[str, FloatArray], head_dim: int) -> tuple[FloatArray, FloatArray]:
+    """q and k out of what a file holds, both (head_dim,) or both (tokens, head_dim).
+
+    They are the arrays named q and k (or query and key), else the only two arrays, else the two halves of an only array
+    whose first axis is 2. Raises `ValueError` that says what was found.
+    """
+    by_name = {name.lower(): array for name, array in arrays.items()}
+    found = next(((by_name[q], by_name[k]) for q, k in (("q", "k"), ("query", "key")) if {q, k} <= set(by_name)), None)
+    values = list(arrays.values())
+    if found is None and len(values) == 2:
+        found = values[0], values[1]
+    if found is None and len(values) == 1 and values[0].ndim > 1 and values[0].shape[0] == 2:
+        found = values[0][0], values[0][1]
+    if found is None:
+        seen = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:4]) or "nothing"
+        raise ValueError(f"the file must hold arrays named q and k, or one array of two rows; it holds {seen}")
+    q, k = found
+    if q.shape != k.shape or q.ndim not in (1, 2) or q.shape[-1] != head_dim or not q.size:
+        raise ValueError(
+            f"q and k must both have shape ({head_dim},) or (tokens, {head_dim}), got {q.shape} and {k.shape}"
+        )
+    return q, k
+
+
+def random_vectors(
+    head_dim: int, *, seed: int, count: int = 1, kind: Kind = "iid", sigma: float = 1.0, noise: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Random q and k, each (count, head_dim), the same for the same seed.
+
+    "iid": every entry of both is normal with mean 0 and standard deviation `sigma`. "noisy-copy": k is q plus normal
+    noise of standard deviation `noise`.
+    """
+    require_number(head_dim, "head_dim", least=1, most=1 << 13, integer=True)
+    require_number(count, "count", least=1, most=1 << 16, integer=True)
+    require_number(seed, "seed", least=0, integer=True)
+    require_number(sigma, "sigma", least=0.0)
+    require_number(noise, "noise", least=0.0)
+    if kind not in KINDS:
+        raise ValueError(f"kind must be 'iid' or 'noisy-copy', got {shorten(kind)}")
+    random = np.random.default_rng(int(seed))
+    q = sigma * random.standard_normal((int(count), int(head_dim)))
+    other = random.standard_normal((int(count), int(head_dim)))
+    return q, sigma * other if kind == "iid" else q + noise * other
+
+
+def normals(key: str, *shape: int) -> FloatArray:
+    """Standard normal deviates, float64, of the given shape; the same key gives the same numbers in every process.
+
+    The bytes come from SHAKE-256 (FIPS 202) and become normal deviates by Box and Muller's transform, so the numbers
+    depend neither on PYTHONHASHSEED nor on NumPy's generators; another machine's logarithm may change the last digit.
+    """
+    size = math.prod(shape)
+    half = (size + 1) // 2
+    raw = np.frombuffer(hashlib.shake_256(key.encode()).digest(16 * half), dtype="<u8").astype(np.uint64)
+    # 53 bits fill a float64; the half step keeps 0 out of the logarithm.
+    uniform = ((raw >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    radius, angle = np.sqrt(-2.0 * np.log(uniform[:half])), 2.0 * math.pi * uniform[half:]
+    return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:size].reshape(shape)
+
+
+def parse_vector(text: str | Sequence[float], size: int) -> FloatArray:
+    """A vector of `size` numbers from a list, or from text with commas, spaces or lines between them.
+
+    Raises `ValueError` that names the bad entry, or how many numbers there are.
+    """
+    words = text.replace(",", " ").replace(";", " ").strip("[]() \n").split() if isinstance(text, str) else list(text)
+    numbers = []
+    for word in words:
+        try:
+            number = float(word)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"a vector must be made of numbers, got {shorten(word)}") from None
+        require_number(number, "a vector's entry", least=-1e30, most=1e30)
+        numbers.append(number)
+    if len(numbers) != size:
+        raise ValueError(f"the vector must have {size} numbers, one per dimension, got {len(numbers)}")
+    return np.array(numbers)
+
+
+def read_npy(data: bytes, label: str) -> FloatArray:
+    """One array in NumPy's format, its header read by pattern: NumPy's own reader evaluates it.
+
+    The size the header claims must be the size that is there, before anything of that size is made.
+    """
+    wide = data[6:7] in (b"\x02", b"\x03")
+    begin = 12 if wide else 10
+    end = begin + int.from_bytes(data[8:begin], "little")
+    header = data[begin:end].decode("latin-1")
+    shape, order = NPY_SHAPE.search(header), NPY_ORDER.search(header)
+    if data[:6] != b"\x93NUMPY" or end > len(data) or shape is None or order is None:
+        raise ValueError(f"{label} is not a .npy file")
+    kind = NPY_DTYPE.search(header)
+    if kind is None:
+        raise ValueError(f"{label} must hold an array of real numbers of at most 64 bits")
+    dtype, body = np.dtype(kind[1]), data[end:]
+    sizes = [int(size) for size in shape[1].replace(",", " ").split()]
+    if len(sizes) > 8 or max(sizes, default=0) > MAX_BYTES or math.prod(sizes) * dtype.itemsize != len(body):
+        raise ValueError(f"{label} claims shape {shorten(tuple(sizes))} of {dtype} but holds {len(body)} bytes")
+    return real(np.frombuffer(body, dtype).reshape(sizes, order="F" if order[1] == "True" else "C"), label)
+
+
+def read_npz(data: bytes) -> dict[str, FloatArray]:
+    """Every array of NumPy's zip."""
+    arrays = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            require_count(len(members))
+            require_size(sum(member.file_size for member in members), "the unpacked file")
+            for member in members:
+                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise ValueError("the .npz file uses a compression that NumPy never writes")
+                # A member unpacks to no more than it declares, whatever the compressed bytes hold.
+                with archive.open(member) as stream:
+                    name = member.filename.removesuffix(".npy")
+                    arrays[name] = read_npy(stream.read(member.file_size), shorten(name))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
+        raise ValueError("the file is not a readable .npz file") from None
+    return arrays
+
+
+def read_safetensors(data: bytes) -> dict[str, FloatArray]:
+    """Every tensor of a safetensors file; F16, BF16, F32 and F64."""
+    size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or size > len(data) - 8:
+        raise ValueError("the file is not a safetensors file: its header is longer than the file")
+    try:
+        header = json.loads(data[8 : 8 + size].decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise ValueError("the file is not a safetensors file: its header is not JSON") from None
+    if not isinstance(header, dict):
+        raise ValueError("the file is not a safetensors file: its header is not a JSON object")
+    header.pop("__metadata__", None)
+    require_count(len(header))
+    body = data[8 + size :]
+    return {name: read_tensor(name, entry, body) for name, entry in header.items()}
+
+
+def read_tensor(name: str, entry: Any, body: bytes) -> FloatArray:
+    """One tensor of a safetensors file from its header entry."""
+    label = f"tensor {shorten(name)}"
+    if not isinstance(entry, dict):
+        raise ValueError(f"{label} has no proper header entry")
+    kind, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    if not isinstance(kind, str) or kind not in SAFETENSORS_DTYPES:
+        raise ValueError(f"{label} must be F16, BF16, F32 or F64, got {shorten(kind)}")
+    if not (is_sizes(shape) and is_sizes(offsets)) or len(offsets) != 2 or len(shape) > 8:
+        raise ValueError(f"{label} must have a shape and two offsets of whole numbers")
+    first, last = offsets
+    dtype = SAFETENSORS_DTYPES[kind]
+    if not first <= last <= len(body) or math.prod(shape) * dtype.itemsize != last - first:
+        raise ValueError(f"{label} claims shape {shorten(shape)} of {kind}, which does not fit its bytes in the file")
+    values = np.frombuffer(body[first:last], dtype)
+    if kind == "BF16":  # the upper half of a float32
+        values = (values.astype(np.uint32) << 16).view(np.float32)
+    return real(values.reshape(shape), label)
+
+
+def real(values: np.ndarray[Any, Any], label: str) -> FloatArray:
+    """The values as float64, or `ValueError` where one is not finite."""
+    array = values.astype(np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{label} must hold finite numbers only")
+    return array
+
+
+def require_size(size: int, label: str, most: int = MAX_BYTES) -> None:
+    """`ValueError` past the limit."""
+    if size > most:
+        raise ValueError(f"{label} must be at most {most >> 20} MiB, got {size / (1 << 20):.1f} MiB")
+
+
+def require_count(count: int) -> None:
+    """`ValueError` for a file of no or too many arrays."""
+    if not 1 <= count <= MAX_TENSORS:
+        raise ValueError(f"the file must hold 1 to {MAX_TENSORS} arrays, got {count}")
+
+
+def is_sizes(value: Any) -> TypeGuard[list[int]]:
+    """Whether this is a JSON list of whole numbers that can be sizes."""
+    return isinstance(value, list) and all(type(size) is int and 0 <= size <= MAX_BYTES for size in value)
+
+
+def is_number(word: str) -> bool:
+    """Whether `float` takes it."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

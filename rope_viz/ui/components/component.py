@@ -1,0 +1,34 @@
+"""Components with JavaScript of our own: a tiny loader inline, the script itself by a cached route."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import streamlit as st
+
+from rope_viz.ui.components.scripts import PREFIX, version
+
+# Streamlit sends inline JavaScript again with every change of data, so only this much is inline. The root of the app is
+# found from Streamlit's own script, because a page may stand at any depth and under a base path.
+LOADER = """
+const own = document.querySelector('script[type=module][src*="static/js/"]').src;
+const root = own.slice(0, own.indexOf("/static/js/"));
+const ready = import(`${root}%(path)s`);
+export default function (component) {
+  const { parentElement } = component;
+  const turn = (parentElement.__turn = (parentElement.__turn ?? 0) + 1);
+  ready.then((script) => turn === parentElement.__turn && script.default(component));
+}
+"""
+
+
+@functools.cache
+def component(name: str, *, root_class: str, height: int) -> Any:
+    """The mounting function of the component whose script is `<name>.js`; `height` is kept free until it has loaded."""
+    return st.components.v2.component(
+        f"rope_viz_{name}_{height}",
+        html=f'<div class="{root_class}" style="min-height:{height}px"></div>',
+        js=LOADER % {"path": f"{PREFIX}/{version()}/{name}.js"},
+        isolate_styles=False,
+    )

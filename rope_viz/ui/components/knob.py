@@ -1,0 +1,57 @@
+"""A column of live sliders made from knobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from rope_viz.embedding.spec import Knob, require_number
+from rope_viz.ui.components import live
+from rope_viz.ui.components.component import component
+
+Changed = Callable[[str, float], None]
+
+
+def knobs(
+    key: str, shown: Mapping[str, tuple[Knob, float]], changed: Changed, *, revision: int = 0, page: str = ""
+) -> None:
+    """Sliders for `shown` (name -> knob and value). `changed(name, value)` is called before the next run.
+
+    That is once a slider is released, a number is typed or a key comes up; until then the pictures alone follow. `page`
+    names the page whose own knobs these are.
+    """
+
+    def at_changed() -> None:
+        at = st.session_state[key]["at"]
+        name = str(at.get("name")) if isinstance(at, Mapping) else ""
+        if name not in shown:
+            return
+        knob, _ = shown[name]
+        try:
+            require_number(at.get("value"), knob.label, least=knob.low, most=knob.high, integer=knob.integer)
+        except ValueError:
+            return
+        changed(name, int(at["value"]) if knob.integer else float(at["value"]))
+
+    prefix = f"{page}." if page else ""
+    rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]
+    mount = component("knob", root_class="rv-knobs", height=62 * len(shown))
+    mount(key=key, data={"reader": live.reader().token, "knobs": rows}, on_at_change=at_changed)
+
+
+def _row(name: str, knob: Knob, value: float, revision: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "label": knob.label,
+        "help": knob.help,
+        "low": knob.low,
+        "high": knob.high,
+        "step": knob.step,
+        "log": knob.log,
+        "integer": knob.integer,
+        "unit": knob.unit,
+        "value": value,
+        "revision": revision,
+    }

@@ -1,0 +1,238 @@
+"""The check finds each fault where it is, and nothing where there is none."""
+
+import copy
+import inspect
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rope_viz.advice.lint import RULES, SEVERITIES, check, repair
+from rope_viz.configs.models import from_config
+from rope_viz.runtimes import emulate
+
+CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 32768,
+    "rope_theta": 5e6,
+}
+LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "original_max_position_embeddings": 8192}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}
+LISTS = {"short_factor": [1.0] * 64, "long_factor": [4.0] * 64}
+LONGROPE = {"rope_type": "longrope", **LISTS}
+GEMMA3 = {
+    "model_type": "gemma3_text",
+    "hidden_size": 1024,
+    "num_attention_heads": 4,
+    "head_dim": 256,
+    "max_position_embeddings": 32768,
+    "rope_theta": 1e6,
+}
+MODERNBERT = {"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12, "global_rope_theta": 1e6}
+
+
+def scaled(base=LLAMA, /, **knobs):
+    return {**base, "rope_scaling": knobs}
+
+
+# (rule, a config with the fault, one without)
+CASES = [
+    ("missing-original", scaled(rope_type="yarn", factor=4.0), scaled(**YARN)),
+    ("factor-mismatch", scaled(**{**YARN, "factor": 8.0}), scaled(**YARN)),
+    ("swapped-betas", scaled(**YARN, beta_fast=1.0, beta_slow=32.0), scaled(**YARN, beta_fast=32.0, beta_slow=1.0)),
+    (
+        "swapped-betas",
+        scaled(**LLAMA3, low_freq_factor=4.0, high_freq_factor=1.0),
+        scaled(**LLAMA3, low_freq_factor=1.0, high_freq_factor=4.0),
+    ),
+    ("integer-factor", scaled(rope_type="linear", factor=4), scaled(rope_type="linear", factor=4.0)),
+    ("nested-truncate", scaled(GEMMA3, **YARN, truncate=False), scaled(**YARN, truncate=False)),
+    ("type-keys", scaled(**{**YARN, "type": "linear"}), scaled(**{**YARN, "type": "yarn"})),
+    ("type-keys", scaled(type="linear", factor=4.0), scaled(rope_type="linear", factor=4.0)),
+    (
+        "scaled-sliding",
+        scaled(MODERNBERT, rope_type="linear", factor=4.0),
+        scaled(GEMMA3, rope_type="linear", factor=4.0),
+    ),
+    ("head-dim-derived", {**LLAMA, "head_dim": 64}, {**LLAMA, "head_dim": 128}),
+    (
+        "null-head-dim",
+        scaled({**LLAMA, "model_type": "mixtral"}, **YARN),
+        scaled({**LLAMA, "model_type": "mixtral", "head_dim": 128}, **YARN),
+    ),
+    (
+        "partial-ignored",
+        {**LLAMA, "partial_rotary_factor": 0.5},
+        {**LLAMA, "model_type": "stablelm", "partial_rotary_factor": 0.5},
+    ),
+    ("mscale-keys", scaled(**YARN, mscale=1.0, mscale_all_dim=1.0), scaled(**YARN)),
+    ("mscale-keys", scaled(**YARN, mscale=1.5), scaled(**YARN, mscale=1.0)),
+    ("attention-factor", scaled(**YARN, attention_factor=1.0), scaled(**YARN, attention_factor=0.1 * np.log(4.0) + 1)),
+    (
+        "longrope-lists",
+        scaled(**{**LONGROPE, "long_factor": [4.0] * 63}, original_max_position_embeddings=8192),
+        scaled(**LONGROPE, original_max_position_embeddings=8192),
+    ),
+    (
+        "longrope-switch",
+        scaled(**LONGROPE, original_max_position_embeddings=8192),
+        scaled(**{**YARN}),
+    ),
+    (
+        "two-originals",
+        scaled({**LLAMA, "original_max_position_embeddings": 4096}, **LONGROPE, original_max_position_embeddings=8192),
+        scaled(**YARN),
+    ),
+    ("dynamic-cache", scaled(rope_type="dynamic", factor=2.0), scaled(rope_type="linear", factor=2.0)),
+    ("base-too-small", {**LLAMA, "rope_theta": 10000.0}, LLAMA),
+    ("unknown-keys", scaled(**YARN, beta_fst=16), scaled(**YARN, beta_fast=16)),
+    ("unknown-keys", scaled(**YARN, low_freq_factor=1.0), scaled(**YARN)),
+    ("unreadable", {**LLAMA, "rope_theta": "big"}, LLAMA),
+    ("unreadable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),
+]
+
+
+@pytest.mark.parametrize(("rule", "faulty", "sound"), CASES, ids=[case[0] for case in CASES])
+def test_a_fault_is_found_and_its_absence_is_not(rule, faulty, sound):
+    assert rule in {finding.rule for finding in check(faulty)}
+    assert rule not in {finding.rule for finding in check(sound)}
+
+
+def test_every_rule_has_a_case_and_a_source():
+    names = {rule.__name__.replace("_", "-") for rule in RULES}
+    assert names | {"unreadable"} == {case[0] for case in CASES}
+    assert all("Source:" in (inspect.getdoc(rule) or "") for rule in RULES)
+
+
+@pytest.mark.parametrize("name", ["llama-3-8b", "llama-3.1-8b", "qwen3-8b-yarn", "codellama-7b", "gpt-oss-20b"])
+def test_a_clean_config_gives_nothing(name):
+    assert check(json.loads((CATALOG / f"{name}.json").read_text())) == []
+
+
+@pytest.mark.parametrize("path", sorted(CATALOG.glob("*.json")), ids=lambda path: path.stem)
+def test_no_published_config_is_called_an_error(path):
+    assert [finding for finding in check(json.loads(path.read_text())) if finding.severity == "error"] == []
+
+
+def test_qwen3_with_yarn_and_no_trained_length_is_off_by_17_percent():
+    config = json.loads((CATALOG / "qwen3-8b.json").read_text())
+    faulty = {**config, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}
+    finding = check(faulty)[0]
+    assert (finding.rule, finding.severity, finding.key) == ("missing-original", "error", "rope_scaling")
+    assert finding.effect.pair == 40
+    assert finding.effect.ratio == pytest.approx(1.1765, abs=5e-5)
+    assert finding.repaired["rope_scaling"]["original_max_position_embeddings"] == 32768
+    repaired = repair(faulty)
+    assert repaired["max_position_embeddings"] == 131072
+    published = json.loads((CATALOG / "qwen3-8b-yarn.json").read_text())
+    ours, theirs = from_config(repaired)[""], from_config(published)[""]
+    np.testing.assert_array_equal(ours.inv_freq(), theirs.inv_freq())
+    assert check(repaired) == []
+
+
+@pytest.mark.parametrize(("rule", "faulty", "sound"), CASES, ids=[case[0] for case in CASES])
+def test_a_repair_removes_its_finding_and_leaves_the_original_alone(rule, faulty, sound):
+    before = copy.deepcopy(faulty)
+    for finding in check(faulty):
+        if finding.rule == rule and finding.repaired is not None:
+            assert rule not in {other.rule for other in check(finding.repaired) if other.key == finding.key}
+    assert faulty == before
+    assert repair(repair(faulty)) == repair(faulty)
+
+
+def test_repairs_reach_into_a_wrapped_language_model():
+    text = scaled(rope_type="linear", factor=4)
+    config = {"model_type": "llava", "text_config": text}
+    finding = next(finding for finding in check(config) if finding.rule == "integer-factor")
+    assert finding.key == "text_config.rope_scaling.factor"
+    assert isinstance(repair(config)["text_config"]["rope_scaling"]["factor"], float)
+
+
+def test_a_repaired_integer_factor_runs_where_it_crashed():
+    faulty = scaled(rope_type="linear", factor=4)
+    assert not emulate(faulty, runtime="vllm").supported
+    assert emulate(repair(faulty), runtime="vllm").supported
+
+
+def test_findings_come_the_worst_first():
+    found = check({**scaled(rope_type="yarn", factor=4.0, beta_fst=1), "head_dim": 64})
+    ranks = [SEVERITIES.index(finding.severity) for finding in found]
+    assert len(set(ranks)) == 3
+    assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize("value", [None, 3, "config", [1], True])
+def test_what_is_no_object_is_one_clear_sentence(value):
+    with pytest.raises(ValueError, match="a config must be an object"):
+        check(value)
+
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**6), 10**6),
+    st.sampled_from([0, 1, 2, 64, 128, 4096, 32768, 10**400, 1e308, -1e308, 5e-324]),
+    st.floats(),
+    st.sampled_from(["", "yarn", "linear", "dynamic", "llama3", "longrope", "proportional", "default", "su", "x", "4"]),
+)
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=8,
+)
+ROPE_KEYS = (
+    "rope_type type factor original_max_position_embeddings beta_fast beta_slow mscale mscale_all_dim attention_factor "
+    "truncate low_freq_factor high_freq_factor short_factor long_factor partial_rotary_factor rope_theta alpha "
+    "full_attention sliding_attention"
+)
+TOP_KEYS = (
+    "hidden_size num_attention_heads head_dim max_position_embeddings rope_theta partial_rotary_factor layer_types "
+    "original_max_position_embeddings sliding_window kv_lora_rank qk_rope_head_dim per_layer_config rotary_dim"
+)
+MODELS = (
+    "llama phi3 gemma3_text modernbert deepseek_v3 gpt_neox gptj olmo3 mixtral stablelm internlm2 gpt_oss llava foo"
+)
+ROPE = st.dictionaries(st.sampled_from(ROPE_KEYS.split()), ANYTHING | st.just(8192), max_size=6)
+
+
+@st.composite
+def configs(draw):
+    config = draw(st.sampled_from([{}, dict(LLAMA), dict(GEMMA3)]))
+    config = {**config, "model_type": draw(st.sampled_from(MODELS.split()) | ANYTHING)}
+    config |= draw(st.dictionaries(st.sampled_from(TOP_KEYS.split()), ANYTHING, max_size=3))
+    for key in draw(st.sets(st.sampled_from(["rope_scaling", "rope_parameters"]), max_size=2)):
+        config[key] = draw(ROPE | ANYTHING)
+    return {"text_config": config} if draw(st.booleans()) and draw(st.booleans()) else config
+
+
+# HYPOTHESIS_PROFILE=many tries 10,000.
+@given(configs() | ANYTHING)
+def test_no_json_value_raises_anything_but_value_error(value):
+    for ask in (check, repair, lambda config: emulate(config, runtime="llama.cpp", length=9000)):
+        assert "\n" not in sentence(ask, value)
+
+
+def sentence(ask, value):
+    """What it raises as `ValueError`, empty where it answers; any other exception goes through."""
+    try:
+        ask(value)
+    except ValueError as error:
+        return str(error) or "no sentence\n"
+    return ""
+
+
+def test_deep_nesting_is_one_clear_sentence():
+    config = {}
+    for _ in range(100_000):
+        config = {"text_config": config}
+    assert "nested too deeply" in sentence(check, config)
+    # The interpreter would free it recursively.
+    while config:
+        config = config.pop("text_config", None)

@@ -1,0 +1,214 @@
+"""The command line answers in numbers, in JSON and in exit codes."""
+
+import io
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rope_viz.advice.export import TARGETS
+from rope_viz.cli.main import main, parser
+from rope_viz.cli.spec import flag
+from rope_viz.configs.catalog import catalog, model_specs
+from rope_viz.configs.link import method_knobs
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import RopeSpec, knobs
+from rope_viz.runtimes import RUNTIMES
+
+FAULTY = {
+    "model_type": "qwen3",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "head_dim": 128,
+    "max_position_embeddings": 40960,
+    "rope_theta": 1000000.0,
+    "rope_scaling": {"rope_type": "yarn", "factor": 4.0},
+}
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(FAULTY))
+    return str(path)
+
+
+def run(capsys, *arguments):
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_table_holds_the_frequencies_of_the_model(capsys):
+    code, out, _ = run(capsys, "table", "llama-3.1-8b", "--csv")
+    rows = np.array([[float(word) for word in line.split(",")] for line in out.splitlines()[1:]])
+    spec = model_specs("llama-3.1-8b")[""]
+    assert code == 0
+    np.testing.assert_array_equal(rows[:, 1], spec.inv_freq())
+    np.testing.assert_allclose(rows[:, 2], 2 * np.pi / spec.inv_freq(), rtol=1e-15)
+    np.testing.assert_allclose(rows[:, 3], spec.context / (2 * np.pi / spec.inv_freq()), rtol=1e-14)
+
+
+def test_flags_change_the_spec_as_the_knobs_do(capsys):
+    arguments = (
+        "table --csv --head-dim 64 --base 5e5 --context 8k --target 32k --scaling yarn --beta-fast 16 --no-truncate"
+    )
+    _, out, _ = run(capsys, *arguments.split())
+    spec = RopeSpec(64, base=5e5, context=8192, target=32768, scaling=METHODS["yarn"](4.0, 16.0, truncate=False))
+    found = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
+    np.testing.assert_array_equal(found, spec.inv_freq())
+
+
+def test_every_knob_has_a_flag():
+    help_text = parser().parse_args(["table"])
+    for name in (*knobs(RopeSpec), *method_knobs()):
+        assert hasattr(help_text, name)
+        assert flag(name).startswith("--")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_a_table(capsys, method):
+    code, out, err = run(capsys, "table", "--scaling", method, "--context", "4k", "--target", "16k")
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 66
+
+
+def test_check_answers_by_severity(capsys, faulty, tmp_path):
+    assert run(capsys, "check", "llama-3-8b")[0] == 0
+    assert run(capsys, "check", "qwen3-8b")[0] == 0  # a note
+    assert run(capsys, "check", "internlm2.5-7b")[0] == 1  # a warning
+    assert run(capsys, "check", faulty)[0] == 2
+    assert run(capsys, "check", "llama-3-8b", faulty, "internlm2.5-7b")[0] == 2
+    (tmp_path / "broken.json").write_text("{")
+    assert run(capsys, "check", str(tmp_path / "broken.json"))[0] == 2
+
+
+def test_check_says_one_line_for_each_finding(capsys, faulty):
+    _, out, _ = run(capsys, "check", faulty)
+    assert "error: rope_scaling: original_max_position_embeddings is missing" in out
+    assert "[frequencies up to x1.176, pair 40] (missing-original)" in out
+    assert all(line.startswith(f"{faulty}: ") for line in out.splitlines())
+    assert run(capsys, "check", "llama-3-8b")[1] == "llama-3-8b: nothing to say\n"
+
+
+def test_check_in_json_holds_the_repaired_config(capsys, faulty):
+    _, out, _ = run(capsys, "check", "--json", faulty)
+    report = json.loads(out)
+    first = report["findings"][0]
+    assert (first["rule"], first["effect"]["pair"]) == ("missing-original", 40)
+    assert first["repaired"]["rope_scaling"]["original_max_position_embeddings"] == 32768
+    assert len(json.loads(run(capsys, "check", "--json", faulty, "llama-3-8b")[1])) == 2
+
+
+def test_a_repaired_config_is_clean(capsys, faulty, tmp_path):
+    code, out, _ = run(capsys, "check", "--repair", faulty)
+    (tmp_path / "repaired.json").write_text(out)
+    assert code == 0
+    assert run(capsys, "check", str(tmp_path / "repaired.json"))[0] == 0
+
+
+def test_a_config_may_come_from_standard_input(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(FAULTY)))
+    assert run(capsys, "check", "-")[0] == 2
+
+
+def test_compare_lists_every_method(capsys):
+    code, out, _ = run(capsys, "compare", "qwen3-8b", "--context", "32k", "--target", "128k")
+    assert code == 0
+    assert {line.split()[0] for line in out.splitlines()[2:]} == set(METHODS)
+    rows = json.loads(run(capsys, "compare", "qwen3-8b", "--target", "128k", "--json")[1])
+    yarn = next(row for row in rows if row["method"] == "yarn")
+    assert yarn["config"]["rope_parameters"]["rope_type"] == "yarn"
+
+
+def test_runtimes_lists_every_runtime_and_the_rule_that_makes_the_difference(capsys):
+    code, out, _ = run(capsys, "runtimes", "kimi-k2-instruct")
+    assert code == 0
+    assert len(out.splitlines()) == len(RUNTIMES) + 1
+    line = next(line for line in out.splitlines() if line.startswith("llama.cpp"))
+    assert "x8.93 pair 19" in line
+    assert "betas-ignored" in line
+    rows = json.loads(run(capsys, "runtimes", "phi-4-mini", "--length", "4097", "--json")[1])
+    assert {row["runtime"] for row in rows if not row["agrees"]} == {"sglang", "transformers"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_export_prints_what_to_copy(capsys, target):
+    arguments = ("qwen3-8b", "--context", "32k", "--target", "128k", "--scaling", "yarn", "--to", target)
+    code, out, err = run(capsys, "export", *arguments)
+    assert (code, err) == (0, "")
+    assert "yarn" in out
+
+
+def test_export_of_what_a_runtime_cannot_is_said_and_coded(capsys):
+    code, out, err = run(capsys, "export", "--scaling", "dynamic", "--to", "vllm")
+    assert code == 1
+    assert shlex.split(out)[0] == "--hf-overrides"
+    assert "dynamic is static" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_models_lists_the_catalog(capsys):
+    _, out, _ = run(capsys, "models")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == list(catalog())
+    assert {model["id"] for model in json.loads(run(capsys, "models", "--json")[1])} == set(catalog())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("table no-such-model", "no such file, and no such model"),
+        ("table --scaling yarn --alpha 2", "--alpha is no knob of the method yarn"),
+        ("table --head-dim 7", "head_dim must be even"),
+        ("table --scaling linear --factor 0", "factor must be at least 1e-09"),
+        ("table gemma-3-1b --layer global", "layer must be one of"),
+        ("table --scaling longrope --short-factor 1,x", "LongRoPE factors must be numbers"),
+        ("compare --target 0.5", "target"),
+        ("check --repair a b", "--repair takes one file"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):
+    code, out, err = run(capsys, *arguments.split())
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "3", '{"a": 1', "[" * 100_000, "1" * 5000, '"\\ud800"'])
+def test_a_file_that_is_no_config_is_one_line(capsys, tmp_path, text):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    for command in ("table", "runtimes"):
+        code, _, err = run(capsys, command, str(path))
+        assert code == 2
+        assert len(err.splitlines()) == 1
+
+
+def test_a_binary_or_a_huge_file_is_one_line(capsys, tmp_path):
+    path = tmp_path / "model.bin"
+    path.write_bytes(b"\xff\xfe" * 10)
+    assert "not JSON" in run(capsys, "table", str(path))[2]
+    path.write_bytes(b" " * (5 << 20))
+    assert "larger than 4 MiB" in run(capsys, "table", str(path))[2]
+
+
+def test_a_wrong_flag_is_exit_code_2():
+    with pytest.raises(SystemExit) as exit:
+        main(["table", "--base", "big"])
+    assert exit.value.code == 2
+
+
+def test_it_runs_as_a_module():
+    command = [sys.executable, "-m", "rope_viz", "check", "llama-3-8b"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    assert done.stdout == "llama-3-8b: nothing to say\n"
+
+
+def test_the_command_line_needs_no_server_and_no_torch():
+    code = "import sys, rope_viz.cli.main; print(sorted({'streamlit', 'torch', 'plotly'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

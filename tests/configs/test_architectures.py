@@ -1,0 +1,94 @@
+"""Every architecture of transformers 5.23.0 resolves to what its own rotary module computes."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rope_viz.configs.architectures import table
+from rope_viz.configs.models import from_config
+from rope_viz.embedding.spec import RopeSpec
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
+
+
+@cache
+def goldens(name: str) -> dict[str, Any]:
+    return json.loads((GOLDENS / f"transformers_5.23.0_{name}.json").read_text())
+
+
+def rows(name: str) -> list[Any]:
+    return [
+        pytest.param(row, id=f"{index}-{row['config']['model_type']}")
+        for index, row in enumerate(goldens(name)["rows"])
+    ]
+
+
+def tolerance(spec: RopeSpec, length: int | None) -> float:
+    """float32 arithmetic: a few roundings, and where two terms nearly cancel the factor magnifies them."""
+    if spec.scaling.name in ("yarn", "llama3"):
+        return 5e-7 + 2e-7 * max(spec.scaling.factor_for(spec), 1.0)
+    # At a length beyond training the base itself is rounded to float32.
+    return 3e-6 if spec.scaling.name == "dynamic" and length is not None else 5e-7
+
+
+def assert_same(specs: dict[str, RopeSpec], layers: dict[str, Any], name: str, length: int | None = None) -> None:
+    assert set(specs) == set(layers)
+    for layer, (index, attention_factor) in layers.items():
+        expected = np.array(goldens(name)["frequencies"][index])
+        rtol = tolerance(specs[layer], length)
+        np.testing.assert_allclose(specs[layer].inv_freq(length), expected, rtol=rtol, atol=0, err_msg=layer)
+        assert specs[layer].attention_factor(length) == pytest.approx(attention_factor, rel=2e-6)
+
+
+@pytest.mark.parametrize("row", rows("defaults"))
+def test_default_config_gives_what_transformers_computes(row: dict[str, Any]) -> None:
+    assert_same(from_config(row["config"]), row["layers"], "defaults")
+
+
+@pytest.mark.parametrize("row", rows("defaults"))
+def test_model_type_alone_gives_the_class_defaults(row: dict[str, Any]) -> None:
+    assert_same(from_config({"model_type": row["config"]["model_type"]}), row["layers"], "defaults")
+
+
+@pytest.mark.parametrize("row", rows("random"))
+def test_random_config_gives_what_transformers_computes(row: dict[str, Any]) -> None:
+    specs = from_config(row["config"])
+    assert_same(specs, row["layers"], "random")
+    for length, layers in row.get("at", {}).items():
+        # The module keeps one attention factor; only the frequencies are recomputed with the length.
+        expected = {layer: [index, row["layers"][layer][1]] for layer, (index, _) in layers.items()}
+        assert_same(specs, expected, "random", int(length))
+
+
+def test_every_architecture_in_the_table_can_be_read_alone() -> None:
+    readable = [name for name, facts in table().items() if not facts.get("not_text")]
+    assert len(readable) > 300
+    for name in readable:
+        assert from_config({"model_type": name})
+
+
+def test_a_vision_encoder_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="model_type must be a language model's: qwen2_vl_vision"):
+        from_config({"model_type": "qwen2_vl_vision"})
+
+
+# Read in the modeling files of transformers 5.23.0: which dimensions their rotation pairs.
+PAIRINGS = {
+    **dict.fromkeys(("llama", "qwen3", "gpt_neox", "gemma2", "gpt_oss", "phi3", "glm4_moe", "olmo2"), "half"),
+    **dict.fromkeys(("gptj", "roformer", "glm", "glm4", "cohere", "deepseek_v2", "deepseek_v3"), "interleaved"),
+    **dict.fromkeys(("deepseek_v32", "longcat_flash", "llama4_text", "ernie4_5", "helium", "chatglm"), "interleaved"),
+}
+
+
+@pytest.mark.parametrize(("name", "pairing"), PAIRINGS.items())
+def test_pairing_is_that_of_the_architectures_code(name: str, pairing: str) -> None:
+    assert from_config({"model_type": name})[""].pairing == pairing
+
+
+def test_deepseek_can_be_told_not_to_interleave() -> None:
+    assert from_config({"model_type": "deepseek_v3", "rope_interleave": False})[""].pairing == "half"
+    assert from_config({"model_type": "llama", "rope_interleave": True})[""].pairing == "half"

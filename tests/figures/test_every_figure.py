@@ -1,0 +1,210 @@
+"""Laws that every figure keeps, and the numbers that the figures of issue-worthy claims show."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from rope_viz import RopeSpec
+from rope_viz.advice import board
+from rope_viz.configs.catalog import catalog, model_specs
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.figures import attention, decay, distance, frequencies, kernels, precision, runtimes, scaling, theme
+from rope_viz.figures.words import common as words
+from rope_viz.figures.words import decay as words_decay
+from rope_viz.studies import rotation, scores
+from rope_viz.studies.attention import DEFAULT_SENTENCE
+from rope_viz.studies.precision import ROUNDINGS
+from rope_viz.ui.components.chart import pack
+
+LLAMA = model_specs("llama-3.1-8b")[""]
+QWEN = model_specs("qwen3-8b-yarn")[""]
+EVEN = (np.full(64, 1 / 64), np.zeros(64))
+PARTS = (*EVEN, 0.0)
+
+
+def every_figure():
+    curves = scaling.compared(QWEN, scaling.alternatives(QWEN, list(scaling.choices(QWEN))))
+    where = decay.Range.of(4096, None, log=False)
+    yield "wavelengths", frequencies.wavelengths(LLAMA, pin=3)
+    for quantity in frequencies.QUANTITIES:
+        yield quantity, frequencies.heatmap(LLAMA, stop=100_000, quantity=quantity)
+    for view in scaling.VIEWS:
+        yield view, scaling.view(view, curves, pin=5)[0]
+    for view in decay.VIEWS:
+        yield view, decay.main(view, decay.with_plain(curves), where, PARTS, "iid")[0]
+    yield "contributions", distance.contributions(LLAMA, 1000, *EVEN, pin=None)
+    yield "map", distance.attention_map(LLAMA, 16, PARTS, True)
+    yield "errors", kernels.errors(LLAMA)
+    jane = {"sentence": DEFAULT_SENTENCE}
+    for view in attention.VIEWS:
+        yield f"attention {view}", attention.maps(QWEN, **jane, offset=4096, causal=True, shown=view)
+    yield "dots", attention.added_or_multiplied(QWEN, offset=4096)
+    yield "lengths", attention.lengths(QWEN, **jane, offset=4096)
+    yield "linear", attention.linear_weights(QWEN, **jane, spacing=4096, causal=False)
+    yield "costs", attention.costs(QWEN, causal=True)
+    for rounded in ROUNDINGS:
+        yield rounded, precision.heatmap(LLAMA, rounded, position=4096, pin=3)
+    for view in precision.VIEWS:
+        yield view, precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
+    kimi = catalog()["kimi-k2-instruct"]
+    asked = board.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
+    yield "runtimes", runtimes.curves(board.board(asked), asked.spec, pin=3)[0]
+    yield "bases", distance.bases(LLAMA, 8192, quick=True)
+
+
+FIGURES = dict(every_figure())
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_axes_have_titles_and_no_title_stands_inside_the_plot(name):
+    layout = FIGURES[name].layout
+    assert layout.title.text is None
+    assert layout.xaxis.title.text
+    assert layout.yaxis.title.text or name == "bases"
+    assert layout.height
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_colour_has_a_dark_twin(name):
+    used = set(re.findall(r'"(#[0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?"', FIGURES[name].to_json()))
+    assert used <= set(theme.DARK), used - set(theme.DARK)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_packs_into_json_and_arrays_that_read_back(name):
+    raw = pack(FIGURES[name], {"title": name})
+    size = int.from_bytes(raw[:4], "little")
+    header = json.loads(raw[4 : 4 + size])
+    assert (4 + size) % 8 == 0
+    for trace, sent in zip(FIGURES[name].data, header["figure"]["data"], strict=True):
+        for axis in "xyz":
+            if isinstance(getattr(trace, axis, None), np.ndarray) and trace[axis].dtype.kind == "f":
+                dtype, offset, count, *_ = sent[axis]["$"]
+                found = np.frombuffer(raw, np.dtype(f"<{dtype}"), count, 4 + size + offset)
+                np.testing.assert_array_equal(found, trace[axis].astype(found.dtype).ravel())
+
+
+def test_a_moving_heatmap_is_sent_in_eight_bits_and_gaps_stay_gaps():
+    fig = theme.figure(
+        [{"type": "heatmap", "z": np.array([[-1.0, 0.0], [1.0, np.nan]]), "zmin": -1, "zmax": 1}], x={}, y={}
+    )
+    raw = pack(fig, {}, quick=True)
+    size = int.from_bytes(raw[:4], "little")
+    dtype, offset, count, columns, low, high = json.loads(raw[4 : 4 + size])["figure"]["data"][0]["z"]["$"]
+    assert (dtype, count, columns, low, high) == ("u1", 4, 2, -1, 1)
+    assert list(raw[4 + size + offset :][:4]) == [0, 127, 254, 255]
+
+
+def test_the_dark_figure_has_no_light_colour():
+    dark = theme.darkened(FIGURES["wavelengths"]).to_json()
+    assert theme.BACKGROUND not in dark
+    assert theme.DARK[theme.CURRENT] in dark
+
+
+def test_the_heatmap_is_the_exact_cosine_where_a_column_is_one_position():
+    fig = frequencies.heatmap(LLAMA, stop=10_000_000, view=(9_000_000.0, 9_000_199.0))
+    trace = fig.data[0]
+    assert trace.x[0] == 9_000_000
+    assert len(trace.x) == 200
+    cos, _ = spectrum.table(LLAMA.inv_freq(10_000_000), trace.x)
+    np.testing.assert_allclose(trace.z, cos.T, atol=1e-6)
+
+
+def test_a_zoom_into_the_decay_curve_shows_single_distances():
+    where = decay.Range.of(10_000_000, (9_000_000.0, 9_000_199.0), log=False)
+    fig, _ = decay.main("mean", decay.with_plain(scaling.compared(LLAMA, [])), where, PARTS, "iid")
+    trace = fig.data[-1]
+    np.testing.assert_array_equal(trace.x, np.arange(9_000_000, 9_000_200))
+    np.testing.assert_allclose(trace.y, scores.at(LLAMA.inv_freq(LLAMA.target), *EVEN, trace.x), atol=1e-12)
+
+
+def test_a_whole_sequence_is_drawn_by_its_mean_over_every_pair_of_tokens():
+    spec = RopeSpec(head_dim=16, rotary_dim=8, base=100.0, context=64)
+    q, k = np.random.default_rng(0).standard_normal((2, 40, 16))
+    own = (*scores.coefficients(q[0, :8], k[0, :8]), 0.0)
+    where = decay.Range.of(64, None, log=False)
+    fig, _ = decay.main("own", scaling.compared(spec, []), where, own, "iid", (q, k))
+    drawn = fig.data[-1]
+    assert drawn.name == "mean over 40 tokens"
+    turned = [[rotation.rotation_matrix(spec, m)[:8, :8] @ x[:8] for m, x in enumerate(side)] for side in (q, k)]
+    for apart in (0, 1, 17, 39):
+        expected = np.mean([turned[0][m] @ turned[1][m - apart] for m in range(apart, 40)])
+        assert drawn.y[apart] == pytest.approx(expected, abs=1e-12)
+    assert len(drawn.y) == 40
+
+
+def test_the_whole_curve_shows_every_extreme():
+    where = decay.Range.of(1_000_000, None, log=False)
+    fig, _ = decay.main("mean", scaling.compared(LLAMA.plain(), []), where, PARTS, "iid")
+    exact = scores.mean_cosine(LLAMA.plain_inv_freq, 1_000_000)
+    assert np.min(fig.data[0].y) == pytest.approx(exact.min(), abs=1e-12)
+    assert np.max(fig.data[0].y) == pytest.approx(exact.max(), abs=1e-12)
+
+
+def test_the_same_curve_comes_from_torch():
+    curves = scaling.compared(LLAMA, [])
+    drawn = [
+        decay.main("mean", curves, decay.Range.of(100_000, None, log=True, backend=backend), PARTS, "iid")[0].data[0].y
+        for backend in ("numpy", "torch-cpu")
+    ]
+    np.testing.assert_allclose(drawn[0], drawn[1], atol=1e-12)
+
+
+def test_the_running_total_ends_at_the_score():
+    fig = distance.contributions(LLAMA, 12_345, *EVEN, pin=None)
+    assert fig.data[1].y[-1] == pytest.approx(distance.total(LLAMA, 12_345, EVEN), abs=1e-12)
+
+
+def test_every_diagonal_of_the_attention_map_has_one_logit():
+    grid = distance.attention_map(LLAMA, 1000, (np.linspace(0, 1, 64), np.linspace(1, 0, 64), 0.3), False).data[0].z
+    for offset in range(distance.WINDOW):
+        assert np.ptp(np.diagonal(grid, -offset)) == 0
+    assert np.isnan(grid[0, 1])
+
+
+def test_softmax_rows_of_the_attention_map_sum_to_one():
+    grid = distance.attention_map(QWEN, 0, PARTS, True).data[0].z
+    np.testing.assert_allclose(np.nansum(grid, axis=1), 1, atol=1e-5)
+
+
+def test_the_sentence_of_yarn_on_qwen_says_its_bands():
+    assert "24 of 64 pairs keep their speed" in words.scaling(QWEN)
+    assert "logits × 1.296" in words.scaling(QWEN)
+
+
+def test_the_sentence_of_decay_names_the_published_first_negative_distance():
+    assert "**18,438**" in words_decay.mean(LLAMA, 131_072)
+
+
+@pytest.mark.parametrize("model", catalog())
+def test_every_model_has_its_figures_and_its_sentence(model):
+    for spec in model_specs(model).values():
+        frequencies.wavelengths(spec)
+        assert f"of {spec.pairs} pairs" in words.frequencies(spec)
+        scaling.summary(scaling.compared(spec, scaling.alternatives(spec, list(METHODS))))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (4096, "4k"),
+        (131_072, "128k"),
+        (1 << 20, "1M"),
+        (1000, "1,000"),
+        (math.inf, "∞"),
+        (40_960, "40k"),
+        (6.2832, "6.283"),
+    ],
+)
+def test_lengths_read_as_people_write_them(value, text):
+    assert theme.tokens(value) == text
+
+
+def test_small_and_large_numbers_read_without_e():
+    assert theme.digits(1.5e-7) == "1.5·10⁻⁷"
+    assert theme.digits(0.04869675) == "0.0487"
+    assert theme.digits(RopeSpec().base) == "10,000"

@@ -1,0 +1,79 @@
+"""The matrix of runtimes says who agrees, and where and by how much the others differ, as the executed rows do."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rope_viz.configs.catalog import catalog
+from rope_viz.runtimes import RUNTIMES
+from rope_viz.runtimes.compare import compare, largest
+
+RUN = json.loads((Path(__file__).parents[1] / "goldens" / "runtimes.json").read_text())
+BY_NAME = {"kimi-k2-instruct": ("llama.cpp", 8.93, 19), "gpt-oss-20b": ("mlx-lm", 1.763, 17)}
+
+
+def cells(id, **options):
+    return {one.emulation.runtime: one for one in compare(catalog()[id].config, **options)}
+
+
+def test_a_plain_model_agrees_everywhere():
+    found = compare(catalog()["llama-3-8b"].config)
+    assert [(one.emulation.runtime, one.emulation.version) for one in found] == list(RUNTIMES)
+    assert all(one.agrees and one.effect is None for one in found)
+
+
+@pytest.mark.parametrize("id", BY_NAME)
+def test_the_published_differences_come_out(id):
+    runtime, ratio, pair = BY_NAME[id]
+    cell = cells(id)[runtime]
+    assert not cell.agrees
+    assert cell.effect.pair == pair
+    assert cell.effect.ratio == pytest.approx(ratio, abs=0.005)
+
+
+def test_each_executed_comparison_has_the_same_verdict():
+    rows = {(row["id"], row["runtime"], row["version"], row["layer_type"], row["seq_len"]): row for row in RUN["rows"]}
+    for (id, runtime, version, layer, length), row in rows.items():
+        reference = rows.get((id, "transformers", "5.23.0", layer, length))
+        if runtime == "tensorrt-llm" or reference is None or not (row["supported"] and reference["supported"]):
+            continue
+        found = compare(RUN["configs"][id], length=length, layer_type=layer)
+        cell = next(one for one in found if (one.emulation.runtime, one.emulation.version) == (runtime, version))
+        ours, theirs = np.array(row["inv_freq"]), np.array(reference["inv_freq"])
+        same = np.allclose(ours, theirs, rtol=1e-5, atol=0) and row["attention_factor"] == pytest.approx(
+            reference["attention_factor"], rel=1e-5
+        )
+        # The softmax multiplier was not measured for every runtime.
+        alike = cell.effect is None and cell.attention_ratio == pytest.approx(1.0, rel=1e-5)
+        assert alike == same, (id, runtime, version, layer, length)
+
+
+def test_a_missing_softmax_multiplier_is_a_difference():
+    """transformers 4.57.6 has no m(s, mscale_all_dim)² for DeepSeek-V2: its scaling is qk_head_dim^-0.5 alone."""
+    found = compare(catalog()["deepseek-v2-lite"].config)
+    old = next(one for one in found if one.emulation.version == "4.57.6")
+    assert old.effect is None
+    assert not old.agrees
+    assert old.softmax_ratio == pytest.approx(1 / 1.58962617, rel=1e-8)
+
+
+def test_a_refusal_is_no_agreement():
+    cell = cells("roformer-base")["vllm"]
+    assert not cell.agrees
+    assert "registry" in cell.emulation.reason
+
+
+def test_another_number_of_rotating_pairs_is_said():
+    config = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "max_position_embeddings": 4096}
+    found = {one.emulation.runtime: one for one in compare({**config, "partial_rotary_factor": 0.5})}
+    assert found["vllm"].pairs_differ
+    assert not found["vllm"].agrees
+    assert found["llama.cpp"].agrees
+
+
+def test_the_largest_ratio_counts_both_ways_and_skips_pairs_at_rest():
+    assert largest(np.array([1.0, 0.5, 0.0]), np.array([1.0, 2.0, 0.0])) == (4.0, 1)
+    assert largest(np.array([1.0, 2.0]), np.array([1.0, 2.0])) is None
+    assert largest(np.array([0.0]), np.array([1.0])) is None

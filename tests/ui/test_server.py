@@ -1,0 +1,112 @@
+"""What the app serves beside Streamlit: scripts compressed and cached for good, headers that keep a page to itself."""
+
+import asyncio
+import gzip
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+
+from rope_viz.ui import server
+from rope_viz.ui.components import scripts
+
+APP = Starlette(routes=server.routes(), middleware=server.middleware())
+
+
+def get(path, **headers):
+    """The app's answer to a request, asked without a network."""
+    sent = []
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "headers": raw,
+        "query_string": b"",
+    }
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    # A thread of its own: the browser tests keep a loop running in this one.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(APP(scope, receive, send))).result()
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return SimpleNamespace(status=sent[0]["status"], headers=Headers(raw=sent[0]["headers"]), body=body)
+
+
+@pytest.mark.parametrize("name", scripts.SCRIPTS)
+def test_a_script_comes_compressed_and_may_be_kept_for_good(name):
+    address = f"{scripts.PREFIX}/{scripts.version()}/{name}"
+    answer = get(address, accept_encoding="gzip")
+    assert answer.status == 200
+    assert answer.headers["content-encoding"] == "gzip"
+    assert "immutable" in answer.headers["cache-control"]
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert gzip.decompress(answer.body) == scripts.SCRIPTS[name].read_bytes()
+    again = get(address, if_none_match=answer.headers["etag"])
+    assert again.status == 304
+
+
+def test_a_browser_without_gzip_gets_the_script_as_it_is():
+    answer = get(f"{scripts.PREFIX}/x/knob.js", accept_encoding="identity")
+    assert "content-encoding" not in answer.headers
+    assert answer.body == scripts.SCRIPTS["knob.js"].read_bytes()
+
+
+def test_no_answer_waits_for_an_acknowledgement():
+    """Through uvicorn itself, with a socket made as Streamlit makes it: whoever connects inherits the option."""
+
+    async def serve_once():
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            config = uvicorn.Config(Starlette(lifespan=server.lifespan), log_config=None)
+            config.load()
+            served = uvicorn.Server(config)
+            served.lifespan = config.lifespan_class(config)
+            await served.startup(sockets=[listener])
+            delays = not listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            await served.shutdown(sockets=[listener])
+            return delays
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: asyncio.run(serve_once())).result() is False
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "..%2f..%2fspec.py", "server.py"])
+def test_nothing_else_is_served(name):
+    assert get(f"{scripts.PREFIX}/x/{name}").status == 404
+
+
+def test_who_is_not_known_gets_no_picture():
+    answer = get(f"{scripts.PREFIX}/live/nobody/picture")
+    assert answer.status == 204
+    assert answer.body == b""
+
+
+def test_every_answer_carries_the_headers():
+    for answer in (get(f"{scripts.PREFIX}/x/knob.js"), get(f"{scripts.PREFIX}/live/x/y"), get("/nowhere")):
+        for name, value in server.HEADERS.items():
+            assert answer.headers[name] == value
+
+
+def test_the_policy_allows_no_other_host_and_no_eval():
+    assert "http:" not in server.POLICY
+    assert "https:" not in server.POLICY
+    assert "unsafe-eval" not in server.POLICY
+
+
+@pytest.mark.parametrize("name", [name for name in scripts.SCRIPTS if name != "plotly.min.js"])
+def test_a_script_of_our_own_is_small(name):
+    content = scripts.SCRIPTS[name].read_bytes()
+    assert len(content) <= 16_000
+    assert len(gzip.compress(content)) <= 6_000
