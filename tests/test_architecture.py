@@ -36,6 +36,7 @@ FLOORS = (
     ("runtimes",),
     ("advice",),
     ("figures",),
+    ("pictures",),
     ("ui", "cli"),
     ("pages",),
 )
@@ -82,7 +83,7 @@ def test_heavy_libraries_stay_in_their_rooms(path):
     roots = {module.split(".")[0] for module in imports(path)}
     if room(path) not in ("ui", "pages"):
         assert "streamlit" not in roots
-    if room(path) not in ("figures", "ui", "cli"):
+    if room(path) not in ("figures", "pictures", "ui", "cli"):
         assert "plotly" not in roots
     if room(path) != "kernels" and path.name not in TORCH_ELSEWHERE:
         assert not roots & {"torch", "triton"}

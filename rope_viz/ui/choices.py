@@ -162,16 +162,16 @@ def knob(key: str, knob: Knob, default: float, *, width: int = 300) -> Any:
     Gives it as it rests; a picture that is to follow it asks its `Now` for the knob of this key.
     """
     value = _linked(key, knob, default)
+    slider(key, knob, value, lambda new: state.keep(key, text(new), default=text(default)), width=width)
+    return int(value) if knob.integer else float(value)
+
+
+def slider(key: str, knob: Knob, value: float, changed: Callable[[float], None], *, width: int = 300) -> None:
+    """A live slider of the page's own; `changed` hears where it was released."""
     live.add_knob(key, knob, value)
     page, _, name = key.rpartition(".")
     with st.container(width=width):
-        knobs(
-            f"knob.{key}",
-            {name: (knob, value)},
-            lambda _, new: state.keep(key, text(new), default=text(default)),
-            page=page,
-        )
-    return int(value) if knob.integer else float(value)
+        knobs(f"knob.{key}", {name: (knob, value)}, lambda _, new: changed(new), page=page)
 
 
 def length(key: str, label: str, default: int, *, least: int = 16, most: int = 10_000_000, unit: str = "tokens") -> int:

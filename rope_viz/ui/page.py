@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator as Place
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.ui import state
+from rope_viz.pictures import kinds, registry
+from rope_viz.pictures.choices import Choice
+from rope_viz.pictures.page import Picture
+from rope_viz.ui import state, tables, widgets
 from rope_viz.ui.components import live
 from rope_viz.ui.pictures import Clocks, Figure, Sentence, prose
 
@@ -20,10 +24,10 @@ Now = live.Now
 __all__ = ["Clocks", "Figure", "Now", "Sentence"]
 
 
-def start(title: str, sentence: str = "") -> Place:
-    """The page's title and, below it, the place for its sentence, which may depend on controls further down."""
+def start(title: str, sentence: str = "", *, says: Picture | None = None) -> Place:
+    """The page's title and, below it, a sentence: its own, or that of a picture, which may be shown further down."""
     st.title(title, anchor=False)
-    return _place(sentence)
+    return _place(sentence, says)
 
 
 def spec() -> RopeSpec:
@@ -53,9 +57,39 @@ def follow(place: Place | None = None) -> Callable[[live.Draw], live.Draw]:
     return show
 
 
-def show(picture: Figure) -> None:
-    """Show a figure that no knob changes."""
-    picture.mount(live.shown().resting, "")
+def controls(*choices: Choice[Any]) -> None:
+    """The widgets of some of the page's choices."""
+    if choices:
+        now = state.now(registry.page(choices[0].key.partition(".")[0]))
+        for choice in choices:
+            widgets.control(choice, now)
+
+
+def show(picture: Figure | Picture) -> None:
+    """The place of a picture of this page; or a figure that no knob changes."""
+    if isinstance(picture, Figure):
+        picture.mount(live.shown().resting, "")
+        return
+    of = registry.page(picture.page)
+    resting = state.now(of)
+    place = st.session_state.get("places", {}).get(picture.address)
+
+    def draw(now: live.Now) -> live.Picture:
+        own = {**resting.values} | {key: value for key, value in now.own.items() if key in resting.values}
+        at = dataclasses.replace(resting, spec=now.spec, pin=now.pin, coarse=now.live)
+        drawn = picture(registry.settle(at, of.choices, own))
+        if isinstance(drawn, kinds.Table):
+            return Sentence(drawn.sentence)
+        assert isinstance(drawn, kinds.Figure)
+        key = f"{picture.page}.{drawn.variant or picture.name}"
+        return Figure(drawn.fig, key, drawn.title, drawn.sentence, picture.zooms, drawn.pins)
+
+    draw.__name__ = picture.name
+    follow(place)(draw)
+    if picture.kind is kinds.Table:
+        drawn = picture(resting)
+        assert isinstance(drawn, kinds.Table)
+        tables.table(drawn.columns, picture.name, height=picture.height)
 
 
 @functools.cache
@@ -88,10 +122,10 @@ def questions(answers: Mapping[str, str]) -> None:
     st.markdown("\n".join(lines))
 
 
-def section(title: str, sentence: str = "") -> Place:
-    """A second heading and, below it, the place for its sentence."""
+def section(title: str, sentence: str = "", *, says: Picture | None = None) -> Place:
+    """A second heading and, below it, a sentence: its own, or that of a picture, which may be shown further down."""
     st.header(title, anchor=False)
-    return _place(sentence)
+    return _place(sentence, says)
 
 
 def say(sentence: str) -> None:
@@ -124,8 +158,10 @@ def badge(text: str) -> None:
     st.badge(text)
 
 
-def _place(sentence: str) -> Place:
+def _place(sentence: str, says: Picture | None) -> Place:
     place = st.container()
     if sentence:
         place.markdown(sentence)
+    if says is not None:
+        st.session_state.setdefault("places", {})[says.address] = place
     return place

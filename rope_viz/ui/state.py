@@ -12,6 +12,10 @@ from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
 from rope_viz.configs.upload import Upload
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.pictures import registry
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.now import start as start_of
+from rope_viz.pictures.page import Page
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +51,14 @@ def chosen() -> Chosen:
     return value
 
 
+def now(page: Page) -> Now:
+    """What the pictures of a page are drawn from: the choice, and the page's own choices from the address."""
+    at = chosen()
+    written = {choice.key: text for choice in page.choices if (text := local(choice.key)) is not None}
+    start = Now(at.spec, at.model, at.layer, own(), at.pin)
+    return registry.settle(start, page.choices, registry.lenient(page.choices, written))
+
+
 def own() -> Upload | None:
     """The reader's own config, the last one that was taken; it stays in the session and never stands in a link."""
     return st.session_state.get("own")
@@ -62,10 +74,7 @@ def adopt(upload: Upload) -> None:
 
 def start(model: str, layer: str = "") -> RopeSpec:
     """The spec that a model starts from, the reader's own included."""
-    mine = own()
-    if model == link.CUSTOM and mine is not None:
-        return mine.specs[layer if layer in mine.specs else mine.layer]
-    return link.model_spec(model, layer)
+    return start_of(model, layer, own())
 
 
 def config() -> Mapping[str, Any] | None:

@@ -1,0 +1,1 @@
+"""Every picture of every page as a function of one value: the same for the app, its addresses and the command line."""

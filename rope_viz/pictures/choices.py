@@ -1,0 +1,247 @@
+"""A page's own choices, each declared once: what the widget, the address and the command line know of it.
+
+A choice has a key, `<page>.<name>`, a default, and a form as text. `parse` takes text that can be meant and raises
+`ValueError` with a sentence for any other; `settled` brings a value to the nearest one that the model and the choices
+before it allow. Options, limits and defaults may depend on those: then they are functions of `Now`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog
+from rope_viz.embedding.spec import Knob, RopeSpec, shorten
+from rope_viz.pictures.now import Now
+
+T = TypeVar("T")
+Name = TypeVar("Name", bound=str)
+Names: TypeAlias = tuple[str, ...]
+JOINERS = "\u200c\u200d"
+
+
+def always(now: Now) -> bool:
+    """The usual `when`: the choice has a meaning whatever else was chosen."""
+    return True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice(Generic[T]):
+    """What all choices have. Where `when` does not hold, the choice has its default, and its widget is not shown."""
+
+    key: str
+    label: str
+    help: str = ""
+    when: Callable[[Now], bool] = always
+
+    @property
+    def name(self) -> str:
+        """The key without its page."""
+        return self.key.rpartition(".")[2]
+
+    def default(self, now: Now) -> T:
+        """The value where none was chosen."""
+        raise NotImplementedError
+
+    def parse(self, written: str) -> T:
+        """The value of a text. Raises `ValueError` for one that can never be meant."""
+        raise NotImplementedError
+
+    def settled(self, value: T, now: Now) -> T:
+        """The nearest value that has a meaning beside the rest."""
+        return value
+
+    def text(self, value: T) -> str:
+        """The text that `parse` reads back."""
+        return link.text(value)
+
+    def says(self) -> str:
+        """What may be written, for the help of the command line."""
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pick(Choice[Name]):
+    """One of a few options (name -> label); the first is the default. `menu`: as a menu of this width in pixels."""
+
+    options: Mapping[Name, str]
+    menu: int = 0
+
+    def default(self, now: Now) -> Name:
+        return next(iter(self.options))
+
+    def parse(self, written: str) -> Name:
+        for name in self.options:
+            if name == written:
+                return name
+        raise ValueError(f"{self.key} must be one of {', '.join(self.options)}, not {shorten(written)}")
+
+    def says(self) -> str:
+        return ", ".join(self.options)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Several(Choice[Names]):
+    """Any number of `options` (name -> label), in the order they were chosen; `offered` are those that a model has."""
+
+    options: Mapping[str, str]
+    usual: Callable[[Now], Sequence[str]]
+    offered: Callable[[Now], Mapping[str, str]] | None = None
+
+    def default(self, now: Now) -> Names:
+        return tuple(self.usual(now))
+
+    def parse(self, written: str) -> Names:
+        names = tuple(dict.fromkeys(name for name in written.split(",") if name))
+        for name in names:
+            if name not in self.options:
+                raise ValueError(f"{self.key} may hold {', '.join(self.options)}, not {shorten(name)}")
+        return names
+
+    def settled(self, value: Names, now: Now) -> Names:
+        shown = self.shown(now)
+        return tuple(name for name in value if name in shown)
+
+    def shown(self, now: Now) -> Mapping[str, str]:
+        """The options there are."""
+        return self.options if self.offered is None else self.offered(now)
+
+    def text(self, value: Names) -> str:
+        return ",".join(value)
+
+    def says(self) -> str:
+        return "any of " + ", ".join(self.options)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Models(Choice[Names]):
+    """Any number of models of the list."""
+
+    label: str = "Beside other models"
+
+    def default(self, now: Now) -> Names:
+        return ()
+
+    def parse(self, written: str) -> Names:
+        names = tuple(dict.fromkeys(name for name in written.split(",") if name))
+        for name in names:
+            if name not in catalog():
+                raise ValueError(f"{self.key} may hold models of the list, not {shorten(name)}")
+        return names
+
+    def text(self, value: Names) -> str:
+        return ",".join(value)
+
+    def says(self) -> str:
+        return "models of the list, with commas"
+
+
+def model_specs(names: Names) -> dict[str, RopeSpec]:
+    """Models of the list by what they are called, each with the spec it starts from."""
+    return {catalog()[name].name: link.model_spec(name) for name in names}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Switch(Choice[bool]):
+    """A yes or no."""
+
+    on: bool = False
+
+    def default(self, now: Now) -> bool:
+        return self.on
+
+    def parse(self, written: str) -> bool:
+        if written not in ("yes", "no"):
+            raise ValueError(f"{self.key} must be yes or no, not {shorten(written)}")
+        return written == "yes"
+
+    def says(self) -> str:
+        return "yes, no"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Number(Choice[Any]):
+    """A number as a slider that pictures follow. `limit` is the most beside the rest, where that is less."""
+
+    knob: Knob
+    usual: float | Callable[[Now], float]
+    limit: Callable[[Now], float] | None = None
+    label: str = ""
+
+    def ends(self, now: Now) -> Knob:
+        """The knob with the ends it has beside the rest."""
+        if self.limit is None:
+            return self.knob
+        return Knob(**{**vars(self.knob), "high": max(self.knob.low, min(self.knob.high, self.limit(now)))})
+
+    def default(self, now: Now) -> float:
+        return self.settled(self.usual(now) if callable(self.usual) else self.usual, now)
+
+    def parse(self, written: str) -> float:
+        knob = self.knob
+        try:
+            value = link.number(written)
+        except ValueError as error:
+            raise ValueError(f"{self.key}: {error}") from None
+        if not knob.low <= value <= knob.high or (knob.integer and value != int(value)):
+            kind = "a whole number" if knob.integer else "a number"
+            ends = f"{link.text(knob.low)} to {link.text(knob.high)}"
+            raise ValueError(f"{self.key} must be {kind} from {ends}, not {shorten(written)}")
+        return int(value) if knob.integer else value
+
+    def near(self, written: str) -> float:
+        """The value of a text, brought to the knob's ends where it lies beyond them."""
+        value = min(max(link.number(written), self.knob.low), self.knob.high)
+        return round(value) if self.knob.integer else value
+
+    def settled(self, value: float, now: Now) -> float:
+        knob = self.ends(now)
+        value = min(max(value, knob.low), knob.high)
+        return round(value) if knob.integer else float(value)
+
+    def says(self) -> str:
+        return f"{link.text(self.knob.low)} to {link.text(self.knob.high)}"
+
+
+def length(
+    key: str,
+    label: str,
+    usual: float | Callable[[Now], float],
+    *,
+    least: int = 16,
+    most: int = 10_000_000,
+    unit: str = "tokens",
+    limit: Callable[[Now], float] | None = None,
+    when: Callable[[Now], bool] = always,
+) -> Number:
+    """A number of tokens."""
+    knob = Knob(label, least, most, "", log=True, integer=True, unit=unit)
+    return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Line(Choice[str]):
+    """A line of the reader's own text, at most `most` characters; emptied, it is the usual one again.
+
+    `check` raises `ValueError` with a sentence for what cannot be taken.
+    """
+
+    usual: str
+    check: Callable[[str], object]
+    most: int = 400
+
+    def default(self, now: Now) -> str:
+        return self.usual
+
+    def parse(self, written: str) -> str:
+        line = clean_line(written, self.most) or self.usual
+        self.check(line)
+        return line
+
+
+def clean_line(written: str, most: int) -> str:
+    """Text as one line of printable characters, cut to `most`; the joiners that some scripts need are kept."""
+    shown = (each if each.isprintable() or each in JOINERS else " " for each in written[:most])
+    return " ".join("".join(shown).split())

@@ -1,0 +1,92 @@
+"""The one value a picture is drawn from: what the reader has chosen, and how finely it is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog
+from rope_viz.configs.upload import Upload
+from rope_viz.embedding.spec import RopeSpec
+
+if TYPE_CHECKING:
+    from rope_viz.pictures.choices import Choice
+
+T = TypeVar("T")
+View: TypeAlias = tuple[float, float]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Now:
+    """What a picture may depend on; nothing else. `now[SHOW]` is the value of one of the page's own choices.
+
+    `model` and `layer` name where `spec` started; `own` is a reader's own config, where `model` is "custom". `pin` is
+    the pinned pair, `view` the x range that was zoomed to, in the units of the axis (powers of ten on a log axis).
+    `coarse` asks for a picture that is quick to draw and to send, for a knob that moves.
+    """
+
+    spec: RopeSpec
+    model: str = link.CUSTOM
+    layer: str = ""
+    own: Upload | None = None
+    pin: int | None = None
+    values: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    view: View | None = None
+    coarse: bool = False
+
+    def __getitem__(self, choice: Choice[T]) -> T:
+        """The value of a choice. A picture can ask for those alone that it names as its own."""
+        value: T = self.values[choice.key]
+        return value
+
+    def seen(self, full: View) -> View | None:
+        """The part of `full` that was zoomed to; None where all of it is shown."""
+        if self.view is None:
+            return None
+        low, high = max(self.view[0], full[0]), min(self.view[1], full[1])
+        return (low, high) if high > low and (low, high) != full else None
+
+    @property
+    def start(self) -> RopeSpec:
+        """The spec that the model starts from, the reader's own included."""
+        return start(self.model, self.layer, self.own)
+
+    @property
+    def config(self) -> Mapping[str, Any] | None:
+        """The config.json of the model; None where there are numbers only."""
+        if self.model == link.CUSTOM:
+            return None if self.own is None else self.own.config
+        return catalog()[self.model].config
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        if self.model == link.CUSTOM:
+            return "Custom" if self.own is None else self.own.name
+        return catalog()[self.model].name
+
+    @property
+    def file(self) -> str:
+        """A stem for files that carries the parameters."""
+        spec = self.spec
+        parts = [self.model, f"d{spec.head_dim}", f"base{link.text(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
+        if spec.scaling.name != "none":
+            parts.append(spec.scaling.name + link.text(spec.scaling.factor_for(spec)))
+        return "_".join(parts)
+
+    @property
+    def spec_json(self) -> dict[str, Any]:
+        """The full spec as plain data."""
+        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
+
+
+def start(model: str, layer: str, own: Upload | None) -> RopeSpec:
+    """The spec that a model starts from, a reader's own included."""
+    if model == link.CUSTOM and own is not None:
+        return own.specs[layer if layer in own.specs else own.layer]
+    return link.model_spec(model, layer)

@@ -1,0 +1,39 @@
+"""The pictures of the page Scaling: what a scaling method does to this model, pair by pair, beside the others."""
+
+from __future__ import annotations
+
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.figures import scaling
+from rope_viz.figures.words import common as words
+from rope_viz.pictures.choices import Pick, Several
+from rope_viz.pictures.kinds import Figure, Table
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Page
+
+SHOW = Pick(key="scaling.show", label="Show", options=scaling.VIEWS)
+COMPARE = Several(
+    key="scaling.with",
+    label="Compare with",
+    options={name: scaling.short_label(name) for name in METHODS if name != "none"},
+    offered=lambda now: scaling.choices(now.spec),
+    usual=lambda now: scaling.usual(now.spec),
+)
+PAGE = Page("scaling", (SHOW, COMPARE))
+
+
+@PAGE.picture(SHOW, COMPARE, pin=True)
+def comparison(now: Now) -> Figure:
+    """The model's own method beside the others."""
+    names = now[COMPARE]
+    curves = scaling.compared(now.spec, scaling.alternatives(now.spec, names))
+    figure, title = scaling.view(now[SHOW], curves, pin=now.pin)
+    pins = "" if now[SHOW] == "ramp" else "x"
+    return Figure(figure, title, words.scaling(now.spec), variant=now[SHOW], pins=pins)
+
+
+@PAGE.picture(COMPARE, height=320)
+def methods(now: Now) -> Table:
+    """The methods side by side in numbers."""
+    names = now[COMPARE]
+    curves = scaling.compared(now.spec, scaling.alternatives(now.spec, names))
+    return Table(scaling.summary(curves), "Scaling methods side by side", words.attention(now.spec))
