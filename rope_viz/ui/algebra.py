@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-import streamlit as st
 
 from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.spec import FloatArray, Knob, Pairing, RopeSpec
@@ -15,6 +14,7 @@ from rope_viz.studies import conversion, rotation
 from rope_viz.studies.rotation import MAX_DENSE_DIM
 from rope_viz.studies.vectors import normals, parse_vector
 from rope_viz.ui import choices, page, state, tables
+from rope_viz.ui.notes import warn
 
 HEADS = Knob("Heads", 1, 128, "How many heads of this size the weight holds.", integer=True)
 
@@ -106,7 +106,7 @@ def _own_vector(spec: RopeSpec) -> FloatArray:
         try:
             return parse_vector(text, spec.head_dim)
         except ValueError as error:
-            st.warning(f"Not taken: {error}.")
+            warn(f"Not taken: {error}.")
     return np.round(normals("worked vector", spec.head_dim), 3)
 
 

@@ -13,6 +13,7 @@ from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.ui import state
 from rope_viz.ui.components import live
 from rope_viz.ui.components.knob import knobs
+from rope_viz.ui.notes import warn
 
 JOINERS = "\u200c\u200d"
 Name = TypeVar("Name", bound=str)
@@ -112,7 +113,7 @@ def sentence(label: str, key: str, default: str, check: Callable[[str], object],
     try:
         check(written)
     except ValueError as error:
-        st.warning(f"Not possible: {error}. This is the sentence it began with.")
+        warn(f"Not possible: {error}. This is the sentence it began with.")
         return default
     return written
 

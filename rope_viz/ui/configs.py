@@ -14,6 +14,7 @@ from rope_viz.advice.export import TARGETS, Export
 from rope_viz.advice.lint import Finding, check, repair
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits
+from rope_viz.figures.words.common import plain
 from rope_viz.figures.words.runtimes import faithful
 from rope_viz.ui import choices, state
 
@@ -74,11 +75,6 @@ def download(label: str, config: Mapping[str, Any], name: str) -> None:
         on_click="ignore",
         key=f"download.config.{name}",
     )
-
-
-def plain(text: str) -> str:
-    """A text that may hold anything, such that Markdown shows it as it stands."""
-    return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~:^=&])", r"\\\1", " ".join(text.split()))
 
 
 def _finding(one: Finding) -> str:

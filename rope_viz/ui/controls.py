@@ -14,9 +14,11 @@ from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs
 from rope_viz.figures.theme import digits
+from rope_viz.figures.words.common import plain
 from rope_viz.ui import state, upload
 from rope_viz.ui.components.copy import copy_buttons
 from rope_viz.ui.components.knob import knobs as knob_column
+from rope_viz.ui.notes import warn
 
 
 def sidebar() -> None:
@@ -32,7 +34,7 @@ def sidebar() -> None:
 def messages() -> None:
     """One plain sentence for everything that could not be taken as it came."""
     for problem in state.chosen().problems:
-        st.warning(problem)
+        warn(problem)
 
 
 def _model() -> None:
@@ -50,7 +52,7 @@ def _model() -> None:
     if len(layers) > 1:
         _select("Layers", layers, now.layer, lambda name: name.replace("_", " "), _take_layer)
     elif now.model == link.CUSTOM and now.layer:
-        st.caption(f"Layers: {now.layer.replace('_', ' ')}.")
+        st.caption(f"Layers: {plain(now.layer.replace('_', ' '))}.")
     if now.model != link.CUSTOM and not catalog()[now.model].verified:
         st.caption("At least one number of this entry is not confirmed by a published config.")
     upload.box()

@@ -13,6 +13,7 @@ from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.studies import scores, vectors
 from rope_viz.ui import choices
 from rope_viz.ui.components.live import Now
+from rope_viz.ui.notes import warn
 
 Sequence: TypeAlias = tuple[FloatArray, FloatArray]  # q and k of all tokens, (tokens, head_dim) each
 
@@ -67,7 +68,7 @@ def query_and_key(spec: RopeSpec, key: str, *, ask: bool = True) -> Callable[[No
     try:
         q, k = (_typed if source == "typed" else _file)(spec, key, q, k)
     except ValueError as error:
-        st.warning(f"Random vectors are shown instead: {error}.")
+        warn(f"Random vectors are shown instead: {error}.")
 
     def given(now: Now) -> Own:
         if q.shape[-1] != now.spec.head_dim:

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.kernels.process import BusyError, Report, Run
+from rope_viz.ui.notes import warn
 
 BUSY = "Another measurement is running on this server. Two at once would slow each other: press again when it is done."
 
@@ -37,7 +38,7 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
     if run is not None:
         _progress(run)
     elif problem := st.session_state.pop(said, ""):
-        st.warning(problem)
+        warn(problem)
     found: Report | None = st.session_state.get(last)
     return found
 

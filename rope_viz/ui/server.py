@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
+import streamlit as st
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,7 +22,9 @@ from rope_viz.ui.components import live
 from rope_viz.ui.components.scripts import PREFIX, SCRIPTS, packed
 
 # Streamlit imports a component's JavaScript from a blob: address, has one inline script in its page and styles made at
-# run time; everything else is forbidden, other hosts first of all.
+# run time; everything else is forbidden, other hosts first of all. WebAssembly stays forbidden as well: who asks for it
+# is long.js in Streamlit's protobuf reader, for products of 64 bits, and it computes them in JavaScript where it may
+# not. Firefox says so on its console.
 POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -29,15 +33,15 @@ POLICY = "; ".join(
         "img-src 'self' data: blob:",
         "font-src 'self' data:",
         "media-src 'self' blob:",
-        "connect-src 'self' ws: wss: data: blob:",
+        "connect-src 'self' data: blob:{sockets}",
         "worker-src 'self' blob:",
         "object-src 'none'",
         "base-uri 'self'",
         "frame-ancestors 'self'",
     )
 )
+HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 HEADERS = {
-    "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
 }
@@ -58,6 +62,14 @@ def script(request: Request) -> Response:
     return Response(content, media_type="text/javascript", headers=headers)
 
 
+def policy(host: str) -> str:
+    """The content security policy of a page that was asked for at `host`.
+
+    Not every browser counts a WebSocket to the page's own host under 'self', so it is named; no other host is.
+    """
+    return POLICY.format(sockets=f" ws://{host} wss://{host}" if HOST.fullmatch(host) else "")
+
+
 class Guard:
     """Middleware that adds the security headers to every answer."""
 
@@ -68,6 +80,7 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
+                headers.setdefault("content-security-policy", policy(Headers(scope=scope).get("host", "")))
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
@@ -95,11 +108,16 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     yield
 
 
-def routes() -> list[Route]:
-    """The routes of our own, for `st.App`."""
+def routes(base: str | None = None) -> list[Route]:
+    """The routes of our own, for `st.App`, which puts its own routes under the base path but not those it is given.
+
+    `base` is that path, `server.baseUrlPath` unless told otherwise.
+    """
+    base = (st.get_option("server.baseUrlPath") if base is None else base).strip("/")
+    under = f"/{base}{PREFIX}" if base else PREFIX
     return [
-        Route(f"{PREFIX}/live/{{token}}/{{name}}", live.answer),
-        Route(f"{PREFIX}/{{version}}/{{name}}", script),
+        Route(f"{under}/live/{{token}}/{{name}}", live.answer),
+        Route(f"{under}/{{version}}/{{name}}", script),
     ]
 
 

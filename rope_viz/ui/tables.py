@@ -11,8 +11,8 @@ import streamlit as st
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.words.common import plain
 from rope_viz.ui import state
-from rope_viz.ui.configs import plain
 
 
 def pairs(spec: RopeSpec) -> None:

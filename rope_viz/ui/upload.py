@@ -6,6 +6,7 @@ import streamlit as st
 
 from rope_viz.configs.upload import read_upload
 from rope_viz.ui import state
+from rope_viz.ui.notes import warn
 
 HELP = (
     "A model's config.json, of either generation, or only its rope_scaling. It becomes the model on every page, "
@@ -31,7 +32,7 @@ def box() -> None:
         )
     problem = st.session_state.pop("upload.problem", "")
     if problem:
-        st.warning(problem)
+        warn(problem)
     pasted = f"upload.text.{turn}"
     with st.expander("Paste a config", key="paste"), st.form(f"upload.form.{turn}", border=False):
         st.text_area(

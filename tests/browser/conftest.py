@@ -49,16 +49,20 @@ def chromium():
         browser.close()
 
 
-def serve():
+def serve(*options, base=""):
+    """The address and the process of a server of its own; `options` are those of `streamlit run`."""
     port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true", *options]
+    if base:
+        command += ["--server.baseUrlPath", base]
+    url = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
     process = subprocess.Popen(
         [*command, "--server.port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     for _ in range(300):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1):
-                return f"http://127.0.0.1:{port}", process
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1):
+                return url, process
         except OSError:
             time.sleep(0.1)
     process.kill()
@@ -74,12 +78,25 @@ def server():
 
 
 @pytest.fixture
-def fresh_server():
+def new_server():
+    """new_server("--option", "value", base="path") gives the address of one more server, with these options."""
+    running = []
+
+    def start(*options, base=""):
+        url, process = serve(*options, base=base)
+        running.append(process)
+        return url
+
+    yield start
+    for process in running:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+@pytest.fixture
+def fresh_server(new_server):
     """A server nobody has visited yet."""
-    url, process = serve()
-    yield url
-    process.terminate()
-    process.wait(timeout=20)
+    return new_server()
 
 
 class Visit:

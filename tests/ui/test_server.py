@@ -17,7 +17,7 @@ from rope_viz.ui.components import scripts
 APP = Starlette(routes=server.routes(), middleware=server.middleware())
 
 
-def get(path, **headers):
+def get(path, *, app=APP, **headers):
     """The app's answer to a request, asked without a network."""
     sent = []
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
@@ -38,7 +38,7 @@ def get(path, **headers):
 
     # A thread of its own: the browser tests keep a loop running in this one.
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.run(APP(scope, receive, send))).result()
+        pool.submit(lambda: asyncio.run(app(scope, receive, send))).result()
     body = b"".join(message.get("body", b"") for message in sent[1:])
     return SimpleNamespace(status=sent[0]["status"], headers=Headers(raw=sent[0]["headers"]), body=body)
 
@@ -97,12 +97,29 @@ def test_every_answer_carries_the_headers():
     for answer in (get(f"{scripts.PREFIX}/x/knob.js"), get(f"{scripts.PREFIX}/live/x/y"), get("/nowhere")):
         for name, value in server.HEADERS.items():
             assert answer.headers[name] == value
+        assert answer.headers["content-security-policy"] == server.policy("")
 
 
-def test_the_policy_allows_no_other_host_and_no_eval():
-    assert "http:" not in server.POLICY
-    assert "https:" not in server.POLICY
-    assert "unsafe-eval" not in server.POLICY
+@pytest.mark.parametrize(
+    "host", ["", "localhost:8501", "[::1]:80", "rope.example", "a b", "x;script-src *", "*", "https:"]
+)
+def test_the_policy_allows_no_other_host_and_no_eval(host):
+    policy = get("/nowhere", host=host).headers["content-security-policy"]
+    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert "unsafe-eval" not in policy
+    assert "*" not in policy
+    assert parts["script-src"] == "'self' 'unsafe-inline' blob:"
+    allowed = set(parts.pop("connect-src").split()) - {"'self'", "data:", "blob:"}
+    assert allowed in (set(), {f"ws://{host}", f"wss://{host}"})
+    assert not {"http:", "https:", "ws:", "wss:"} & {word for words in parts.values() for word in words.split()}
+
+
+@pytest.mark.parametrize("base", ["rope", "/deep/rope/"])
+def test_routes_stand_under_the_base_path(base):
+    app = Starlette(routes=server.routes(base), middleware=server.middleware())
+    under = f"/{base.strip('/')}{scripts.PREFIX}/x/knob.js"
+    assert get(under, app=app).status == 200
+    assert get(f"{scripts.PREFIX}/x/knob.js", app=app).status == 404
 
 
 @pytest.mark.parametrize("name", [name for name in scripts.SCRIPTS if name != "plotly.min.js"])

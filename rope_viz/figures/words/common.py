@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from rope_viz.embedding import spectrum
@@ -74,3 +76,16 @@ def ranges(spec: RopeSpec) -> str:
         return text
     low, high = (digits(end) for end in found)
     return f"{text} The ramp falls from pair **{low}** to pair **{high}** (the correction range)."
+
+
+def plain(text: str) -> str:
+    """A text that may hold anything, such that Markdown shows it as it stands.
+
+    Bare addresses become links even where every sign of them is escaped, so they are broken by a joiner without width.
+    """
+    return ADDRESS.sub("\u2060", POWERFUL.sub(r"\\\g<0>", " ".join(text.split())))
+
+
+# What has a meaning anywhere, a colon before a word (":red["), and what begins a list.
+POWERFUL = re.compile(r"[\\`*_\[\]<>$~|#&]|:(?=\S)|^[-+]|(?<=^\d)[.)]")
+ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\S)(?=@\S)", re.IGNORECASE)

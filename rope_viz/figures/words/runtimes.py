@@ -7,6 +7,7 @@ from rope_viz.advice.export import Export
 from rope_viz.configs.upload import listed
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
+from rope_viz.figures.words.common import plain
 
 TABLE = (
     "×r: off by that factor, up or down, at the pair where it is largest. Values were got by executing the runtimes "
@@ -17,7 +18,7 @@ TABLE = (
 def agreement(board: Board) -> str:
     """How many runtimes agree, who is off by how much, who refuses."""
     if board.problem:
-        return f"No runtime can be asked: {board.problem}."
+        return f"No runtime can be asked: {plain(board.problem)}."
     rows = [row for row in board.rows if row.runtime]
     same = sum(row.comparison.agrees and row.comparison.emulation.supported for row in rows)
     reference = board.rows[0].name
@@ -45,9 +46,9 @@ def gathered(rows: list[Row]) -> list[str]:
 def whose(asked: Asked, length: int | None) -> str:
     """Which config this is about, and at what length."""
     at = "" if length is None else f", at {tokens(length)} tokens"
-    layer = f", its {asked.layer.replace('_', ' ')} layers" if asked.layer else ""
-    problem = f" No config says exactly this ({asked.problem}); this is the closest." if asked.problem else ""
-    return f"{asked.whose}{layer}{at}.{problem}"
+    layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
+    problem = f" No config says exactly this ({plain(asked.problem)}); this is the closest." if asked.problem else ""
+    return f"{plain(asked.whose)}{layer}{at}.{problem}"
 
 
 def faithful(made: Export, name: str) -> str:
@@ -59,7 +60,7 @@ def faithful(made: Export, name: str) -> str:
         if made.effect
         else ""
     )
-    return f"**{name} cannot do this**: {made.reason}.{off}"
+    return f"**{name} cannot do this**: {plain(made.reason)}.{off}"
 
 
 def extension(spec: RopeSpec, target: int) -> str:

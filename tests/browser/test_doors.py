@@ -1,0 +1,98 @@
+"""What a link brings has no power over the page, and the app stands behind a proxy, with and without a path prefix."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from urllib.parse import quote
+
+import pytest
+
+CONFIG = """
+daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
+events {{}}
+http {{
+  access_log off; client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
+  uwsgi_temp_path {folder}; scgi_temp_path {folder};
+  map $http_upgrade $connection_upgrade {{ default upgrade; '' close; }}
+  server {{
+    listen 127.0.0.1:{port};
+    location {outside} {{
+      proxy_pass {inside};
+      proxy_http_version 1.1;
+      proxy_set_header Host $http_host;
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $connection_upgrade;
+    }}
+  }}
+}}
+"""
+
+
+@pytest.fixture
+def proxied(tmp_path, new_server):
+    """proxied("rope") gives the address of the app behind nginx under this path."""
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if nginx is None:
+        pytest.fail("no nginx") if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip("no nginx found")
+    running = []
+
+    def start(*, base="", stripped=""):
+        url, path = new_server(base=base), base or stripped
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        outside = f"/{path}/" if path else "/"
+        inside = f"{url}/" if stripped else url.removesuffix(f"/{base}") if base else url
+        (tmp_path / "nginx.conf").write_text(
+            CONFIG.format(folder=tmp_path, port=port, outside=outside, inside=inside), encoding="utf-8"
+        )
+        running.append(subprocess.Popen([nginx, "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "error.log")]))
+        address = f"http://127.0.0.1:{port}" + (f"/{path}" if path else "")
+        for _ in range(100):
+            try:
+                with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
+                    return address
+            except OSError:
+                time.sleep(0.1)
+        raise RuntimeError((tmp_path / "error.log").read_text())
+
+    yield start
+    for process in running:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+@pytest.mark.parametrize("where", [{"base": "rope"}, {"base": "a/rope"}, {"stripped": "rope"}, {}], ids=str)
+def test_charts_are_drawn_and_follow_a_knob_behind_nginx(visit, proxied, where):
+    seen = visit(proxied(**where)).open("/scaling?model=qwen3-8b-yarn")
+    assert seen.page.locator(".rv-chart .main-svg").count() > 0
+    before = seen.drawn()
+    seen.slider("base").focus()
+    seen.page.keyboard.press("ArrowRight")
+    seen.settle()
+    assert seen.drawn() > before
+    assert "base=" in seen.page.url
+    assert seen.errors == []
+    assert seen.elsewhere == []
+
+
+HOSTILE = [
+    "[Sign in](https://evil.example/x)",
+    "https://evil.example",
+    "www.evil.example",
+    "# big",
+    ":red[x] $x^2$ **y**",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_link_cannot_put_markup_on_the_page(visit, text):
+    seen = visit().open(f"/?model={quote(text)}&layer={quote(text)}")
+    seen.open(f"/frequencies?layer={quote(text)}&method={quote(text)}&base={quote(text)}&pairing={quote(text)}")
+    alerts = seen.page.locator('[data-testid="stAlert"]')
+    assert alerts.count() >= 2
+    assert alerts.locator("a, h1, strong, .katex, span[class*=stMarkdownColored]").count() == 0
+    assert text in " ".join(alerts.all_inner_texts()).replace("\u2060", "")
