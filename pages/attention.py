@@ -37,7 +37,7 @@ with left:
         return page.Figure(
             attention.added_or_multiplied(now.spec, offset=offset),
             "attention.dots",
-            "Products of sinusoidal encodings beside RoPE's mean cosine: the same map",
+            "Products of sinusoidal encodings beside the mean of cos (m − n)θᵢ: the same map",
             sentence=words_attention.added_or_multiplied(now.spec, offset=offset),
         )
 

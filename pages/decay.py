@@ -2,6 +2,7 @@
 
 from rope_viz.figures import decay, distance, scaling
 from rope_viz.figures.words import decay as words_decay
+from rope_viz.studies.scores import even_parts
 from rope_viz.ui import choices, own, page
 
 spec = page.spec()
@@ -40,9 +41,10 @@ choices.length("decay.at", "Distance", min(1000, length - 1), least=1, most=leng
 @page.follow()
 def pairs(now: page.Now) -> page.Figure:
     """What every pair adds to the score at one distance."""
-    spec, at, even = now.spec, now.knob("decay.at"), own.even(now.spec)
-    figure = distance.contributions(spec, at, *even, pin=now.pin)
-    sentence = words_decay.pair_by_pair(spec, at, distance.total(spec, at, even))
+    spec, at = now.spec, now.knob("decay.at")
+    parts = mine(now).parts if shown == "own" else even_parts(spec)
+    figure = distance.contributions(spec, at, parts, pin=now.pin)
+    sentence = words_decay.pair_by_pair(spec, at, parts)
     return page.Figure(figure, "decay.pairs", words_decay.PAIRS, sentence=sentence, pins="x")
 
 
@@ -64,7 +66,9 @@ def bases(now: page.Now) -> page.Figure:
     """The bases whose mean cosine stays at or above 0."""
     held = min(now.spec.target, distance.BASES_LONGEST)
     figure = distance.bases(now.spec, held, quick=now.live)
-    return page.Figure(figure, "decay.bases", words_decay.BASES, sentence=words_decay.bases(now.spec, held))
+    return page.Figure(
+        figure, "decay.bases", words_decay.BASES, sentence=words_decay.bases(now.spec, held, quick=now.live)
+    )
 
 
 page.explain("decay")

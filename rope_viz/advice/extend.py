@@ -19,7 +19,7 @@ from rope_viz.embedding.scaling import METHODS, LongRope, Proportional, turns
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, bands
 from rope_viz.studies.decay import first_negative
-from rope_viz.studies.scores import head_inv_freq
+from rope_viz.studies.scores import unrotated_share
 
 LONGEST = 1 << 24
 """How far `first_negative_distance` looks: 16.8 million distances take a few seconds."""
@@ -114,11 +114,12 @@ def unseen_pairs(spec: RopeSpec, target: int) -> int:
 
 
 def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
-    """The first distance below `length` where the mean cosine over the head's pairs is negative, None if there is none.
+    """The first distance below `length` where the mean cosine over the head is negative, None if there is none.
 
-    Pairs that do not rotate count with cos 0 = 1. The frequencies are those at `length`. At most `LONGEST` distances.
+    Dimensions that do not rotate count with cos 0 = 1. The frequencies are those at `length`. At most `LONGEST`
+    distances.
     """
-    return first_negative(head_inv_freq(spec, length), min(length, LONGEST))
+    return first_negative(spec.inv_freq(length), min(length, LONGEST), unrotated=unrotated_share(spec))
 
 
 def written(spec: RopeSpec) -> dict[str, Any] | None:

@@ -71,13 +71,11 @@ def decaying(view: str, doc: str) -> Maker:
     """One of the views of the page Decay, for equal energy in every pair."""
 
     def make(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-        import numpy as np
-
         from rope_viz.figures import decay, scaling
+        from rope_viz.studies.scores import even_parts
 
-        even = (np.full(spec.pairs, 1.0 / spec.pairs), np.zeros(spec.pairs), 0.0)
         where = decay.Range.of(max(64, min(spec.target, DECAY_LONGEST)), None, log=True)
-        made: Made = decay.main(view, decay.with_plain(scaling.compared(spec, [])), where, even, "iid")
+        made: Made = decay.main(view, decay.with_plain(scaling.compared(spec, [])), where, even_parts(spec), "iid")
         return made
 
     make.__doc__ = doc
@@ -137,7 +135,7 @@ FIGURES: dict[str, Maker] = {
     "scaled-wavelengths": scaled("wavelength", "wavelengths after scaling, beside other methods"),
     "ramp": scaled("ramp", "share of plain speed kept against turns in training"),
     "paper-ramp": scaled("paper", "YaRN as released and as in its paper"),
-    "decay": decaying("mean", "mean cosine over pairs by distance"),
+    "decay": decaying("mean", "mean cosine over the head by distance"),
     "random": decaying("random", "percentiles of the score of random q and k by distance"),
     "bound": decaying("bound", "RoFormer's mean |S| by distance"),
     "bases": bases,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,9 +20,8 @@ from rope_viz.figures.frequencies import length_rules
 from rope_viz.figures.scaling import Compared
 from rope_viz.studies import decay, scores
 from rope_viz.studies.envelope import envelope
+from rope_viz.studies.scores import Parts
 from rope_viz.studies.vectors import Kind
-
-Parts: TypeAlias = tuple[FloatArray, FloatArray, float]  # a, b, and the score of the dimensions that do not rotate
 
 KINDS: dict[Kind, str] = {"iid": "k independent of q", "noisy-copy": "k = q + noise"}
 VIEWS = {
@@ -84,10 +83,14 @@ def backends() -> dict[str, str]:
 
 
 def score_and_bound(spec: RopeSpec, distance: int, own: Parts) -> tuple[float, float]:
-    """The score of a given q and k at one distance, and RoFormer's bound on it (eq. 37)."""
-    inv_freq, (a, b, _) = spec.inv_freq(spec.target), own
+    """The score of a given q and k at one distance, and RoFormer's bound on it (eq. 37).
+
+    The bound is about the part that rotates; to it comes the size of what the other dimensions add at every distance.
+    """
+    inv_freq, (a, b, unrotated) = spec.inv_freq(spec.target), own
     s = decay.s_curve(inv_freq, start=distance, stop=distance + 1)
-    return float(scores.at(inv_freq, a, b, [distance])[0]), float(decay.score_bound(a, b, s)[0])
+    most = float(decay.score_bound(a, b, s)[0]) + abs(unrotated)
+    return float(scores.at(inv_freq, a, b, [distance])[0]) + unrotated, most
 
 
 def whole(length: int, log: bool) -> tuple[float, float]:
@@ -103,7 +106,7 @@ def main(
     kind: Kind,
     sequence: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[go.Figure, str]:
-    """The figure of one of `VIEWS`, with its accessible name. `own` is (a, b, unrotated) of a given q and k.
+    """The figure of one of `VIEWS`, with its accessible name. `own` are the parts of a given q and k.
 
     `sequence` is the q and k of all tokens they come from, (tokens, head_dim) each: their mean score is drawn too.
     """
@@ -115,14 +118,11 @@ def main(
     if shown == "softmax":
         return entropy(spec, where, *own), "Entropy of attention by context length"
     if shown == "own":
-        pairs = [
-            own[:2] if c.spec.pairs == spec.pairs else (np.ones(c.spec.pairs), np.zeros(c.spec.pairs)) for c in compared
-        ]
-        fig = curves(compared, where, pairs, mean=False)
+        fig = curves(compared, where, [own] * len(compared), mean=False)
         if sequence is not None:
             fig.add_traces(_sequence_mean(spec, *sequence, where))
         return fig, "Score of the given q and k by distance"
-    even = [(np.full(c.spec.pairs, 1 / c.spec.pairs), np.zeros(c.spec.pairs)) for c in compared]
+    even = [scores.even_parts(c.spec) for c in compared]
     return curves(compared, where, even, mean=True), "Mean cosine by distance: " + ", ".join(c.label for c in compared)
 
 
@@ -134,27 +134,25 @@ def with_plain(compared: Sequence[Compared]) -> list[Compared]:
     return [*compared, Compared("plain", spec.plain(), theme.PLAIN, "dot")]
 
 
-def curves(
-    compared: Sequence[Compared], where: Range, coefficients: Sequence[tuple[FloatArray, FloatArray]], *, mean: bool
-) -> go.Figure:
+def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Parts], *, mean: bool) -> go.Figure:
     """Exact score against distance for every spec; each pixel column shows its smallest and largest score."""
     spec = compared[0].spec
     traces, ends, marks = [], [], []
 
-    def drawn(c: Compared, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, list[Any]]:
-        x, low, high = _columns(c.inv_freq, a, b, where)
+    def drawn(c: Compared, parts: Parts) -> tuple[FloatArray, FloatArray, FloatArray, list[Any]]:
+        x, low, high = _columns(c.inv_freq, parts, where)
         marked = mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN)
         return x, low, high, _first_negative_mark(c, x, low, where) if marked else []
 
     order = [*compared[1:], compared[0]]
-    a_of, b_of = zip(*coefficients[1:], coefficients[0], strict=True)
-    for c, (x, low, high, mark) in zip(order, WORKERS.map(drawn, order, a_of, b_of), strict=True):
+    parts_of = [*coefficients[1:], coefficients[0]]
+    for c, (x, low, high, mark) in zip(order, WORKERS.map(drawn, order, parts_of), strict=True):
         traces.append(_envelope_trace(x, low, high, c))
         ends.append((float(x[-1]), float((low[-1] + high[-1]) / 2), c.label, c.colour))
         marks.extend(mark)
-    top = max(float(np.hypot(a, b).sum()) for a, b in coefficients)
+    top = max(float(np.hypot(a, b).sum()) + abs(unrotated) for a, b, unrotated in coefficients)
     span = [-0.55, 1.05] if mean else [-1.05 * top, 1.05 * top]
-    title = "mean over pairs of cos Δθᵢ" if mean else "score (Rₘ q)·(Rₙ k)"
+    title = "mean over the head of cos Δθᵢ" if mean else "score (Rₘ q)·(Rₙ k)"
     x_of = math.log10 if where.log else float
     return theme.figure(
         traces,
@@ -168,8 +166,7 @@ def curves(
 
 def _sequence_mean(spec: RopeSpec, q: FloatArray, k: FloatArray, where: Range) -> list[dict[str, Any]]:
     """The mean score of a whole sequence at every distance that occurs in it; nothing where none is in view."""
-    rotated = 2 * spec.pairs
-    mean = scores.mean_score(q[:, :rotated], k[:, :rotated], spec.inv_freq(spec.target), pairing=spec.pairing)
+    mean = scores.mean_score(q, k, spec.inv_freq(spec.target), pairing=spec.pairing)
     stop = min(where.stop, len(mean))
     if stop <= where.start:
         return []
@@ -276,14 +273,17 @@ def entropy(spec: RopeSpec, where: Range, a: FloatArray, b: FloatArray, unrotate
     )
 
 
-def first_negative(inv_freq: FloatArray, limit: int) -> int | None:
-    """`decay.first_negative`, remembered: many redraws ask for the same frequencies."""
-    return _first_negative(inv_freq.tobytes(), limit)
+def first_negative(spec: RopeSpec, limit: int) -> int | None:
+    """Where below `limit` the mean cosine of this head at its target length first falls below 0, None if nowhere.
+
+    Remembered: many redraws ask for the same frequencies.
+    """
+    return _first_negative(spec.inv_freq(spec.target).tobytes(), limit, scores.unrotated_share(spec))
 
 
 @functools.lru_cache(maxsize=64)
-def _first_negative(raw: bytes, limit: int) -> int | None:
-    return decay.first_negative(np.frombuffer(raw), limit)
+def _first_negative(raw: bytes, limit: int, unrotated: float) -> int | None:
+    return decay.first_negative(np.frombuffer(raw), limit, unrotated=unrotated)
 
 
 @functools.lru_cache(maxsize=8)
@@ -298,20 +298,22 @@ def _distribution(spec: RopeSpec, where: Range, kind: Kind) -> decay.Distributio
         kind=kind,
         samples=SAMPLES,
         levels=levels,
+        unrotated=spec.head_dim - 2 * spec.pairs,
     )
 
 
-def _columns(
-    inv_freq: FloatArray, a: FloatArray, b: FloatArray, where: Range
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _columns(inv_freq: FloatArray, parts: Parts, where: Range) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Smallest and largest score per pixel column, computed where the reader chose."""
+    a, b, unrotated = parts
     if where.backend == "numpy":
-        return scores.curve_envelope(
+        x, low, high = scores.curve_envelope(
             inv_freq, a, b, start=where.start, stop=where.stop, columns=where.columns, log=where.log
         )
-    device = where.backend.removeprefix("torch-")
-    values = scores.curve(inv_freq, a, b, start=where.start, stop=where.stop, backend="torch", device=device)
-    return envelope(values, where.columns, start=where.start, log=where.log)
+    else:
+        device = where.backend.removeprefix("torch-")
+        values = scores.curve(inv_freq, a, b, start=where.start, stop=where.stop, backend="torch", device=device)
+        x, low, high = envelope(values, where.columns, start=where.start, log=where.log)
+    return x, low + unrotated, high + unrotated
 
 
 def _envelope_trace(x: FloatArray, low: FloatArray, high: FloatArray, c: Compared) -> dict[str, Any]:
@@ -338,7 +340,7 @@ def _first_negative_mark(c: Compared, x: FloatArray, low: FloatArray, where: Ran
     """Where the mean cosine first falls below 0: looked up only if some column says that it does."""
     if not np.any(low < 0):
         return []
-    at = first_negative(c.inv_freq, where.length)
+    at = first_negative(c.spec, where.length)
     if at is None:
         return []
     text = f"{c.label}: first below 0 at {at:,}"

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
-from rope_viz.figures.decay import MARGIN, WORKERS, Parts
+from rope_viz.figures.decay import MARGIN, WORKERS
 from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.studies import decay, scores
+from rope_viz.studies.scores import Parts
 
 WINDOW = 96
 BASES_LONGEST = 1 << 17
 
 
-def contributions(spec: RopeSpec, distance: int, a: FloatArray, b: FloatArray, *, pin: int | None) -> go.Figure:
-    """What every pair adds to the score at one distance, and the running total."""
+def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None) -> go.Figure:
+    """What every pair adds to the score at one distance, and the running total.
+
+    The total starts at what the dimensions that do not rotate add, and ends at the score.
+    """
+    a, b, unrotated = own
     parts = scores.contributions(spec.inv_freq(spec.target), a, b, distance)
-    total = np.cumsum(parts)
+    total = unrotated + np.cumsum(parts)
     pair = np.arange(spec.pairs)
     bars = {
         "type": "bar",
@@ -33,7 +38,9 @@ def contributions(spec: RopeSpec, distance: int, a: FloatArray, b: FloatArray, *
     }
     running = theme.line(pair, total, "running total", theme.CURRENT, yaxis="y2")
     most = 1.1 * max(float(np.abs(np.hypot(a, b)).max()), 1e-12)
-    span = 1.1 * max(float(np.abs(total).max()), float(np.hypot(a, b).sum()) * 0.25, 1e-12)
+    span = 1.1 * max(float(np.abs(total).max()), abs(unrotated), float(np.hypot(a, b).sum()) * 0.25, 1e-12)
+    start = {"x": 0, "y": unrotated, "yref": "y2", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+    still = start | {"text": f"not rotated: {theme.digits(unrotated)}", "font": {"color": theme.CURRENT, "size": 12}}
     fig = theme.figure(
         [bars, running],
         x=theme.pair_axis(spec.pairs),
@@ -43,7 +50,8 @@ def contributions(spec: RopeSpec, distance: int, a: FloatArray, b: FloatArray, *
         notes=[
             theme.end_label(
                 spec.pairs - 1, float(total[-1]), theme.digits(total[-1]), theme.CURRENT, yref="y2", xshift=10
-            )
+            ),
+            *([still] if spec.head_dim > 2 * spec.pairs else []),
         ],
         margin=MARGIN,
         bargap=0.15,
@@ -63,9 +71,10 @@ def contributions(spec: RopeSpec, distance: int, a: FloatArray, b: FloatArray, *
     return fig
 
 
-def total(spec: RopeSpec, distance: int, even: tuple[FloatArray, FloatArray]) -> float:
+def total(spec: RopeSpec, distance: int, own: Parts) -> float:
     """The score at one distance."""
-    return float(scores.at(spec.inv_freq(spec.target), *even, [distance])[0])
+    a, b, unrotated = own
+    return float(scores.at(spec.inv_freq(spec.target), a, b, [distance])[0]) + unrotated
 
 
 def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.Figure:
@@ -110,8 +119,8 @@ def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.F
 
 def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
     """Which bases keep the mean cosine at or above 0 up to a length: not one threshold, a set with gaps."""
-    candidates = np.geomspace(1e3, 1e9, 61 if quick else 361)
-    holds = _feasible(spec.rotary_dim, length, tuple(candidates))
+    candidates = bases_drawn(quick=quick)
+    holds = feasible(spec, length, quick=quick)
     strip = {
         "type": "heatmap",
         "x": candidates,
@@ -140,8 +149,20 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
     )
 
 
+def bases_drawn(*, quick: bool = False) -> FloatArray:
+    """The bases that `bases` looks at; fewer while a knob moves."""
+    return np.geomspace(1e3, 1e9, 61 if quick else 361)
+
+
+def feasible(spec: RopeSpec, length: int, *, quick: bool = False) -> NDArray[np.bool_]:
+    """Which of the bases drawn keep the mean cosine of such a head at or above 0 below this length, remembered."""
+    return _feasible(spec.head_dim, spec.rotary_dim, length, tuple(bases_drawn(quick=quick)))
+
+
 @functools.lru_cache(maxsize=16)
-def _feasible(rotary_dim: int, length: int, candidates: tuple[float, ...]) -> Any:
+def _feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[float, ...]) -> NDArray[np.bool_]:
+    def held(part: FloatArray) -> NDArray[np.bool_]:
+        return decay.feasible_bases(head_dim, length, part, rotary_dim=rotary_dim)
+
     # Large bases take long, small ones fail early: many small parts keep all workers busy.
-    parts = np.array_split(np.array(candidates), 32)
-    return np.concatenate(list(WORKERS.map(lambda part: decay.feasible_bases(rotary_dim, length, part), parts)))
+    return np.concatenate(list(WORKERS.map(held, np.array_split(np.array(candidates), 32))))

@@ -25,10 +25,13 @@ from rope_viz.studies.scores import (
     coefficients,
     curve,
     split_pairs,
+    unrotated_score,
+    unrotated_share,
 )
 from rope_viz.studies.vectors import Kind, random_vectors
 
 LEVELS = (5.0, 25.0, 50.0, 75.0, 95.0)
+ROUNDING = 1e-12  # a mean cosine is negative below minus this: 0 itself may come out as -1e-16
 
 
 def s_curve(inv_freq: ArrayLike, *, start: int = 0, stop: int) -> FloatArray:
@@ -53,6 +56,11 @@ def s_curve(inv_freq: ArrayLike, *, start: int = 0, stop: int) -> FloatArray:
     return out
 
 
+def s_at(inv_freq: ArrayLike, distances: ArrayLike) -> FloatArray:
+    """The `s_curve` at single whole distances, (n,)."""
+    return np.asarray(np.abs(np.cumsum(turned(exact_angles(inv_freq, distances)), axis=1)).mean(axis=1))
+
+
 def score_bound(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> FloatArray:
     """RoFormer's bound on |score| for given q and k: max |h_{i+1} − hᵢ| · Σ|S_j| (eq. 37), at the distances of `s`.
 
@@ -66,35 +74,41 @@ def score_bound(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> FloatArray:
     return np.asarray(np.abs(np.diff(h)).max() * pairs * finite(s, "s"))
 
 
-def first_negative(inv_freq: ArrayLike, limit: int) -> int | None:
+def first_negative(inv_freq: ArrayLike, limit: int, *, unrotated: float = 0.0) -> int | None:
     """The first distance below `limit` at which the mean cosine is negative, or None.
 
-    Men et al.: there a query expects a lower score from a key like itself than from a random one.
+    Men et al.: there a query expects a lower score from a key like itself than from a random one. `unrotated` is the
+    share of the head that does not rotate and counts with cos 0 = 1 (`scores.unrotated_share`).
     """
     omega = checked_inv_freq(inv_freq)
     require_number(limit, "limit", least=0, most=MAX_DISTANCES, integer=True)
-    share = np.full(len(omega), 1.0 / len(omega))
+    require_number(unrotated, "unrotated", least=0.0, most=1.0)
+    if unrotated >= 0.5:
+        return None  # the rest adds at least what the pairs can take away
+    share = np.full(len(omega), (1.0 - unrotated) / len(omega))
     start, size = 0, 4096
     while start < limit:
         stop = min(int(limit), start + size)
-        below = np.flatnonzero(curve(omega, share, start=start, stop=stop) < 0.0)
+        below = np.flatnonzero(curve(omega, share, start=start, stop=stop) < -unrotated - ROUNDING)
         if len(below):
             return start + int(below[0])
         start, size = stop, min(2 * size, 1 << 20)
     return None
 
 
-def feasible_bases(head_dim: int, length: int, bases: ArrayLike) -> NDArray[np.bool_]:
+def feasible_bases(head_dim: int, length: int, bases: ArrayLike, *, rotary_dim: int = 0) -> NDArray[np.bool_]:
     """For which bases the mean cosine stays at or above 0 at the distances 0 … length − 1, bool (bases,).
 
-    The set is not an interval: a base can fail although a smaller one holds.
+    The set is not an interval: a base can fail although a smaller one holds. `rotary_dim` is how many dimensions of the
+    head rotate, 0 all of them.
     """
     wanted = finite(bases, "bases")
     if wanted.ndim != 1:
         raise ValueError(f"bases must have shape (n,), got {wanted.shape}")
     require_number(length, "length", least=1, most=MAX_DISTANCES, integer=True)
-    specs = [RopeSpec(head_dim=head_dim, base=base) for base in wanted.tolist()]
-    return np.array([first_negative(spec.inv_freq(), length) is None for spec in specs], dtype=np.bool_)
+    specs = [RopeSpec(head_dim=head_dim, rotary_dim=rotary_dim, base=base) for base in wanted.tolist()]
+    found = [first_negative(spec.inv_freq(), length, unrotated=unrotated_share(spec)) for spec in specs]
+    return np.array([distance is None for distance in found], dtype=np.bool_)
 
 
 def large_head_limit(base: float, distances: ArrayLike) -> FloatArray:
@@ -128,11 +142,13 @@ def distribution(
     samples: int = 4096,
     levels: Iterable[float] = LEVELS,
     seed: int = 0,
+    unrotated: int = 0,
 ) -> Distribution:
     """Percentiles of the score of `samples` random q and k at each distance, and the mean that theory expects.
 
     Independent normal q and k ("iid") expect 0 at every distance: no decay on average (Barbero et al.). For k = q +
-    noise ("noisy-copy") the expected score is 2σ²·Σ cos(Δθᵢ) (Men et al.).
+    noise ("noisy-copy") the expected score is 2σ²·Σ cos(Δθᵢ) (Men et al.). `unrotated` is how many dimensions q and k
+    have beside the pairs; each expects σ² of a noisy copy, at every distance.
     """
     omega = checked_inv_freq(inv_freq)
     wanted = checked_distances(distances)
@@ -140,18 +156,21 @@ def distribution(
     require_number(samples, "samples", least=2, most=1 << 16, integer=True)
     if samples * len(wanted) > MAX_DISTANCES:
         raise ValueError(f"samples times distances must be at most {MAX_DISTANCES:,}, got {samples * len(wanted):,}")
-    q, k = random_vectors(2 * len(omega), seed=seed, count=samples, kind=kind, sigma=sigma, noise=noise)
-    a, b = coefficients(q, k)
+    require_number(unrotated, "unrotated", least=0, integer=True)
+    rotated = 2 * len(omega)
+    q, k = random_vectors(rotated + unrotated, seed=seed, count=samples, kind=kind, sigma=sigma, noise=noise)
+    a, b = coefficients(q[:, :rotated], k[:, :rotated])
+    still = unrotated_score(q, k, rotated)[:, None]
     percentiles = np.empty((len(ranks), len(wanted)))
     mean, spread = np.empty(len(wanted)), np.empty(len(wanted))
     step = max(1, (1 << 21) // int(samples))
     for first in range(0, len(wanted), step):
         part = slice(first, first + step)
-        values = at(omega, a, b, wanted[part])
+        values = at(omega, a, b, wanted[part]) + still
         percentiles[:, part] = np.percentile(values, ranks, axis=0)
         mean[part], spread[part] = values.mean(axis=0), values.std(axis=0, ddof=1)
     copies = 2.0 * sigma**2 if kind == "noisy-copy" else 0.0
-    expected = copies * at(omega, np.ones(len(omega)), None, wanted)
+    expected = copies * (at(omega, np.ones(len(omega)), None, wanted) + 0.5 * unrotated)
     return Distribution(wanted, ranks, percentiles, mean, spread / math.sqrt(samples), expected)
 
 

@@ -30,6 +30,8 @@ from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, req
 from rope_viz.studies.envelope import centers, column_edges, reduce_block
 
 Backend: TypeAlias = Literal["numpy", "torch"]
+Parts: TypeAlias = tuple[FloatArray, FloatArray, float]
+"""a and b, (pairs,) each, and what the dimensions that do not rotate add at every distance."""
 
 MAX_DISTANCES = 1 << 26  # returned by one call
 MAX_ROWS = 1 << 12  # rows of one matrix product: few, large products wait least for other processes
@@ -128,9 +130,10 @@ def at(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distances: ArrayL
 
 
 def mean_cosine(inv_freq: ArrayLike, length: int) -> FloatArray:
-    """The mean over pairs of cos(Δθᵢ) at the distances 0 … length − 1, float64 (length,).
+    """The mean over pairs of cos(Δθᵢ) at the distances 0 … length − 1, float64 (length,), where the whole head rotates.
 
-    The score of a query with a key equal to it, when every pair carries the same energy.
+    The score of a query with a key equal to it, when every pair carries the same energy. See `even_parts` for a head
+    of which only a part rotates.
     """
     pairs = len(checked_inv_freq(inv_freq))
     require_number(length, "length", least=0, integer=True)
@@ -197,10 +200,26 @@ def mean_score(q: ArrayLike, k: ArrayLike, inv_freq: ArrayLike, *, pairing: Pair
     return total / np.arange(tokens, 0, -1)
 
 
-def head_inv_freq(spec: RopeSpec, length: int | None = None) -> FloatArray:
-    """Frequencies of the whole head, (head_dim // 2,): those of the spec, then zeros for pairs that do not rotate."""
-    rotated = spec.inv_freq(length)
-    return np.concatenate([rotated, np.zeros(max(0, spec.head_dim // 2 - len(rotated)))])
+def parts(spec: RopeSpec, q: ArrayLike, k: ArrayLike) -> Parts:
+    """A query and a key, (head_dim,) each: their coefficients over the pairs that rotate, and the score of the rest."""
+    rotated = 2 * spec.pairs
+    left, right = np.asarray(q, dtype=np.float64), np.asarray(k, dtype=np.float64)
+    a, b = coefficients(left[:rotated], right[:rotated], pairing=spec.pairing)
+    return a, b, float(unrotated_score(left, right, rotated))
+
+
+def even_parts(spec: RopeSpec) -> Parts:
+    """The mean cosine: k = q with the same energy in every dimension of the head, so that it is 1 at distance 0.
+
+    It is the mean of cos(Δθᵢ) over the whole head: dimensions that do not rotate count with cos 0 = 1, since they add
+    as much to the score as those that do.
+    """
+    return np.full(spec.pairs, 2.0 / spec.head_dim), np.zeros(spec.pairs), unrotated_share(spec)
+
+
+def unrotated_share(spec: RopeSpec) -> float:
+    """Which share of the head's dimensions does not rotate, 0 to 1."""
+    return 1.0 - 2.0 * spec.pairs / spec.head_dim
 
 
 def available_backends(*, devices: bool = False) -> tuple[tuple[Backend, str], ...]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import numpy as np
 import streamlit as st
 
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
@@ -33,7 +32,7 @@ class Own:
     sequence: Sequence | None = None
 
     @property
-    def parts(self) -> tuple[FloatArray, FloatArray, float]:
+    def parts(self) -> scores.Parts:
         """a, b and the score of the dimensions that do not rotate."""
         return self.a, self.b, self.unrotated
 
@@ -41,11 +40,6 @@ class Own:
     def tokens(self) -> int:
         """How many tokens the sequence has; 0 where there is none."""
         return 0 if self.sequence is None else len(self.sequence[0])
-
-
-def even(spec: RopeSpec) -> tuple[FloatArray, FloatArray]:
-    """Equal energy in every pair and k = q: the coefficients of the mean cosine."""
-    return np.full(spec.pairs, 1.0 / spec.pairs), np.zeros(spec.pairs)
 
 
 def query_and_key(spec: RopeSpec, key: str, *, ask: bool = True) -> Callable[[Now], Own]:
@@ -80,9 +74,7 @@ def query_and_key(spec: RopeSpec, key: str, *, ask: bool = True) -> Callable[[No
 
 def measured(spec: RopeSpec, q: FloatArray, k: FloatArray, sequence: Sequence | None = None) -> Own:
     """The coefficients of q and k over the pairs that rotate, and the score of the dimensions that do not."""
-    rotated = 2 * spec.pairs
-    a, b = scores.coefficients(q[:rotated], k[:rotated], pairing=spec.pairing)
-    return Own(q, k, a, b, float(scores.unrotated_score(q, k, rotated)), sequence)
+    return Own(q, k, *scores.parts(spec, q, k), sequence)
 
 
 def _random(spec: RopeSpec, seed: int) -> tuple[FloatArray, FloatArray]:

@@ -36,7 +36,7 @@ def every_figure():
         yield view, scaling.view(view, curves, pin=5)[0]
     for view in decay.VIEWS:
         yield view, decay.main(view, decay.with_plain(curves), where, PARTS, "iid")[0]
-    yield "contributions", distance.contributions(LLAMA, 1000, *EVEN, pin=None)
+    yield "contributions", distance.contributions(LLAMA, 1000, PARTS, pin=None)
     yield "map", distance.attention_map(LLAMA, 16, PARTS, True)
     yield "errors", kernels.errors(LLAMA)
     jane = {"sentence": DEFAULT_SENTENCE}
@@ -125,12 +125,12 @@ def test_a_zoom_into_the_decay_curve_shows_single_distances():
 def test_a_whole_sequence_is_drawn_by_its_mean_over_every_pair_of_tokens():
     spec = RopeSpec(head_dim=16, rotary_dim=8, base=100.0, context=64)
     q, k = np.random.default_rng(0).standard_normal((2, 40, 16))
-    own = (*scores.coefficients(q[0, :8], k[0, :8]), 0.0)
+    own = scores.parts(spec, q[0], k[0])
     where = decay.Range.of(64, None, log=False)
     fig, _ = decay.main("own", scaling.compared(spec, []), where, own, "iid", (q, k))
     drawn = fig.data[-1]
     assert drawn.name == "mean over 40 tokens"
-    turned = [[rotation.rotation_matrix(spec, m)[:8, :8] @ x[:8] for m, x in enumerate(side)] for side in (q, k)]
+    turned = [[rotation.rotation_matrix(spec, m) @ x for m, x in enumerate(side)] for side in (q, k)]
     for apart in (0, 1, 17, 39):
         expected = np.mean([turned[0][m] @ turned[1][m - apart] for m in range(apart, 40)])
         assert drawn.y[apart] == pytest.approx(expected, abs=1e-12)
@@ -155,8 +155,8 @@ def test_the_same_curve_comes_from_torch():
 
 
 def test_the_running_total_ends_at_the_score():
-    fig = distance.contributions(LLAMA, 12_345, *EVEN, pin=None)
-    assert fig.data[1].y[-1] == pytest.approx(distance.total(LLAMA, 12_345, EVEN), abs=1e-12)
+    fig = distance.contributions(LLAMA, 12_345, PARTS, pin=None)
+    assert fig.data[1].y[-1] == pytest.approx(distance.total(LLAMA, 12_345, PARTS), abs=1e-12)
 
 
 def test_every_diagonal_of_the_attention_map_has_one_logit():

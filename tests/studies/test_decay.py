@@ -96,7 +96,7 @@ def test_a_head_rotated_by_half_or_less_never_turns_negative():
     for share in (0.0, 0.25, 0.5):
         spec = RopeSpec(scaling=Proportional(share=share))
         assert decay.first_negative(spec.inv_freq(), 200_000) is None
-    assert decay.first_negative(scores.head_inv_freq(RopeSpec(rotary_dim=64)), 200_000) is None
+    assert decay.first_negative(RopeSpec(rotary_dim=64).inv_freq(), 200_000, unrotated=0.5) is None
 
 
 def test_the_search_reaches_past_ten_million():

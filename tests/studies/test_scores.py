@@ -149,9 +149,12 @@ def test_mean_score_is_the_mean_over_the_diagonals(pairing):
     np.testing.assert_allclose(scores.mean_score(q, k, inv_freq, pairing=pairing), expected, rtol=0, atol=1e-12)
 
 
-def test_a_partly_rotated_head_has_still_pairs():
-    spec = RopeSpec(head_dim=16, rotary_dim=4)
-    np.testing.assert_array_equal(scores.head_inv_freq(spec), [*spec.inv_freq(), 0, 0, 0, 0, 0, 0])
+def test_the_even_parts_of_a_head_are_one_at_distance_0():
+    for spec in (RopeSpec(head_dim=16, rotary_dim=4), RopeSpec(head_dim=65, rotary_dim=32), RopeSpec()):
+        a, b, unrotated = scores.even_parts(spec)
+        assert a.sum() + unrotated == pytest.approx(1.0, abs=1e-15)
+        assert unrotated == pytest.approx((spec.head_dim - 2 * spec.pairs) / spec.head_dim, abs=1e-15)
+        assert not b.any()
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def partial_ignored(view: View) -> Iterator[Finding]:
 
 
 def base_too_small(view: View) -> Iterator[Finding]:
-    """The base is too small for the length: the mean cosine over the pairs turns negative inside the context.
+    """The base is too small for the length: the mean cosine over the head turns negative inside the context.
 
     Source: Men et al., https://arxiv.org/abs/2405.14591, as a bound on plain RoPE; many models live with it.
     """
@@ -108,8 +108,10 @@ def base_too_small(view: View) -> Iterator[Finding]:
         distance = first_negative_distance(spec, length)
         if distance is None:
             continue
+        still = spec.head_dim - 2 * spec.pairs
+        counted = f" (its {still} dimensions that do not rotate count with cos 0 = 1)" if still else ""
         text = (
-            f"With base {spec.base:g} the mean cosine over the pairs is negative from distance {distance:,}, and the "
-            f"context is {length:,}."
+            f"With base {spec.base:g} the mean cosine over the head{counted} is first negative at distance "
+            f"{distance:,}, and the context is {length:,}."
         )
         yield Finding("", "warning" if 8 * distance < length else "note", "rope_theta", text)

@@ -36,9 +36,9 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int) -> str:
     """How closely the two maps agree."""
     both = attention.sinusoidal_dots(spec, offset=offset)
     return (
-        f"The same angles, added or multiplied. pₘ·pₙ is the mean cosine times {both.factor:.0f}, to within "
-        f"{_brief(both.error)}: what RoPE multiplies into the score, the sinusoidal encoding has only between its own "
-        f"vectors. Added, it also changes every vector's length; a rotation keeps it."
+        f"The same angles, added or multiplied. pₘ·pₙ is {both.factor:.0f} times the mean of cos (m − n)θᵢ over the "
+        f"rotated pairs, to within {_brief(both.error)}: what RoPE multiplies into the score, the sinusoidal encoding "
+        f"has only between its own vectors. Added, it also changes every vector's length; a rotation keeps it."
     )
 
 

@@ -69,7 +69,8 @@ def extension(spec: RopeSpec, target: int) -> str:
     return (
         f"From {tokens(spec.context)} trained tokens to **{tokens(target)}**, s = {factor}. *Unseen angles* counts the "
         "pairs that reach angles they never had in training; the *first negative distance* is where the mean cosine "
-        "first falls below zero. Which method a model bears is not decided by these numbers."
+        "over the head (dimensions that do not rotate count with cos 0 = 1) first falls below zero. Which method a "
+        "model bears is not decided by these numbers."
     )
 
 
