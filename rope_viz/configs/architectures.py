@@ -1,4 +1,4 @@
-"""What each architecture reads from its config.json: class defaults, key names, and where its text part is.
+"""What each architecture reads from its config.json: class defaults, key names, and how it derives the size of a head.
 
 `architectures.json` holds the facts; tests/goldens/make_architectures.py asked the classes of transformers 5.23.0.
 `folding` holds how the RoPE keys themselves are brought together.
@@ -16,8 +16,6 @@ from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, require_number, sh
 
 Params: TypeAlias = dict[str, Any]
 
-# Where composite configurations of unknown type keep their language model, most telling first.
-TEXT_KEYS = ("text_config", "llm_config", "language_config", "language_model_config", "thinker_config", "decoder")
 # Architectures whose full-attention layers have larger heads, under `global_head_dim`.
 GLOBAL_HEADS = ("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", "embedding_gemma2_text")
 RENAMED_LAYERS = {
@@ -149,39 +147,6 @@ class Fields:
         require_number(head, "swa_head_dim", least=1, most=MAX_HEAD_DIM)
         require_number(plain, "swa_qk_nope_head_dim", least=0, most=MAX_HEAD_DIM)
         return {"head_dim": head, "qk_rope_head_dim": self.config.get("swa_qk_rope_head_dim", head - plain)}
-
-
-def text_fields(config: Mapping[str, Any]) -> Fields:
-    """The fields of the language model inside a config, which may be the whole config."""
-    fills: Mapping[str, Any] = {}
-    kind = name_of(config)
-    for _ in range(4):
-        facts = table().get(kind, {})
-        if "text" not in facts:
-            break
-        part: Any = config
-        for key in facts["text"]:
-            part = part.get(key) if part else None
-            if part is not None and not isinstance(part, Mapping):
-                raise ValueError(f"{key} must be an object, got {shorten(part)}")
-        if part is None:
-            # Early checkpoints of Qwen2-VL and its like keep the text keys at the top.
-            part = {key: config[key] for key in facts.get("flat", ()) if key in config}
-        inner = facts["type"] if facts.get("fixed") or not part else name_of(part) or facts["type"]
-        fills = facts.get("fills", {}) if not part or facts.get("merges") else {}
-        config, kind = {**fills, **(part or {})}, inner
-    if kind not in table():
-        for _ in range(4):
-            inside = next((config[key] for key in TEXT_KEYS if isinstance(config.get(key), Mapping)), None)
-            if inside is None or "hidden_size" in config:
-                break
-            config, kind = inside, name_of(inside) or kind
-            if kind in table():
-                return text_fields({**config, "model_type": kind})
-    facts = table().get(kind, UNKNOWN)
-    if facts.get("not_text"):
-        raise ValueError(f"model_type must be a language model's: {kind} has positions in more than one dimension")
-    return Fields(config, facts, kind)
 
 
 # An architecture that is not in the table: partial rotary is believed where the config names it.

@@ -11,8 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.configs.architectures import Fields, Params, text_fields
+from rope_viz.configs.architectures import Fields, Params
 from rope_viz.configs.folding import rope_layers
+from rope_viz.configs.parts import text_fields
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
 

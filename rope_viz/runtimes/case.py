@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.configs.architectures import Fields, Params, text_fields
+from rope_viz.configs.architectures import Fields, Params
 from rope_viz.configs.folding import rope_layers
 from rope_viz.configs.models import RENAMED_TYPES, scaling_of
+from rope_viz.configs.parts import text_fields
 from rope_viz.embedding.scaling import Yarn, blend
 from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
 

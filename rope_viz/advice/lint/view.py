@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from rope_viz.configs.architectures import TEXT_KEYS, Fields, table, text_fields
+from rope_viz.configs.architectures import Fields
 from rope_viz.configs.folding import Layers, nested_keys, rope_layers
 from rope_viz.configs.models import from_config, rope_type
+from rope_viz.configs.parts import text_fields, text_part
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.runtimes.compare import Effect, largest
 
@@ -59,19 +60,9 @@ class View:
 
     @functools.cached_property
     def root(self) -> Path:
-        """Where the language model's keys stand in the config."""
-        path: Path = ()
-        part: Any = self.config
-        for _ in range(4):
-            kind = part.get("model_type")
-            facts = table().get(kind, {}) if isinstance(kind, str) else {}
-            keys = facts.get("text", ())
-            if not keys and not facts and "hidden_size" not in part:
-                keys = [key for key in TEXT_KEYS if isinstance(part.get(key), Mapping)][:1]
-            if not keys or not isinstance(inside(part, tuple(keys)), Mapping):
-                break
-            path, part = (*path, *keys), inside(part, tuple(keys))
-        return path
+        """Where the language model's keys stand in the config, the top of it where they stand nowhere."""
+        part = text_part(self.config)
+        return part.path if part.stands else ()
 
     @functools.cached_property
     def text(self) -> Mapping[str, Any]:

@@ -1,0 +1,98 @@
+"""The language model is found where its wrapper keeps it, as transformers 5.23.0 and published configs have it."""
+
+import pytest
+
+from rope_viz.configs.models import from_config
+from rope_viz.configs.parts import text_part
+
+SIZES = {"hidden_size": 2048, "num_attention_heads": 16, "max_position_embeddings": 8192, "rope_theta": 5e5}
+QWEN2 = {"model_type": "qwen2", **SIZES}
+
+# (config, where its language model stands, its type)
+KNOWN = [
+    ({"model_type": "llama", **SIZES}, "", "llama"),
+    ({"model_type": "gemma3", "text_config": {"hidden_size": 2560}}, "text_config", "gemma3_text"),
+    ({"model_type": "llava", "text_config": {"model_type": "mistral"}}, "text_config", "mistral"),
+    (
+        {"model_type": "qwen2_5_omni", "thinker_config": {"text_config": SIZES}},
+        "thinker_config.text_config",
+        "qwen2_5_omni_text",
+    ),
+    ({"model_type": "t5gemma", "decoder": SIZES}, "decoder", "t5_gemma_module"),
+    # The wrapper inside decides what its text part is.
+    (
+        {"model_type": "colqwen2", "vlm_config": {"model_type": "qwen2_5_vl", "text_config": SIZES}},
+        "vlm_config.text_config",
+        "qwen2_5_vl_text",
+    ),
+    # Early checkpoints keep the keys at the top.
+    ({"model_type": "qwen2_vl", **SIZES}, "", "qwen2_vl_text"),
+]
+# Types whose code is not in transformers, in the shapes of their published configs.
+OUTSIDE = [
+    ({"model_type": "internvl_chat", "hidden_size": 3584, "llm_config": QWEN2}, "llm_config", "qwen2"),
+    (
+        {"model_type": "deepseek_vl_v2", "language_config": {"model_type": "deepseek_v2"}},
+        "language_config",
+        "deepseek_v2",
+    ),
+    ({"model_type": "vila", "llm_cfg": QWEN2, "hidden_size": 2048}, "llm_cfg", "qwen2"),
+    (
+        {"model_type": "omni", "thinker_config": {"text_config": QWEN2, "audio_config": {"hidden_size": 8}}},
+        "thinker_config.text_config",
+        "qwen2",
+    ),
+    ({"text_config": QWEN2}, "text_config", "qwen2"),
+    # A wrapper without a type around one of transformers.
+    ({"language_model": {"model_type": "gemma3", "text_config": {}}}, "language_model.text_config", "gemma3_text"),
+]
+
+
+@pytest.mark.parametrize(("config", "place", "kind"), [*KNOWN, *OUTSIDE])
+def test_the_part_is_found_where_it_stands(config, place, kind):
+    part = text_part(config)
+    assert part.stands
+    assert ".".join(part.path) == place
+    assert part.kind == kind
+    assert from_config(config)
+
+
+def test_a_type_outside_the_list_around_the_part_is_named():
+    assert all(text_part(config).unlisted is None for config, _, _ in KNOWN)
+    assert [text_part(config).unlisted for config, _, _ in OUTSIDE] == [
+        *("internvl_chat", "deepseek_vl_v2", "vila", "omni"),
+        *("", ""),
+    ]
+
+
+def test_a_model_with_a_decoder_beside_it_is_read_itself():
+    config = {**SIZES, "decoder": {"channels": 64}}
+    assert text_part(config).path == ()
+
+
+def test_keys_at_the_top_are_taken_only_where_there_is_no_part():
+    at_top = {"model_type": "qwen2_vl", **SIZES}
+    assert text_part(at_top).loaded == ("text_config",)
+    assert from_config(at_top)[""].base == 5e5
+    assert from_config({**at_top, "text_config": {"rope_theta": 2e6}})[""].base == 2e6
+
+
+def test_an_empty_part_gets_no_values_of_its_wrapper():
+    """Run: Mistral3Config().text_config.head_dim is 128 at base 1e9, Mistral3Config(text_config={}) takes 1e4."""
+    assert from_config({"model_type": "mistral3"})[""].base == 1e9
+    assert from_config({"model_type": "mistral3", "text_config": {}})[""].base == 1e4
+    # This class lays its values under whatever it is given.
+    assert from_config({"model_type": "voxtral", "text_config": {}})[""].base == 1e8
+
+
+def test_a_checkpoint_with_the_original_name_of_the_part_is_read():
+    """Unlimited OCR keeps its text under language_config, and its class takes it from there."""
+    config = {"model_type": "unlimited_ocr", "language_config": {**SIZES, "rope_theta": 7e5}}
+    part = text_part(config)
+    assert (part.path, part.loaded) == (("language_config",), ("text_config",))
+    assert from_config(config)[""].base == 7e5
+
+
+def test_what_is_no_object_is_named():
+    with pytest.raises(ValueError, match="text_config must be an object, got 3"):
+        text_part({"model_type": "gemma3", "text_config": 3})
