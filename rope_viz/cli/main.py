@@ -11,7 +11,7 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,10 @@ from rope_viz.advice.lint import Finding, check, repair
 from rope_viz.cli import figure as cli_figure
 from rope_viz.cli.spec import add_spec_flags, read_config, read_spec, tokens
 from rope_viz.configs.catalog import catalog, main_layer, model_specs
+from rope_viz.configs.partly import partly, shares
+from rope_viz.configs.parts import text_fields
+from rope_viz.configs.unlisted import doubt
+from rope_viz.configs.without import NoRope
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.runtimes.compare import Comparison, compare
 
@@ -39,9 +43,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, such as head, has seen enough; what is left in the buffer must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except NoRope as absence:
+        return say_absence(str(absence), parsed)
     except (ValueError, OSError) as error:
         print(f"rope-viz: {str(error).splitlines()[0]}", file=sys.stderr)
         return 2
+
+
+def say_absence(sentence: str, parsed: argparse.Namespace) -> int:
+    """A model without rotary embedding: that is the answer, and no error. But no figure was written."""
+    if parsed.run is cli_figure.run:
+        print(f"rope-viz: {sentence}", file=sys.stderr)
+        return 2
+    if getattr(parsed, "json", False):
+        print(json.dumps({"rope": False, "reason": sentence}, indent=2))
+    else:
+        print(f"{sentence}.", file=sys.stderr if getattr(parsed, "csv", False) else sys.stdout)
+    return 0
+
+
+def remarks(config: Mapping[str, Any] | None) -> list[str]:
+    """What has to be said before any number of a config: an unlisted type, layers that do not rotate."""
+    if config is None:
+        return []
+    fields = text_fields(config)
+    return [text for text in (doubt(fields), partly(fields), shares(fields)) if text]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -93,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
 
 def run_table(parsed: argparse.Namespace) -> int:
     """`table`."""
-    spec, _, _ = read_spec(parsed)
+    spec, config, _ = read_spec(parsed)
     inv_freq = spec.inv_freq(parsed.length)
     columns = (inv_freq, wavelength(inv_freq), spec.context * inv_freq / (2 * np.pi), inv_freq / spec.plain_inv_freq)
     names = ("pair", "inv_freq", "wavelength", "turns", "over_plain")
@@ -101,12 +127,16 @@ def run_table(parsed: argparse.Namespace) -> int:
         print(",".join(names))
         for pair, values in enumerate(zip(*columns, strict=True)):
             print(",".join((str(pair), *(repr(float(value)) for value in values))))
+        for text in remarks(config):
+            print(f"rope-viz: {text}", file=sys.stderr)
         return 0
     rows = [
         (str(pair), *(f"{value:.6g}" for value in values)) for pair, values in enumerate(zip(*columns, strict=True))
     ]
     print_rows(names, rows)
     print(f"factor on cos and sin: {spec.attention_factor(parsed.length):.8g}")
+    for text in remarks(config):
+        print(text)
     return 0
 
 
@@ -175,10 +205,13 @@ def run_compare(parsed: argparse.Namespace) -> int:
 
 def run_runtimes(parsed: argparse.Namespace) -> int:
     """`runtimes`."""
-    found = compare(read_config(parsed.config), length=parsed.length, layer_type=parsed.layer)
+    config = read_config(parsed.config)
+    found = compare(config, length=parsed.length, layer_type=parsed.layer)
     if parsed.json:
         print(json.dumps([comparison_dict(one) for one in found], indent=2))
         return 0
+    for text in remarks(config):
+        print(text)
     rows = [(one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), because(one)) for one in found]
     print_rows(("runtime", "version", "against transformers", "rules"), rows)
     return 0
@@ -226,6 +259,8 @@ def run_export(parsed: argparse.Namespace) -> int:
     spec, config, layer = read_spec(parsed)
     result: Export = export(spec, to=parsed.to, config=config, layer_type=layer)
     print(result.text)
+    for text in remarks(config):
+        print(f"rope-viz: {text}", file=sys.stderr)
     if not result.faithful:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
         print(f"rope-viz: {result.runtime} will not give the intended embedding{off}: {result.reason}", file=sys.stderr)

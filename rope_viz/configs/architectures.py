@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from rope_viz.configs import without
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, require_number, shorten
 
 Params: TypeAlias = dict[str, Any]
@@ -49,11 +50,33 @@ REMOTE_CODE: dict[str, dict[str, Any]] = {
 }
 
 
-class Fields:
-    """A config with the defaults of its class behind it. Every reader raises `ValueError` naming the key."""
+def entry(kind: str) -> dict[str, Any] | None:
+    """What is known of a model type: its facts, or where its text part is; None for a type outside the list."""
+    return table().get(kind) or without.WRAPPERS.get(kind)
 
-    def __init__(self, config: Mapping[str, Any], facts: Mapping[str, Any], kind: str) -> None:
-        self.config, self.facts, self.kind = config, facts, kind
+
+class Fields:
+    """A config with the defaults of its class behind it. Every reader raises `ValueError` naming the key.
+
+    `taken` are the keys by which a type outside the list says what is usually said by others, `wrapper` is the type of
+    the outermost wrapper whose class is not known, None where there is none.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        facts: Mapping[str, Any],
+        kind: str,
+        *,
+        taken: tuple[str, ...] = (),
+        wrapper: str | None = None,
+    ) -> None:
+        self.config, self.facts, self.kind, self.taken, self.wrapper = config, facts, kind, taken, wrapper
+
+    @property
+    def listed(self) -> bool:
+        """Whether the code of this model type was read; the others are read by general rules."""
+        return self.kind in table()
 
     def raw(self, key: str) -> Any:
         """The value in the config under this name or its other one, None where absent."""

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rope_viz.configs.architectures import UNKNOWN, Fields, name_of, table
+from rope_viz.configs import without
+from rope_viz.configs.architectures import Fields, entry, name_of, table
+from rope_viz.configs.unlisted import unlisted_fields
 from rope_viz.embedding.spec import shorten
 
 Path: TypeAlias = tuple[str, ...]
@@ -53,7 +55,7 @@ def text_part(config: Mapping[str, Any]) -> Part:
     """The language model inside a config, which may be the whole config. Raises `ValueError` naming a wrong key."""
     part = Part(config, None, name_of(config))
     for _ in range(DEEPEST):
-        facts = table().get(part.kind)
+        facts = entry(part.kind)
         if facts is None:
             key = wrapper_key(part.config)
             if key is None:
@@ -125,9 +127,21 @@ def inside(config: Mapping[str, Any], keys: Path) -> Mapping[str, Any] | None:
 
 
 def text_fields(config: Mapping[str, Any]) -> Fields:
-    """The fields of the language model inside a config, which may be the whole config."""
+    """The fields of the language model inside a config, which may be the whole config.
+
+    Raises `NoRope` where it has no rotary embedding, and `ValueError` where it is no language model.
+    """
     part = text_part(config)
-    facts = UNKNOWN if part.facts is None else part.facts
-    if facts.get("not_text"):
+    why = without.reason(part.kind, part.config, listed=part.facts is not None)
+    if why:
+        raise without.NoRope(f"{said(part.kind)} has no rotary embedding: {why}")
+    if part.facts is None:
+        return unlisted_fields(part.config, part.kind, part.unlisted)
+    if part.facts.get("not_text"):
         raise ValueError(f"model_type must be a language model's: {part.kind} has positions in more than one dimension")
-    return Fields(part.config, facts, part.kind)
+    return Fields(part.config, part.facts, part.kind, wrapper=part.unlisted)
+
+
+def said(kind: str) -> str:
+    """A model type in a sentence."""
+    return shorten(kind).strip("'\"") if kind else "this model"

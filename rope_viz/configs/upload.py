@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rope_viz.configs.models import ROPE_TYPES, from_config
+from rope_viz.configs.partly import partly
+from rope_viz.configs.parts import text_fields
+from rope_viz.configs.unlisted import doubt
 from rope_viz.embedding.spec import RopeSpec, shorten
 
 LARGEST = 4 << 20
@@ -54,6 +57,8 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
         specs = from_config(config)
     except (ArithmeticError, RecursionError):
         raise ValueError("the numbers in it are too large or too small to compute with") from None
+    fields = text_fields(config)
+    notes += [text for text in (doubt(fields), partly(fields)) if text]
     return Upload(name_of(config), config, specs, tuple(notes))
 
 

@@ -94,6 +94,10 @@ CASES = [
     ("base-too-small", {**LLAMA, "rope_theta": 10000.0}, LLAMA),
     ("unknown-keys", scaled(**YARN, beta_fst=16), scaled(**YARN, beta_fast=16)),
     ("unknown-keys", scaled(**YARN, low_freq_factor=1.0), scaled(**YARN)),
+    ("unlisted-type", {**LLAMA, "model_type": "nobody_knows"}, LLAMA),
+    ("unlisted-type", {"model_type": "my_vlm", "text_config": LLAMA}, {"model_type": "llava", "text_config": LLAMA}),
+    ("some-layers", {**LLAMA, "model_type": "smollm3"}, LLAMA),
+    ("some-layers", {**LLAMA, "model_type": "gemma4_text"}, LLAMA),
     ("unreadable", {**LLAMA, "rope_theta": "big"}, LLAMA),
     ("unreadable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),
 ]
@@ -159,6 +163,22 @@ def test_a_repaired_integer_factor_runs_where_it_crashed():
     faulty = scaled(rope_type="linear", factor=4)
     assert not emulate(faulty, runtime="vllm").supported
     assert emulate(repair(faulty), runtime="vllm").supported
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "gpt2", "n_embd": 768},
+        {"model_type": "bloom", "rope_theta": "nonsense"},
+        {"model_type": "falcon", "alibi": True, "rope_scaling": {"rope_type": "yarn"}},
+        {"model_type": "blip-2", "text_config": {"model_type": "opt"}},
+    ],
+)
+def test_a_model_without_rotary_embedding_gets_one_note_and_no_verdict(config):
+    (finding,) = check(config)
+    assert (finding.rule, finding.severity) == ("no-rope", "note")
+    assert "has no rotary embedding: " in finding.message
+    assert repair(config) == config
 
 
 def test_findings_come_the_worst_first():

@@ -152,6 +152,51 @@ def test_export_of_what_a_runtime_cannot_is_said_and_coded(capsys):
     assert len(err.splitlines()) == 1
 
 
+@pytest.fixture
+def gpt2(tmp_path):
+    path = tmp_path / "gpt2.json"
+    path.write_text(json.dumps({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_positions": 1024}))
+    return str(path)
+
+
+@pytest.mark.parametrize("command", ["check", "table", "runtimes", "compare", "export --to vllm"])
+def test_a_model_without_rotary_embedding_is_one_sentence_and_no_verdict(capsys, gpt2, command):
+    code, out, err = run(capsys, *command.split(), gpt2)
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 1
+    assert "gpt2 has no rotary embedding: it adds learned position vectors" in out
+
+
+def test_a_model_without_rotary_embedding_in_json_and_in_tables(capsys, gpt2, tmp_path):
+    for command in ("runtimes", "compare"):
+        code, out, _ = run(capsys, command, gpt2, "--json")
+        assert (code, json.loads(out)["rope"]) == (0, False)
+    assert [one["severity"] for one in json.loads(run(capsys, "check", "--json", gpt2)[1])["findings"]] == ["note"]
+    code, out, err = run(capsys, "table", gpt2, "--csv")
+    assert (code, out) == (0, "")
+    assert "has no rotary embedding" in err
+    # No figure can be drawn, and whoever waits for the file must know.
+    code, out, err = run(capsys, "figure", "wavelengths", gpt2, "-o", str(tmp_path / "x.svg"))
+    assert (code, out) == (2, "")
+    assert "has no rotary embedding" in err
+
+
+@pytest.fixture
+def unlisted(tmp_path):
+    path = tmp_path / "unlisted.json"
+    path.write_text(json.dumps({**FAULTY, "model_type": "nobody_knows", "rope_scaling": None, "rotary_dim": 64}))
+    return str(path)
+
+
+def test_a_type_outside_the_list_is_flagged_wherever_it_is_asked(capsys, unlisted):
+    for command in ("check", "table", "runtimes"):
+        code, out, _ = run(capsys, command, unlisted)
+        assert code == 0
+        assert "'nobody_knows' is not in the list: it is read, with rotary_dim of its own" in out
+    for arguments in (("table", unlisted, "--csv"), ("export", unlisted, "--to", "vllm")):
+        assert "'nobody_knows' is not in the list" in run(capsys, *arguments)[2]
+
+
 def test_models_lists_the_catalog(capsys):
     _, out, _ = run(capsys, "models")
     assert [line.split()[0] for line in out.splitlines()[1:]] == list(catalog())

@@ -12,6 +12,7 @@ from typing import Any
 
 from rope_viz.advice.lint.rules import RULES
 from rope_viz.advice.lint.view import Config, Finding, Severity, View
+from rope_viz.configs.without import NoRope
 from rope_viz.embedding.spec import shorten
 from rope_viz.runtimes.compare import Effect
 
@@ -25,8 +26,8 @@ READER = "rope_viz.configs.models"
 def check(config: Mapping[str, Any]) -> list[Finding]:
     """Everything the rules find, the worst first; [] where there is nothing to say.
 
-    A config that describes no rotary embedding is a finding too, "unreadable". Raises `ValueError` where the argument
-    is no object.
+    A config that cannot be read is a finding too, "unreadable", and so is a model without rotary embedding, "no-rope":
+    a note, and nothing else is said of it. Raises `ValueError` where the argument is no object.
     """
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {shorten(config)}")
@@ -34,6 +35,12 @@ def check(config: Mapping[str, Any]) -> list[Finding]:
         view = View(copy.deepcopy(dict(config)))
     except RecursionError:
         raise ValueError("the config is nested too deeply") from None
+    try:
+        _ = view.fields
+    except NoRope as absence:
+        return [Finding("no-rope", "note", ".".join(view.root), f"{absence}.", source="rope_viz.configs.without")]
+    except (ValueError, ArithmeticError, RecursionError):
+        pass  # said below, unless a rule says more
     found: list[Finding] = []
     for rule in RULES:
         found += findings(rule, view)

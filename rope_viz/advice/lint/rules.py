@@ -8,7 +8,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 
-from rope_viz.advice.lint.shapes import base_too_small, head_dim_derived, null_head_dim, partial_ignored, scaled_sliding
+from rope_viz.advice.lint.shapes import (
+    base_too_small,
+    head_dim_derived,
+    null_head_dim,
+    partial_ignored,
+    scaled_sliding,
+    some_layers,
+    unlisted_type,
+)
 from rope_viz.advice.lint.view import Finding, Site, View, inside
 from rope_viz.configs.models import PRETRAINED_TYPES, from_config, number, optional
 from rope_viz.embedding.scaling import mscale
@@ -323,4 +331,6 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     dynamic_cache,
     base_too_small,
     unknown_keys,
+    unlisted_type,
+    some_layers,
 )

@@ -7,11 +7,33 @@ from collections.abc import Iterator
 from rope_viz.advice.extend import first_negative_distance
 from rope_viz.advice.lint.view import Finding, View
 from rope_viz.configs.models import from_config, optional
+from rope_viz.configs.partly import partly, shares
+from rope_viz.configs.unlisted import doubt
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import largest
 
 # Architectures whose layers all have the sliding window.
 WINDOWED = ("mistral", "mixtral", "phi3", "starcoder2")
+
+
+def unlisted_type(view: View) -> Iterator[Finding]:
+    """A model type, or a wrapper's, whose code was not read: the general rules may not be its own.
+
+    Source: the types of transformers 5.23.0 and those of rope_viz.configs.remote.
+    """
+    text = doubt(view.fields)
+    if text:
+        yield Finding("", "note", "model_type", text)
+
+
+def some_layers(view: View) -> Iterator[Finding]:
+    """Only some of the layers rotate, or the types of layers rotate different shares of a head.
+
+    Source: the models of transformers 5.23.0, run with random weights (tests/goldens/turning.json).
+    """
+    for text in (partly(view.fields), shares(view.fields)):
+        if text:
+            yield Finding("", "note", "", text)
 
 
 def scaled_sliding(view: View) -> Iterator[Finding]:

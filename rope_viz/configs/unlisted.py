@@ -1,0 +1,70 @@
+"""A model type whose code was not read: its config by the usual keys, and by others that can mean only one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.configs.architectures import UNKNOWN, Fields
+from rope_viz.embedding.spec import shorten
+
+# {the usual key: names that cannot be mistaken for anything else, whatever the type}
+UNMISTAKABLE = {
+    "hidden_size": ("n_embd", "d_model", "dim"),
+    "num_attention_heads": ("n_head", "n_heads", "num_heads"),
+    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
+    "head_dim": ("kv_channels", "attention_head_dim", "head_size", "attention_head_size"),
+    "max_position_embeddings": (
+        *("max_position_embedding", "n_positions", "max_seq_len", "max_sequence_length", "max_seq_length"),
+        *("seq_length", "n_ctx", "model_max_length"),
+    ),
+    "rope_theta": ("rotary_emb_base", "rope_base", "rotary_base", "attn_config.rope_theta"),
+    "partial_rotary_factor": ("rotary_pct", "rope_pct", "rotary_percent", "rotary_emb_fraction"),
+    "rope_interleave": ("rotary_emb_interleaved",),
+}
+
+
+def unlisted_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -> Fields:
+    """The fields of a model type outside the list, defaults of a Llama behind them."""
+    read, taken, facts = dict(config), [], dict(UNKNOWN)
+    for usual, others in UNMISTAKABLE.items():
+        name = next((name for name in others if config.get(usual) is None and at(config, name) is not None), None)
+        if name is not None:
+            read[usual] = at(config, name)
+            taken.append(name)
+    if config.get("qk_rope_head_dim") is not None:
+        facts["head"] = "qk_rope_head_dim"
+        taken.append("qk_rope_head_dim")
+    elif config.get("rotary_dim") is not None and read.get("partial_rotary_factor") is None:
+        fields = Fields(read, facts, kind)
+        rotary, head_dim = fields.required("rotary_dim"), fields.head_dim()
+        if rotary > head_dim:
+            raise ValueError(f"rotary_dim must be at most head_dim = {head_dim}, got {rotary}")
+        read["partial_rotary_factor"] = rotary / head_dim
+        taken.append("rotary_dim")
+    return Fields(read, facts, kind, taken=tuple(taken), wrapper=wrapper)
+
+
+def at(config: Mapping[str, Any], name: str) -> Any:
+    """The value under a key, or, with a dot in the name, under a key of an object."""
+    outer, _, inner = name.partition(".")
+    part = config.get(outer)
+    return part if not inner else part.get(inner) if isinstance(part, Mapping) else None
+
+
+def doubt(fields: Fields) -> str:
+    """One sentence where this model type, or its wrapper's, is outside the list; empty where the code of both was read.
+
+    A config without any model type is one that no program loads by itself, so nothing is said of it.
+    """
+    if fields.listed:
+        if not fields.wrapper:
+            return ""
+        return f"model_type {shorten(fields.wrapper)} is not in the list: the {fields.kind} in it is read by its code."
+    if not fields.kind:
+        return "" if not fields.taken else f"There is no model_type: {', '.join(fields.taken)} read by general rules."
+    used = f", with {', '.join(fields.taken)} of its own," if fields.taken else ""
+    return (
+        f"model_type {shorten(fields.kind)} is not in the list: it is read{used} by the general rules, "
+        "and its own code may do otherwise."
+    )
