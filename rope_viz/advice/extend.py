@@ -18,6 +18,7 @@ from rope_viz.configs.models import to_config
 from rope_viz.embedding.scaling import METHODS, LongRope, Proportional, turns
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, bands
+from rope_viz.studies.budget import Thinning
 from rope_viz.studies.decay import first_negative
 from rope_viz.studies.scores import unrotated_share
 
@@ -117,9 +118,16 @@ def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
     """The first distance below `length` where the mean cosine over the head is negative, None if there is none.
 
     Dimensions that do not rotate count with cos 0 = 1. The frequencies are those at `length`. At most `LONGEST`
-    distances.
+    distances, thinned where they are too many for one request.
     """
-    return first_negative(spec.inv_freq(length), min(length, LONGEST), unrotated=unrotated_share(spec))
+    limit = min(length, LONGEST)
+    thinning = looked_at(spec, limit)
+    return first_negative(spec.inv_freq(length), limit, unrotated=unrotated_share(spec), thinning=thinning)
+
+
+def looked_at(spec: RopeSpec, length: int) -> Thinning:
+    """Which distances `first_negative_distance` looks at: every method has its share of the work."""
+    return Thinning.of(0, min(length, LONGEST), spec.pairs, shares=len(METHODS))
 
 
 def written(spec: RopeSpec) -> dict[str, Any] | None:

@@ -19,6 +19,9 @@ from rope_viz.studies import attention, linear_attention
 VIEWS = {"weights": "Weights", "scores": "Scores"}
 COSTS = {"operations": "Operations", "time": "Time on this machine"}
 TIMED = (128, 512, 2048)
+# Products that a measurement may take, with four for each of the loop over tokens: half a second. Large heads are
+# measured on fewer tokens, and not at all where the fewest are too many.
+TIMED_WORK = 1 << 30
 OFFSET = Knob("Sentence starts at", 0, 1_000_000, "Moves every word by as many positions.", integer=True, unit="tokens")
 SPACING = Knob("Words stand apart by", 1, 1_000_000, "Spreads the words.", log=True, integer=True, unit="tokens")
 LONGEST_LABEL = 12
@@ -202,9 +205,10 @@ def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool)
 @functools.lru_cache(maxsize=16)
 def timed(head_dim: int) -> tuple[linear_attention.Timing, ...]:
     """Both ways measured once in this process; the base and the scaling make no difference to the time."""
+    tokens = [n for n in TIMED if n * head_dim * (n + 4 * head_dim) <= TIMED_WORK]
     # The first product of a process also starts the threads of the matrix library.
-    linear_attention.measure(RopeSpec(head_dim=head_dim), TIMED[:1], repeats=1)
-    return linear_attention.measure(RopeSpec(head_dim=head_dim), TIMED, repeats=1)
+    linear_attention.measure(RopeSpec(head_dim=head_dim), tokens[:1], repeats=1)
+    return linear_attention.measure(RopeSpec(head_dim=head_dim), tokens, repeats=1)
 
 
 def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool = False) -> go.Figure:

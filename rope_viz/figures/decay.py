@@ -19,6 +19,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.frequencies import length_rules
 from rope_viz.figures.scaling import Compared
 from rope_viz.studies import decay, scores
+from rope_viz.studies.budget import WORK, Thinning
 from rope_viz.studies.envelope import envelope
 from rope_viz.studies.scores import Parts
 from rope_viz.studies.vectors import Kind
@@ -33,6 +34,9 @@ VIEWS = {
 }
 LONGEST = 10_000_000
 BOUND_LONGEST = 1 << 16
+# Pairs × distances of the two views whose sums run over all that is nearer, so that they cannot be thinned; and of
+# random vectors.
+BOUND_WORK, ENTROPY_WORK, RANDOM_WORK = 1 << 24, 1 << 28, 1 << 28
 COLUMNS, QUICK_COLUMNS = 1000, 400
 SAMPLES = 2000
 # The curves of a comparison are computed side by side: products of matrices leave the interpreter to others.
@@ -63,6 +67,10 @@ class Range:
             ends = (max(first, math.floor(low)), min(length, math.ceil(high) + 1))
         start, stop = (ends[0], max(ends[1], ends[0] + 2)) if ends[0] < length - 1 else (max(first, length - 2), length)
         return Range(length, start, stop, log, QUICK_COLUMNS if quick else COLUMNS, backend)
+
+    def thinning(self, pairs: int, *, shares: int = 1, work: float = WORK) -> Thinning:
+        """Which of the distances are computed for curves of this many pairs that share the work."""
+        return Thinning.of(self.start, self.stop, pairs, shares=shares, work=work)
 
     @property
     def whole(self) -> tuple[float, float]:
@@ -138,9 +146,10 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
     """Exact score against distance for every spec; each pixel column shows its smallest and largest score."""
     spec = compared[0].spec
     traces, ends, marks = [], [], []
+    thinning = where.thinning(max(c.spec.pairs for c in compared), shares=len(compared))
 
     def drawn(c: Compared, parts: Parts) -> tuple[FloatArray, FloatArray, FloatArray, list[Any]]:
-        x, low, high = _columns(c.inv_freq, parts, where)
+        x, low, high = _columns(c.inv_freq, parts, where, thinning)
         marked = mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN)
         return x, low, high, _first_negative_mark(c, x, low, where) if marked else []
 
@@ -159,7 +168,11 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
         x=where.axis(),
         y={"title": title, "range": span, "zeroline": True, "zerolinecolor": theme.RULE},
         shapes=[*length_rules(spec, axis="x", stop=where.length)],
-        notes=[*theme.spread_labels([(x_of(x), y, t, k) for x, y, t, k in ends], span, log=False), *marks],
+        notes=[
+            *theme.spread_labels([(x_of(x), y, t, k) for x, y, t, k in ends], span, log=False),
+            *marks,
+            *said_above(thinning.sentence()),
+        ],
         margin=MARGIN,
     )
 
@@ -211,7 +224,7 @@ def random_scores(spec: RopeSpec, where: Range, kind: Kind) -> go.Figure:
 
 def bound(spec: RopeSpec, where: Range) -> go.Figure:
     """RoFormer's mean |S_j| by distance, plain and scaled: it falls, but not steadily."""
-    stop = min(where.stop, where.start + BOUND_LONGEST)
+    stop = min(where.stop, where.start + min(BOUND_LONGEST, BOUND_WORK // spec.pairs))
     x = np.arange(where.start, stop)
     traces, ends = [], []
     lines = [
@@ -235,14 +248,17 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
         x=axis,
         y={"title": "mean |S_j| over pairs", "range": [0, top]},
         shapes=length_rules(spec, axis="x", stop=stop),
-        notes=theme.spread_labels(ends, [0, top], log=False),
+        notes=[
+            *theme.spread_labels(ends, [0, top], log=False),
+            *said_above(f"Computed up to distance {stop - 1:,}." if stop < where.stop else ""),
+        ],
         margin=MARGIN,
     )
 
 
 def entropy(spec: RopeSpec, where: Range, a: FloatArray, b: FloatArray, unrotated: float) -> go.Figure:
     """Entropy of attention against the length of the context, with and without the attention factor."""
-    stop = min(where.length, 1 << 20)
+    stop = min(where.length, 1 << 20, max(1024, ENTROPY_WORK // spec.pairs))
     inv_freq, factor = spec.inv_freq(spec.target), spec.attention_factor(spec.target)
     score = scores.curve(inv_freq, a, b, stop=stop)
     length = np.arange(1, stop + 1)
@@ -283,7 +299,10 @@ def first_negative(spec: RopeSpec, limit: int) -> int | None:
 
 @functools.lru_cache(maxsize=64)
 def _first_negative(raw: bytes, limit: int, unrotated: float) -> int | None:
-    return decay.first_negative(np.frombuffer(raw), limit, unrotated=unrotated)
+    inv_freq = np.frombuffer(raw)
+    return decay.first_negative(
+        inv_freq, limit, unrotated=unrotated, thinning=Thinning.of(0, limit, len(inv_freq), shares=2)
+    )
 
 
 @functools.lru_cache(maxsize=8)
@@ -296,18 +315,20 @@ def _distribution(spec: RopeSpec, where: Range, kind: Kind) -> decay.Distributio
         spec.inv_freq(spec.target),
         at,
         kind=kind,
-        samples=SAMPLES,
+        samples=max(64, min(SAMPLES, RANDOM_WORK // (len(at) * spec.pairs))),
         levels=levels,
         unrotated=spec.head_dim - 2 * spec.pairs,
     )
 
 
-def _columns(inv_freq: FloatArray, parts: Parts, where: Range) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _columns(
+    inv_freq: FloatArray, parts: Parts, where: Range, thinning: Thinning
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Smallest and largest score per pixel column, computed where the reader chose."""
     a, b, unrotated = parts
     if where.backend == "numpy":
         x, low, high = scores.curve_envelope(
-            inv_freq, a, b, start=where.start, stop=where.stop, columns=where.columns, log=where.log
+            inv_freq, a, b, start=where.start, stop=where.stop, columns=where.columns, log=where.log, thinning=thinning
         )
     else:
         device = where.backend.removeprefix("torch-")
@@ -350,3 +371,9 @@ def _first_negative_mark(c: Compared, x: FloatArray, low: FloatArray, where: Ran
     font = {"size": 12, "color": c.colour}
     back = theme.tint(theme.BACKGROUND, 0.85)
     return [place | {"text": text, "showarrow": True, "arrowwidth": 1, "xanchor": side, "font": font, "bgcolor": back}]
+
+
+def said_above(text: str) -> list[dict[str, Any]]:
+    """A remark above the plot on what was left out; nothing where the text is empty."""
+    place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 2}
+    return [place | {"text": text, "showarrow": False, "font": {"size": 12}, "name": "left out"}] if text else []

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
-from rope_viz.figures.decay import MARGIN, WORKERS
+from rope_viz.figures.decay import MARGIN, WORKERS, said_above
 from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.studies import decay, scores
+from rope_viz.studies.budget import WORK, Thinning
 from rope_viz.studies.scores import Parts
 
 WINDOW = 96
@@ -119,7 +120,7 @@ def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.F
 
 def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
     """Which bases keep the mean cosine at or above 0 up to a length: not one threshold, a set with gaps."""
-    candidates = bases_drawn(quick=quick)
+    candidates = bases_drawn(spec, length, quick=quick)
     holds = feasible(spec, length, quick=quick)
     strip = {
         "type": "heatmap",
@@ -145,24 +146,32 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
         height=170,
         shapes=[theme.rule(spec.base, "this base", axis="x")],
         hovermode="closest",
+        notes=said_above(thinned(spec.rotary_dim, length, len(candidates)).sentence()),
         margin={"l": 24, "r": 24, "t": 34, "b": 48},
     )
 
 
-def bases_drawn(*, quick: bool = False) -> FloatArray:
-    """The bases that `bases` looks at; fewer while a knob moves."""
-    return np.geomspace(1e3, 1e9, 61 if quick else 361)
+def bases_drawn(spec: RopeSpec, length: int, *, quick: bool = False) -> FloatArray:
+    """The bases that `bases` looks at; fewer while a knob moves, and where one takes long."""
+    return np.geomspace(1e3, 1e9, 61 if quick else min(361, max(121, int(3 * WORK / (spec.pairs * length)))))
 
 
 def feasible(spec: RopeSpec, length: int, *, quick: bool = False) -> NDArray[np.bool_]:
     """Which of the bases drawn keep the mean cosine of such a head at or above 0 below this length, remembered."""
-    return _feasible(spec.head_dim, spec.rotary_dim, length, tuple(bases_drawn(quick=quick)))
+    return _feasible(spec.head_dim, spec.rotary_dim, length, tuple(bases_drawn(spec, length, quick=quick)))
 
 
 @functools.lru_cache(maxsize=16)
 def _feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[float, ...]) -> NDArray[np.bool_]:
     def held(part: FloatArray) -> NDArray[np.bool_]:
-        return decay.feasible_bases(head_dim, length, part, rotary_dim=rotary_dim)
+        return decay.feasible_bases(head_dim, length, part, rotary_dim=rotary_dim, thinning=thinning)
+
+    thinning = thinned(rotary_dim, length, len(candidates))
 
     # Large bases take long, small ones fail early: many small parts keep all workers busy.
     return np.concatenate(list(WORKERS.map(held, np.array_split(np.array(candidates), 32))))
+
+
+def thinned(rotary_dim: int, length: int, bases: int) -> Thinning:
+    """Which distances are looked at for each of so many bases."""
+    return Thinning.of(0, length, rotary_dim // 2, shares=bases, work=3 * WORK * min(1.0, 128 / rotary_dim))

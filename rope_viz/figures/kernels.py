@@ -15,6 +15,7 @@ from rope_viz.figures.frequencies import length_rules
 from rope_viz.kernels import error_by_position
 from rope_viz.kernels.process import Report
 from rope_viz.kernels.tables import METHODS, Method
+from rope_viz.studies.budget import fewer
 
 FARTHEST = 10_000_000
 FLOOR = 1e-8  # the end of the error axis; where nothing rotates nothing is wrong, and a logarithm cannot say 0
@@ -173,8 +174,10 @@ def is_ours(name: str) -> bool:
 def _errors(raw: bytes, method: Method, windows: int) -> tuple[Any, FloatArray]:
     ends = np.unique(np.geomspace(1, FARTHEST, windows).astype(np.int64))
     # The last positions of each window: neighbours scatter, their largest does not.
-    positions = np.maximum(ends[:, None] - np.arange(WINDOW), np.append(0, ends[:-1])[:, None] + 1)
-    return ends.astype(np.float64), error_by_position(np.frombuffer(raw), positions, method).max(axis=1)
+    inv_freq = np.frombuffer(raw)
+    window = np.arange(fewer(WINDOW, len(inv_freq), least=4, usual=256))
+    positions = np.maximum(ends[:, None] - window, np.append(0, ends[:-1])[:, None] + 1)
+    return ends.astype(np.float64), error_by_position(inv_freq, positions, method).max(axis=1)
 
 
 def _hover(way: dict[str, Any], speed: float, best: float) -> str:

@@ -13,6 +13,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.frequencies import length_rules, pin_rule
 from rope_viz.studies import precision
+from rope_viz.studies.budget import fewer
 from rope_viz.studies.precision import ROUNDINGS
 
 FIRST = "bf16-inv-freq"
@@ -43,7 +44,8 @@ def passes(spec: RopeSpec, where: str) -> FloatArray:
 
 def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pin: int | None = None) -> go.Figure:
     """The angle error of every pair over the positions 1 to 10M, radians, with the line where it passes 0.1 turn."""
-    edges, found = worst(spec, where, 80 if live else 220, 3 if live else 12)
+    samples = fewer(3 if live else 12, spec.pairs, least=2, usual=256)
+    edges, found = worst(spec, where, fewer(80 if live else 220, spec.pairs, least=80, usual=512), samples)
     middle = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1.0, edges[:-1]))
     with np.errstate(divide="ignore"):
         error = np.where(found > 0.0, np.log10(np.maximum(found, FLOOR)), np.nan).T
@@ -120,9 +122,13 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
 
 @functools.lru_cache(maxsize=128)
 def score_curve(spec: RopeSpec, where: str, *, live: bool = False) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Positions up to 10M, and at each the worst of 12: by how much the score is wrong, and has moved since 0."""
-    starts = np.unique(np.geomspace(16, precision.MAX_POSITION, 40 if live else 160).astype(np.int64))
-    rows = np.maximum(starts[:, None] - np.arange(12), 0)
+    """Positions up to 10M, and at each the worst of 12: by how much the score is wrong, and has moved since 0.
+
+    Fewer of both for heads of more than 256 dimensions.
+    """
+    count = 40 if live else fewer(160, spec.pairs, least=40, usual=128)
+    starts = np.unique(np.geomspace(16, precision.MAX_POSITION, count).astype(np.int64))
+    rows = np.maximum(starts[:, None] - np.arange(fewer(12, spec.pairs, least=2, usual=128)), 0)
     test = precision.shift_test(spec, np.append(rows.ravel(), 0), where, distance=DISTANCE, length=spec.target)
     references = {"error": test.exact, "shift": float(test.scores[-1])}
     moved = test.scores[:-1].reshape(rows.shape)
@@ -202,8 +208,9 @@ SHORT = {
 def summary(spec: RopeSpec) -> tuple[dict[str, Any], ...]:
     """One row per rounding, up to the target length: the worst angle, the pairs past 0.1 turn, length and score."""
     end = min(spec.target, precision.MAX_POSITION)
-    starts = np.unique(np.geomspace(1, end, 60).astype(np.int64))
-    places = np.unique(np.append(np.maximum(starts[:, None] - np.arange(8), 0), end))
+    starts = np.unique(np.geomspace(1, end, fewer(60, spec.pairs, least=20, usual=256)).astype(np.int64))
+    near = np.arange(fewer(8, spec.pairs, least=2, usual=256))
+    places = np.unique(np.append(np.maximum(starts[:, None] - near, 0), end))
     rows = []
     for name, label in PLACES.items():
         first = passes(spec, name)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.phase import checked_distances, checked_inv_freq, exact_angles, finite
 from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, require_number
+from rope_viz.studies.budget import Thinning
 from rope_viz.studies.scores import (
     MAX_DISTANCES,
     at,
@@ -74,11 +75,14 @@ def score_bound(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> FloatArray:
     return np.asarray(np.abs(np.diff(h)).max() * pairs * finite(s, "s"))
 
 
-def first_negative(inv_freq: ArrayLike, limit: int, *, unrotated: float = 0.0) -> int | None:
+def first_negative(
+    inv_freq: ArrayLike, limit: int, *, unrotated: float = 0.0, thinning: Thinning | None = None
+) -> int | None:
     """The first distance below `limit` at which the mean cosine is negative, or None.
 
     Men et al.: there a query expects a lower score from a key like itself than from a random one. `unrotated` is the
-    share of the head that does not rotate and counts with cos 0 = 1 (`scores.unrotated_share`).
+    share of the head that does not rotate and counts with cos 0 = 1 (`scores.unrotated_share`). With `thinning`, one
+    that lies between two far distances that are computed may be missed.
     """
     omega = checked_inv_freq(inv_freq)
     require_number(limit, "limit", least=0, most=MAX_DISTANCES, integer=True)
@@ -86,28 +90,36 @@ def first_negative(inv_freq: ArrayLike, limit: int, *, unrotated: float = 0.0) -
     if unrotated >= 0.5:
         return None  # the rest adds at least what the pairs can take away
     share = np.full(len(omega), (1.0 - unrotated) / len(omega))
-    start, size = 0, 4096
-    while start < limit:
-        stop = min(int(limit), start + size)
-        below = np.flatnonzero(curve(omega, share, start=start, stop=stop) < -unrotated - ROUNDING)
-        if len(below):
-            return start + int(below[0])
-        start, size = stop, min(2 * size, 1 << 20)
+    size = 4096
+    for part in [range(int(limit))] if thinning is None else thinning.parts:
+        start, step = part.start, part.step
+        while start < part.stop:
+            stop = min(part.stop, start + size * step)
+            below = np.flatnonzero(curve(omega, share, start=start, stop=stop, stride=step) < -unrotated - ROUNDING)
+            if len(below):
+                at = start + int(below[0]) * step
+                near = Thinning(max(0, at - step + 1), at + 1, at + 1, 1)
+                return at if step == 1 else first_negative(omega, limit, unrotated=unrotated, thinning=near)
+            start, size = start + size * step, min(2 * size, 1 << 20)
     return None
 
 
-def feasible_bases(head_dim: int, length: int, bases: ArrayLike, *, rotary_dim: int = 0) -> NDArray[np.bool_]:
+def feasible_bases(
+    head_dim: int, length: int, bases: ArrayLike, *, rotary_dim: int = 0, thinning: Thinning | None = None
+) -> NDArray[np.bool_]:
     """For which bases the mean cosine stays at or above 0 at the distances 0 … length − 1, bool (bases,).
 
     The set is not an interval: a base can fail although a smaller one holds. `rotary_dim` is how many dimensions of the
-    head rotate, 0 all of them.
+    head rotate, 0 all of them. `thinning`: as in `first_negative`.
     """
     wanted = finite(bases, "bases")
     if wanted.ndim != 1:
         raise ValueError(f"bases must have shape (n,), got {wanted.shape}")
     require_number(length, "length", least=1, most=MAX_DISTANCES, integer=True)
     specs = [RopeSpec(head_dim=head_dim, rotary_dim=rotary_dim, base=base) for base in wanted.tolist()]
-    found = [first_negative(spec.inv_freq(), length, unrotated=unrotated_share(spec)) for spec in specs]
+    found = [
+        first_negative(spec.inv_freq(), length, unrotated=unrotated_share(spec), thinning=thinning) for spec in specs
+    ]
     return np.array([distance is None for distance in found], dtype=np.bool_)
 
 

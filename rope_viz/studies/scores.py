@@ -27,6 +27,7 @@ from rope_viz.embedding.phase import (
     fixed_turns,
 )
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, shorten
+from rope_viz.studies.budget import Thinning
 from rope_viz.studies.envelope import centers, column_edges, reduce_block
 
 Backend: TypeAlias = Literal["numpy", "torch"]
@@ -85,10 +86,12 @@ def curve_envelope(
     stop: int,
     columns: int,
     log: bool = False,
+    thinning: Thinning | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Smallest and largest score in each pixel column of [start, stop): (x, low, high), each (columns,).
 
-    Every distance is computed, none is skipped and nothing is smoothed, but only a block is held at a time. Columns
+    Every distance is computed, none is skipped and nothing is smoothed, but only a block is held at a time; `thinning`
+    names those that are computed where they are too many. Columns
     share the range equally, or the logarithm of the distance if `log` (then start must be at least 1). `x` is the
     middle of a column. Where there are no more distances than columns, each has its own and low equals high.
     `a` and `b` are (pairs,).
@@ -97,17 +100,19 @@ def curve_envelope(
     rows_a, rows_b = checked_coefficients(a, b, len(turn[0]))
     if len(rows_a) != 1:
         raise ValueError("curve_envelope takes one set of coefficients, shape (pairs,)")
-    wanted = checked_range(start, stop, 1, 1)
-    n = len(wanted)
+    parts = [checked_range(start, stop, 1, 1)] if thinning is None else thinning.parts
     edges = column_edges(start, stop, columns, log=log)
     low = np.full(len(edges) - 1, np.inf)
     high = np.full(len(edges) - 1, -np.inf)
-    width, right = inner_table(turn, wanted)
     buffer = np.empty(BLOCK)
-    for first, left in anchor_blocks(turn, rows_a[0], rows_b[0], wanted, width, BLOCK // width):
-        block = buffer[: len(left) * width]
-        multiply_numpy(left, right, block.reshape(len(left), width))
-        reduce_block(block[: n - first], edges - (wanted.start + first), low, high)
+    for wanted in parts:
+        # A border between two computed distances is one before the later of them.
+        borders = -((wanted.start - edges) // wanted.step)
+        width, right = inner_table(turn, wanted)
+        for first, left in anchor_blocks(turn, rows_a[0], rows_b[0], wanted, width, BLOCK // width):
+            block = buffer[: len(left) * width]
+            multiply_numpy(left, right, block.reshape(len(left), width))
+            reduce_block(block[: len(wanted) - first], borders - first, low, high)
     return centers(edges), low, high
 
 

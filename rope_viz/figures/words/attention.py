@@ -57,7 +57,10 @@ def linear_maps(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool) ->
 def costs(spec: RopeSpec, *, causal: bool, shown: str, live: bool) -> str:
     """From where the running state is less work, or what was measured."""
     if shown == "time" and not live:
-        last = timed(spec.head_dim)[-1]
+        measured = timed(spec.head_dim)
+        if not measured:
+            return f"A head of {spec.head_dim:,} takes too long to be measured here; its operations are counted."
+        last = measured[-1]
         return (
             f"At {last.tokens:,} tokens: {_brief(last.pairs)} s by all pairs, {_brief(last.state)} s by the state, "
             f"outputs equal to {_brief(last.error)}. One causal head of {spec.head_dim} in NumPy; the state is a loop "

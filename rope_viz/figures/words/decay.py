@@ -100,7 +100,7 @@ def pair_by_pair(spec: RopeSpec, distance: int, own: Parts) -> str:
 
 def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> str:
     """Which of the bases drawn hold the length, and whether this model's does, before scaling."""
-    holds, drawn = feasible(spec, length, quick=quick), bases_drawn(quick=quick)
+    holds, drawn = feasible(spec, length, quick=quick), bases_drawn(spec, length, quick=quick)
     at = first_negative(spec.plain(), length)
     verdict = "holds it" if at is None else f"turns negative at {at:,}"
     ends = f"{digits(drawn[0])} to {digits(drawn[-1])}"
