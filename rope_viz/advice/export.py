@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.configs.models import from_config, to_config
+from rope_viz.configs.parts import text_part
+from rope_viz.configs.rewrite import Change, rewritten, rewritten_old
 from rope_viz.embedding.scaling import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -40,13 +41,6 @@ Config: TypeAlias = dict[str, Any]
 TOLERANCE = 1e-6
 MAX_BASE = 1e30
 """What a spec takes."""
-REPLACED = (
-    "rope_scaling",
-    "rope_parameters",
-    "rope_theta",
-    "partial_rotary_factor",
-    "original_max_position_embeddings",
-)
 
 
 @dataclass(frozen=True)
@@ -203,65 +197,6 @@ def sayable(spec: RopeSpec) -> Iterator[RopeSpec]:
         yield dataclasses.replace(spec, scaling=LongRope(divisors, divisors, attention=spec.attention_factor()))
 
 
-def parameters(spec: RopeSpec) -> tuple[Config, int]:
-    """rope_parameters of a spec that configs can say, and max_position_embeddings."""
-    fragment = to_config(spec)
-    params = dict(fragment["rope_parameters"])
-    params.pop("max_position_embeddings", None)
-    if isinstance(spec.scaling, LongRope) and spec.scaling.attention is not None:
-        # What vLLM and SGLang read in place of attention_factor.
-        params |= {"short_mscale": spec.scaling.attention, "long_mscale": spec.scaling.attention}
-    return params, int(fragment["max_position_embeddings"])
-
-
-def new_config(spec: RopeSpec, model: Config, layer_type: str | None) -> tuple[Config, Config]:
-    """The changed keys in the form of transformers 5, and the whole config with them."""
-    params, length = parameters(spec)
-    layers = layered(model)
-    if layers:
-        nested = {layer: parameters_of(other) for layer, other in layers.items()}
-        params = {**nested, layer_type or "full_attention": params}
-    changed: Config = {"max_position_embeddings": length, "rope_parameters": params}
-    return changed, {**without(model), **changed}
-
-
-def old_config(spec: RopeSpec, model: Config, *, both_types: bool = False) -> tuple[Config, Config]:
-    """The changed keys in the form before transformers 5, and the whole config with them."""
-    params, length = parameters(spec)
-    changed: Config = {"max_position_embeddings": length, "rope_theta": params.pop("rope_theta")}
-    share = params.pop("partial_rotary_factor", None)
-    if share is not None:
-        changed["partial_rotary_factor"] = share
-    if isinstance(spec.scaling, LongRope):
-        changed["original_max_position_embeddings"] = params["original_max_position_embeddings"]
-        if model.get("model_type") == "phi3":
-            params = {"type": "longrope", **{key: params[key] for key in ("short_factor", "long_factor")}}
-    if both_types:
-        params["type"] = params.get("rope_type", params.get("type"))
-    if params.get("rope_type") != "default":
-        changed["rope_scaling"] = params
-    return changed, {**without(model), **changed}
-
-
-def without(model: Config) -> Config:
-    """The model without what its config says of RoPE."""
-    return {key: value for key, value in model.items() if key not in REPLACED}
-
-
-def layered(model: Config) -> dict[str, RopeSpec]:
-    """The embeddings of a model whose layer types differ; empty where they share one, or where it is unknown."""
-    try:
-        layers = from_config(model)
-    except ValueError:
-        return {}
-    return {} if "" in layers else layers
-
-
-def parameters_of(spec: RopeSpec) -> Config:
-    """rope_parameters of a layer that stays as it is."""
-    return parameters(spec)[0]
-
-
 def as_json(changed: Config) -> str:
     """A fragment of config.json."""
     return json.dumps(changed, indent=2)
@@ -275,50 +210,65 @@ def option(name: str, changed: Config, *more: str) -> str:
 def transformers_new(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """rope_parameters in config.json."""
     for said in sayable(spec):
-        changed, whole = new_config(said, model, layer_type)
-        yield Draft(as_json(changed), whole)
+        change = rewritten(model, said, layer_type)
+        yield Draft(as_json(change.fragment), change.whole)
 
 
 def transformers_old(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """rope_theta and rope_scaling in config.json."""
     for said in sayable(spec):
-        changed, whole = old_config(said, model)
-        yield Draft(as_json(changed), whole)
+        change = rewritten_old(model, said, layer_type)
+        yield Draft(as_json(change.fragment), change.whole)
 
 
 def vllm(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
-    """--hf-overrides and --max-model-len."""
+    """--hf-overrides and --max-model-len. Into a wrapper's part the override is merged, dict by dict."""
     for said in sayable(spec):
-        changed, whole = new_config(said, model, layer_type)
-        yield Draft(option("--hf-overrides", changed, "--max-model-len", str(spec.target)), whole)
+        change = rewritten(model, said, layer_type)
+        text = option("--hf-overrides", change.override, "--max-model-len", str(spec.target))
+        yield Draft(text, change.merged if change.part.loaded else change.whole)
 
 
 def sglang(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
-    """--json-model-override-args and --context-length."""
+    """--json-model-override-args and --context-length.
+
+    The override goes one level deep: there it replaces a rope dict whole, and at the top it is merged into one. What
+    stands deeper has to be written into config.json.
+    """
     for said in sayable(spec):
-        changed, whole = new_config(said, model, layer_type)
-        yield Draft(option("--json-model-override-args", changed, "--context-length", str(spec.target)), whole)
+        change = rewritten(model, said, layer_type)
+        yield Draft(sglang_text(change, spec), change.whole if change.part.loaded else change.merged)
         if layer_type is not None:
             # Its own OLMo 3 takes flat keys only.
-            changed, whole = old_config(said, model)
-            yield Draft(option("--json-model-override-args", changed, "--context-length", str(spec.target)), whole)
+            change = rewritten_old(model, said, layer_type)
+            yield Draft(sglang_text(change, spec), change.whole)
+
+
+def sglang_text(change: Change, spec: RopeSpec) -> str:
+    """The options, or what to write into the file where they do not reach."""
+    length = f"--context-length {spec.target}"
+    if len(change.part.loaded) > 1:
+        return f"# the override does not reach this deep: write this into config.json, then: {length}\n" + as_json(
+            change.fragment
+        )
+    return option("--json-model-override-args", change.override, length)
 
 
 def llamacpp(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """Flags on the model as it is, then a config to convert, with what conversion loses as flags."""
     flags = llamacpp_flags(spec)
     if flags is not None:
-        yield Draft(f"{flags} -c {spec.target}", {"max_position_embeddings": spec.target, **model}, flags)
+        yield Draft(f"{flags} -c {spec.target}", model, flags)
     for said in sayable(spec):
-        changed, whole = new_config(said, model, layer_type)
+        change = rewritten(model, said, layer_type)
         betas = said.scaling
         lost = (
             f"--yarn-beta-fast {betas.beta_fast:g} --yarn-beta-slow {betas.beta_slow:g}"
             if isinstance(betas, Yarn)
             else ""
         )
-        text = f"# convert with this in config.json, then: {lost} -c {spec.target}\n{as_json(changed)}"
-        yield Draft(text, whole, lost)
+        text = f"# convert with this in config.json, then: {lost} -c {spec.target}\n{as_json(change.fragment)}"
+        yield Draft(text, change.whole, lost)
 
 
 def llamacpp_flags(spec: RopeSpec) -> str | None:
@@ -336,12 +286,12 @@ def llamacpp_flags(spec: RopeSpec) -> str | None:
 
 def mlx(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """rope_theta and rope_scaling in config.json, with both names of the type; rope_parameters where they are read."""
+    today = text_part(model).kind in NEW_KEYS
     for said in sayable(spec):
-        if model.get("model_type") in NEW_KEYS:
-            changed, whole = new_config(said, model, layer_type)
-        else:
-            changed, whole = old_config(said, model, both_types=True)
-        yield Draft(as_json(changed), whole)
+        change = (
+            rewritten(model, said, layer_type) if today else rewritten_old(model, said, layer_type, both_types=True)
+        )
+        yield Draft(as_json(change.fragment), change.whole)
 
 
 Drafts: TypeAlias = Callable[[RopeSpec, Config, str | None], Iterator[Draft]]

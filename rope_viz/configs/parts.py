@@ -82,9 +82,11 @@ def unwrapped(part: Part, facts: Mapping[str, Any]) -> Part:
     stands, path, taken = inner is not None and part.stands, (*part.path, *keys), ()
     if inner is None:
         # Early checkpoints of Qwen2-VL and its like keep the text keys at the top.
-        inner = {key: part.config[key] for key in facts.get("flat", ()) if key in part.config}
+        hoisted = tuple(facts.get("flat", ()))
+        hoisted = hoisted if "rope_scaling" in hoisted else ()
+        inner = {key: part.config[key] for key in hoisted if key in part.config}
         if inner:
-            stands, path, taken = part.stands, part.path, tuple(facts["flat"])
+            stands, path, taken = part.stands, part.path, hoisted
     kind = facts["type"] if facts.get("fixed") else name_of(inner) or facts["type"]
     # A part that is there, and be it empty, gets the wrapper's values from some classes only.
     fills = facts.get("fills", {}) if facts.get("merges") or not (stands or inner) else {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from rope_viz.configs.rewrite import NULL_HEADS
 from rope_viz.runtimes.case import (
     ORIGINAL,
     Case,
@@ -25,12 +26,11 @@ from rope_viz.runtimes.case import (
     when,
 )
 from rope_viz.runtimes.introduced import INTRODUCED, names
+from rope_viz.runtimes.strict import STRICT_CLASSES
 
 # The last one came with 5.0.
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
 REMOTE = ("chatglm", "internlm2")
-# Their configuration classes leave head_dim null where the config does not give it, and these functions multiply it.
-NULL_HEADS = ("mixtral", "ministral", "minimax")
 # Their configuration classes in release 4 want exactly {type, factor}, or do not know the old key "type".
 STRICT = ("olmo", "olmo2")
 NEEDS_ROPE_TYPE = names(
@@ -71,8 +71,9 @@ def null_head(*names: str) -> Callable[[Case], Case]:
     """TypeError where head_dim is null and the function multiplies it by the rotated share."""
 
     def change(case: Case) -> Case:
-        absent = case.fields.config.get("head_dim") is None and model(*names)(case)
-        if absent and of("dynamic", "yarn", "longrope")(case):
+        absent = case.fields.raw("head_dim") is None and model(*names)(case)
+        # HunYuan computes dynamic with alpha itself.
+        if absent and of("dynamic", "yarn", "longrope")(case) and not case.rope.get("alpha"):
             raise Refused(f"TypeError: {case.kind} multiplies head_dim, which is null")
         return case
 
@@ -151,6 +152,7 @@ V5 = (
     FILL_ORIGINAL,
     REQUIRED,
     Rule("null-head", NULL_HEAD, null_head(*NULL_HEADS)),
+    *STRICT_CLASSES,
     NESTED_TRUNCATE,
     MLA,
 )

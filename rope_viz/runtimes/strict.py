@@ -1,0 +1,67 @@
+"""What the configuration and rotary classes of transformers 5.23.0 refuse, beyond missing keys.
+
+Each class was built with every rope type (tests/goldens/make_composites.py); what raised is a rule here.
+"""
+
+from __future__ import annotations
+
+from rope_viz.configs.architectures import GLOBAL_HEADS
+from rope_viz.runtimes.case import Case, Refused, Rule, model, of, refuse, when
+
+DEFAULT_ONLY = ("cosmos3_edge_text", "ernie4_5_vl_moe_text", "recurrent_gemma")
+LONGROPE_ONLY = ("phi3", "phi4_multimodal")
+
+
+def phimoe(case: Case) -> Case:
+    """PhimoeConfig wants both mscale numbers for every type but the default."""
+    for key in ("short_mscale", "long_mscale"):
+        value = case.rope.get(key)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise Refused(f"TypeError: its PhimoeConfig wants a number in {key} wherever RoPE is scaled")
+    return case
+
+
+def several_heads(case: Case) -> bool:
+    """Whether the head size differs between the layer types."""
+    if case.model == "dots3_note_text":
+        return True
+    layers = ("full_attention", "sliding_attention")
+    return model(*GLOBAL_HEADS)(case) and len({case.fields.layer(layer).head_dim() for layer in layers}) > 1
+
+
+def scaled(case: Case) -> bool:
+    """Whether the rope type is another than the default."""
+    return case.kind != "default"
+
+
+STRICT_CLASSES = (
+    Rule(
+        "default-only",
+        "The class takes the default rope type only.",
+        when(
+            lambda case: model(*DEFAULT_ONLY)(case) and scaled(case),
+            refuse("{model} takes the default rope type only, and raises ValueError for {kind}"),
+        ),
+    ),
+    Rule(
+        "longrope-only",
+        "Phi3Config takes the types default and longrope only.",
+        when(
+            lambda case: model(*LONGROPE_ONLY)(case) and scaled(case) and not of("longrope")(case),
+            refuse("its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}"),
+        ),
+    ),
+    Rule(
+        "phimoe-mscales",
+        "PhimoeConfig wants short_mscale and long_mscale wherever RoPE is scaled.",
+        when(lambda case: model("phimoe")(case) and scaled(case), phimoe),
+    ),
+    Rule(
+        "heads-by-layer",
+        "longrope's lists are checked against one head_dim, and this class has one per layer type.",
+        when(
+            lambda case: of("longrope")(case) and several_heads(case),
+            refuse("its class has a head size per layer type, and raises AttributeError for longrope"),
+        ),
+    ),
+)
