@@ -1,0 +1,85 @@
+"""How long a map of scores over displacements takes: as computed here and the direct way, in one run.
+
+    python benchmarks/axes.py [--side 1024] [--pairs 64] [--repeats 7]
+
+Direct: the cosine of every angle of every pair at every displacement, in chunks of rows that fit the cache. Both are
+float64, on the same displacements; the largest difference is printed with the medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from rope_viz.embedding.axes import THW, AxesSpec, directions, interleaved, sections, shared_ladder
+from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.studies.plane import even, plane
+
+
+def direct(spec: AxesSpec, a: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """The same map from H·W·pairs cosines."""
+    down, across = spec.along("h"), spec.along("w")
+    out = np.empty((len(rows), len(columns)))
+    for index, row in enumerate(rows):
+        out[index] = np.cos(row * down + np.multiply.outer(columns, across)) @ a
+    return out
+
+
+def median(run: Callable[[], object], repeats: int) -> float:
+    """The median of so many runs, in seconds, after one that is not counted."""
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def specs(pairs: int) -> dict[str, AxesSpec]:
+    """One spec of each kind."""
+    ladder = RopeSpec(head_dim=2 * pairs, base=5e6)
+    quarter = pairs // 4
+    turn = np.random.default_rng(0).uniform(0.0, 2.0 * math.pi, pairs)
+    speeds = 10.0 ** (-np.arange(pairs) / pairs)
+    mixed = np.stack([speeds * np.sin(turn), speeds * np.cos(turn)], axis=1)
+    counts = [pairs - 6 * quarter // 2, 3 * quarter // 2, 3 * quarter // 2]
+    return {
+        "sections": shared_ladder(ladder, sections(counts, pairs), THW),
+        "interleaved": shared_ladder(ladder, interleaved(counts, pairs), THW),
+        "directions": directions(mixed, ("h", "w")),
+    }
+
+
+def main() -> None:
+    """Print one line per kind."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--side", type=int, default=1024)
+    parser.add_argument("--pairs", type=int, default=64)
+    parser.add_argument("--repeats", type=int, default=7)
+    options = parser.parse_args()
+    rows = np.arange(options.side) - options.side // 2.0
+    print(
+        f"{options.side} × {options.side} displacements, {options.pairs} pairs, float64, medians of {options.repeats}"
+    )
+    for name, spec in specs(options.pairs).items():
+        a, b = even(spec)
+        fast = median(lambda spec=spec, a=a, b=b: plane(spec, a, b, rows, rows), options.repeats)  # type: ignore[misc]
+        slow = median(lambda spec=spec, a=a: direct(spec, a, rows, rows), max(1, options.repeats // 3))  # type: ignore[misc]
+        apart = float(np.abs(plane(spec, a, b, rows, rows) - direct(spec, a, rows, rows)).max())
+        print(
+            f"{name:12s} {fast * 1e3:8.1f} ms   direct {slow * 1e3:8.1f} ms   {slow / fast:6.0f} ×   apart {apart:.1e}"
+        )
+
+
+if __name__ == "__main__":
+    main()
