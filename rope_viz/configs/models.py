@@ -18,7 +18,7 @@ from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, Ntk
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
 
 # Names that older files use for today's types.
-RENAMED_TYPES = {"su": "longrope", "mrope": "default", "none": "default"}
+RENAMED_TYPES = {"su": "longrope", "mrope": "default", "xdrope": "dynamic", "none": "default"}
 RENAMED_BACK = {"none": "default"}
 ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
 # Fields of scaling methods whose key in a config differs.

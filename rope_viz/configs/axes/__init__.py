@@ -1,0 +1,159 @@
+"""Models with positions on several axes, by family: their rotation, their positions, what extends them.
+
+    read("text/qwen3_vl", config)           a language model, from the text part of its config
+    read("vision/gemma4", config)           a vision tower
+    read("dit/FluxPosEmbed", config)        a diffusion transformer, by model or by class
+    read("runtime/llama.cpp", config)       what a runtime computes
+    positions("positions/qwen2_vl", …)      positions along a prompt, or over a grid, and rope_delta
+    frequencies("extension/riflex", …)      the speeds of one axis that is carried beyond its grid
+
+`from_model` in `models` takes whole configs of transformers and diffusers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rope_viz.configs.axes import servers
+from rope_viz.configs.axes.diffusion import read_diffusion
+from rope_viz.configs.axes.given import Given
+from rope_viz.configs.axes.grids import music, vision_positions
+from rope_viz.configs.axes.prompts import MODELS, by_runtime, lay_out
+from rope_viz.configs.axes.scenes import diffusion_positions
+from rope_viz.configs.axes.text import read_text
+from rope_viz.configs.axes.vision import Specs, ladder, read_vision
+from rope_viz.embedding.axes import AxesSpec, ladder_per_axis
+from rope_viz.embedding.extension import ImageNtk, ImageYarn, Riflex
+from rope_viz.embedding.layouts import Positions
+from rope_viz.embedding.scaling import Linear, NtkAware
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, shorten
+
+__all__ = ["extended", "frequencies", "placed", "positions", "read"]
+
+RUNTIME_NAMES = {"llamacpp": "llama.cpp", "mlx": "mlx-vlm", "mlx_vlm": "mlx-vlm", "hf": "transformers"}
+MUSIC_AXES = ("seconds×window", "seconds×frame")
+
+
+def read(family: str, config: Mapping[str, Any]) -> Specs:
+    """The rotation of a family's config; a list of them, one per head, where heads differ.
+
+    The config is what the published class takes: the text or the vision part of a config.json, or the arguments of a
+    diffusion transformer's class. Raises `ValueError` that names the family or the key.
+    """
+    group, name = divided(family)
+    Given(config)
+    if group == "text":
+        return read_text(name, config)
+    if group == "vision":
+        return read_vision(name, config)
+    if group == "dit":
+        return read_diffusion(name, config)
+    if group == "audio":
+        return musicflamingo(config)
+    if group == "runtime":
+        runtime = RUNTIME_NAMES.get(name, name)
+        if runtime == "llama.cpp":
+            return servers.llama_cpp(config)
+        if runtime in ("vllm", "sglang", "mlx-vlm"):
+            return servers.server(runtime, config)
+        return read_text(str(config.get("model_type") or "qwen2_vl"), config)
+    if group == "extension":
+        spec = extended(name, config)
+        return ladder_per_axis([spec], ("t",) if name == "riflex" else ("side",), pairing="interleaved")
+    raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {shorten(family)}")
+
+
+def positions(family: str, config: Mapping[str, Any]) -> tuple[FloatArray, float | None]:
+    """(positions (tokens, axes) float64, rope_delta) of a family's config; rope_delta None where there is no such.
+
+    A config names a `layout` (language models) or a grid (vision towers, diffusion transformers). Its `tokens`, where
+    it has any, pick rows. Raises `ValueError` that names the family or the key.
+    """
+    laid = placed(family, config)
+    return chosen(laid.values, config), laid.rope_delta
+
+
+def placed(family: str, config: Mapping[str, Any]) -> Positions:
+    """All positions of a family's config, with the names of their axes and the pieces they came from."""
+    group, name = divided(family)
+    Given(config)
+    if group == "runtime":
+        return by_runtime(RUNTIME_NAMES.get(name, name))(config)
+    if group in ("positions", "text") and (name in MODELS or (config.get("layout") is not None and name in MODELS)):
+        return lay_out(name, config)
+    if group == "vision":
+        return vision_positions(name, config)
+    if group == "audio":
+        return music(Given(config))
+    if group in ("dit", "positions"):
+        return diffusion_positions(name, config)
+    raise ValueError(f"there are no positions for {shorten(family)}")
+
+
+def frequencies(family: str, config: Mapping[str, Any]) -> FloatArray:
+    """Radians per unit of one axis, (pairs,), float64, when it is carried beyond its trained extent."""
+    return extended(divided(family)[1], config).inv_freq()
+
+
+def extended(name: str, config: Mapping[str, Any]) -> RopeSpec:
+    """One axis as a RopeSpec, its extent as context and target, extended by "riflex", "image-yarn", "image-ntk", …"""
+    given = Given(config)
+    dim, base = given.whole("dim", "head_dim"), given.base(10_000.0)
+    trained = given.whole("trained_patches", "trained_frames", "repeats", "trained", default=64)
+    target = given.whole("patches", "latent_frames", "frames", "target", "L_test", default=trained)
+    noise = (
+        None
+        if given.raw("noise_level", "current_timestep") is None
+        else given.number("noise_level", "current_timestep")
+    )
+    method: Scaling
+    if name == "riflex":
+        method = Riflex(pair=given.whole("k", "pair", default=0, least=0), repeats=given.whole("N", default=0, least=0))
+    elif name in ("image-ntk", "dype-ntk") or given.raw("method") == "ntk":
+        method = ImageNtk(noise=noise)
+    elif name in ("image-yarn", "dype", "yarn"):
+        method = ImageYarn(noise=noise)
+    elif name in ("ntk", "linear", "stretch"):
+        factor = given.number("factor", default=max(target / trained, 1.0))
+        method = NtkAware(factor) if name == "ntk" else Linear(factor)
+    else:
+        raise ValueError(f"there is no extension {shorten(name)}; there are riflex, image-yarn, image-ntk, ntk, linear")
+    plain = ladder(dim, base)
+    return RopeSpec(plain.head_dim, plain.rotary_dim, base, trained, target, method)
+
+
+def musicflamingo(config: Mapping[str, Any]) -> AxesSpec:
+    """MusicFlamingo: the share of the width that turns, twice; it turns the features, not q and k."""
+    given = Given(config)
+    inner = given.part("rope_parameters")
+    share = inner.number("partial_rotary_factor", default=given.number("partial_rotary_factor", default=0.2))
+    width = given.whole("head_dim", "hidden_size", default=1280)
+    one = ladder(int(width * share), given.base(1200.0))
+    return ladder_per_axis([one, one], MUSIC_AXES, pairing="interleaved", head_dim=max(width, 4 * one.pairs))
+
+
+GROUPS = ("text/", "vision/", "dit/", "audio/", "positions/", "runtime/", "extension/")
+
+
+def divided(family: str) -> tuple[str, str]:
+    """(group, name) of a family like "text/qwen2_vl"."""
+    if not isinstance(family, str) or "/" not in family or f"{family.split('/')[0]}/" not in GROUPS:
+        raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {shorten(family)}")
+    group, name = family.split("/", 1)
+    return group, name
+
+
+def chosen(values: FloatArray, config: Mapping[str, Any]) -> FloatArray:
+    """The rows under `tokens`: indices, or (window, frame) pairs; all where there are none or already picked."""
+    tokens: Sequence[Any] | None = config.get("tokens")
+    if tokens is None or config.get("text_tokens") is not None:
+        return values
+    frames = config.get("frames_per_window")
+    rows = [token[0] * frames + token[1] if isinstance(token, (list, tuple)) else token for token in tokens]
+    index = np.asarray(rows)
+    if index.dtype.kind not in "iu" or (index.size and not 0 <= index.min() <= index.max() < len(values)):
+        raise ValueError(f"tokens must be from 0 to {len(values) - 1}, got {shorten(tokens)}")
+    return np.asarray(values[index], dtype=np.float64)
