@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import math
 import re
 import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any, Literal, TypeAlias, TypeGuard
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, require_number, shorten
+from rope_viz.studies.tensors import open_tensors
 
 Kind: TypeAlias = Literal["iid", "noisy-copy"]
 
@@ -28,12 +28,6 @@ SUFFIXES = (".npy", ".npz", ".safetensors", ".csv", ".txt")
 MAX_BYTES = 32 << 20  # of a file, and of what a compressed one unpacks to
 MAX_TEXT = 4 << 20
 MAX_TENSORS = 256
-SAFETENSORS_DTYPES: dict[str, np.dtype[Any]] = {
-    "F16": np.dtype("<f2"),
-    "BF16": np.dtype("<u2"),
-    "F32": np.dtype("<f4"),
-    "F64": np.dtype("<f8"),
-}
 # The three entries of a .npy header, a Python literal like {'descr': '<f8', 'fortran_order': False, 'shape': (3, 8), }
 NPY_DTYPE = re.compile(r"""['"]descr['"]:\s*['"]([<>|=]?(?:f[248]|[iu][1248]|b1))['"]""")
 NPY_ORDER = re.compile(r"""['"]fortran_order['"]:\s*(True|False)""")
@@ -209,39 +203,8 @@ def read_npz(data: bytes) -> dict[str, FloatArray]:
 
 def read_safetensors(data: bytes) -> dict[str, FloatArray]:
     """Every tensor of a safetensors file; F16, BF16, F32 and F64."""
-    size = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or size > len(data) - 8:
-        raise ValueError("the file is not a safetensors file: its header is longer than the file")
-    try:
-        header = json.loads(data[8 : 8 + size].decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise ValueError("the file is not a safetensors file: its header is not JSON") from None
-    if not isinstance(header, dict):
-        raise ValueError("the file is not a safetensors file: its header is not a JSON object")
-    header.pop("__metadata__", None)
-    require_count(len(header))
-    body = data[8 + size :]
-    return {name: read_tensor(name, entry, body) for name, entry in header.items()}
-
-
-def read_tensor(name: str, entry: Any, body: bytes) -> FloatArray:
-    """One tensor of a safetensors file from its header entry."""
-    label = f"tensor {shorten(name)}"
-    if not isinstance(entry, dict):
-        raise ValueError(f"{label} has no proper header entry")
-    kind, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
-    if not isinstance(kind, str) or kind not in SAFETENSORS_DTYPES:
-        raise ValueError(f"{label} must be F16, BF16, F32 or F64, got {shorten(kind)}")
-    if not (is_sizes(shape) and is_sizes(offsets)) or len(offsets) != 2 or len(shape) > 8:
-        raise ValueError(f"{label} must have a shape and two offsets of whole numbers")
-    first, last = offsets
-    dtype = SAFETENSORS_DTYPES[kind]
-    if not first <= last <= len(body) or math.prod(shape) * dtype.itemsize != last - first:
-        raise ValueError(f"{label} claims shape {shorten(shape)} of {kind}, which does not fit its bytes in the file")
-    values = np.frombuffer(body[first:last], dtype)
-    if kind == "BF16":  # the upper half of a float32
-        values = (values.astype(np.uint32) << 16).view(np.float32)
-    return real(values.reshape(shape), label)
+    file = open_tensors(data, most=MAX_TENSORS)
+    return {name: real(file.read(name), f"tensor {shorten(name)}") for name in file.entries}
 
 
 def real(values: np.ndarray[Any, Any], label: str) -> FloatArray:
@@ -262,11 +225,6 @@ def require_count(count: int) -> None:
     """`ValueError` for a file of no or too many arrays."""
     if not 1 <= count <= MAX_TENSORS:
         raise ValueError(f"the file must hold 1 to {MAX_TENSORS} arrays, got {count}")
-
-
-def is_sizes(value: Any) -> TypeGuard[list[int]]:
-    """Whether this is a JSON list of whole numbers that can be sizes."""
-    return isinstance(value, list) and all(type(size) is int and 0 <= size <= MAX_BYTES for size in value)
 
 
 def is_number(word: str) -> bool:

@@ -1,0 +1,170 @@
+"""Safetensors files: read warily, one tensor at a time, and written. Nothing is unpickled.
+
+The format: https://github.com/huggingface/safetensors#format (8 bytes of length, a JSON header, the raw data)
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rope_viz.embedding.spec import shorten
+
+MAX_HEADER = 8 << 20  # bytes of JSON
+MAX_AXES = 8
+DTYPES: dict[str, np.dtype[Any]] = {
+    "F16": np.dtype("<f2"),
+    "BF16": np.dtype("<u2"),
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+}
+NAMES = {np.dtype("<f2"): "F16", np.dtype("<f4"): "F32", np.dtype("<f8"): "F64"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor as the header describes it; `first` and `last` are bytes within the file."""
+
+    kind: str
+    shape: tuple[int, ...]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class TensorFile:
+    """A checked header; the tensors themselves are read when asked for."""
+
+    entries: Mapping[str, Entry]
+    metadata: Mapping[str, str]
+    source: Path | bytes = field(repr=False)
+
+    def read(self, name: str) -> NDArray[Any]:
+        """A tensor in its own dtype, bfloat16 widened to float32. Raises `ValueError` where there is none."""
+        if name not in self.entries:
+            raise ValueError(f"the file has no tensor {shorten(name)}")
+        entry = self.entries[name]
+        if isinstance(self.source, bytes):
+            raw = self.source[entry.first : entry.last]
+        else:
+            with open(self.source, "rb") as file:
+                file.seek(entry.first)
+                raw = file.read(entry.last - entry.first)
+        if len(raw) != entry.last - entry.first:
+            raise ValueError(f"the file ends within tensor {shorten(name)}: it was cut after it was opened")
+        values = np.frombuffer(raw, DTYPES[entry.kind])
+        if entry.kind == "BF16":  # the upper half of a float32
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        return values.reshape(entry.shape)
+
+
+def open_tensors(source: str | Path | bytes, *, most: int = 1024) -> TensorFile:
+    """The checked header of a safetensors file of at most `most` tensors, from a path or from its bytes.
+
+    Every size, dtype and place is checked against the size of the file before any tensor is read: the tensors must lie
+    side by side without gaps or overlaps, as the format demands. Raises `ValueError` with one sentence.
+    """
+    if isinstance(source, bytes):
+        total, head = len(source), source[:8]
+    else:
+        source = Path(source)
+        total = source.stat().st_size
+        with open(source, "rb") as file:
+            head = file.read(8)
+    size = int.from_bytes(head, "little")
+    if len(head) < 8 or size > total - 8:
+        raise ValueError("the file is not a safetensors file: its header is longer than the file")
+    if size > MAX_HEADER:
+        raise ValueError(f"the header must be at most {MAX_HEADER >> 20} MiB, got {size / (1 << 20):.1f} MiB")
+    header = parsed(source[8 : 8 + size] if isinstance(source, bytes) else read_head(source, size))
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise ValueError("the file is not a safetensors file: its metadata must be texts by name")
+    if not 1 <= len(header) <= most:
+        raise ValueError(f"the file must hold 1 to {most} arrays, got {len(header)}")
+    entries = {name: checked(name, entry, total - 8 - size) for name, entry in header.items()}
+    end = 0
+    for name, entry in sorted(entries.items(), key=lambda item: (item[1].first, item[1].last)):
+        if entry.first != end:
+            raise ValueError(f"tensor {shorten(name)} must begin where the one before it ends")
+        end = entry.last
+    if end != total - 8 - size:
+        raise ValueError("the file is not a safetensors file: there are bytes that belong to no tensor")
+    begin = 8 + size
+    placed = {name: Entry(e.kind, e.shape, e.first + begin, e.last + begin) for name, e in entries.items()}
+    return TensorFile(MappingProxyType(placed), MappingProxyType(metadata), source)
+
+
+def write_tensors(
+    path: str | Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
+) -> None:
+    """A safetensors file of float16, float32 or float64 arrays; the same arrays give the same bytes."""
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    parts, end = [], 0
+    for name, array in tensors.items():
+        if array.dtype.newbyteorder("<") not in NAMES:
+            raise ValueError(f"tensor {shorten(name)} must be float16, float32 or float64, got {array.dtype}")
+        raw = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        kind = NAMES[array.dtype.newbyteorder("<")]
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [end, end + len(raw)]}
+        parts.append(raw)
+        end += len(raw)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # the data begins at a multiple of 8
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.writelines(parts)
+
+
+def read_head(path: Path, size: int) -> bytes:
+    """The header's text."""
+    with open(path, "rb") as file:
+        file.seek(8)
+        return file.read(size)
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """The header as an object in which no name stands twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a name stands twice")
+        return found
+
+    try:
+        header = json.loads(text.decode("utf-8"), object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        raise ValueError("the file is not a safetensors file: its header is not JSON, or a name stands twice") from None
+    if not isinstance(header, dict):
+        raise ValueError("the file is not a safetensors file: its header is not a JSON object")
+    return header
+
+
+def checked(name: str, entry: Any, body: int) -> Entry:
+    """One entry of the header, its bytes counted from the end of the header."""
+    label = f"tensor {shorten(name)}"
+    if not isinstance(entry, dict):
+        raise ValueError(f"{label} has no proper header entry")
+    kind, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    if not isinstance(kind, str) or kind not in DTYPES:
+        raise ValueError(f"{label} must be F16, BF16, F32 or F64, got {shorten(kind)}")
+    if not (is_sizes(shape) and is_sizes(offsets)) or len(offsets) != 2 or len(shape) > MAX_AXES:
+        raise ValueError(f"{label} must have a shape and two offsets of whole numbers")
+    first, last = offsets
+    if not first <= last <= body or math.prod(shape) * DTYPES[kind].itemsize != last - first:
+        raise ValueError(f"{label} claims shape {shorten(shape)} of {kind}, which does not fit its bytes in the file")
+    return Entry(kind, tuple(shape), first, last)
+
+
+def is_sizes(value: Any) -> TypeGuard[list[int]]:
+    """Whether this is a JSON list of whole numbers that can be sizes."""
+    return isinstance(value, list) and all(type(size) is int and 0 <= size < 1 << 48 for size in value)
