@@ -28,6 +28,7 @@ from rope_viz.embedding.phase import (
 )
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, shorten
 from rope_viz.studies.budget import Thinning
+from rope_viz.studies.correlation import mean_logits
 from rope_viz.studies.envelope import centers, column_edges, reduce_block
 
 Backend: TypeAlias = Literal["numpy", "torch"]
@@ -178,31 +179,12 @@ def mean_score(q: ArrayLike, k: ArrayLike, inv_freq: ArrayLike, *, pairing: Pair
     """The mean score of a real sequence by distance: over all m of (R_m q_m)·(R_{m−Δ} k_{m−Δ}), at Δ = 0 … tokens − 1.
 
     `q` and `k` are (tokens, head_dim) before rotation. Rotates as many dimensions as `inv_freq` has pairs; what is left
-    of head_dim is added without rotation. One cross-correlation per pair by FFT: O(tokens·log tokens·pairs) instead of
-    O(tokens²·head_dim).
+    of head_dim is added without rotation. By FFT, see `correlation`.
     """
-    omega = checked_inv_freq(inv_freq)
     query, key = np.asarray(q, dtype=np.float64), np.asarray(k, dtype=np.float64)
-    if query.ndim != 2 or query.shape != key.shape or not len(query) or query.shape[1] < 2 * len(omega):
-        raise ValueError(
-            f"q and k must both be (tokens, head_dim) with head_dim of at least {2 * len(omega)}, "
-            f"got {query.shape} and {key.shape}"
-        )
-    tokens, rotated = len(query), 2 * len(omega)
-    real_q, imag_q = split_pairs(query[:, :rotated], pairing, "q")
-    real_k, imag_k = split_pairs(key[:, :rotated], pairing, "k")
-    size = 1 << (2 * tokens - 1).bit_length()
-    turn, total = fixed_turns(omega), np.zeros(tokens)
-    for pair in range(len(omega)):
-        left = np.fft.fft(real_q[:, pair] + 1j * imag_q[:, pair], size)
-        right = np.fft.fft(real_k[:, pair] + 1j * imag_k[:, pair], size)
-        correlation = np.fft.ifft(left * right.conj())[:tokens]
-        angle = fixed_angles((turn[0][pair : pair + 1], turn[1][pair : pair + 1]), np.arange(tokens))[:, 0]
-        total += correlation.real * np.cos(angle) - correlation.imag * np.sin(angle)
-    for dim in range(rotated, query.shape[1]):
-        left, right = np.fft.rfft(query[:, dim], size), np.fft.rfft(key[:, dim], size)
-        total += np.fft.irfft(left * right.conj(), size)[:tokens]
-    return total / np.arange(tokens, 0, -1)
+    if query.ndim != 2 or query.shape != key.shape:
+        raise ValueError(f"q and k must both be (tokens, head_dim), got {query.shape} and {key.shape}")
+    return np.asarray(mean_logits(query[None], key[None], inv_freq, pairing=pairing)[0])
 
 
 def parts(spec: RopeSpec, q: ArrayLike, k: ArrayLike) -> Parts:

@@ -1,0 +1,194 @@
+"""Which pairs a head uses, from its q and k before rotation: energy, strength, phase, distance, under any scaling.
+
+Strength by pair: Barbero et al., https://arxiv.org/abs/2410.06205 (the norm of each pair, averaged over the sequence,
+and the Cauchy-Schwarz bound it puts on a logit); massive values in q and k: Jonasson, https://arxiv.org/abs/2503.01832.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rope_viz.embedding.phase import exact_angles
+from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec
+from rope_viz.studies.correlation import mean_logits, members
+
+Rows: TypeAlias = NDArray[np.int64]
+
+ROWS = 64  # queries looked at where all of them would be too many
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """q and k of one layer before rotation, those of the first rows of a sequence in order.
+
+    `q` is (heads, tokens, head_dim), `k` (key heads, tokens, head_dim); neighbouring query heads share a key head. The
+    dimensions that rotate come first. `scale` multiplies every logit (1/√head_dim in most models), `cap` is the
+    bound c of a logit x that is passed on as c·tanh(x/c), `window` how many tokens a query sees, itself included.
+    """
+
+    q: NDArray[Any]
+    k: NDArray[Any]
+    pairing: Pairing = "half"
+    scale: float = 1.0
+    cap: float | None = None
+    window: int | None = None
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens were taken."""
+        return int(self.q.shape[1])
+
+    def key_of(self, head: int) -> NDArray[Any]:
+        """The keys that a query head reads, (tokens, head_dim)."""
+        return np.asarray(self.k[head * len(self.k) // len(self.q)])
+
+
+@dataclass(frozen=True, eq=False)
+class ByPair:
+    """Per query head and pair, (heads, pairs): the share of energy in q and k, strength, and the mean's direction.
+
+    `strength` is the mean of |qᵢ||kᵢ| over all queries and keys, times the scale: the most that the pair can add to a
+    logit on average. `phase` is the angle Δθᵢ at which the mean query and the mean key agree best, `steady` how much of
+    the strength they keep: 1 where all tokens point the same way (the pair can only tell distance), 0 where they
+    point everywhere (it can only tell content).
+    """
+
+    energy_q: FloatArray
+    energy_k: FloatArray
+    strength: FloatArray
+    phase: FloatArray
+    steady: FloatArray
+
+
+def by_pair(heads: Heads, pairs: int) -> ByPair:
+    """What the pairs of every head carry before rotation; the last columns are what does not rotate, two by two."""
+    q, k = (as_pairs(x, pairs, heads.pairing) for x in (heads.q, heads.k))
+    group = len(q) // len(k)
+    size_q, size_k = np.abs(q).mean(axis=1), np.repeat(np.abs(k).mean(axis=1), group, axis=0)
+    mean = q.mean(axis=1) * np.repeat(k.mean(axis=1), group, axis=0).conj()
+    strength = size_q * size_k
+    with np.errstate(invalid="ignore", divide="ignore"):
+        steady = np.where(strength > 0, np.abs(mean) / strength, 0.0)
+    energy_q, energy_k = ((np.abs(x) ** 2).mean(axis=1) for x in (q, k))
+    return ByPair(
+        share(energy_q),
+        np.repeat(share(energy_k), group, axis=0),
+        heads.scale * strength,
+        # The score of the means at distance Δ is |mean|·cos(Δθ + arg): largest where Δθ is −arg.
+        np.asarray(-np.angle(mean)),
+        steady,
+    )
+
+
+def mean_logit(heads: Heads, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+    """The mean logit of every head by distance, (heads, tokens), under a spec: over all queries and keys so far apart.
+
+    Before the softmax and before a cap. Exact, in O(tokens·log tokens) per pair.
+    """
+    found = mean_logits(
+        heads.q,
+        heads.k,
+        spec.inv_freq(length),
+        pairing=heads.pairing,
+        attention_factor=spec.attention_factor(length),
+    )
+    return heads.scale * found
+
+
+def logits(heads: Heads, head: int, rows: Rows, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+    """The logits of some queries to all keys, (rows, tokens), float64; keys they cannot see are −∞."""
+    q, k = placed(heads, head, rows, spec, length)
+    found = heads.scale * (q.real @ k.real.T + q.imag @ k.imag.T)
+    if heads.cap:
+        found = heads.cap * np.tanh(found / heads.cap)
+    distance = rows[:, None] - np.arange(heads.tokens)
+    return np.where((distance < 0) | (distance >= (heads.window or heads.tokens)), -np.inf, found)
+
+
+def weights(heads: Heads, head: int, rows: Rows, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+    """The attention of some queries, (rows, tokens): each row sums to 1."""
+    found = logits(heads, head, rows, spec, length=length)
+    powers = np.exp(found - found.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def attention_by_distance(heads: Heads, head: int, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+    """The mean attention to the token at each distance, (tokens,), over the sampled queries with one so far back."""
+    rows = sampled(heads.tokens)
+    found = weights(heads, head, rows, spec, length=length)
+    total = np.zeros(heads.tokens)
+    for row, given in zip(rows, found, strict=True):
+        total[: row + 1] += given[row::-1]
+    return np.asarray(total / (rows[:, None] >= np.arange(heads.tokens)).sum(axis=0))
+
+
+def contributions(heads: Heads, head: int, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+    """What each pair adds to the logits of the tokens attended to, above what it adds to any token: (pairs,).
+
+    The mean over sampled queries of the pair's score under the attention, less its plain mean over the keys seen. The
+    last entries are the dimensions that do not rotate, two by two. A cap is left out: it bounds the sum, not the parts.
+    """
+    rows = sampled(heads.tokens)
+    given = weights(heads, head, rows, spec, length=length)
+    seen = np.isfinite(logits(heads, head, rows, spec, length=length))
+    q, k = placed(heads, head, rows, spec, length)
+    above = given - seen / seen.sum(axis=1, keepdims=True)
+    # Σₙ aboveₘₙ Re(qₘ·conj kₙ), pair by pair.
+    return np.asarray(heads.scale * (q * (above @ k).conj()).real.mean(axis=0))
+
+
+def positional(heads: Heads, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+    """How much of the variance of every head's logits the distance alone explains, (heads,): 1 positional, 0 semantic.
+
+    Over sampled queries and all keys they see; the mean by distance is that of the whole sequence.
+    """
+    means = mean_logit(heads, spec, length=length)
+    rows = sampled(heads.tokens)
+    out = np.zeros(len(heads.q))
+    for head, mean in enumerate(means):
+        q, k = placed(heads, head, rows, spec, length)
+        found = heads.scale * (q.real @ k.real.T + q.imag @ k.imag.T)
+        distance = rows[:, None] - np.arange(heads.tokens)
+        seen = (distance >= 0) & (distance < (heads.window or heads.tokens))
+        values, by_distance = found[seen], mean[distance[seen]]
+        spread = values.var()
+        out[head] = max(0.0, 1.0 - ((values - by_distance) ** 2).mean() / spread) if spread > 0 else 0.0
+    return out
+
+
+def placed(
+    heads: Heads, head: int, rows: Rows, spec: RopeSpec, length: int | None
+) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """Rotated queries (rows, pairs) and keys (tokens, pairs) of one head as complex numbers, still pairs last."""
+    inv_freq = spec.inv_freq(length)
+    q, k = (as_pairs(x, len(inv_freq), heads.pairing) for x in (heads.q[head][rows], heads.key_of(head)))
+    turn = np.exp(1j * exact_angles(inv_freq, np.arange(heads.tokens))) * spec.attention_factor(length)
+    q[:, : len(inv_freq)] *= turn[rows]
+    k[:, : len(inv_freq)] *= turn
+    return q, k
+
+
+def as_pairs(x: NDArray[Any], pairs: int, pairing: Pairing) -> NDArray[np.complex128]:
+    """The pairs of heads (…, head_dim) as complex numbers (…, ⌈head_dim/2⌉): those that rotate first."""
+    if x.shape[-1] < 2 * pairs:
+        raise ValueError(f"q and k must have at least the {2 * pairs} dimensions that rotate, got {x.shape[-1]}")
+    wide = x.astype(np.float64)
+    if x.shape[-1] % 2:
+        wide = np.concatenate([wide, np.zeros((*x.shape[:-1], 1))], axis=-1)
+    first, second = members(wide.shape[-1], pairs, pairing)
+    return np.asarray(wide[..., first] + 1j * wide[..., second])
+
+
+def sampled(tokens: int, count: int = ROWS) -> Rows:
+    """Evenly spaced queries, the last one among them."""
+    return np.unique(np.linspace(0, tokens - 1, min(count, tokens)).round().astype(np.int64))
+
+
+def share(energy: FloatArray) -> FloatArray:
+    """Each pair's part of a head's energy; even where a head has none."""
+    total = energy.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, energy / np.where(total > 0, total, 1.0), 1.0 / energy.shape[-1])
