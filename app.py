@@ -1,6 +1,7 @@
 """The entry: `streamlit run app.py`. Pages and navigation are in pages/_frame.py."""
 
 import os
+from pathlib import Path
 
 # A redraw is a few small matrix products; on a busy server threads of BLAS wait for each other longer than they help.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -9,4 +10,7 @@ import streamlit as st
 
 from rope_viz.ui import server
 
-app = st.App("pages/_frame.py", routes=server.routes(), middleware=server.middleware(), lifespan=server.lifespan)
+server.settle()
+FRAME = Path(__file__).parent / "pages" / "_frame.py"
+
+app = st.App(FRAME, routes=server.routes(), middleware=server.middleware(), lifespan=server.lifespan)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rope_viz.embedding.spectrum import wavelength as wavelength
     from rope_viz.runtimes import emulate as emulate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "RopeSpec": "embedding.spec",

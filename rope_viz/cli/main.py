@@ -1,4 +1,4 @@
-"""The commands: table, figure, check, compare, runtimes, export, models. Flags are made from knobs.
+"""The commands: app, table, figure, check, compare, runtimes, export, models. Flags are made from knobs.
 
 Results go to standard output, one-line errors to standard error. The exit code is 0, and 2 where the input is bad;
 `check` answers by severity: 0 for nothing worse than a note, 1 for a warning, 2 for an error.
@@ -20,6 +20,7 @@ from rope_viz import __version__
 from rope_viz.advice.export import TARGETS, Export, export
 from rope_viz.advice.extend import options
 from rope_viz.advice.lint import Finding, check, repair
+from rope_viz.cli import app as cli_app
 from rope_viz.cli import figure as cli_figure
 from rope_viz.cli.spec import add_spec_flags, read_config, read_spec, tokens
 from rope_viz.configs.catalog import catalog, main_layer, model_specs
@@ -35,7 +36,8 @@ EXIT = {"error": 2, "warning": 1, "note": 0}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    parsed = parser().parse_args(arguments)
+    # Alone it opens the dashboard.
+    parsed = parser().parse_args((sys.argv[1:] if arguments is None else list(arguments)) or ["app"])
     run: Callable[[argparse.Namespace], int] = parsed.run
     try:
         return run(parsed)
@@ -81,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     table.add_argument("--csv", action="store_true", help="comma-separated, full precision")
     table.set_defaults(run=run_table)
 
+    cli_app.add(commands)
     cli_figure.add(commands)
 
     linted = commands.add_parser(

@@ -16,16 +16,18 @@ from rope_viz import figures, ui
 from rope_viz.ui import controls, state
 from rope_viz.ui.components import live
 
-ASSETS = Path(__file__).parents[2] / "assets"
+# Beside the package in a checkout, inside it where the app was installed.
+ROOT = Path(__file__).parents[2]
+ASSETS = next(at for at in (ROOT / "rope_viz" / "app" / "assets", ROOT / "assets") if at.is_dir())
 
 STYLE = Path(__file__).with_name("frame.css")
 
 
 def run(folder: Path, titles: Mapping[str, str]) -> None:
     """The whole app, one call per run: the pages in `folder`, name -> title, the first of them at the root."""
-    icon = ASSETS / "icon.svg"
-    st.set_page_config(page_title="RoPE Viz", page_icon=str(icon), layout="wide")
-    st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(icon))
+    icon, logo = (text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
+    st.set_page_config(page_title="RoPE Viz", page_icon=icon, layout="wide")
+    st.logo(logo, size="large", icon_image=icon)
     first = next(iter(titles))
     pages = [st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in titles.items()]
     name = st.navigation(list(pages), position="top").url_path or first
@@ -44,6 +46,12 @@ def body(path: Path) -> None:
     """
     live.begin()
     exec(code(path), {"__name__": "__main__", "__file__": str(path)})
+
+
+@functools.cache
+def text(path: Path) -> str:
+    """A small picture as its own source: an address of it would be known to this server process alone."""
+    return path.read_text(encoding="utf-8")
 
 
 @functools.cache

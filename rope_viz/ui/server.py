@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import socket
 from collections.abc import AsyncIterator
@@ -16,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import config
 
 from rope_viz.ui import frame
 from rope_viz.ui.components import live
@@ -106,6 +108,12 @@ async def lifespan(app: object) -> AsyncIterator[None]:
 
     loop.create_server = prompt  # type: ignore[method-assign]
     yield
+
+
+def settle() -> None:
+    """Take over the settings of `rope-viz app --workers`: uvicorn's workers hear nothing of Streamlit's flags."""
+    if base := os.environ.get("ROPE_VIZ_BASE_PATH"):
+        config.set_option("server.baseUrlPath", base)
 
 
 def routes(base: str | None = None) -> list[Route]:

@@ -1,0 +1,21 @@
+# The dashboard in one container: `docker build -t rope-viz . && docker run --read-only --tmpfs /tmp -p 8501:8501 rope-viz`.
+FROM python:3.11-slim
+
+# The CPU build of torch is a tenth of the usual one; the dashboard itself never loads it, the Kernels page's button does.
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+WORKDIR /srv/rope-viz
+COPY requirements.txt .
+RUN pip install --no-cache-dir --extra-index-url "${TORCH_INDEX}" -r requirements.txt
+
+COPY app.py ./
+COPY .streamlit/ .streamlit/
+COPY assets/ assets/
+COPY pages/ pages/
+COPY rope_viz/ rope_viz/
+RUN python -m compileall -q rope_viz pages app.py && useradd --no-create-home --uid 10001 rope
+USER rope
+ENV HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 MPLCONFIGDIR=/tmp WORKERS=1 BASE_PATH=""
+
+EXPOSE 8501
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s CMD ["sh", "-c", "exec python -m rope_viz app --health --port 8501 --base-path \"$BASE_PATH\""]
+CMD ["sh", "-c", "exec python -m rope_viz app --no-browser --host 0.0.0.0 --port 8501 --workers \"$WORKERS\" --base-path \"$BASE_PATH\""]

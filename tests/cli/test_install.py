@@ -1,0 +1,105 @@
+"""The wheel: with NumPy alone the core works at once, with the app's requirements `rope-viz` serves the dashboard."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The project built into a wheel, from a copy without what git ignores."""
+    folder = tmp_path_factory.mktemp("wheel")
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
+    for name in listed.stdout.split("\n"):
+        if name and not name.startswith("tests/") and (ROOT / name).is_file():
+            (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / "source" / name)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(folder / "source")]
+    subprocess.run(build, check=True, cwd=folder)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def bare(wheel, tmp_path_factory):
+    """A new environment that holds the wheel and what it asks for: NumPy alone. Gives its `rope-viz`."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=True)
+    scripts = folder / ("Scripts" if os.name == "nt" else "bin")
+    subprocess.run([scripts / "python", "-m", "pip", "install", "--quiet", str(wheel)], check=True)
+    return scripts / "rope-viz"
+
+
+def test_the_wheel_holds_the_whole_app_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ("app.py", "pages/_frame.py", "pages/scaling.py", "assets/logo.svg", ".streamlit/config.toml"):
+        assert f"rope_viz/app/{name}" in names
+    assert "rope_viz/configs/catalog/llama-3.1-8b.json" in names
+    assert "rope_viz/ui/texts/scaling.md" in names
+    assert all(name.startswith(("rope_viz/", "rope_viz-")) for name in names)
+    assert not [name for name in names if "__pycache__" in name or name.endswith(".png")]
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["check", "qwen3-8b-yarn"], 0),
+        (["table", "llama-3.1-8b"], 0),
+        (["runtimes", "llama-3.1-8b"], 0),
+        (["export", "--to", "vllm", "qwen3-8b-yarn"], 0),
+        (["models"], 0),
+        (["--version"], 0),
+        (["app"], 2),
+        ([], 2),
+    ],
+    ids=str,
+)
+def test_the_core_needs_numpy_alone(bare, command, code, tmp_path):
+    done = subprocess.run([bare, *command], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    if code:
+        assert "pip install 'rope-viz[app]'" in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--workers", "2", "--base-path", "rope"]], ids=["one", "workers"])
+def test_the_installed_app_serves_pages_from_anywhere(wheel, tmp_path, options):
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    command = [sys.executable, "-m", "rope_viz", "app", "--no-browser", "--port", str(port), *options]
+    env = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    address = f"http://127.0.0.1:{port}" + ("/rope" if options else "")
+    with open(tmp_path / "log", "w") as log:
+        process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=log, stderr=log)
+    try:
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+                    assert answer.status == 200
+                    break
+            except OSError:
+                assert process.poll() is None, (tmp_path / "log").read_text()
+                time.sleep(0.1)
+        for path in ("/scaling?model=qwen3-8b-yarn", "/rope-viz/x/knob.js"):
+            with urllib.request.urlopen(address + path, timeout=20) as answer:
+                assert answer.status == 200
+                kind = "html" if path.startswith("/scaling") else "javascript"
+                assert kind in answer.headers["content-type"]
+    finally:
+        process.terminate()
+        assert process.wait(timeout=20) == 0
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(f"{address}/_stcore/health", timeout=2)
