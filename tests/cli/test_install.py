@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+# One worker builds the wheel for all of them.
+pytestmark = pytest.mark.xdist_group("install")
 
 
 @pytest.fixture(scope="module")
