@@ -1,13 +1,12 @@
 """Models with positions on several axes, by family: their rotation, their positions, what extends them.
 
-    read("text/qwen3_vl", config)           a language model, from the text part of its config
-    read("vision/gemma4", config)           a vision tower
-    read("dit/FluxPosEmbed", config)        a diffusion transformer, by model or by class
-    read("runtime/llama.cpp", config)       what a runtime computes
-    positions("positions/qwen2_vl", …)      positions along a prompt, or over a grid, and rope_delta
-    frequencies("extension/riflex", …)      the speeds of one axis that is carried beyond its grid
-
-`from_model` in `models` takes whole configs of transformers and diffusers.
+read("text/qwen3_vl", config)           a language model, from the text part of its config
+read("vision/gemma4", config)           a vision tower
+read("dit/FluxPosEmbed", config)        a diffusion transformer, by model or by class
+read("runtime/llama.cpp", config)       what a runtime computes
+positions("positions/qwen2_vl", …)      positions along a prompt, or over a grid, and rope_delta
+frequencies("extension/riflex", …)      the speeds of one axis that is carried beyond its grid
+from_model(config)                      {part: rotation} of a whole config of transformers or diffusers
 """
 
 from __future__ import annotations
@@ -21,20 +20,21 @@ from rope_viz.configs.axes import servers
 from rope_viz.configs.axes.diffusion import read_diffusion
 from rope_viz.configs.axes.given import Given
 from rope_viz.configs.axes.grids import music, vision_positions
+from rope_viz.configs.axes.models import from_model
+from rope_viz.configs.axes.music import musicflamingo
 from rope_viz.configs.axes.prompts import MODELS, by_runtime, lay_out
 from rope_viz.configs.axes.scenes import diffusion_positions
 from rope_viz.configs.axes.text import read_text
 from rope_viz.configs.axes.vision import Specs, ladder, read_vision
-from rope_viz.embedding.axes import AxesSpec, ladder_per_axis
+from rope_viz.embedding.axes import ladder_per_axis
 from rope_viz.embedding.extension import ImageNtk, ImageYarn, Riflex
 from rope_viz.embedding.layouts import Positions
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, shorten
 
-__all__ = ["extended", "frequencies", "placed", "positions", "read"]
+__all__ = ["extended", "frequencies", "from_model", "placed", "positions", "read"]
 
 RUNTIME_NAMES = {"llamacpp": "llama.cpp", "mlx": "mlx-vlm", "mlx_vlm": "mlx-vlm", "hf": "transformers"}
-MUSIC_AXES = ("seconds×window", "seconds×frame")
 
 
 def read(family: str, config: Mapping[str, Any]) -> Specs:
@@ -123,16 +123,6 @@ def extended(name: str, config: Mapping[str, Any]) -> RopeSpec:
         raise ValueError(f"there is no extension {shorten(name)}; there are riflex, image-yarn, image-ntk, ntk, linear")
     plain = ladder(dim, base)
     return RopeSpec(plain.head_dim, plain.rotary_dim, base, trained, target, method)
-
-
-def musicflamingo(config: Mapping[str, Any]) -> AxesSpec:
-    """MusicFlamingo: the share of the width that turns, twice; it turns the features, not q and k."""
-    given = Given(config)
-    inner = given.part("rope_parameters")
-    share = inner.number("partial_rotary_factor", default=given.number("partial_rotary_factor", default=0.2))
-    width = given.whole("head_dim", "hidden_size", default=1280)
-    one = ladder(int(width * share), given.base(1200.0))
-    return ladder_per_axis([one, one], MUSIC_AXES, pairing="interleaved", head_dim=max(width, 4 * one.pairs))
 
 
 GROUPS = ("text/", "vision/", "dit/", "audio/", "positions/", "runtime/", "extension/")

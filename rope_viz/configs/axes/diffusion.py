@@ -291,11 +291,22 @@ ALSO = {
     **{"ltx2audiovideo": "ltx2", "luminanext2": "luminanext", "lumina": "luminanext", "cosmos3vltext": "cosmos3"},
     **{"get2drotaryposembedlumina": "luminanext", "get2drotaryposembed": "hunyuandit", "ernie": "ernieimage"},
     **{"ideogram": "ideogram4", "krea": "krea2", "z": "zimage", "minimax": "minimaxh3", "joyimageedit": "joyimage"},
+    **{"luminanextdit": "luminanext", "wananimate2": "wananimate", "luminanextdit2d": "luminanext"},
     **{"sanawmltx2audiovideo": "ltx2", "anyflowfar": "anyflowcausal", "joyimageeditplus": "joyimage"},
 }
 ENDINGS = (
     *("rotaryposembed", "rotaryembedding", "posembed", "embednd3", "embednd", "embedrope", "embedlayer3drope"),
-    *("ropeembedder", "mrope", "rope3d", "rope", "transformer2dmodel", "transformer3dmodel", "transformer", "model"),
+    *(
+        "ropeembedder",
+        "mrope",
+        "rope3d",
+        "rope",
+        "transformer2dmodel",
+        "transformer3dmodel",
+        "transformer",
+        "2dmodel",
+        "model",
+    ),
 )
 
 

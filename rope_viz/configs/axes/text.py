@@ -15,6 +15,7 @@ import numpy as np
 
 from rope_viz.configs.architectures import table
 from rope_viz.configs.models import from_config
+from rope_viz.configs.parts import TEXT_KEYS, text_part
 from rope_viz.embedding.axes import (
     THW,
     AxesSpec,
@@ -115,7 +116,7 @@ def text_layers(kind: str, config: Mapping[str, Any], *, length: int | None = No
 def renamed(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """The config as `from_config` takes it: with its model type, and today's names for XD-RoPE."""
     whole = dict(config)
-    nested = any(isinstance(config.get(key), Mapping) for key in ("text_config", "thinker_config", "llm_config"))
+    nested = any(isinstance(config.get(key), Mapping) for key in TEXT_KEYS)
     if nested and name not in LIKE:
         whole.setdefault("model_type", name)
     else:
@@ -129,14 +130,9 @@ def renamed(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def keys(config: Mapping[str, Any], layer: str) -> dict[str, Any]:
-    """The RoPE parameters that name sections, wherever the config keeps them."""
-    places: list[Any] = [config]
-    for key in ("text_config", "thinker_config", "llm_config", "language_config"):
-        places += [place[key] for place in list(places) if isinstance(place, Mapping) and key in place]
+    """The RoPE parameters that name sections: of the language model, of its layer type, or beside it at the top."""
     found: dict[str, Any] = {}
-    for place in places:
-        if not isinstance(place, Mapping):
-            continue
+    for place in (config, text_part(config).config):
         for source in (place, place.get("rope_parameters"), place.get("rope_scaling")):
             part = source.get(layer) if layer and isinstance(source, Mapping) and layer in source else source
             if isinstance(part, Mapping):
