@@ -17,7 +17,7 @@ import numpy as np
 from rope_viz.configs.models import to_config
 from rope_viz.embedding.scaling import METHODS, LongRope, Proportional, turns
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
-from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, bands
+from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL, bands
 from rope_viz.studies.budget import Thinning
 from rope_viz.studies.decay import first_negative
 from rope_viz.studies.scores import unrotated_share
@@ -30,10 +30,11 @@ LONGEST = 1 << 24
 class Option:
     """One method at the target length.
 
-    `kept`, `blended` and `divided` count the pairs by what happens to them; `unseen` those whose largest angle at the
-    target length lies outside what training showed them (a pair that completed a turn in training has seen every
-    angle). `first_negative` is the first distance up to the target at which the mean cosine is negative, None where
-    there is none. `config` is the fragment of config.json to write, None where transformers has no such method.
+    `kept`, `blended`, `divided`, `sped` and `still` count the pairs by what happens to them; `unseen` those whose
+    largest angle at the target length lies outside what training showed them (a pair that completed a turn in training
+    has seen every angle). `first_negative` is the first distance up to the target at which the mean cosine is negative,
+    None where there is none. `config` is the fragment of config.json to write, None where transformers has no such
+    method.
     """
 
     method: str
@@ -44,6 +45,8 @@ class Option:
     kept: int
     blended: int
     divided: int
+    sped: int
+    still: int
     unseen: int
     first_negative: int | None
     config: dict[str, Any] | None
@@ -82,6 +85,8 @@ def option(spec: RopeSpec, method: str, target: int) -> Option:
         kept=found.count(KEPT),
         blended=found.count(BLENDED),
         divided=found.count(DIVIDED),
+        sped=found.count(SPED),
+        still=found.count(STILL),
         unseen=unseen_pairs(extended, target),
         first_negative=first_negative_distance(extended, target),
         config=written(extended),

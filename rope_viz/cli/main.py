@@ -190,11 +190,13 @@ def run_compare(parsed: argparse.Namespace) -> int:
         kept = [{**vars(option), "spec": None} for option in found]
         print(json.dumps([{key: value for key, value in row.items() if key != "spec"} for row in kept], indent=2))
         return 0
-    names = ("method", "kept", "blended", "divided", "unseen", "cos_sin", "logits", "first_negative")
+    counts = ("kept", "blended", "divided", "sped_up", "still", "unseen")
+    names = ("method", *counts, "cos_sin", "logits", "first_negative")
     rows = [
         (
             option.method,
-            *(str(count) for count in (option.kept, option.blended, option.divided, option.unseen)),
+            *(str(count) for count in (option.kept, option.blended, option.divided, option.sped, option.still)),
+            str(option.unseen),
             f"{option.attention_factor:.6g}",
             f"{option.logit_factor:.6g}",
             "-" if option.first_negative is None else str(option.first_negative),

@@ -18,8 +18,8 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 
 TAU = 2.0 * math.pi
 
-KEPT, BLENDED, DIVIDED = 0, 1, 2
-BAND_NAMES = ("kept", "blended", "divided")
+KEPT, BLENDED, DIVIDED, SPED, STILL = range(5)
+BAND_NAMES = ("kept", "blended", "divided", "sped up", "still")
 
 
 def wavelength(inv_freq: ArrayLike) -> FloatArray:
@@ -33,11 +33,17 @@ def ratio(spec: RopeSpec, *, length: int | None = None) -> FloatArray:
     return np.asarray(spec.inv_freq(length) / spec.plain_inv_freq)
 
 
+def trained_inv_freq(spec: RopeSpec) -> FloatArray:
+    """The frequencies in training: plain, and 0 for pairs that stand still; radians per position, shape (pairs,)."""
+    return np.where(spec.inv_freq(spec.target) == 0.0, 0.0, spec.plain_inv_freq)
+
+
 @dataclass(frozen=True)
 class Bands:
-    """Which pairs keep their speed, which are divided by the full factor, and which lie between.
+    """What becomes of each pair: it keeps its speed, is divided, lies between, is sped up, or stands still.
 
-    `kind` is KEPT, BLENDED or DIVIDED by pair, shape (pairs,). `runs` are (kind, first pair, last pair) in order.
+    `kind` is KEPT, BLENDED, DIVIDED, SPED or STILL by pair, shape (pairs,). `runs` are (kind, first pair, last pair) in
+    order.
     """
 
     kind: NDArray[np.int8]
@@ -54,20 +60,22 @@ class Bands:
 
 
 def bands(spec: RopeSpec, *, length: int | None = None) -> Bands:
-    """Kept, blended and divided pairs of this spec at this length.
+    """What becomes of each pair of this spec at this length; where nothing is scaled every pair is kept.
 
-    Divided means by the whole factor (or more, or standing still); where nothing is scaled every pair is kept.
+    Divided means by the whole factor or more, for LongRoPE by a divisor of the pair's own; a factor below 1 speeds up.
     """
     share = ratio(spec, length=length)
-    floor = 1.0 / max(_divisor(spec, length), 1.0)
+    floor = 1.0 if hasattr(spec.scaling, "divisors") else 1.0 / max(whole_factor(spec, length=length), 1.0)
     kind = np.full(spec.pairs, BLENDED, dtype=np.int8)
     kind[share <= floor * (1 + 1e-9)] = DIVIDED
+    kind[share > 1.0] = SPED
     kind[np.abs(share - 1.0) <= 1e-9] = KEPT
+    kind[share == 0.0] = STILL
     return Bands(kind)
 
 
-def _divisor(spec: RopeSpec, length: int | None) -> float:
-    """The factor that the slowest pairs are divided by at this length."""
+def whole_factor(spec: RopeSpec, *, length: int | None = None) -> float:
+    """The factor that the slowest pairs are divided by at this length: dynamic NTK's grows with it."""
     growth = getattr(spec.scaling, "growth", None)
     return float(growth(spec, length)) if growth else spec.scaling.factor_for(spec)
 

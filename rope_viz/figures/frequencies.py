@@ -53,7 +53,7 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
             end = int(drawn[-1])
             notes.append(_end(end, 2 * math.pi / scaled[end], "scaled", theme.CURRENT, yshift=7))
         notes.append(_end(last, 2 * math.pi / plain[last], "plain", theme.PLAIN, yshift=-7))
-    low, high = 4.0, _ceiling(spec)
+    low, high = 4.0 / float(np.max(scaled, initial=1.0)), _ceiling(spec)
     if pin is not None and pin < spec.pairs:
         traces.append(pin_marker(pin, 2 * math.pi / (scaled[pin] or plain[pin])))
     return theme.figure(

@@ -119,7 +119,8 @@ def mistakes(found: Sequence[Mistake]) -> go.Figure:
     distance = np.arange(DISTANCES)
     traces, ends = [], []
     for mistake, colour, dash in zip(found, colours, theme.DASHES, strict=True):
-        name = "both (right)" if mistake.error == 0 else mistake.label
+        name = "both" if mistake.name == "both" else mistake.label
+        name += " (right)" if mistake.error == 0 else ""
         traces.append(
             theme.line(distance, mistake.scores, name, colour, dash=dash, width=2.5 if dash == "solid" else 1.5)
         )

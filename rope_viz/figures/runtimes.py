@@ -136,13 +136,15 @@ def model_list(*, everything: bool = False) -> list[dict[str, str]]:
 
 def options(asked: Asked, target: int) -> list[dict[str, Any]]:
     """What each method would do to this model at the target length."""
-    return [
+    rows = [
         {
             "method": LABELS[option.method],
             "factor s": option.factor,
             "kept": option.kept,
             "blended": option.blended,
             "divided": option.divided,
+            "sped up": option.sped,
+            "still": option.still,
             "pairs at unseen angles": option.unseen,
             "attention factor": option.attention_factor,
             "logits × (λ)": option.logit_factor,
@@ -150,6 +152,7 @@ def options(asked: Asked, target: int) -> list[dict[str, Any]]:
         }
         for option in board.options(asked.spec, target)
     ]
+    return scaling.without_zeros(rows)
 
 
 def methods(asked: Asked, target: int) -> dict[str, str]:

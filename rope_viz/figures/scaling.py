@@ -68,16 +68,17 @@ def short_label(method: str) -> str:
 
 def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
     """θ′/θ per pair: 1 keeps the speed, 1/s divides it by s. The current method's bands are shaded."""
-    lowest = min(float(np.min(spectrum.ratio(c.spec, length=c.spec.target))) for c in curves)
-    floor = max(min(lowest, 0.5), 1e-3)
+    drawn = [spectrum.ratio(c.spec, length=c.spec.target) for c in curves]
+    floor = max(min(0.5, *(float(share.min()) for share in drawn)), 1e-3)
+    top = min(max(1.0, *(float(share.max()) for share in drawn)), 1e3)
     return _per_pair(
         curves,
         lambda c: theme.finite(np.where(c.inv_freq > 0, spectrum.ratio(c.spec, length=c.spec.target), np.nan)),
         {
             "title": "θ′ᵢ / θᵢ, scaled over plain speed (log)",
             "type": "log",
-            "range": theme.log_range(floor / 1.35, 1.35),
-            **_ratio_ticks(floor),
+            "range": theme.log_range(floor / 1.35, top * 1.35),
+            **_ratio_ticks(floor, top),
         },
         log=True,
         pin=pin,
@@ -89,6 +90,7 @@ def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Fig
     """Tokens per turn per pair for every method, with the trained and the target length."""
     spec = curves[0].spec
     slowest = max(float(np.max(spectrum.wavelength(c.inv_freq[c.inv_freq > 0]), initial=1.0)) for c in curves)
+    low = 4.0 / max(float(np.max(c.inv_freq, initial=1.0)) for c in curves)
     top = 16.0 ** np.ceil(np.log(max(slowest, spec.target, 4096) * 1.3) / np.log(16))
     fig = _per_pair(
         [Compared("plain", spec.plain(), theme.PLAIN, "dot"), *curves],
@@ -96,8 +98,8 @@ def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Fig
         {
             "title": "wavelength (tokens per turn, log)",
             "type": "log",
-            "range": theme.log_range(4.0, top),
-            **theme.length_ticks(4.0, top),
+            "range": theme.log_range(low, top),
+            **theme.length_ticks(low, top),
         },
         log=True,
         pin=pin,
@@ -164,6 +166,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     ]
     traces = [theme.line(pair, y, f"θ′/θ {name}", colour, dash=dash) for name, y, colour, dash in curves]
     traces.append(theme.line(pair, quotient, "released / paper", theme.TEXT, dash="dot", yaxis="y2"))
+    fastest = max(float(curve.max()) for _, curve, _, _ in curves)
     top = max(1.2, float(np.max(quotient)) * 1.15)
     marker = {
         "x": worst,
@@ -179,7 +182,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     fig = theme.figure(
         traces,
         x=theme.pair_axis(spec.pairs),
-        y={"title": "θ′ᵢ / θᵢ", "range": [0, 1.08]},
+        y={"title": "θ′ᵢ / θᵢ", "range": [0, 1.08 * max(fastest, 1.0)]},
         notes=[
             marker,
             _text_at(pair, spectrum.ratio(released), 0.7, "released", theme.CURRENT, "left"),
@@ -239,7 +242,10 @@ def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:
 
 
 def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
-    """One row per method: factor, bands, attention factor, what it does to logits, the slowest pair."""
+    """One row per method: factor, bands, attention factor, what it does to logits, the slowest pair that turns.
+
+    The factor is the one at the target length, as the speeds are.
+    """
     rows = []
     for c in curves:
         found = spectrum.bands(c.spec, length=c.spec.target)
@@ -248,16 +254,24 @@ def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "method": LABELS[c.spec.scaling.name],
-                "factor s": c.spec.scaling.factor_for(c.spec),
+                "factor s": spectrum.whole_factor(c.spec, length=c.spec.target),
                 "kept": found.count(spectrum.KEPT),
                 "blended": found.count(spectrum.BLENDED),
                 "divided": found.count(spectrum.DIVIDED),
+                "sped up": found.count(spectrum.SPED),
+                "still": found.count(spectrum.STILL),
                 "attention factor": attention,
                 "logits × (λ)": attention**2,
                 "longest wavelength": float(spectrum.wavelength(turning).max()) if turning.size else np.inf,
             }
         )
-    return rows
+    return without_zeros(rows)
+
+
+def without_zeros(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows without the columns of rare bands that no row has."""
+    empty = [name for name in ("sped up", "still") if not any(row[name] for row in rows)]
+    return [{name: value for name, value in row.items() if name not in empty} for row in rows]
 
 
 def _per_pair(
@@ -301,9 +315,9 @@ def _per_pair(
     )
 
 
-def _ratio_ticks(floor: float) -> dict[str, Any]:
-    values = [1 / n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) if 1 / n >= floor / 1.35]
-    return {"tickvals": values, "ticktext": ["1" if v == 1 else f"1/{round(1 / v)}" for v in values]}
+def _ratio_ticks(floor: float, top: float) -> dict[str, Any]:
+    values = [2.0**n for n in range(-9, 10) if floor / 1.35 <= 2.0**n <= top * 1.35]
+    return {"tickvals": values, "ticktext": [f"{v:.0f}" if v >= 1 else f"1/{round(1 / v)}" for v in values]}
 
 
 def _thresholds(spec: RopeSpec) -> list[tuple[float, str]]:

@@ -16,11 +16,11 @@ from rope_viz.embedding.spectrum import BAND_NAMES, Bands
 
 # Light colour -> its twin in the dark theme. Figures are built in the light palette; the browser swaps.
 PLAIN, CURRENT = "#5B6470", "#0B62C4"
-KEPT, BLENDED, DIVIDED = "#00795A", "#986000", "#C2410C"
+KEPT, BLENDED, DIVIDED, SPED = "#00795A", "#986000", "#C2410C", "#5B3FA8"
 FURTHER = ("#8E4A9E", "#0E7C86", "#B0306A", "#5A6B00")
 QUERY, KEY = CURRENT, DIVIDED
 BACKGROUND, PANEL, TEXT, GRID, RULE = "#FFFFFF", "#F6F7F9", "#1B1F24", "#E4E7EB", "#7A8490"
-BAND_COLOURS = (KEPT, BLENDED, DIVIDED)
+BAND_COLOURS = (KEPT, BLENDED, DIVIDED, SPED, PLAIN)  # in the order of spectrum.BAND_NAMES
 
 # A diverging map with the background at 0; both ends read against it in either theme.
 NEGATIVE, POSITIVE = "#B4460F", "#1259B0"
@@ -36,6 +36,7 @@ DARK = {
     KEPT: "#35C79A",
     BLENDED: "#F0B429",
     DIVIDED: "#FF8A5B",
+    SPED: "#B7A3F2",
     "#8E4A9E": "#C99BD8",
     "#0E7C86": "#4CC3CC",
     "#B0306A": "#F07FB0",
@@ -166,7 +167,7 @@ def rule(value: float, text: str, *, axis: str = "y", dash: str = "solid", log: 
 
 
 def band_shapes(bands: Bands) -> list[dict[str, Any]]:
-    """Kept, blended and divided pairs as shaded columns behind the curves, named and counted at the top."""
+    """What becomes of the pairs as shaded columns behind the curves, named and counted at the top."""
     shapes = []
     for kind, first, last in bands.runs:
         count = last - first + 1
@@ -193,6 +194,8 @@ def tokens(value: float) -> str:
     """A number of tokens as a person reads it: 4096 is 4k, 131072 is 128k, 1048576 is 1M."""
     if math.isinf(value):
         return "∞"
+    if value >= 1e13:
+        return digits(value)
     for unit, size in (("M", 1 << 20), ("k", 1 << 10)):
         if value >= size and value % size == 0:
             return f"{int(value) // size}{unit}"
@@ -203,6 +206,8 @@ def tokens(value: float) -> str:
 
 def digits(value: float) -> str:
     """Four significant digits, without an exponent where a person would not write one."""
+    if not math.isfinite(value):
+        return "undefined" if math.isnan(value) else "∞" if value > 0 else "−∞"
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     mantissa, exponent = f"{value:.3e}".split("e")

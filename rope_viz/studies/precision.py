@@ -70,10 +70,11 @@ def angle_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int
     if rounding.stage == "angle":
         return rounded_angles(spec, places, where, length) - position_angles(spec, places, length=length)
     x = sample_pairs(spec, "angle")
-    with np.errstate(invalid="ignore"):  # no direction is left of what overflowed
-        found = rotated(spec, x, places, where, length) * np.conj(x * exact_unit(spec, places, length))
-    off: FloatArray = np.angle(found)
-    return off
+    # A negative factor turns both by half a turn. No direction is left of what overflowed (NaN) or of a factor of 0.
+    sign = math.copysign(1.0, spec.attention_factor(length))
+    with np.errstate(invalid="ignore"):
+        found = rotated(spec, x, places, where, length) * np.conj(x * (sign * exact_unit(spec, places, length)))
+    return np.where(found == 0.0, 0.0, np.angle(found))
 
 
 def norm_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int | None = None) -> FloatArray:
@@ -206,6 +207,10 @@ def describe(
     places = sampled_positions(end, spec.pairs) if position is None else np.array([position])
     off = np.abs(angle_error(spec, places, where, length=length))
     if rounding.stage != "angle":
+        if not np.isfinite(off).all():
+            return f"With {rounding.phrase}, cos and sin times the attention factor overflow: no direction is left."
+        if spec.attention_factor(length) == 0.0:
+            return f"The attention factor is 0: no direction and no length is left, with {rounding.phrase} or without."
         longer = 100.0 * float(np.abs(norm_error(spec, places, where, length=length)).max())
         return (
             f"With {rounding.phrase}, directions are off by up to {in_words(float(off.max()))} rad "

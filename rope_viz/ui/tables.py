@@ -28,7 +28,7 @@ def pairs(spec: RopeSpec) -> None:
         "scaled / plain": spectrum.ratio(spec, length=spec.target),
         "wavelength plain (tokens)": spectrum.wavelength(spec.plain_inv_freq),
         "wavelength scaled (tokens)": spectrum.wavelength(scaled),
-        "turns in training": spec.context * spec.plain_inv_freq / spectrum.TAU,
+        "turns in training": spec.context * spectrum.trained_inv_freq(spec) / spectrum.TAU,
         "band": [spectrum.BAND_NAMES[kind] for kind in spectrum.bands(spec, length=spec.target).kind],
     }
     table(columns, "pairs")

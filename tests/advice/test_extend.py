@@ -35,7 +35,7 @@ def test_half_rotated_heads_never_turn_negative():
 def test_every_method_has_its_counts(method):
     spec = RopeSpec(head_dim=128, base=1e6, context=32768)
     found = next(option for option in options(spec, 131072) if option.method == method)
-    assert found.kept + found.blended + found.divided == 64
+    assert found.kept + found.blended + found.divided + found.sped + found.still == 64
     assert found.factor == 4.0
     assert found.logit_factor == found.attention_factor**2
     if found.config is not None:

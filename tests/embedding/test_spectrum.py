@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rope_viz import RopeSpec
 from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, NtkAware, Proportional, Yarn
-from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT
+from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
+from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 
 LLAMA_31 = RopeSpec(128, base=500_000.0, context=8192, target=131_072, scaling=Llama3(8.0))
 LLAMA_32 = RopeSpec(64, base=500_000.0, context=8192, target=131_072, scaling=Llama3(32.0))
@@ -114,4 +114,30 @@ def test_edges_cover_the_range_without_empty_bins():
 def test_every_model_has_bands_that_cover_its_pairs(model):
     for spec in model_specs(model).values():
         found = spectrum.bands(spec, length=spec.target)
-        assert sum(found.count(kind) for kind in (KEPT, BLENDED, DIVIDED)) == spec.pairs
+        assert sum(found.count(kind) for kind in range(len(spectrum.BAND_NAMES))) == spec.pairs
+
+
+def test_a_factor_below_1_speeds_up():
+    assert spectrum.bands(RopeSpec(scaling=Linear(0.5))).runs == [(SPED, 0, 63)]
+    kinds = [kind for kind, _, _ in spectrum.bands(RopeSpec(scaling=Yarn(0.5))).runs]
+    assert kinds == [KEPT, SPED]
+
+
+def test_pairs_that_stand_still_are_named_as_such():
+    assert spectrum.bands(RopeSpec(scaling=Proportional(0.25))).runs == [(KEPT, 0, 15), (STILL, 16, 63)]
+    assert spectrum.bands(RopeSpec(scaling=Proportional(0.25, 4.0))).runs == [(DIVIDED, 0, 15), (STILL, 16, 63)]
+    assert spectrum.bands(RopeSpec(scaling=Proportional(0.0))).runs == [(STILL, 0, 63)]
+
+
+def test_longrope_blends_nothing():
+    divisors = tuple(np.geomspace(0.5, 64.0, 64).tolist())
+    spec = RopeSpec(target=131_072, scaling=LongRope((1.0,) * 64, divisors, factor=32.0))
+    kinds = [kind for kind, _, _ in spectrum.bands(spec, length=131_072).runs]
+    assert kinds == [SPED, KEPT, DIVIDED]
+    assert spectrum.bands(spec, length=4096).runs == [(KEPT, 0, 63)]
+
+
+def test_dynamic_ntk_divides_by_more_the_longer_it_gets():
+    spec = RopeSpec(target=32_768, scaling=DynamicNtk(2.0))
+    assert spectrum.whole_factor(spec, length=32_768) == 15.0
+    assert spec.plain_inv_freq[-1] / spec.inv_freq(32_768)[-1] == pytest.approx(15.0, rel=1e-12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.attention import linear, sentence_maps, timed
 from rope_viz.figures.theme import digits
+from rope_viz.figures.words.common import percent
 from rope_viz.studies import attention
 from rope_viz.studies.linear_attention import crossover
 
@@ -45,12 +46,13 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int) -> str:
 def linear_maps(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool) -> str:
     """The share of negative weights and how closely both ways agree."""
     result = linear(spec, sentence, spacing, causal)
-    share = f"**{100.0 * result.negative:.0f} %**" if result.negative else "**None**"
-    sums = result.row_sums
+    share = f"**{percent(result.negative)}**" if result.negative else "**None**"
+    low, high = (f"{value:.2f}" for value in (result.row_sums.min(), result.row_sums.max()))
+    sums = f"a row adds up to {low} to {high} instead of 1" if low != high else f"every row still adds up to {low}"
     return (
         f"Rotate φ(q) and φ(k) in the numerator, leave the denominator alone. {share} of the weights are negative with "
-        f"the words {spacing:,} tokens apart, and a row adds up to {sums.min():.2f} to {sums.max():.2f} instead of 1. "
-        f"By all pairs and by the running state the output is the same to {_brief(result.error)}."
+        f"the words {spacing:,} tokens apart, and {sums}. By all pairs and by the running state the output is the same "
+        f"to {_brief(result.error)}."
     )
 
 

@@ -6,35 +6,91 @@ import re
 
 import numpy as np
 
+from rope_viz.configs.upload import listed
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import LABELS
-from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.scaling import LABELS, LongRope, Proportional
+from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.figures.scaling import compare_factor
 from rope_viz.figures.theme import digits, tokens
 
 
 def frequencies(spec: RopeSpec) -> str:
-    """How many pairs completed a turn in training, and what scaling does to them."""
-    turns = spec.context * spec.plain_inv_freq / spectrum.TAU
-    partial = int(np.count_nonzero(turns < 1))
-    slowest = float(spectrum.wavelength(spec.plain_inv_freq)[-1])
-    first = (
-        f"The first pair turns every 6.28 tokens, the last every {tokens(round(slowest))}: "
-        f"**{partial} of {spec.pairs} pairs** never completed a turn in {tokens(spec.context)} tokens of training."
-    )
-    return f"{first} {bands(spec)}".strip()
+    """How fast the pairs turn before scaling, how many completed a turn in training, and what scaling does to them."""
+    first = ends(spectrum.trained_inv_freq(spec), "turns")
+    text = f"{first}: {unturned(spec, 'completed a turn')} in {training(spec)}."
+    if not is_scaled(spec):
+        return text[0].upper() + text[1:]
+    return f"Before scaling {text} Scaled, {ends(spec.inv_freq(spec.target), 'turns')}: {listed(changes(spec))}."
 
 
-def bands(spec: RopeSpec) -> str:
-    """Kept, blended and divided pairs in words; empty where nothing is scaled."""
+def is_scaled(spec: RopeSpec) -> bool:
+    """Whether any pair that turns has another speed at the target length than before scaling."""
     found = spectrum.bands(spec, length=spec.target)
-    kept, blended, divided = (found.count(kind) for kind in range(3))
-    if kept == spec.pairs:
-        return ""
-    factor = digits(spec.scaling.factor_for(spec))
-    middle = f", {blended} are blended" if blended else ""
-    slowed = f" and {divided} are slowed by {factor}" if divided else ""
-    return f"{kept} keep their speed{middle}{slowed}."
+    return found.count(KEPT) + found.count(STILL) < spec.pairs
+
+
+def ends(inv_freq: FloatArray, verb: str) -> str:
+    """How many tokens the first and the last pair take for a turn; `verb` is what they do."""
+    if not inv_freq.any():
+        return "no pair turns"
+    if len(inv_freq) == 1:
+        return f"the only pair {verb} every {lap(inv_freq[0])} tokens"
+    last = f"the last every {lap(inv_freq[-1])}" if inv_freq[-1] else "the last stands still"
+    return f"the first pair {verb} every {lap(inv_freq[0])} tokens, {last}"
+
+
+def lap(inv_freq: float) -> str:
+    """The tokens of one turn: 6.28, 50.3, 54,410, 62.8 million."""
+    length = spectrum.TAU / float(inv_freq)
+    return tokens(round(length)) if length >= 100 else f"{length:.3g}" if length >= 0.01 else digits(length)
+
+
+def unturned(spec: RopeSpec, never: str) -> str:
+    """How many pairs never did that in training, before scaling; those that stand still are counted apart."""
+    turning = spectrum.trained_inv_freq(spec) * spec.context / spectrum.TAU
+    still, slow = int(np.count_nonzero(turning == 0.0)), int(np.count_nonzero((turning > 0.0) & (turning < 1.0)))
+    rest, pairs = spec.pairs - still, counted(spec.pairs, "pair")
+    if not still:
+        return f"**{slow} of {pairs}** never {never}"
+    text = f"**{still} of {pairs}** {'stands' if still == 1 else 'stand'} still"
+    return f"{text}, {slow} of the other {rest} never {never}" if rest else f"{text} and never {never}"
+
+
+def training(spec: RopeSpec) -> str:
+    """The trained length in words."""
+    return f"{tokens(spec.context)} {'token' if spec.context == 1 else 'tokens'} of training"
+
+
+def changes(spec: RopeSpec) -> list[str]:
+    """What becomes of the pairs at the target length: how many of each kind, and by how much at least and at most."""
+    share, kind = spectrum.ratio(spec, length=spec.target), spectrum.bands(spec, length=spec.target).kind
+    kept = int(np.count_nonzero(kind == KEPT))
+    out = [f"{kept} {'keeps its' if kept == 1 else 'keep their'} speed" if kept else "no pair keeps its speed"]
+    for each, what in ((BLENDED, "blended"), (DIVIDED, "slowed by "), (SPED, "sped up by ")):
+        found = share[kind == each]
+        if found.size:
+            by = "" if each == BLENDED else between(1.0 / found if each == DIVIDED else found)
+            out.append(f"{found.size} {'is' if found.size == 1 else 'are'} {what}{by}")
+    still = int(np.count_nonzero(kind == STILL))
+    return [*out, f"{still} {'stands' if still == 1 else 'stand'} still"] if still else out
+
+
+def between(values: FloatArray) -> str:
+    """The smallest and the largest, or the one number they all are."""
+    low, high = digits(float(values.min())), digits(float(values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number and its noun."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def percent(share: float) -> str:
+    """A share in per cent: whole from 1 % on, two digits below."""
+    cent = 100.0 * share
+    return f"{cent:.0f} %" if cent >= 1.0 or not cent else f"{digits(float(f'{cent:.2g}'))} %"
 
 
 def scaling(spec: RopeSpec) -> str:
@@ -45,37 +101,67 @@ def scaling(spec: RopeSpec) -> str:
             f"This model is **not scaled**: every pair keeps its speed. Beside it, what other methods would do with "
             f"s = {factor}. Choose a method in the sidebar to make it the model's own."
         )
-    found = spectrum.bands(spec, length=spec.target)
-    kept, blended, divided = (found.count(kind) for kind in range(3))
-    method, factor = LABELS[spec.scaling.name].split(" (")[0], digits(spec.scaling.factor_for(spec))
-    logits = digits(spec.attention_factor(spec.target) ** 2)
-    attention = f"logits × {logits}" if logits != "1" else "logits are left as they are"
-    return (
-        f"{method} with s = {factor}: **{kept} of {spec.pairs} pairs keep their speed**, {blended} are blended, "
-        f"{divided} are slowed by {factor}; {attention}."
-    )
+    kept, *rest = changes(spec)
+    first = kept.replace(" ", f" of {counted(spec.pairs, 'pair')} ", 1) if kept[0].isdigit() else kept
+    logits = spec.attention_factor(spec.target) ** 2
+    attention = f"logits × {more_digits(logits)}" if abs(logits - 1.0) > 1e-9 else "logits are left as they are"
+    return f"{method(spec)}: {', '.join([f'**{first}**', *rest])}; {attention}."
+
+
+def method(spec: RopeSpec) -> str:
+    """The method and its factor; at the target length where that makes a difference."""
+    name, own = LABELS[spec.scaling.name].split(" (")[0], spec.scaling.factor_for(spec)
+    if isinstance(spec.scaling, LongRope):
+        return f"{name} with a divisor for each pair"
+    share = f"p = {digits(spec.scaling.share)}, " if isinstance(spec.scaling, Proportional) else ""
+    there = spectrum.whole_factor(spec, length=spec.target)
+    grown = f", which is {digits(there)} at {tokens(spec.target)} tokens" if digits(there) != digits(own) else ""
+    return f"{name} with {share}s = {digits(own)}{grown}"
+
+
+def more_digits(value: float) -> str:
+    """The number, with more digits where four would make it 1."""
+    return digits(value) if digits(value) != "1" else f"{value:.10g}"
 
 
 def attention(spec: RopeSpec) -> str:
     """The attention factor and its square with the current number."""
     value = spec.attention_factor(spec.target)
+    root = digits(value) if value >= 0 and "·" not in digits(value) else f"({digits(value)})"
     return (
         f"The attention factor multiplies cos and sin, so it multiplies both q and k, and the logits by its square: "
-        f"here {digits(value)}² = **{digits(value**2)}**."
+        f"here {root}² = **{digits(value**2)}**."
     )
 
 
 def ranges(spec: RopeSpec) -> str:
     """The critical dimension, and YaRN's correction range where the method has one."""
-    text = (
-        f"Critical dimension **{spectrum.critical_dimension(spec)}** of {spec.rotary_dim}: from there on no pair "
-        f"completed a turn in training."
-    )
-    found = spectrum.correction_range(spec)
-    if found is None:
-        return text
-    low, high = (digits(end) for end in found)
-    return f"{text} The ramp falls from pair **{low}** to pair **{high}** (the correction range)."
+    critical = spectrum.critical_dimension(spec)
+    text = f"Critical dimension **{critical}** of {spec.rotary_dim}: "
+    if critical >= spec.rotary_dim:
+        text += "before scaling every pair completed a turn in training."
+    else:
+        text += "from there on no pair completed a turn in training."
+    still = np.flatnonzero(spec.inv_freq(spec.target) == 0.0)
+    if still.size:
+        text += f" Pairs from **{still[0]}** on stand still."
+    return text if spectrum.correction_range(spec) is None else f"{text} {ramp(spec)}"
+
+
+def ramp(spec: RopeSpec) -> str:
+    """Between which pairs YaRN's ramp leads from full speed to the whole factor."""
+    low, high = spectrum.correction_range(spec) or (0.0, 0.0)
+    share, last = spec.scaling.kept_share(spec), spec.pairs - 1  # type: ignore[attr-defined]
+    name = "(the correction range)"
+    if np.all(share == share[0]):
+        what = "keeps" if share[0] == 1.0 else "divides"
+        return f"From pair **{digits(low)}** to pair **{digits(high)}** {name}, the ramp {what} every pair alike."
+    if low == high:
+        return f"The ramp drops right after pair **{digits(low)}** {name}."
+    start, end = min(low, high), max(low, high)
+    way = "falls" if low < high else "rises, for β fast is below β slow,"
+    past = f", past the last pair, {last}" if end > last else ""
+    return f"The ramp {way} from pair **{digits(start)}** to pair **{digits(end)}**{past} {name}."
 
 
 def plain(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
+
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.precision import DISTANCE, score_curve
 from rope_viz.figures.theme import digits
@@ -24,11 +26,11 @@ def rounding(spec: RopeSpec, where: str, position: int, *, live: bool = False) -
 def scores(spec: RopeSpec, where: str, *, live: bool = False) -> str:
     """Whether the score stays the same when both positions move."""
     _, off = score_curve(spec, where, live=live)
-    text = (
-        f"The score of one q and one k, {DISTANCE} tokens apart, as both move up to {MAX_POSITION:,}. With "
-        f"{ROUNDINGS[where].phrase} it is wrong by up to **{_brief(float(off['error'].max()))}** and moves by up to "
-        f"**{_brief(float(off['shift'].max()))}**."
-    )
+    text, phrase = f"The score of one q and one k, {DISTANCE} tokens apart, as both move", ROUNDINGS[where].phrase
+    if not np.isfinite(off["error"]).all():
+        return f"{text}. With {phrase}, cos and sin times the attention factor overflow: no score is left."
+    wrong, moves = (_brief(float(off[name].max())) for name in ("error", "shift"))
+    text += f" up to {MAX_POSITION:,}. With {phrase} it is wrong by up to **{wrong}** and moves by up to **{moves}**."
     if where == "bf16-inv-freq":
         text += " A rounded inv_freq keeps the relative property: only the frequencies are wrong, for q and k alike."
     return text

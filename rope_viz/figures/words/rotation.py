@@ -6,27 +6,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.theme import digits, tokens
+from rope_viz.figures.theme import digits
+from rope_viz.figures.words.common import ends, is_scaled, percent, training, unturned
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import MAX_DENSE_DIM, Law
 
 
 def rotation(spec: RopeSpec, mode: str = "turn") -> str:
     """What the eye should look for: how far the pairs turn, or that only the distance matters."""
+    turning = int(np.count_nonzero(spec.inv_freq(spec.target)))
     if mode == "score":
+        which = "all do" if turning == spec.pairs else f"the {turning} that turn do" if turning else "still none does"
         return (
             "The query turns with its position m, the key with its position n; the angle between them is (m − n)θᵢ. "
-            "Move **both together**: the hands spin, yet no angle, no bar, no score changes. Move **one**: all do."
+            f"Move **both together**: the hands spin, yet no angle, no bar, no score changes. Move **one**: {which}."
         )
-    last = float(spec.inv_freq(spec.target)[-1])
-    turns = spec.context * spec.plain_inv_freq / spectrum.TAU
-    slow = int(np.count_nonzero(turns < 1))
-    reach = f"the last once every {tokens(round(spectrum.TAU / last))}" if last > 0 else "the last stands still"
+    scaled = is_scaled(spec)
     return (
-        f"At position m, pair i is turned by mθᵢ: the first pair goes round every 6.28 tokens, {reach}. "
-        f"In {tokens(spec.context)} tokens of training, **{slow} of {spec.pairs} pairs** never went round."
+        f"At position m, pair i is turned by mθᵢ: {ends(spec.inv_freq(spec.target), 'goes round')}"
+        f"{' after scaling' if scaled else ''}. {'Before it, in' if scaled else 'In'} {training(spec)}, "
+        f"{unturned(spec, 'went round')}."
     )
 
 
@@ -35,9 +35,10 @@ def matrix(spec: RopeSpec) -> str:
     d = spec.head_dim
     if d > MAX_DENSE_DIM:
         return f"A dense matrix of {d:,} × {d:,} is too large to look at; choose at most {MAX_DENSE_DIM:,} dimensions."
-    filled = 4 * spec.pairs + d - 2 * spec.pairs
+    # A pair that stands still has 1 on the diagonal and sin 0 beside it, like dimensions that do not rotate.
+    filled = d + 2 * int(np.count_nonzero(spec.inv_freq(spec.target)))
     return (
-        f"All pairs at once are one matrix R of {d} × {d}; only **{filled:,} of {d * d:,}** entries are not 0. "
+        f"All pairs at once are one matrix R of {d} × {d}; only **{filled:,} of {d * d:,}** entries can differ from 0. "
         "Interleaved, they stand in blocks on the diagonal; split in halves, on the diagonal and two lines beside it. "
         "A permutation P of the dimensions leads from one to the other, P R Pᵀ: they are the same rotation."
     )
@@ -73,11 +74,18 @@ def converting(spec: RopeSpec) -> str:
 
 def mistakes(spec: RopeSpec, found: Sequence[Mistake]) -> str:
     """How wrong the scores are for each way to forget it."""
-    wrong = {mistake.name: f"{mistake.error:.0%}" for mistake in found}
+    errors = {mistake.name: mistake.error for mistake in found}
+    if spec.pairs == 1:
+        return "With a single pair both pairings are the same: there is nothing to convert, and no score is wrong."
+    if not any(errors.values()):
+        return "The attention factor is 0, and with it all that rotates: no way to convert makes a difference."
+    wrong = {name: percent(error) for name, error in errors.items()}
+    alone = f"With only one converted it is wrong: {wrong['q']} with q alone, {wrong['k']} with k alone."
+    if not errors["none"]:
+        return f"One random query and key. No pair turns, so with neither converted the score is right. {alone}"
     return (
         "One random query and key. With neither converted the score is right at distance 0 and drifts off, so short "
-        f"prompts may look fine: **{wrong['none']}** off on average over these distances. With only one converted it "
-        f"is wrong everywhere: {wrong['q']} with q alone, {wrong['k']} with k alone."
+        f"prompts may look fine: **{wrong['none']}** off on average over these distances. {alone}"
     )
 
 

@@ -77,7 +77,7 @@ function paintStill(s, x) {
   x.scale(place.dpr, place.dpr);
   x.fillStyle = c.background;
   x.fillRect(0, 0, place.w, place.h);
-  const dashes = [[], [4, 3], [1.5, 3]];
+  const dashes = [[], [4, 3], [1.5, 3], [7, 2], [1, 5]];
   place.dials.forEach((d, i) => {
     const seen = Math.min(1, data.context * s.first[i]);
     x.fillStyle = c.face;
@@ -96,7 +96,7 @@ function paintStill(s, x) {
   });
   const y = place.narrow ? 34 : 16;
   let at = place.narrow ? 0 : place.w;
-  const shown = [0, 1, 2].filter((kind) => data.bands.includes(kind));
+  const shown = dashes.map((_, kind) => kind).filter((kind) => data.bands.includes(kind));
   for (const kind of shown.length > 1 ? (place.narrow ? shown : shown.reverse()) : []) {
     const text = `${data.names[kind]} ${data.bands.filter((band) => band === kind).length}`;
     x.font = `12px ${s.font}`;
