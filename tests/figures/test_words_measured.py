@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rope_viz.advice import board, extend
-from rope_viz.advice.export import TARGETS
+from rope_viz.advice.export import TARGETS, export
 from rope_viz.configs.catalog import catalog, main_layer, model_specs
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
@@ -220,7 +220,7 @@ def test_the_wanted_length_over_the_trained_one(spec):
 @pytest.mark.parametrize("to", TARGETS)
 def test_an_export_that_is_off_says_by_how_much(to):
     spec = RopeSpec(head_dim=32, context=512, target=2048, scaling=Proportional(0.5, 4.0))
-    made = board.exported(board.Asked({}, "", spec, ""), to) if to else None
+    made = export(spec, to=to)
     text = runtimes.faithful(made, to)
     assert ("Faithful" in text) == made.faithful
     if not made.faithful and made.effect:
