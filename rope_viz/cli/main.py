@@ -21,6 +21,7 @@ from rope_viz.advice.export import TARGETS, Export, export
 from rope_viz.advice.extend import options
 from rope_viz.advice.lint import Finding, check, repair
 from rope_viz.cli import app as cli_app
+from rope_viz.cli import axes as cli_axes
 from rope_viz.cli import figure as cli_figure
 from rope_viz.cli.spec import add_spec_flags, read_config, read_spec, tokens
 from rope_viz.configs.catalog import catalog, main_layer, model_specs
@@ -211,14 +212,19 @@ def run_compare(parsed: argparse.Namespace) -> int:
 def run_runtimes(parsed: argparse.Namespace) -> int:
     """`runtimes`."""
     config = read_config(parsed.config)
+    cli_axes.refuse_diffusion(config)
     found = compare(config, length=parsed.length, layer_type=parsed.layer)
     if parsed.json:
-        print(json.dumps([comparison_dict(one) for one in found], indent=2))
+        print(json.dumps(cli_axes.added([comparison_dict(one) for one in found], config), indent=2))
         return 0
     for text in remarks(config):
         print(text)
     rows = [(one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), because(one)) for one in found]
     print_rows(("runtime", "version", "against transformers", "rules"), rows)
+    several = cli_axes.rows(config)
+    if several:
+        print("\nthe axes of its positions; the film has six grids of 2 x 2 tokens and begins at 3")
+        print_rows(cli_axes.NAMES, several)
     return 0
 
 

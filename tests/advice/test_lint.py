@@ -36,6 +36,16 @@ GEMMA3 = {
     "rope_theta": 1e6,
 }
 MODERNBERT = {"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12, "global_rope_theta": 1e6}
+QWEN_VL = {
+    "model_type": "qwen3_vl_text",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "head_dim": 128,
+    "max_position_embeddings": 32768,
+    "rope_theta": 5e6,
+}
+MROPE = {"rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleaved": True}
+HUNYUAN = {**QWEN_VL, "model_type": "hunyuan_vl_text"}
 
 
 def scaled(base=LLAMA, /, **knobs):
@@ -98,6 +108,32 @@ CASES = [
     ("unlisted-type", {"model_type": "my_vlm", "text_config": LLAMA}, {"model_type": "llava", "text_config": LLAMA}),
     ("some-layers", {**LLAMA, "model_type": "smollm3"}, LLAMA),
     ("some-layers", {**LLAMA, "model_type": "gemma4_text"}, LLAMA),
+    ("sections-do-not-add-up", scaled(QWEN_VL, **{**MROPE, "mrope_section": [16, 16, 16]}), scaled(QWEN_VL, **MROPE)),
+    (
+        "sections-do-not-add-up",
+        scaled({**QWEN_VL, "model_type": "qwen2_vl_text"}, rope_type="default", mrope_section=[16, 24, 23]),
+        scaled({**QWEN_VL, "model_type": "qwen2_vl_text"}, rope_type="default", mrope_section=[16, 24, 24]),
+    ),
+    (
+        "interleaving-by-another-key",
+        scaled(QWEN_VL, rope_type="default", mrope_section=[24, 20, 20]),
+        scaled(QWEN_VL, **MROPE),
+    ),
+    (
+        "interleaving-by-another-key",
+        scaled({**QWEN_VL, "model_type": "qwen2_vl_text"}, **{**MROPE, "mrope_section": [16, 24, 24]}),
+        scaled({**QWEN_VL, "model_type": "qwen2_vl_text"}, rope_type="default", mrope_section=[16, 24, 24]),
+    ),
+    (
+        "pairs-that-stand-still",
+        scaled(QWEN_VL, **MROPE),
+        scaled(QWEN_VL, **{**MROPE, "mrope_section": [22, 21, 21]}),
+    ),
+    (
+        "no-rotation",
+        scaled(HUNYUAN, rope_type="default", mrope_section=[16, 16, 16, 16]),
+        scaled(QWEN_VL, **MROPE),
+    ),
     ("unreadable", {**LLAMA, "rope_theta": "big"}, LLAMA),
     ("unreadable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),
 ]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rope_viz.advice.lint.rules import RULES
+from rope_viz.advice.lint.several import check_axes
 from rope_viz.advice.lint.view import Config, Finding, Severity, View
 from rope_viz.configs.without import NoRope
 from rope_viz.embedding.spec import shorten
@@ -31,6 +32,9 @@ def check(config: Mapping[str, Any]) -> list[Finding]:
     """
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {shorten(config)}")
+    alone = check_axes(config)
+    if alone is not None:
+        return alone
     try:
         view = View(copy.deepcopy(dict(config)))
     except RecursionError:

@@ -8,6 +8,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 
+from rope_viz.advice.lint.several import (
+    interleaving_by_another_key,
+    no_rotation,
+    pairs_that_stand_still,
+    sections_do_not_add_up,
+)
 from rope_viz.advice.lint.shapes import (
     base_too_small,
     head_dim_derived,
@@ -333,4 +339,8 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     unknown_keys,
     unlisted_type,
     some_layers,
+    sections_do_not_add_up,
+    interleaving_by_another_key,
+    pairs_that_stand_still,
+    no_rotation,
 )

@@ -1,0 +1,76 @@
+"""What the commands say of a model with positions on several axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.runtimes.axes import AxesAnswer, axes_answers
+
+NAMES = ("runtime", "version", "pairs of each axis", "against transformers", "text behind a film", "YaRN")
+
+
+def rows(config: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """One row per runtime, [] for a model with one axis; the film has six grids of 2 × 2 tokens and begins at 3."""
+    return [
+        (
+            answer.runtime.split("-4")[0],
+            answer.version,
+            answer.sections,
+            against(answer),
+            "-" if answer.behind is None else f"at {answer.behind:g}",
+            answer.extension or "-",
+        )
+        for answer in axes_answers(config)
+    ]
+
+
+def against(answer: AxesAnswer) -> str:
+    """How the pairs differ from transformers' own."""
+    if answer.spec is None:
+        return "-"
+    parts = []
+    if not answer.spec.rotation:
+        parts.append("shears image tokens")
+    if answer.moved:
+        parts.append(f"{len(answer.moved)} pairs listen to another axis")
+    if answer.still:
+        parts.append(f"pairs {', '.join(map(str, answer.still))} stand still")
+    return ", ".join(parts) or "agrees"
+
+
+def as_dicts(config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The same as JSON."""
+    return [
+        {
+            "runtime": answer.runtime.split("-4")[0],
+            "version": answer.version,
+            "reason": answer.reason,
+            "pairs": dict(answer.counts),
+            "rotation": None if answer.spec is None else answer.spec.rotation,
+            "axis": None if answer.spec is None else answer.spec.owner.tolist(),
+            "moved": list(answer.moved),
+            "still": list(answer.still),
+            "text_behind_a_film": answer.behind,
+            "times": None if answer.times is None else list(answer.times),
+            "yarn": answer.extension,
+        }
+        for answer in axes_answers(config)
+    ]
+
+
+def added(listed: list[dict[str, Any]], config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The runtimes' answers with the axes' in those of the same runtime and version, and behind them what is left."""
+    answers = {(one.pop("runtime"), one.pop("version")): one for one in as_dicts(config)}
+    for one in listed:
+        found = answers.pop((one["runtime"], one["version"].split(" ")[0]), None)
+        if found is not None:
+            one["axes"] = found
+    return [*listed, *({"runtime": name, "version": version, "axes": one} for (name, version), one in answers.items())]
+
+
+def refuse_diffusion(config: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for a diffusion transformer, which no server of language models runs."""
+    name = config.get("_class_name")
+    if isinstance(name, str):
+        raise ValueError(f"{name[:60]} is a diffusion transformer: the runtimes here serve language models")

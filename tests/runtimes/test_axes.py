@@ -1,0 +1,88 @@
+"""What runtimes do with several axes: the differences that were found by running them."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rope_viz.configs.axes.catalog import axes_catalog
+from rope_viz.runtimes.axes import VERSIONS, AxesAnswer, axes_answers, in_blocks
+
+
+def answers(id: str, **changes: Any) -> dict[str, AxesAnswer]:
+    config = {**json.loads(json.dumps(dict(axes_catalog()[id].config))), **changes}
+    return {one.runtime: one for one in axes_answers(config)}
+
+
+def test_every_runtime_answers_and_transformers_first() -> None:
+    found = answers("qwen2-vl-7b")
+    assert list(found) == list(VERSIONS)
+    assert all(one.spec is not None and not one.moved and not one.still for one in found.values())
+    assert found["vllm"].sections == "t 16, h 24, w 24 in blocks"
+
+
+def test_text_behind_a_film_goes_on_elsewhere_in_transformers_5() -> None:
+    behind = {name: one.behind for name, one in answers("qwen2-vl-7b").items()}
+    assert behind == {
+        **{"transformers": 5.0, "transformers-4.57": 9.0, "vllm": 9.0, "sglang": 9.0, "mlx-vlm": 9.0},
+        "llama.cpp": 15.0,
+    }
+    times = {name: one.times for name, one in answers("qwen2.5-vl-7b").items()}
+    assert times["transformers"] == times["vllm"] == (0.0, 3.0, 6.0, 9.0)
+    assert times["transformers-4.57"] == (0.0, 2.0, 4.0, 6.0)
+
+
+def test_fractions_of_seconds_are_kept_or_floored() -> None:
+    found = answers("qwen3-omni-30b-a3b")
+    assert found["transformers"].times == (0.0, 19.5, 39.0, 58.5)
+    assert found["vllm"].times == (0.0, 19.0, 39.0, 58.0)
+
+
+def test_two_pairs_of_qwen3_vl_stand_still_in_llama_cpp() -> None:
+    found = answers("qwen3-vl-8b")
+    assert found["llama.cpp"].still == (61, 62)
+    assert found["llama.cpp"].moved == ()
+    assert all(one.still == () for name, one in found.items() if name != "llama.cpp")
+    assert answers("qwen2-vl-7b")["llama.cpp"].still == ()
+
+
+def test_hunyuan_is_sheared_in_transformers_and_turned_elsewhere() -> None:
+    found = answers("hunyuan-ocr")
+    sheared = {name for name, one in found.items() if one.spec is not None and not one.spec.rotation}
+    assert sheared == {"transformers", "vllm"}
+    for name in ("mlx-vlm", "llama.cpp"):
+        spec = found[name].spec
+        assert spec is not None
+        assert [int(np.sum(spec.owner == axis)) for axis in range(4)] == [16] * 4
+        assert len(found[name].moved) == 48
+    assert found["transformers-4.57"].reason == "has no such model"
+
+
+def test_ernie_takes_no_scaling_in_transformers() -> None:
+    found = answers("ernie-4.5-vl-28b")
+    assert found["transformers"].extension.startswith("refuses")
+    assert found["vllm"].extension.startswith("over the pair index")
+    spec = found["vllm"].spec
+    assert spec is not None
+    assert not in_blocks(spec)
+
+
+def test_sections_that_do_not_add_up_are_refused_rescaled_or_taken() -> None:
+    text = {"rope_scaling": {"mrope_section": [16, 16, 16], "mrope_interleaved": True}}
+    config = dict(axes_catalog()["qwen3-vl-8b"].config)
+    found = answers("qwen3-vl-8b", text_config={**config["text_config"], **text})
+    assert found["transformers"].spec is not None
+    assert found["vllm"].spec is None
+    assert "add up to the 64 pairs" in found["vllm"].reason
+    assert dict(found["sglang"].counts) == {"t": 22, "h": 21, "w": 21}
+
+
+def test_a_model_with_one_axis_has_nothing_to_answer() -> None:
+    assert axes_answers({"model_type": "llama"}) == ()
+
+
+@pytest.mark.parametrize("id", [id for id, model in axes_catalog().items() if "_class_name" not in model.config])
+def test_no_model_of_the_list_is_beyond_us(id: str) -> None:
+    if axes_catalog()[id].family is None and "text_config" in axes_catalog()[id].config:
+        assert not any(one.reason.startswith("refuses") for one in answers(id).values())
