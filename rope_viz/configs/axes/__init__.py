@@ -19,7 +19,7 @@ import numpy as np
 from rope_viz.configs.axes import servers
 from rope_viz.configs.axes.diffusion import read_diffusion
 from rope_viz.configs.axes.given import Given
-from rope_viz.configs.axes.grids import music, vision_positions
+from rope_viz.configs.axes.grids import music_positions, vision_positions
 from rope_viz.configs.axes.models import from_model
 from rope_viz.configs.axes.music import musicflamingo
 from rope_viz.configs.axes.prompts import MODELS, by_runtime, lay_out
@@ -82,12 +82,12 @@ def placed(family: str, config: Mapping[str, Any]) -> Positions:
     Given(config)
     if group == "runtime":
         return by_runtime(RUNTIME_NAMES.get(name, name))(config)
-    if group in ("positions", "text") and (name in MODELS or (config.get("layout") is not None and name in MODELS)):
+    if group in ("positions", "text") and name in MODELS:
         return lay_out(name, config)
     if group == "vision":
         return vision_positions(name, config)
     if group == "audio":
-        return music(Given(config))
+        return music_positions(Given(config))
     if group in ("dit", "positions"):
         return diffusion_positions(name, config)
     raise ValueError(f"there are no positions for {shorten(family)}")

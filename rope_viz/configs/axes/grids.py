@@ -220,7 +220,7 @@ def squeezed_onto(given: Given) -> Positions:
     return Positions(product(squeezed(rows, onto[0]), squeezed(columns, onto[1])), HW)
 
 
-def music(given: Given) -> Positions:
+def music_positions(given: Given) -> Positions:
     """MusicFlamingo: −2π·seconds·window/length and −2π·seconds·2π·frame/length; `tokens` are (window, frame)."""
     length = given.number("max_position_embeddings", default=given.base(1200.0), above=0.0)
     frames, step = given.whole("frames_per_window", default=750), given.number("audio_frame_step", default=0.01)
