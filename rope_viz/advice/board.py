@@ -16,6 +16,7 @@ from rope_viz.advice.export import Export, export
 from rope_viz.advice.extend import Option
 from rope_viz.configs.catalog import catalog, main_layer, model_specs
 from rope_viz.configs.models import from_config
+from rope_viz.configs.parts import text_part
 from rope_viz.embedding.scaling import DynamicNtk, LongRope
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.runtimes import Emulation
@@ -99,34 +100,56 @@ def ask(
     layer: str = "",
     name: str,
 ) -> Asked:
-    """The config to ask about: the model's own where `spec` is what it `start`s from, else one that says `spec`."""
+    """The config to ask about: the model's own where `spec` is what it `start`s from, else that with the changes in it.
+
+    A reader's config stays his own whatever the knobs say: what none of its keys can say is named in `problem`, and the
+    config is then the closest. Only where there is no config at all is it one of a Llama.
+    """
     if config is not None and spec == start:
         return Asked(config, layer, spec, f"The config of {name}, as it stands")
-    if config is not None:
-        # In the form that the config itself has: older releases do not know rope_parameters.
-        for form in FORMS[:: 1 if "rope_parameters" not in config else -1]:
-            made = export(spec, to=form, config=config, layer_type=layer or None)
-            if says(made.config, spec, layer):
-                return Asked(made.config, layer, spec, f"The config of {name} with your changes")
-    for form in FORMS:
-        made = export(spec, to=form)
-        if says(made.config, spec, ""):
-            return Asked(made.config, "", spec, "The config of a Llama with these numbers")
-    return Asked(made.config, "", spec, "The config of a Llama with these numbers", made.reason)
+    whose = f"The config of {name} with your changes"
+    if config is None:
+        whose, layer = "The config of a Llama with these numbers", ""
+    asked = [
+        Asked(made.config, layer, spec, whose, problem(made, spec, layer))
+        for made in (export(spec, to=form, config=config, layer_type=layer or None) for form in forms(config))
+    ]
+    return next((one for one in asked if not one.problem), asked[0])
+
+
+def problem(made: Export, spec: RopeSpec, layer: str) -> str:
+    """Why an exported config does not say the embedding; empty where it does."""
+    missing = unsaid(made.config, spec, layer)
+    return missing and (made.reason or f"no key of this architecture says {missing}")
+
+
+def forms(config: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The forms to say it in, that of the config itself first: older releases do not know rope_parameters."""
+    new = config is not None and "rope_parameters" in text_part(config).config
+    return FORMS[::-1] if new else FORMS
+
+
+def unsaid(config: Mapping[str, Any], spec: RopeSpec, layer: str) -> str:
+    """What of an embedding transformers 5.23.0 does not read out of the config; empty where it reads all of it."""
+    try:
+        found = from_config(config)[layer]
+    except (ValueError, KeyError):
+        return "the layer"
+    if found.pairs != spec.pairs or found.head_dim != spec.head_dim:
+        return "the size of the head"
+    if found.pairing != spec.pairing:
+        return "the pairing"
+    same = all(
+        np.allclose(found.inv_freq(length), spec.inv_freq(length), rtol=1e-6, atol=0.0)
+        and math.isclose(found.attention_factor(length), spec.attention_factor(length), rel_tol=1e-6)
+        for length in (None, spec.target)
+    )
+    return "" if same else "the frequencies"
 
 
 def says(config: Mapping[str, Any], spec: RopeSpec, layer: str) -> bool:
     """Whether transformers 5.23.0 reads this embedding out of the config."""
-    try:
-        found = from_config(config)[layer]
-    except (ValueError, KeyError):
-        return False
-    return all(
-        found.pairs == spec.pairs
-        and np.allclose(found.inv_freq(length), spec.inv_freq(length), rtol=1e-6, atol=0.0)
-        and math.isclose(found.attention_factor(length), spec.attention_factor(length), rel_tol=1e-6)
-        for length in (None, spec.target)
-    )
+    return not unsaid(config, spec, layer)
 
 
 def board(asked: Asked, length: int | None = None) -> Board:

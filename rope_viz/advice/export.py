@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
-from rope_viz.configs.rewrite import Change, rewritten, rewritten_old
+from rope_viz.configs.rewrite import Change, main_of, rewritten, rewritten_old
 from rope_viz.embedding.scaling import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -47,10 +48,12 @@ MAX_BASE = 1e30
 class Export:
     """What to give one runtime, and what it will make of it.
 
-    `text` is to be copied: a fragment of config.json, or a command's options. `config` is the config.json that the
-    runtime then works with (for llama.cpp: the one to convert) and `flags` the overrides of llama.cpp. `faithful` says
-    whether emulation gives back the intended frequencies and factor on cos and sin; where it does not, `effect` and
-    `attention_ratio` say by how much it is off and `reason` why.
+    `text` is to be copied: a fragment of config.json, or a command's options. `fragment` is the former as data, null
+    for a key that has to go, and {} where options say all. `config` is the config.json that the runtime then works with
+    (for llama.cpp: the one to convert) and `flags` the overrides of llama.cpp. `faithful` says whether emulation gives
+    back the intended frequencies and factor on cos and sin, and leaves the layers of other types alone; where it does
+    not, `effect` and `attention_ratio` say by how much it is off and `reason` why. Where layer types differ, `changed`
+    are those that get another embedding and `kept` those that keep theirs.
     """
 
     runtime: str
@@ -62,6 +65,9 @@ class Export:
     effect: Effect | None
     attention_ratio: float
     reason: str
+    fragment: Config = dataclasses.field(default_factory=dict)
+    changed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,7 @@ class Draft:
     text: str
     config: Config
     flags: str = ""
+    fragment: Config = dataclasses.field(default_factory=dict)
 
 
 def export(
@@ -80,7 +87,7 @@ def export(
 
     `config` is the model's own config.json, whose other keys are kept; without it the model is a Llama of these sizes.
     `layer_type` is the layer of it that the embedding is for. Of several ways to say it the first faithful one is
-    taken, else the closest. Raises `ValueError` for an unknown target.
+    taken, else the closest. Raises `ValueError` for an unknown target, and for a config that cannot be read.
     """
     if to not in TARGETS:
         raise ValueError(f"the target must be one of {', '.join(TARGETS)}, got {shorten(to)}")
@@ -88,8 +95,12 @@ def export(
     model = dict(config) if config is not None else architecture(spec)
     model.pop("_about", None)
     best: Export | None = None
+    specs = from_config(model)
+    layer = layer_type or main_of(specs)
     for draft in drafts(spec, model, layer_type):
         result = verified(spec, draft, runtime, version, layer_type)
+        if "" not in specs:
+            result = beside(result, model, {name: one for name, one in specs.items() if name != layer}, layer)
         if result.faithful:
             return result
         best = result if best is None or distance(result) < distance(best) else best
@@ -131,7 +142,42 @@ def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_typ
         ratio = quotient(result.attention_factor, spec.attention_factor(length))
         attention = ratio if apart(ratio) > apart(attention) else attention
     release = version.split(" ")[0]
-    return Export(runtime, release, draft.text, draft.config, draft.flags, not reason, effect, attention, reason)
+    made = (draft.text, draft.config, draft.flags)
+    return Export(runtime, release, *made, not reason, effect, attention, reason, draft.fragment)
+
+
+def beside(result: Export, model: Config, others: Mapping[str, RopeSpec], layer: str) -> Export:
+    """The export with what becomes of the layers of other types, which are to keep their embeddings."""
+    runtime = {"runtime": result.runtime, "version": result.version}
+    kept: list[str] = []
+    for name, spec in others.items():
+        after = answer(result.config, layer_type=name, flags=result.flags or None, **runtime)
+        before = answer(model, layer_type=name, **runtime)
+        if (after is not None and not difference(spec, after, None)) or alike(before, after):
+            kept.append(name)
+    strayed = [name for name in others if name not in kept]
+    result = dataclasses.replace(result, changed=(layer, *strayed), kept=tuple(kept))
+    if not strayed or not result.faithful:
+        return result
+    return dataclasses.replace(result, faithful=False, reason=f"it changes the {' and '.join(strayed)} layers too")
+
+
+def answer(config: Config, **asked: Any) -> Emulation | None:
+    """What a runtime computes, None where it cannot be asked."""
+    try:
+        return emulate(config, **asked)
+    except ValueError:
+        return None
+
+
+def alike(before: Emulation | None, after: Emulation | None) -> bool:
+    """Whether both compute the same, or both nothing."""
+    if before is None or after is None or not (before.supported and after.supported):
+        return (before is not None and before.supported) == (after is not None and after.supported)
+    assert before.inv_freq is not None
+    assert after.inv_freq is not None
+    same = before.inv_freq.shape == after.inv_freq.shape and np.allclose(before.inv_freq, after.inv_freq, TOLERANCE, 0)
+    return bool(same) and before.attention_factor == after.attention_factor
 
 
 def difference(spec: RopeSpec, result: Emulation, length: int | None) -> str:
@@ -211,14 +257,14 @@ def transformers_new(spec: RopeSpec, model: Config, layer_type: str | None) -> I
     """rope_parameters in config.json."""
     for said in sayable(spec):
         change = rewritten(model, said, layer_type)
-        yield Draft(as_json(change.fragment), change.whole)
+        yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
 
 
 def transformers_old(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """rope_theta and rope_scaling in config.json."""
     for said in sayable(spec):
         change = rewritten_old(model, said, layer_type)
-        yield Draft(as_json(change.fragment), change.whole)
+        yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
 
 
 def vllm(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
@@ -268,7 +314,7 @@ def llamacpp(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[
             else ""
         )
         text = f"# convert with this in config.json, then: {lost} -c {spec.target}\n{as_json(change.fragment)}"
-        yield Draft(text, change.whole, lost)
+        yield Draft(text, change.whole, lost, change.fragment)
 
 
 def llamacpp_flags(spec: RopeSpec) -> str | None:
@@ -291,7 +337,7 @@ def mlx(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft
         change = (
             rewritten(model, said, layer_type) if today else rewritten_old(model, said, layer_type, both_types=True)
         )
-        yield Draft(as_json(change.fragment), change.whole)
+        yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
 
 
 Drafts: TypeAlias = Callable[[RopeSpec, Config, str | None], Iterator[Draft]]

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from rope_viz.configs.models import to_config
-from rope_viz.embedding.scaling import METHODS, LongRope, Proportional, turns
+from rope_viz.configs.rewrite import rewritten
+from rope_viz.embedding.scaling import METHODS, Proportional, turns
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL, bands
 from rope_viz.studies.budget import Thinning
@@ -52,14 +53,17 @@ class Option:
     config: dict[str, Any] | None
 
 
-def options(spec: RopeSpec, target: int) -> tuple[Option, ...]:
+def options(
+    spec: RopeSpec, target: int, *, config: Mapping[str, Any] | None = None, layer: str | None = None
+) -> tuple[Option, ...]:
     """Every method of `METHODS` with its defaults, set to take this model from its trained length to `target` tokens.
 
-    A method that cannot rotate this model (NTK needs two pairs) is left out. Raises `ValueError` where the target is no
-    length.
+    With the model's own `config`, what each has to write there for the layers of this type. A method that cannot rotate
+    this model (NTK needs two pairs) is left out. Raises `ValueError` where the target is no length.
     """
     require_number(target, "target", least=1, most=MAX_LENGTH, integer=True)
-    return tuple(option(spec, name, int(target)) for name in METHODS if fits(spec, name, int(target)))
+    names = [name for name in METHODS if fits(spec, name, int(target))]
+    return tuple(option(spec, name, int(target), config=config, layer=layer) for name in names)
 
 
 def fits(spec: RopeSpec, method: str, target: int) -> bool:
@@ -71,7 +75,9 @@ def fits(spec: RopeSpec, method: str, target: int) -> bool:
     return True
 
 
-def option(spec: RopeSpec, method: str, target: int) -> Option:
+def option(
+    spec: RopeSpec, method: str, target: int, *, config: Mapping[str, Any] | None = None, layer: str | None = None
+) -> Option:
     """One method, set so that the trained length times its factor is the target."""
     extended = extend(spec, method, target)
     attention = extended.attention_factor(target)
@@ -89,14 +95,15 @@ def option(spec: RopeSpec, method: str, target: int) -> Option:
         still=found.count(STILL),
         unseen=unseen_pairs(extended, target),
         first_negative=first_negative_distance(extended, target),
-        config=written(extended),
+        config=written(extended, config, layer),
     )
 
 
 def extend(spec: RopeSpec, method: str, target: int) -> RopeSpec:
     """The model with this method in place of its own, reaching from its trained length to the target.
 
-    Dynamic NTK's factor is the one that its own formula needs to divide the last pair by target / trained.
+    Where it is its own, the rest of the method stays: bands, attention factor, lists. Dynamic NTK's factor is the one
+    that its own formula needs to divide the last pair by target / trained.
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
@@ -105,10 +112,9 @@ def extend(spec: RopeSpec, method: str, target: int) -> RopeSpec:
     names = {field.name for field in dataclasses.fields(kind)}
     # s·(l/L) − (s − 1) = l/L at every s where l = L, and at s = 1; so 1 reaches the target as plain NTK does.
     knobs: dict[str, Any] = {"factor": 1.0 if method == "dynamic" else factor} if "factor" in names else {}
-    if kind is LongRope and isinstance(spec.scaling, LongRope):
-        knobs |= {"short_factor": spec.scaling.short_factor, "long_factor": spec.scaling.long_factor}
     rotary_dim = spec.head_dim if kind is Proportional else spec.rotary_dim
-    scaling: Scaling = kind(**knobs)
+    own = spec.scaling.name == method
+    scaling: Scaling = dataclasses.replace(spec.scaling, **knobs) if own else kind(**knobs)
     return dataclasses.replace(spec, scaling=scaling, target=max(target, spec.context), rotary_dim=rotary_dim)
 
 
@@ -135,19 +141,9 @@ def looked_at(spec: RopeSpec, length: int) -> Thinning:
     return Thinning.of(0, min(length, LONGEST), spec.pairs, shares=len(METHODS))
 
 
-def written(spec: RopeSpec) -> dict[str, Any] | None:
+def written(spec: RopeSpec, config: Mapping[str, Any] | None = None, layer: str | None = None) -> dict[str, Any] | None:
     """The config fragment, None where transformers cannot express the method."""
     try:
-        return to_config(spec)
+        return to_config(spec) if config is None else rewritten(config, spec, layer).fragment
     except ValueError:
         return None
-
-
-def with_scaling(config: Mapping[str, Any], spec: RopeSpec) -> dict[str, Any]:
-    """The whole config with this embedding's parameters in place of its own.
-
-    Raises `ValueError` where transformers has no such method.
-    """
-    fragment = to_config(spec)
-    kept = {key: value for key, value in config.items() if key not in ("rope_scaling", "rope_theta", "_about")}
-    return {**kept, **{key: fragment[key] for key in ("max_position_embeddings", "rope_parameters")}}

@@ -25,10 +25,15 @@ from rope_viz.cli import axes as cli_axes
 from rope_viz.cli import figure as cli_figure
 from rope_viz.cli.spec import add_spec_flags, read_config, read_spec, tokens
 from rope_viz.configs.catalog import catalog, main_layer, model_specs
+from rope_viz.configs.models import from_config
 from rope_viz.configs.partly import partly, shares
 from rope_viz.configs.parts import text_fields
+from rope_viz.configs.rewrite import laid
 from rope_viz.configs.unlisted import doubt
+from rope_viz.configs.upload import listed
 from rope_viz.configs.without import NoRope
+from rope_viz.embedding.scaling import Proportional
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.runtimes.compare import Comparison, compare
 
@@ -110,9 +115,16 @@ def parser() -> argparse.ArgumentParser:
     served.add_argument("--json", action="store_true", help="with the frequencies")
     served.set_defaults(run=run_runtimes)
 
-    given = commands.add_parser("export", help="this embedding as the keys or flags of a runtime")
+    given = commands.add_parser(
+        "export",
+        help="this embedding as the keys or flags of a runtime",
+        description="For a runtime that reads config.json: the whole of yours, changed where the language model stands "
+        "(null: the key has to go). Exit code 1 where the runtime cannot do what is asked.",
+    )
     add_spec_flags(given)
     given.add_argument("--to", required=True, choices=TARGETS, help="the runtime")
+    given.add_argument("--changes", action="store_true", help="only the keys of config.json that change")
+    given.add_argument("--json", action="store_true", help="with what the runtime makes of it")
     given.set_defaults(run=run_export)
 
     listed = commands.add_parser("models", help="the models of the list")
@@ -185,8 +197,8 @@ def print_findings(name: str, found: list[Finding]) -> None:
 
 def run_compare(parsed: argparse.Namespace) -> int:
     """`compare`."""
-    spec, _, _ = read_spec(parsed)
-    found = options(spec, parsed.length or spec.target)
+    spec, config, layer = read_spec(parsed)
+    found = options(spec, parsed.length or spec.target, config=config, layer=layer)
     if parsed.json:
         kept = [{**vars(option), "spec": None} for option in found]
         print(json.dumps([{key: value for key, value in row.items() if key != "spec"} for row in kept], indent=2))
@@ -269,13 +281,42 @@ def run_export(parsed: argparse.Namespace) -> int:
     """`export`; exit code 1 where the runtime cannot do what is asked."""
     spec, config, layer = read_spec(parsed)
     result: Export = export(spec, to=parsed.to, config=config, layer_type=layer)
-    print(result.text)
-    for text in remarks(config):
+    if parsed.json:
+        effect = result.effect and {"ratio": result.effect.ratio, "pair": result.effect.pair}
+        print(json.dumps({**vars(result), "effect": effect}, indent=2))
+    elif config is not None and result.text.startswith("{") and not parsed.changes:
+        print(json.dumps(laid(gone(result.fragment), result.config), indent=2))
+    else:
+        print(result.text)
+    for text in (*remarks(config), *turned(config, layer, spec), *touched(result)):
         print(f"rope-viz: {text}", file=sys.stderr)
     if not result.faithful:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
         print(f"rope-viz: {result.runtime} will not give the intended embedding{off}: {result.reason}", file=sys.stderr)
     return 0 if result.faithful else 1
+
+
+def turned(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) -> list[str]:
+    """That pairs which stand still in the model would turn: no other method leaves any of them alone."""
+    before = None if config is None else from_config(config).get(layer or "")
+    if before is None or not isinstance(before.scaling, Proportional) or isinstance(spec.scaling, Proportional):
+        return []
+    still = int((before.inv_freq() == 0).sum())
+    return [f"{still} of {before.pairs} pairs stand still in this model; with {spec.scaling.name} all of them turn"]
+
+
+def touched(result: Export) -> list[str]:
+    """Which layers the export is for, where layer types differ."""
+    if not result.changed:
+        return []
+    stays = f"; those of type {listed(list(result.kept))} stay as they are" if result.kept else ""
+    return [f"changes the layers of type {listed(list(result.changed))}{stays}"]
+
+
+def gone(fragment: Mapping[str, Any]) -> dict[str, Any]:
+    """Only the keys that have to go. Written as null, they go as well where the whole is laid over the old config."""
+    inner = {key: gone(part) if isinstance(part, Mapping) else part for key, part in fragment.items()}
+    return {key: part for key, part in inner.items() if part is None or (isinstance(part, dict) and part)}
 
 
 def run_models(parsed: argparse.Namespace) -> int:

@@ -56,10 +56,12 @@ def main_layer(model: str) -> str:
 
 
 def with_method(spec: RopeSpec, method: str) -> RopeSpec:
-    """The spec with another scaling method, its factor set to what the target asks for."""
-    kind = METHODS[method]
+    """The spec with this scaling method, its factor set to what the target asks for.
+
+    A model that has the method already keeps the rest of it: its own bands and attention factor.
+    """
     wanted = max(1.0, spec.target / spec.context)
-    scaling = kind()
+    scaling = spec.scaling if spec.scaling.name == method else METHODS[method]()
     if isinstance(getattr(scaling, "factor", None), float) and wanted > 1.0:
         scaling = dataclasses.replace(scaling, factor=wanted)  # type: ignore[call-arg]
     return dataclasses.replace(spec, scaling=scaling)

@@ -30,10 +30,11 @@ METHOD_KEYS = frozenset(
         *("attn_factor", "extrapolation_factor", "finetuned"),
     )
 )
-# Where an override is laid over what stands there, an old value of these would still be read.
-STILL_READ = {
-    "yarn": ("attention_factor", "mscale", "mscale_all_dim"),
-    "longrope": ("attention_factor", "factor", "short_mscale", "long_mscale"),
+# Where an override is laid over what stands there, old values of these would still be read, in DeepSeek's kind for any
+# type; each with what says the same as its absence. The mscales are no null: vLLM's DeepSeek takes float() of them.
+STILL_READ: Config = {
+    **{"mscale": 1.0, "mscale_all_dim": 0.0, "attention_factor": None},
+    **{"short_mscale": None, "long_mscale": None},
 }
 # These classes leave head_dim null where the config gives none, and transformers multiplies it for these methods.
 NULL_HEADS = ("mixtral", "ministral", "minimax", "hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text")
@@ -83,7 +84,7 @@ class Change:
         """The changed keys where a runtime lays them over the config that transformers has loaded.
 
         By then old keys are folded into `rope_parameters`, so nothing has to go. Dicts are merged on the way: what
-        would be left of the old method and still be read is set to null.
+        would be left of the old method and still be read is set to what says nothing.
         """
         keys = {key: value for key, value in self.keys.items() if value is not None}
         rope = keys.get("rope_parameters") or keys.pop("rope_scaling", None)
@@ -245,6 +246,9 @@ class Current:
             kept.pop("type", None)
             if kind in PRETRAINED_TYPES:
                 kept.setdefault(ORIGINAL, self.specs[layer].context)
+            if kind in ("yarn", "longrope") and kept.get("factor") is None:
+                # Left out, it is the ratio of the lengths.
+                kept["factor"] = self.specs[layer].target / self.specs[layer].context
             found[layer] = kept
         return found
 
@@ -363,8 +367,7 @@ def over(rope: Mapping[str, Any], old: Mapping[str, Any]) -> Config:
         )
     kind = rope.get("rope_type")
     if kind is not None:
-        stale = (key for key in STILL_READ.get(str(kind), ()) if old.get(key) is not None and key not in rope)
-        merged |= dict.fromkeys(stale)
+        merged |= {key: value for key, value in STILL_READ.items() if old.get(key) is not None and key not in rope}
         if "type" in old:
             merged["type"] = kind
     return merged

@@ -35,7 +35,7 @@ UNSCALED = ("gemma", "gemma2", "mixtral", "stablelm", "gptj", "phi", "chatglm")
 # Their model files read partial_rotary_factor; the others rotate the whole head.
 PARTIAL = names(
     "llama mistral phi3 ministral3 glm glm4 glm4_moe stablelm gptj phi chatglm qwen3_5 qwen3_5_text qwen3_next "
-    "gemma3_text gemma4_text deepseek_v4 gpt_neox persimmon"
+    "qwen3_5_moe_text gemma3_text gemma4_text deepseek_v4 gpt_neox persimmon"
 )
 
 

@@ -21,6 +21,17 @@ def phimoe(case: Case) -> Case:
     return case
 
 
+def phi3_lists(case: Case) -> Case:
+    """Phi3Config counts the pairs by hidden_size / num_attention_heads, whatever head_dim says."""
+    heads = case.fields.required("num_attention_heads")
+    pairs = int(case.fields.required("hidden_size") // heads * case.share) // 2
+    for key in ("short_factor", "long_factor"):
+        values = case.rope.get(key)
+        if isinstance(values, (list, tuple)) and len(values) != pairs:
+            raise Refused(f"ValueError: its Phi3Config wants {pairs} numbers in {key}, by hidden_size over heads")
+    return case
+
+
 def several_heads(case: Case) -> bool:
     """Whether the head size differs between the layer types."""
     if case.model == "dots3_note_text":
@@ -50,6 +61,11 @@ STRICT_CLASSES = (
             lambda case: model(*LONGROPE_ONLY)(case) and scaled(case) and not of("longrope")(case),
             refuse("its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}"),
         ),
+    ),
+    Rule(
+        "phi3-lists",
+        "Phi3Config wants one number per pair of hidden_size / num_attention_heads dimensions.",
+        when(lambda case: model(*LONGROPE_ONLY)(case) and of("longrope")(case), phi3_lists),
     ),
     Rule(
         "phimoe-mscales",

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.extend import extend, first_negative_distance, options, with_scaling
+from rope_viz.advice.extend import extend, first_negative_distance, options
 from rope_viz.configs.models import from_config
+from rope_viz.configs.rewrite import with_embedding
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 
@@ -71,7 +72,7 @@ def test_a_target_inside_the_context_changes_nothing():
 def test_the_config_to_write_is_the_documented_one():
     config = json.loads((CATALOG / "qwen3-8b.json").read_text())
     spec = dataclasses.replace(from_config(config)[""], context=32768)
-    written = with_scaling(config, extend(spec, "yarn", 131072))
+    written = with_embedding(config, extend(spec, "yarn", 131072))
     published = json.loads((CATALOG / "qwen3-8b-yarn.json").read_text())
     ours, theirs = from_config(written)[""], from_config(published)[""]
     np.testing.assert_array_equal(ours.inv_freq(), theirs.inv_freq())

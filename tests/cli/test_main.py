@@ -1,5 +1,6 @@
 """The command line answers in numbers, in JSON and in exit codes."""
 
+import dataclasses
 import io
 import json
 import shlex
@@ -15,7 +16,9 @@ from rope_viz.cli.main import main, parser
 from rope_viz.cli.spec import flag
 from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.configs.link import method_knobs
-from rope_viz.embedding.scaling import METHODS
+from rope_viz.configs.models import from_config
+from rope_viz.configs.rewrite import laid
+from rope_viz.embedding.scaling import METHODS, Yarn
 from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.runtimes import RUNTIMES
 
@@ -257,3 +260,85 @@ def test_the_command_line_needs_no_server_and_no_torch():
     code = "import sys, rope_viz.cli.main; print(sorted({'streamlit', 'torch', 'plotly'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+GEMMA3 = {
+    "model_type": "gemma3",
+    "text_config": {"model_type": "gemma3_text", "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
+    "vision_config": {"hidden_size": 1152},
+}
+
+
+@pytest.fixture
+def gemma3(tmp_path):
+    path = tmp_path / "gemma3.json"
+    path.write_text(json.dumps(GEMMA3))
+    return str(path)
+
+
+@pytest.mark.parametrize("target", ["transformers", "transformers-4", "mlx-lm"])
+def test_export_prints_the_whole_config_of_the_reader(capsys, gemma3, target):
+    code, out, err = run(capsys, "export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", target)
+    written = json.loads(out)
+    assert code == 0
+    assert written.keys() == GEMMA3.keys()
+    assert written["vision_config"] == GEMMA3["vision_config"]
+    found = from_config(written)
+    assert found["full_attention"].scaling == Yarn(2.0)
+    assert found["sliding_attention"] == dataclasses.replace(from_config(GEMMA3)["sliding_attention"], **LONGER)
+    assert "changes the layers of type full_attention; those of type sliding_attention stay as they are" in err
+
+
+LONGER = {"context": 262144, "target": 262144}
+
+
+def test_a_key_that_has_to_go_is_null_so_that_the_whole_can_be_laid_over_the_old_config(capsys, gemma3):
+    """JSON merge patch, RFC 7386: null removes a member."""
+    out = run(capsys, "export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", "transformers")[1]
+    assert json.loads(out)["text_config"]["rope_scaling"] is None
+    assert from_config(laid(json.loads(out), GEMMA3))["full_attention"].scaling == Yarn(2.0)
+
+
+def test_export_prints_the_changes_alone_when_asked(capsys, gemma3):
+    arguments = ("export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", "transformers", "--changes")
+    written = json.loads(run(capsys, *arguments)[1])
+    assert written.keys() == {"text_config"}
+    assert written["text_config"].keys() == {"max_position_embeddings", "rope_scaling", "rope_parameters"}
+
+
+def test_an_export_as_json_says_which_layers_change_and_whether_it_is_faithful(capsys, gemma3):
+    arguments = ("export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", "vllm", "--json")
+    made = json.loads(run(capsys, *arguments)[1])
+    assert (made["faithful"], made["changed"], made["kept"]) == (True, ["full_attention"], ["sliding_attention"])
+    assert json.loads(shlex.split(made["text"])[1]).keys() == {"text_config"}
+
+
+def test_an_export_that_cannot_leave_the_other_layers_alone_says_so(capsys, tmp_path):
+    """ModernBERT in transformers 4 has one rope_scaling for both layer types."""
+    path = tmp_path / "modernbert.json"
+    path.write_text(json.dumps({"model_type": "modernbert"}))
+    arguments = ("export", str(path), "--scaling", "linear", "--target", "16k", "--to", "transformers-4")
+    code, _, err = run(capsys, *arguments)
+    assert code == 1
+    assert "changes the layers of type full_attention and sliding_attention" in err
+    assert "it changes the sliding_attention layers too" in err
+
+
+def test_another_method_for_a_model_whose_pairs_partly_stand_still_is_said_to_turn_them_all(capsys):
+    arguments = ("export", "gemma-4-full", "--target", "512k", "--to", "transformers")
+    assert "all of them turn" in run(capsys, *arguments, "--scaling", "yarn")[2]
+    assert "all of them turn" not in run(capsys, *arguments, "--scaling", "proportional")[2]
+
+
+def test_a_model_that_has_the_method_keeps_the_rest_of_it(capsys):
+    """DeepSeek V3 with YaRN from 4k to 320k: its mscale pair and bands are its own."""
+    out = run(capsys, "export", "deepseek-v3", "--scaling", "yarn", "--target", "320k", "--to", "transformers")[1]
+    rope = json.loads(out)["rope_parameters"]
+    assert (rope["factor"], rope["mscale"], rope["mscale_all_dim"]) == (80.0, 1.0, 1.0)
+
+
+def test_compare_writes_each_method_where_the_config_keeps_it(capsys, gemma3):
+    rows = json.loads(run(capsys, "compare", gemma3, "--length", "256k", "--json")[1])
+    configs = [row["config"] for row in rows if row["config"]]
+    assert configs
+    assert all(config.keys() == {"text_config"} for config in configs)

@@ -100,6 +100,15 @@ def test_a_layer_that_stays_scaled_keeps_its_trained_length_when_the_model_gets_
     assert from_config(out)["sliding_attention"].inv_freq().tolist() == before.inv_freq().tolist()
 
 
+def test_a_layer_that_stays_keeps_the_factor_that_followed_from_the_lengths():
+    lists = {"short_factor": [1.0] * 32, "long_factor": [4.0] * 32, "original_max_position_embeddings": 2048}
+    params = {"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "longrope", **lists}}
+    config = {"model_type": "modernbert", "max_position_embeddings": 8192, "rope_parameters": params}
+    before = from_config(config)["sliding_attention"]
+    after = from_config(with_embedding(config, twice(config, "full_attention"), "full_attention"))["sliding_attention"]
+    assert after.attention_factor() == before.attention_factor() > 1.0
+
+
 def test_what_the_model_reads_besides_stays_in_the_rope_dict():
     out = with_embedding(MISTRAL3, twice(MISTRAL3))["text_config"]["rope_parameters"]
     assert out["llama_4_scaling_beta"] == 0.1
@@ -108,12 +117,12 @@ def test_what_the_model_reads_besides_stays_in_the_rope_dict():
     assert not {"mscale", "mscale_all_dim", "type"} & out.keys()
 
 
-def test_an_override_says_null_where_the_old_method_would_still_be_read():
+def test_an_override_says_nothing_where_the_old_method_would_still_be_read():
     """vLLM lays it over the loaded dict, key by key (ModelConfig._update_nested of 0.33.0)."""
     override = rewritten(MISTRAL3, twice(MISTRAL3)).override
     rope = override["text_config"]["rope_parameters"]
     assert {key: rope[key] for key in ("mscale", "mscale_all_dim", "type")} == {
-        **{"mscale": None, "mscale_all_dim": None},
+        **{"mscale": 1.0, "mscale_all_dim": 0.0},
         "type": "yarn",
     }
 

@@ -79,7 +79,7 @@ def head_dim_derived(view: View) -> Iterator[Finding]:
         text = (
             f"head_dim {given} is not hidden_size / num_attention_heads = {derived}; readers that derive it are wrong."
         )
-        yield Finding("", "note", "head_dim", text, effect)
+        yield Finding("", "note", view.place("head_dim"), text, effect)
         return
 
 
@@ -93,7 +93,7 @@ def null_head_dim(view: View) -> Iterator[Finding]:
         if not result.supported and "null" in result.reason:
             derived = view.fields.required("hidden_size") // view.fields.required("num_attention_heads")
             text = f"head_dim is missing: transformers multiplies null and raises TypeError ({site.kind})."
-            yield Finding("", "error", "head_dim", text, None, view.changed(view.root, head_dim=derived))
+            yield Finding("", "error", view.place("head_dim"), text, None, view.changed(view.root, head_dim=derived))
             return
 
 
@@ -110,7 +110,7 @@ def partial_ignored(view: View) -> Iterator[Finding]:
         if share is None or share >= 1 or spec.scaling.name != "none":
             continue
         text = f"partial_rotary_factor {share:g} is ignored by transformers for this architecture; vLLM honours it."
-        yield Finding("", "warning", "partial_rotary_factor", text)
+        yield Finding("", "warning", view.place("partial_rotary_factor"), text)
         return
 
 
@@ -136,4 +136,4 @@ def base_too_small(view: View) -> Iterator[Finding]:
             f"With base {spec.base:g} the mean cosine over the head{counted} is first negative at distance "
             f"{distance:,}, and the context is {length:,}."
         )
-        yield Finding("", "warning" if 8 * distance < length else "note", "rope_theta", text)
+        yield Finding("", "warning" if 8 * distance < length else "note", view.place("rope_theta"), text)

@@ -64,6 +64,10 @@ class View:
         part = text_part(self.config)
         return part.path if part.stands else ()
 
+    def place(self, key: str) -> str:
+        """Where a key of the language model stands, as text."""
+        return ".".join((*self.root, key))
+
     @functools.cached_property
     def text(self) -> Mapping[str, Any]:
         """The language model's part of the config."""
