@@ -20,7 +20,7 @@ from rope_viz.configs.parts import text_part
 from rope_viz.embedding.scaling import DynamicNtk, LongRope
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.runtimes import Emulation
-from rope_viz.runtimes.compare import TOLERANCE, Comparison, compare
+from rope_viz.runtimes.compare import Comparison, compare
 
 NAMES = {
     "vllm": "vLLM",
@@ -71,7 +71,7 @@ class Row:
     @property
     def differs(self) -> bool:
         """Whether it computes something, and something else."""
-        return self.comparison.emulation.supported and not self.comparison.agrees
+        return self.comparison.differs
 
     @property
     def runtime(self) -> bool:
@@ -180,21 +180,14 @@ def label(emulation: Emulation) -> str:
 
 
 def verdict(one: Comparison) -> str:
-    """Agrees, refuses, or by how much it differs."""
-    if not one.emulation.supported:
-        return "refuses"
-    if one.agrees:
-        return "agrees"
-    parts = [f"×{one.effect.ratio:.3g} at pair {one.effect.pair}"] if one.effect else []
-    parts += ["other pairs rotate"] if one.pairs_differ else []
-    for name, ratio in (("cos and sin", one.attention_ratio), ("softmax", one.softmax_ratio)):
-        if ratio is not None and not math.isclose(ratio, 1.0, rel_tol=TOLERANCE):
-            parts.append(f"{name} ×{ratio:.3g}")
-    return ", ".join(parts) or "nothing to compare with"
+    """Agrees, refuses, or by how much it differs; and that it is known by rule only, or not."""
+    return one.verdict("×{:.3g}".format)
 
 
 def why(one: Comparison, base: Emulation) -> str:
-    """The reason of a refusal, or the rules that this runtime has and the reference has not."""
+    """The reason of a refusal, the rules that this runtime has and the reference has not, or why it is not known."""
+    if one.how == "not known":
+        return f"{one.emulation.known.source}."
     if not one.emulation.supported:
         return one.emulation.reason
     if one.agrees:
@@ -210,7 +203,7 @@ def repair(one: Comparison, asked: Asked) -> str:
     """What makes a differing runtime compute what is meant: its flags, or where they are; why nothing does."""
     emulation = one.emulation
     target = EXPORTED.get((emulation.runtime, emulation.version.split(" ")[0]))
-    if not emulation.supported or one.agrees or target is None or one.effect is None:
+    if not one.differs or target is None or one.effect is None:
         return ""
     made = exported(asked, target)
     if not made.faithful:

@@ -35,6 +35,7 @@ from rope_viz.configs.without import NoRope
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import wavelength
+from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Comparison, compare
 
 EXIT = {"error": 2, "warning": 1, "note": 0}
@@ -231,8 +232,11 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
         return 0
     for text in remarks(config):
         print(text)
-    rows = [(one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), because(one)) for one in found]
-    print_rows(("runtime", "version", "against transformers", "rules"), rows)
+    rows = [
+        (one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), one.how, because(one))
+        for one in found
+    ]
+    print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
     several = cli_axes.rows(config)
     if several:
         print("\nthe axes of its positions; the film has six grids of 2 x 2 tokens and begins at 3")
@@ -242,19 +246,13 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
 
 def verdict(one: Comparison) -> str:
     """A cell of the matrix."""
-    if not one.emulation.supported:
-        return "refuses"
-    if one.agrees:
-        return "agrees"
-    parts = [f"x{one.effect.ratio:.4g} pair {one.effect.pair}"] if one.effect else []
-    parts += ["other pairs rotate"] if one.pairs_differ else []
-    for name, ratio in (("cos, sin", one.attention_ratio), ("softmax", one.softmax_ratio)):
-        parts += [f"{name} x{ratio:.4g}"] if ratio is not None and abs(ratio - 1.0) > 2e-6 else []
-    return ", ".join(parts) or "no reference"
+    return one.verdict("x{:.4g}".format).replace(" at pair ", " pair ").replace("cos and sin", "cos, sin")
 
 
 def because(one: Comparison) -> str:
-    """Why: the reason of a refusal, else the rules that applied where it differs."""
+    """Why: the reason of a refusal, else the rules that applied where it differs; why it is not known."""
+    if one.how == "not known":
+        return one.emulation.known.source
     if not one.emulation.supported:
         return one.emulation.reason
     return "" if one.agrees else ", ".join(rule.key for rule in one.emulation.rules)
@@ -268,7 +266,10 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
         "version": emulation.version,
         "supported": emulation.supported,
         "reason": emulation.reason,
-        "agrees": one.agrees,
+        "known": emulation.known.how,
+        "source": emulation.known.source,
+        "verdict": verdict(one),
+        "agrees": None if one.how == "not known" else one.agrees,
         "effect": one.effect and {"ratio": one.effect.ratio, "pair": one.effect.pair},
         "attention_factor": emulation.attention_factor,
         "softmax_multiplier": emulation.softmax_multiplier,
@@ -281,15 +282,19 @@ def run_export(parsed: argparse.Namespace) -> int:
     """`export`; exit code 1 where the runtime cannot do what is asked."""
     spec, config, layer = read_spec(parsed)
     result: Export = export(spec, to=parsed.to, config=config, layer_type=layer)
+    told = emulate(result.config, runtime=result.runtime, version=result.version, layer_type=layer).known
     if parsed.json:
         effect = result.effect and {"ratio": result.effect.ratio, "pair": result.effect.pair}
-        print(json.dumps({**vars(result), "effect": effect}, indent=2))
+        known = {"known": told.how, "source": told.source}
+        print(json.dumps({**vars(result), "effect": effect, **known}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
         print(json.dumps(laid(gone(result.fragment), result.config), indent=2))
     else:
         print(result.text)
     for text in (*remarks(config), *turned(config, layer, spec), *touched(result)):
         print(f"rope-viz: {text}", file=sys.stderr)
+    if config is not None and told.how != "executed":
+        print(f"rope-viz: what {result.runtime} makes of this is {told.how}: {told.source}", file=sys.stderr)
     if not result.faithful:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
         print(f"rope-viz: {result.runtime} will not give the intended embedding{off}: {result.reason}", file=sys.stderr)

@@ -110,11 +110,16 @@ def matrix(answers: Board) -> list[dict[str, str]]:
     return [
         {
             "runtime": row.name,
-            "frequencies and factors": "the reference" if row is answers.rows[0] else row.verdict,
+            "frequencies and factors": "the reference" if reference(row, answers) else row.verdict,
             "why, and what repairs it": f"{row.why} {remedy(row)}".strip(),
         }
         for row in answers.rows
     ]
+
+
+def reference(row: Row, answers: Board) -> bool:
+    """Whether the others are compared with this row; nothing is compared with what is not known."""
+    return row is answers.rows[0] and row.comparison.how != "not known"
 
 
 def remedy(row: Row) -> str:
@@ -123,11 +128,11 @@ def remedy(row: Row) -> str:
 
 
 def model_list(*, everything: bool = False) -> list[dict[str, str]]:
-    """The whole list against every runtime: a dot where they agree."""
+    """The whole list against every runtime, by the signs of `compact`."""
     rows = []
     for name, answers in board.models():
         if everything or worst(answers.rows) > 1.0:
-            cells = {row.name: "·" if row.verdict == "agrees" else compact(row.verdict) for row in answers.rows}
+            cells = {row.name: compact(row.verdict) for row in answers.rows}
             rows.append({"model": name, **{key: cells[key] for key in sorted(cells, key=order)}})
     # A column of dots alone, such as the reference's, says nothing.
     silent = [key for key in rows[0] if all(row[key] == "·" for row in rows)]
@@ -162,8 +167,11 @@ def methods(asked: Asked, target: int) -> dict[str, str]:
 
 
 def compact(verdict: str) -> str:
-    """A verdict for a narrow cell."""
-    return verdict.replace(" at pair ", " · ").replace("cos and sin", "cos")
+    """A verdict for a narrow cell: a dot for agreement, a ring where it is known by rule only, a question mark."""
+    signs = {"agrees": "·", "agrees (by rule)": "∘", "not known": "?"}
+    return signs.get(
+        verdict, verdict.replace(" at pair ", " · ").replace("cos and sin", "cos").replace("(by rule)", "∘")
+    )
 
 
 def order(name: str) -> int:

@@ -14,6 +14,8 @@ from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
 from rope_viz.embedding.spec import FloatArray, checked_length, shorten
 from rope_viz.runtimes import hf, llamacpp, mlx, paper, sglang, tensorrt, vllm
 from rope_viz.runtimes.case import Case, Refused, Rule, apply, frequencies, read, spec_of
+from rope_viz.runtimes.known import Known
+from rope_viz.runtimes.known import known as how_known
 
 LLAMA_CPP = "0c1e57098 (llama-cpp-python 0.3.36)"
 TENSORRT = "functional.py@0071496 + _torch/attention_backend/interface.py@000a01d (two stored versions)"
@@ -29,6 +31,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
 }
 """Every runtime that can be emulated, by name and version."""
 
+UNTOLD = Known("not known", "")
 RUNTIMES = tuple(RULES)
 
 
@@ -38,7 +41,7 @@ class Emulation:
 
     `inv_freq` is in radians per position, float64, shape (pairs,), read-only; None where the runtime refuses, and then
     `reason` says why. `attention_factor` multiplies cos and sin, `softmax_multiplier` the softmax scale (None: not
-    measured). `rules` are those that changed something, in order.
+    measured). `rules` are those that changed something, in order. `known` says how all this is known.
     """
 
     runtime: str
@@ -49,6 +52,7 @@ class Emulation:
     softmax_multiplier: float | None
     rules: tuple[Rule, ...]
     reason: str = ""
+    known: Known = UNTOLD
 
 
 def emulate(
@@ -75,15 +79,16 @@ def emulate(
         length = int(overrides["ctx"]) or None
     try:
         case = read(config, layer_type, checked_length(length))
+        told = how_known(name, release, case.fields, case.kind)
         case, applied = apply(RULES[name, release], case)
         inv_freq, attention, softmax = computed(name, case, overrides)
     except Refused as refusal:
-        return Emulation(name, release, False, None, None, None, (), str(refusal))
+        return Emulation(name, release, False, None, None, None, (), str(refusal), told)
     except RecursionError:
         raise ValueError("the config is nested too deeply") from None
     except ArithmeticError:
         raise ValueError("the numbers of the config are too large or too small to compute with") from None
-    return Emulation(name, release, True, inv_freq, attention, softmax, applied)
+    return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=told)
 
 
 def known(runtime: str, version: str | None = None) -> tuple[str, str]:

@@ -114,6 +114,7 @@ def read(config: Mapping[str, Any], layer_type: str | None, length: int | None) 
     layer = chosen(layers, layer_type)
     params = layers[layer]
     sizes = fields.layer(layer) if layer else fields
+    head_dim = sizes.head_dim()
     share = params.pop("partial_rotary_factor", None)
     share = 1.0 if share is None else share
     require_number(share, "partial_rotary_factor", above=0.0, most=1.0)
@@ -123,7 +124,8 @@ def read(config: Mapping[str, Any], layer_type: str | None, length: int | None) 
         fields=fields,
         model=fields.kind,
         layer=layer or (layer_type or "").split(" ")[0],
-        head_dim=sizes.head_dim(),
+        # As from_config: a class default with an odd quotient rotates one dimension more than there is.
+        head_dim=head_dim + 1 if head_dim % 2 and share == 1.0 and fields.facts.get("odd_head") else head_dim,
         base=float(base),
         share=float(share),
         plain_share=float(share) if fields.facts.get("partial") else 1.0,

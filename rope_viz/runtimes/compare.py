@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate
+from rope_viz.runtimes.known import How
 
 TOLERANCE = 2e-6
 """Differences up to here are the runtimes' own float32 arithmetic."""
@@ -27,9 +28,9 @@ class Effect(NamedTuple):
 class Comparison:
     """One runtime against the reference.
 
-    `agrees` is about frequencies, the factor on cos and sin and the softmax multiplier. `effect` is None where the
-    frequencies agree or cannot be compared, `pairs_differ` where another number of pairs rotates. The ratios are over
-    the reference.
+    `agrees` is about frequencies, the factor on cos and sin and the softmax multiplier; it is False where either side
+    is not known. `effect` is None where the frequencies agree or cannot be compared, `pairs_differ` where another
+    number of pairs rotates. The ratios are over the reference.
     """
 
     emulation: Emulation
@@ -38,6 +39,36 @@ class Comparison:
     pairs_differ: bool
     attention_ratio: float | None
     softmax_ratio: float | None
+
+    @property
+    def how(self) -> How:
+        """How this runtime's answer is known: the emulation says from what."""
+        return self.emulation.known.how
+
+    @property
+    def differs(self) -> bool:
+        """Whether the runtime computes something, and something else; what is not known does not count."""
+        return self.emulation.supported and not self.agrees and self.how != "not known"
+
+    def verdict(self, ratio: Callable[[float], str] = "×{:.4g}".format) -> str:
+        """In words: agrees, refuses, or by how much it differs; "by rule" where it was not executed, or not known."""
+        if self.how == "not known":
+            return "not known"
+        words = self.words(ratio)
+        return words if self.how == "executed" else f"{words} (by rule)"
+
+    def words(self, ratio: Callable[[float], str]) -> str:
+        """The verdict, however it is known."""
+        if not self.emulation.supported:
+            return "refuses"
+        if self.agrees:
+            return "agrees"
+        parts = [f"{ratio(self.effect.ratio)} at pair {self.effect.pair}"] if self.effect else []
+        parts += ["other pairs rotate"] if self.pairs_differ else []
+        for name, value in (("cos and sin", self.attention_ratio), ("softmax", self.softmax_ratio)):
+            if value is not None and not math.isclose(value, 1.0, rel_tol=TOLERANCE):
+                parts.append(f"{name} {ratio(value)}")
+        return ", ".join(parts) or "nothing to compare with"
 
 
 def compare(
@@ -57,6 +88,8 @@ def compare(
 
 def against(base: Emulation, other: Emulation) -> Comparison:
     """One result against another."""
+    if "not known" in (base.known.how, other.known.how):
+        return Comparison(other, False, None, False, None, None)
     if base.inv_freq is None or other.inv_freq is None:
         return Comparison(other, base.supported == other.supported, None, False, None, None)
     effect = largest(base.inv_freq, other.inv_freq)

@@ -29,10 +29,12 @@ from rope_viz.runtimes.case import (
     plainly,
     refuse,
     require,
+    static_base,
     when,
 )
 from rope_viz.runtimes.hf import OLMO3_SLIDING, SU_IS_LONGROPE, top_original
 from rope_viz.runtimes.introduced import names
+from rope_viz.runtimes.known import served
 
 FAR = math.inf
 """The divisor of a pair that shall not rotate: 1e30 in the GGUF, and the angle is 0 either way."""
@@ -52,7 +54,8 @@ LOG_MUL = ("ministral3", "mistral3")
 # Sliding layers without the scaling of the full ones.
 PLAIN_SLIDING = ("gemma3_text", "olmo3", "gemma4_text", "gemma3n_text", "mellum", "exaone4")
 PARTIAL = names(
-    "gpt_neox stablelm phi phi3 glm glm4 glm4_moe chatglm qwen3_5 qwen3_5_text qwen3_next nemotron deepseek_v4"
+    "gpt_neox stablelm phi phi3 glm glm4 glm4_moe chatglm qwen3_5 qwen3_5_text qwen3_next nemotron deepseek_v4 "
+    "minimax_m2"
 )
 FLAGS = {
     "--rope-scaling": "scaling",
@@ -118,6 +121,11 @@ def flag_name(key: str) -> str:
     return key if key.startswith("-") else "--" + key.replace("_", "-")
 
 
+def missing(case: Case) -> bool:
+    """Whether no conversion class takes this architecture."""
+    return case.fields.listed and served("llama.cpp", case.model) is None
+
+
 def converted_original(case: Case) -> Case:
     """Conversion mirrors a length at the top into a flat dict, and yarn without any raises KeyError."""
     if case.kind == "yarn" and case.rope.get(ORIGINAL) is None and not case.nested and top_original(case) is not None:
@@ -163,6 +171,16 @@ def proportional(case: Case) -> Case:
     return case.plain().but(divisors=divisors, share=1.0, plain_share=1.0)
 
 
+def hunyuan(case: Case) -> Case:
+    """Hunyuan's alpha is baked into the base, with what the class asserts of the other numbers."""
+    moe = case.model == "hunyuan_v1_moe"
+    alpha = case.number("alpha", 1000.0 if moe else 50.0)
+    expected = case.base == 10_000.0 and case.limit in (1 << 15, 1 << 18)
+    if not expected or (moe and (alpha != 1000.0 or case.head_dim != 128)):
+        raise Refused("AssertionError: HunYuan dynamic RoPE scaling assumptions changed")
+    return static_base(lambda _: alpha)(case)
+
+
 def shares(case: Case) -> Case:
     """The rotated dimensions that conversion writes."""
     if case.kind == "proportional":
@@ -174,7 +192,7 @@ RULES = (
     Rule(
         "no-converter",
         "There is no conversion class for this architecture.",
-        when(model("roformer", "gptj"), refuse("no converter class for {model}")),
+        when(missing, refuse("no converter class for {model}")),
     ),
     SU_IS_LONGROPE,
     OLMO3_SLIDING,
@@ -212,6 +230,11 @@ RULES = (
         "gemma4-tensor",
         "proportional becomes a tensor of divisors; factor is ignored.",
         when(lambda case: of("proportional")(case) and case.model.startswith("gemma4"), proportional),
+    ),
+    Rule(
+        "hunyuan-alpha",
+        "Conversion bakes Hunyuan's alpha into the base.",
+        when(lambda case: of("dynamic")(case) and model("hunyuan_v1_moe", "hunyuan_v1_dense")(case), hunyuan),
     ),
     Rule("dynamic-dropped", "dynamic is not written to the GGUF.", when(of("dynamic"), plainly)),
     Rule("longrope-dropped", "longrope is written for Phi-3 only.", when(of("longrope"), plainly)),

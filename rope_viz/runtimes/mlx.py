@@ -23,12 +23,12 @@ from rope_viz.runtimes.case import (
 )
 from rope_viz.runtimes.hf import OLMO3_SLIDING, derived_head, mla_softmax, top_original
 from rope_viz.runtimes.introduced import names
+from rope_viz.runtimes.known import served
 
-NO_MODEL = ("roformer", "gptj", "deepseek_v4", "modernbert", "chatglm")
 # Model files that call nn.RoPE themselves: no scaling at all. (llama4_text.py too, but Llama 4 is served by llama4.py.)
 UNSCALED = names(
     "glm glm4 glm4_moe stablelm gpt_neox gemma gemma2 gemma3n_text mixtral cohere cohere2 olmo phi "
-    "starcoder2 qwen2_moe qwen3_moe helium nemotron dbrx lfm2 mimo_v2_flash"
+    "starcoder2 qwen2_moe qwen3_moe helium dbrx lfm2 mimo_v2_flash minimax_m2"
 )
 # Model files that know the rope_parameters of transformers 5.
 NEW_KEYS = names(
@@ -36,7 +36,10 @@ NEW_KEYS = names(
     "lfm2 lfm2_moe mellum olmo_hybrid minimax_m3_vl"
 )
 # Model files that read partial_rotary_factor (or rotary_pct); the others rotate the whole head.
-PARTIAL = names("glm glm4 glm4_moe stablelm gpt_neox phi phi3 qwen3_5 qwen3_5_text qwen3_next phimoe gemma4_text")
+PARTIAL = names(
+    "gptj glm glm4 glm4_moe stablelm gpt_neox phi phi3 qwen3_5 qwen3_5_text qwen3_next phimoe gemma4_text nemotron "
+    "minimax_m2"
+)
 # Model files that take hidden_size / num_attention_heads whatever head_dim says.
 DERIVED_HEADS = names(
     "qwen2 qwen2_moe internlm2 phi3 stablelm gpt_neox phi mixtral cohere granite starcoder2 apertus olmo"
@@ -44,6 +47,11 @@ DERIVED_HEADS = names(
 OWN_BASE = {"qwen2": 1e6, "gemma3_text": 1e6, "gpt_oss": 150_000.0}
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
 STRICT = ("phi3", "internlm2")
+
+
+def missing(case: Case) -> bool:
+    """Whether there is no model file for this architecture."""
+    return case.fields.listed and served("mlx-lm", case.model) is None
 
 
 def old_keys_only(case: Case) -> Case:
@@ -93,6 +101,15 @@ def internlm2(case: Case) -> Case:
     return require("factor")(case)
 
 
+def nemotron(case: Case) -> Case:
+    """nemotron.py: linear, the type read under its old name too, and a factor that must be a float."""
+    if case.kind != "linear":
+        raise Refused("rope_scaling supports linear only")
+    if not isinstance(require("factor")(case).rope["factor"], float):
+        raise Refused("a linear factor must be a float")
+    return case
+
+
 def yarn(case: Case) -> Case:
     """m(s, mscale) / m(s, mscale_all_dim) with the defaults 1 and 0, and no other key."""
     changed = ignore("attention_factor", "truncate")(case)
@@ -108,7 +125,7 @@ RULES = (
     Rule(
         "no-such-model",
         "There is no model file for this architecture.",
-        when(model(*NO_MODEL), refuse("no mlx_lm model file for {model}")),
+        when(missing, refuse("no mlx_lm model file for {model}")),
     ),
     Rule(
         "old-keys-only",
@@ -139,6 +156,11 @@ RULES = (
         "phi3",
         "phi3.py knows longrope and linear; the trained length is read at the top, 4096 by default.",
         when(lambda case: model("phi3")(case) and case.kind != "default", phi3),
+    ),
+    Rule(
+        "nemotron",
+        "nemotron.py knows linear.",
+        when(lambda case: model("nemotron")(case) and case.kind != "default", nemotron),
     ),
     Rule(
         "internlm2",

@@ -24,25 +24,36 @@ from rope_viz.runtimes.case import (
     static_base,
     when,
 )
-from rope_viz.runtimes.hf import OLMO3_SLIDING, STANDARD, mla_softmax
+from rope_viz.runtimes.hf import NESTED_TRUNCATE, OLMO3_SLIDING, STANDARD, mla_softmax
 from rope_viz.runtimes.introduced import names
+from rope_viz.runtimes.known import served
 from rope_viz.runtimes.vllm import whole_factor
 
-TRANSFORMERS_BACKEND = ("gpt_neox",)
 GEMMA3 = ("gemma3_text", "gemma3")
 # Their model files call get_rope without any rope_scaling.
 UNSCALED = ("gemma", "gemma2", "mixtral", "stablelm", "gptj", "phi", "chatglm")
 # Their model files read partial_rotary_factor; the others rotate the whole head.
 PARTIAL = names(
     "llama mistral phi3 ministral3 glm glm4 glm4_moe stablelm gptj phi chatglm qwen3_5 qwen3_5_text qwen3_next "
-    "qwen3_5_moe_text gemma3_text gemma4_text deepseek_v4 gpt_neox persimmon"
+    "qwen3_5_moe_text gemma3_text gemma4_text deepseek_v4 gpt_neox persimmon minimax_m2"
 )
+
+
+def backend(case: Case) -> bool:
+    """Whether it has no model file and runs the model by the code of transformers. OLMo 3 becomes its own OLMo 2."""
+    return served("sglang", case.model) == "transformers" and case.model != "olmo3"
+
+
+def missing(case: Case) -> bool:
+    """Whether there is no such architecture, not even by way of transformers."""
+    absent = case.fields.listed and served("sglang", case.model) is None
+    return absent or model("roformer", "modernbert")(case)
 
 
 def shares(case: Case) -> Case:
     """The rotated share: only a declared attribute of the configuration class is seen."""
     declared = case.fields.facts.get("partial") or "partial_rotary_factor" in case.fields.facts
-    if case.model in TRANSFORMERS_BACKEND or case.model in GEMMA3 or case.kind == "proportional":
+    if backend(case) or case.model in GEMMA3 or case.kind == "proportional":
         return case
     if (case.model in PARTIAL and declared) or case.nested:
         return case.but(plain_share=case.share)
@@ -99,14 +110,19 @@ def late_switch(case: Case) -> Case:
 
 def native(case: Case) -> bool:
     """Whether get_rope computes it, and not the functions of transformers."""
-    return case.model not in TRANSFORMERS_BACKEND and (case.model not in GEMMA3 or case.path == "cpu")
+    return not backend(case) and (case.model not in GEMMA3 or case.path == "cpu")
 
 
 RULES = (
     Rule(
         "no-such-model",
         "There is no native model.",
-        when(model("roformer", "modernbert"), refuse("no native {model} model in SGLang")),
+        when(missing, refuse("no native {model} model in SGLang")),
+    ),
+    Rule(
+        "transformers-backend",
+        "There is no native model: the rotary code is that of transformers.",
+        when(backend, lambda case: NESTED_TRUNCATE.change(case.but(path="transformers"))),
     ),
     Rule(
         "olmo3-nested",

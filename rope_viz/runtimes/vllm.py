@@ -23,14 +23,19 @@ from rope_viz.runtimes.case import (
     when,
 )
 from rope_viz.runtimes.hf import NESTED_TRUNCATE, STANDARD, mla_softmax
+from rope_viz.runtimes.known import served
 
-TRANSFORMERS_BACKEND = ("gpt_neox", "olmo", "olmo2", "olmo3")
 KNOWN = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
 
 
 def native(case: Case) -> bool:
     """Whether vLLM has a model file of its own."""
-    return case.model not in TRANSFORMERS_BACKEND
+    return served("vllm", case.model) != "transformers"
+
+
+def missing(case: Case) -> bool:
+    """Whether its registry has no such architecture, not even by way of transformers."""
+    return model("roformer")(case) or (case.fields.listed and served("vllm", case.model) is None)
 
 
 def conflicting_types(case: Case) -> Case:
@@ -100,7 +105,7 @@ RULES = (
     Rule(
         "no-such-model",
         "There is no such model in its registry.",
-        when(model("roformer"), refuse("RoFormer is not in the vLLM registry")),
+        when(missing, refuse("{model} is not in the vLLM registry")),
     ),
     Rule("type-conflict", "rope_type and type that differ raise ValueError.", conflicting_types),
     *STANDARD,

@@ -200,6 +200,18 @@ def test_a_type_outside_the_list_is_flagged_wherever_it_is_asked(capsys, unliste
         assert "'nobody_knows' is not in the list" in run(capsys, *arguments)[2]
 
 
+def test_how_an_answer_is_known_stands_in_the_table_and_in_json(capsys, unlisted):
+    out = run(capsys, "runtimes", "llama-3-8b")[1]
+    assert "agrees                executed" in next(line for line in out.splitlines() if line.startswith("vllm"))
+    assert "agrees (by rule)" in next(line for line in out.splitlines() if line.startswith("tensorrt-llm"))
+    rows = json.loads(run(capsys, "runtimes", "llama-3-8b", "--json")[1])
+    assert {row["known"] for row in rows} == {"executed", "by rule"}
+    assert all("tests/goldens/" in row["source"] for row in rows if row["known"] == "executed")
+    rows = json.loads(run(capsys, "runtimes", unlisted, "--json")[1])
+    assert {(row["known"], row["verdict"], row["agrees"]) for row in rows} == {("not known", "not known", None)}
+    assert "what vllm makes of this is not known" in run(capsys, "export", unlisted, "--to", "vllm")[2]
+
+
 def test_models_lists_the_catalog(capsys):
     _, out, _ = run(capsys, "models")
     assert [line.split()[0] for line in out.splitlines()[1:]] == list(catalog())

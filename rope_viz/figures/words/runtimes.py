@@ -10,27 +10,37 @@ from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
 
 TABLE = (
-    "×r: off by that factor, up or down, at the pair where it is largest. Values were got by executing the runtimes "
-    "and are held to them by tests; TensorRT-LLM is read from its source and indicative."
+    "×r: off by that factor, up or down, at the pair where it is largest. Plain verdicts were got by executing this "
+    "architecture in the runtime, and tests hold them to that. *By rule*: what was read of the runtime decides, this "
+    "architecture was not executed. *Not known*: neither was done."
 )
 
 
 def agreement(board: Board) -> str:
-    """How many runtimes agree, who is off by how much, who refuses."""
+    """How many runtimes agree, who is off by how much, who refuses, and of whom it is not known."""
     if board.problem:
-        return f"No runtime can be asked: {plain(board.problem)}."
+        return f"No runtime can be asked: {board.problem}."
     rows = [row for row in board.rows if row.runtime]
-    same = sum(row.comparison.agrees and row.comparison.emulation.supported for row in rows)
+    unknown = [row.name for row in rows if row.comparison.how == "not known"]
+    if len(unknown) == len(rows):
+        return f"**Not known**: {rows[0].why} What the curves show are the general rules."
+    same = [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
+    ruled = [row.name for row in same if row.comparison.how == "by rule"]
     reference = board.rows[0].name
     other = [f"{row.name} differs: {row.verdict}" for row in rows if row.differs and not row.comparison.effect]
-    refusing = [row.name for row in rows if not row.comparison.emulation.supported]
+    refusing = [row.name for row in rows if row.comparison.words(str) == "refuses" and row.name not in unknown]
     parts = [*gathered(rows), *other]
     if refusing:
         parts.append(f"{listed(refusing)} {'refuse' if len(refusing) > 1 else 'refuses'} it")
-    if same == len(rows):
+    if ruled:
+        parts.append(f"{listed(ruled)} by rule, not executed")
+    if unknown:
+        parts.append(f"of {listed(unknown)} it is **not known**")
+    if len(same) == len(rows):
         softmax = "and, where it was measured, softmax"
-        return f"**All {len(rows)} runtimes agree** on frequencies, factor on cos and sin {softmax}."
-    count = f"**{same} of {len(rows)} runtimes agree** ({reference} is the reference)"
+        all_agree = f"**All {len(rows)} runtimes agree** on frequencies, factor on cos and sin {softmax}"
+        return f"{'; '.join([all_agree, *parts])}."
+    count = f"**{len(same)} of {len(rows)} runtimes agree** ({reference} is the reference)"
     return f"{count}; {'; '.join(parts)}."
 
 
@@ -80,5 +90,6 @@ def model_list() -> str:
     apart = sum(worst(board.rows) > 1.0 for _, board in found)
     return (
         f"**{apart} of {len(found)} models** are computed differently by at least one runtime that takes them. "
-        "A dot: agrees with transformers 5.23.0. ×8.93 · 19: off by that factor at pair 19, the largest."
+        "A dot: agrees with transformers 5.23.0, executed; a ring (∘): by rule; a question mark: not known. "
+        "×8.93 · 19: off by that factor at pair 19, the largest."
     )

@@ -1,0 +1,67 @@
+"""Write rope_viz/runtimes/executed.json: which architectures were executed in which runtime, by the goldens here.
+
+Run from the root of the repository: python tests/goldens/make_executed.py
+An architecture counts where its golden holds frequencies, or what the runtime itself raised.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+TARGET = HERE.parents[1] / "rope_viz" / "runtimes" / "executed.json"
+# The golden that says most first.
+ROWS = ("servers.json", "mlx.json", "releases.json", "runtimes.json")
+# Two snapshots that may not belong together were run for TensorRT-LLM: that is not executing a release.
+LEFT_OUT = ("tensorrt-llm",)
+# Their code travels with the model: what stands for transformers there was not run by it.
+REMOTE = ("chatglm", "internlm2")
+
+
+def scaling(config: dict[str, Any]) -> str:
+    """The type of scaling of a config, of any of its layers."""
+    rope = config.get("rope_scaling") or config.get("rope_parameters") or {}
+    parts = [part for part in rope.values() if isinstance(part, dict)] or [rope]
+    kinds = [part.get("rope_type", part.get("type", "default")) for part in parts]
+    return next((kind for kind in kinds if kind != "default"), "default")
+
+
+def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
+    """{runtime and version: {golden: {model type: types of scaling}}}."""
+    found: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
+    for name in ROWS:
+        golden = json.loads((HERE / name).read_text())
+        for row in golden["rows"]:
+            config = row["config"] if "config" in row else golden["configs"][row["id"]]
+            runtime = row.get("runtime", "mlx-lm" if name == "mlx.json" else "transformers")
+            remote = runtime == "transformers" and config["model_type"] in REMOTE
+            if runtime in LEFT_OUT or remote or not row.get("executed", True):
+                continue
+            version = row.get("version", "0.32.2").split(" ")[0]
+            found[f"{runtime} {version}"][name][config["model_type"]].add(scaling(config))
+    for name in ("random", "defaults"):
+        golden = f"transformers_5.23.0_{name}.json"
+        for row in json.loads((HERE / golden).read_text())["rows"]:
+            found["transformers 5.23.0"][golden][row["config"]["model_type"]].add(scaling(row["config"]))
+    return {
+        at: {
+            golden: {kind: sorted(types) for kind, types in sorted(kinds.items())} for golden, kinds in goldens.items()
+        }
+        for at, goldens in sorted(found.items())
+    }
+
+
+def main() -> None:
+    lines = [
+        f' "{at}": {{\n' + ",\n".join(f'  "{name}": {json.dumps(kinds)}' for name, kinds in goldens.items()) + "\n }"
+        for at, goldens in executed().items()
+    ]
+    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    print(TARGET.stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Write rope_viz/runtimes/served.json: which file of a runtime reads which model type, looked up in its own registry.
+
+Run from the root of the repository with transformers 5.23.0 installed, and the unpacked wheels of vLLM, SGLang and
+mlx-lm and the source of llama.cpp as arguments:
+    python tests/goldens/make_served.py vllm-0.33.0 sglang-0.5.23 mlx_lm-0.32.2 llama.cpp
+Nothing of the runtimes is run, their files are parsed. "transformers" is the runtime's way to run a model by the code
+of transformers; a model type that is not named has no file there.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+
+import transformers.models.auto.modeling_auto as auto
+
+TABLE = Path(__file__).parents[2] / "rope_viz" / "configs" / "architectures.json"
+TARGET = Path(__file__).parents[2] / "rope_viz" / "runtimes" / "served.json"
+MAPPINGS = (
+    "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
+    "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
+    "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES",
+    "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES",
+    "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES",
+    "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
+    "MODEL_MAPPING_NAMES",
+)
+GENERATING = MAPPINGS[:3]
+# Architectures of types whose code travels with the model, as their config.json names them.
+REMOTE = {
+    "chatglm": ("ChatGLMModel", "ChatGLMForConditionalGeneration"),
+    "internlm2": ("InternLM2ForCausalLM",),
+    "kimi_k2": ("DeepseekV3ForCausalLM",),
+    "deepseek": ("DeepseekForCausalLM",),
+    "deepseek_vl_v2": ("DeepseekVLV2ForCausalLM",),
+    "minimax_text_01": ("MiniMaxText01ForCausalLM",),
+    "minimax_m1": ("MiniMaxM1ForCausalLM",),
+    "baichuan": ("BaichuanForCausalLM", "BaiChuanForCausalLM"),
+    "internlm": ("InternLMForCausalLM",),
+    "qwen": ("QWenLMHeadModel",),
+    "xverse": ("XverseForCausalLM",),
+    "telechat": ("TelechatForCausalLM", "TeleChat2ForCausalLM"),
+    "telechat3": ("TeleChat3ForCausalLM",),
+    "step3_text": ("Step3TextForCausalLM",),
+    "step3_vl": ("Step3VLForConditionalGeneration",),
+    "step1": ("Step1ForCausalLM",),
+    "bailing_moe": ("BailingMoeForCausalLM",),
+    "bailing_moe_v2": ("BailingMoeV2ForCausalLM",),
+    "bailing_moe_linear": ("BailingMoeLinearV2ForCausalLM", "BailingMoeV2_5ForCausalLM"),
+    "mimo": ("MiMoForCausalLM",),
+    "exaone": ("ExaoneForCausalLM",),
+    "grok-1": ("Grok1ModelForCausalLM", "Grok1ForCausalLM"),
+    "arctic": ("ArcticForCausalLM",),
+    "orion": ("OrionForCausalLM",),
+    "minicpm": ("MiniCPMForCausalLM",),
+    "aquila": ("AquilaForCausalLM", "AquilaModel"),
+    "hunyuan": ("HunYuanForCausalLM",),
+    "phi-msft": ("PhiForCausalLM",),
+    "kimi_vl": ("KimiVLForConditionalGeneration",),
+    "phi3small": ("Phi3SmallForCausalLM",),
+    "openelm": ("OpenELMForCausalLM",),
+    "plamo": ("PlamoForCausalLM",),
+    "plamo2": ("Plamo2ForCausalLM",),
+    "plamo3": ("Plamo3ForCausalLM",),
+    "codeshell": ("CodeShellForCausalLM",),
+    "nemotron-nas": ("DeciLMForCausalLM",),
+}
+
+
+def architectures(kind: str, table: dict, mappings=MAPPINGS) -> list[str]:
+    """The classes of transformers that may stand under `architectures` for this type, and for what wraps it."""
+    wrappers = [name for name, facts in table.items() if facts.get("type") == kind and "text" in facts]
+    found: list[str] = list(REMOTE.get(kind, ()))
+    for name in (kind, *wrappers):
+        for mapping in mappings:
+            named = getattr(auto, mapping, {}).get(name) or ()
+            found += [named] if isinstance(named, str) else named
+    return list(dict.fromkeys(found))
+
+
+def vllm(root: Path) -> dict[str, str]:
+    """{architecture: module} of the registry."""
+    text = (root / "vllm" / "model_executor" / "models" / "registry.py").read_text()
+    pairs = re.findall(r'"(\w+)":\s*\(\s*"([\w.]+)",\s*"\w+",?\s*\)', text)
+    return {name: "transformers" if module == "transformers" else module for name, module in reversed(pairs)}
+
+
+def sglang(root: Path) -> dict[str, str]:
+    """{architecture: module} from the EntryClass of every model file."""
+    found = {}
+    for path in sorted((root / "sglang" / "srt" / "models").rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and any(getattr(part, "id", "") == "EntryClass" for part in node.targets):
+                names = node.value.elts if isinstance(node.value, (ast.List, ast.Tuple)) else [node.value]
+                found |= {name.id: path.stem for name in names if isinstance(name, ast.Name)}
+    return found
+
+
+def llamacpp(root: Path) -> dict[str, str]:
+    """{architecture: module} from the decorators of the conversion classes."""
+    found = {}
+    for path in sorted((root / "conversion").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            for call in getattr(node, "decorator_list", []) if isinstance(node, ast.ClassDef) else []:
+                if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "register":
+                    text = not any("Mmproj" in ast.unparse(base) for base in node.bases)
+                    names = [part.value for part in call.args if isinstance(part, ast.Constant)]
+                    found |= {name: path.stem for name in names if text or name not in found}
+    return found
+
+
+def mlx(root: Path, table: dict, kinds: list[str]) -> dict[str, str]:
+    """{model type: module}: a file of the type's own name, of the name it is mapped to, or of what wraps it."""
+    models = root / "mlx_lm" / "models"
+    tree = ast.parse((root / "mlx_lm" / "utils.py").read_text())
+    renamed = next(
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "MODEL_REMAPPING"
+    )
+    found = {}
+    for kind in kinds:
+        wrappers = [name for name, facts in table.items() if facts.get("type") == kind and "text" in facts]
+        named = [renamed.get(name, name) for name in (kind, *wrappers)]
+        module = next((name for name in named if (models / f"{name}.py").exists()), None)
+        if module:
+            found[kind] = module
+    return found
+
+
+def main(folders: list[str]) -> None:
+    roots = [Path(folder) for folder in folders]
+    table = json.loads(TABLE.read_text())
+    kinds = [kind for kind, facts in table.items() if "text" not in facts and not facts.get("not_text")]
+    kinds = sorted({*kinds, *REMOTE})
+    served: dict[str, dict[str, str]] = {}
+    for name, registry in (("vllm", vllm(roots[0])), ("sglang", sglang(roots[1])), ("llama.cpp", llamacpp(roots[3]))):
+        served[name] = {}
+        for kind in kinds:
+            module = next((registry[one] for one in architectures(kind, table) if one in registry), None)
+            if module is None and name != "llama.cpp" and kind not in REMOTE:
+                module = "transformers" if architectures(kind, table, GENERATING) else None
+            if module is not None:
+                served[name][kind] = module
+    served["mlx-lm"] = mlx(roots[2], table, kinds)
+    lines = ",\n".join(f' "{name}": {json.dumps(found, sort_keys=True)}' for name, found in served.items())
+    TARGET.write_text("{\n" + lines + "\n}\n")
+    print({name: (len(found), sum(m != "transformers" for m in found.values())) for name, found in served.items()})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

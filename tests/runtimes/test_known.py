@@ -1,0 +1,101 @@
+"""What is executed, what is known by rule and what is not known are three different answers."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from rope_viz.configs.architectures import table
+from rope_viz.configs.catalog import catalog
+from rope_viz.runtimes import RUNTIMES, emulate
+from rope_viz.runtimes.compare import compare
+from rope_viz.runtimes.known import read, served
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
+SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768}
+
+
+def made(name):
+    spec = importlib.util.spec_from_file_location(name, GOLDENS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_list_of_what_was_executed_is_what_the_goldens_hold():
+    assert made("make_executed").executed() == read("executed.json")
+
+
+def test_what_was_executed_names_its_golden_and_the_golden_is_there():
+    for at, goldens in read("executed.json").items():
+        for golden, kinds in goldens.items():
+            assert (GOLDENS / golden).exists()
+            runtime, version = at.split(" ")
+            for kind in kinds:
+                known = emulate({"model_type": kind}, runtime=runtime, version=version).known
+                assert known.how == "executed"
+                assert "tests/goldens/" in known.source
+
+
+def test_a_runtime_serves_only_types_of_the_list():
+    for runtime in ("vllm", "sglang", "llama.cpp", "mlx-lm"):
+        assert len(read("served.json")[runtime]) > 90
+        assert served(runtime, "llama") is not None
+    assert served("vllm", "gpt_neox") == "transformers"
+    assert served("mlx-lm", "minimax_m2") == "minimax"
+    assert served("llama.cpp", "roformer") is None
+
+
+@pytest.mark.parametrize("config", [{"model_type": "nobody_knows"}, {"model_type": "my_vlm", "text_config": SIZES}])
+def test_no_runtime_is_said_to_agree_on_a_type_that_nobody_read(config):
+    config = {**SIZES, **config, "rotary_dim": 64} if "text_config" not in config else config
+    for one in compare(config):
+        assert (one.how, one.verdict(), one.agrees, one.effect) == ("not known", "not known", False, None)
+        assert "was not read" in one.emulation.known.source
+
+
+def test_a_listed_model_in_an_unlisted_wrapper_is_not_known_either():
+    inner = {**SIZES, "model_type": "llama"}
+    assert {one.how for one in compare({"model_type": "my_vlm", "text_config": inner})} == {"not known"}
+    assert "executed" in {one.how for one in compare({"model_type": "llava", "text_config": inner})}
+
+
+def test_every_model_of_the_list_is_executed_where_it_is_served():
+    for model in catalog().values():
+        for one in compare(model.config):
+            if one.emulation.runtime in ("vllm", "sglang", "llama.cpp", "mlx-lm") and one.emulation.supported:
+                assert one.how == "executed", (model.id, one.emulation.runtime)
+
+
+def test_where_nothing_was_executed_the_words_say_so():
+    config = {**SIZES, "model_type": "persimmon"}
+    found = {(one.emulation.runtime, one.emulation.version): one for one in compare(config)}
+    assert found["transformers", "5.23.0"].verdict() == "agrees"
+    assert found["transformers", "4.57.6"].verdict() == "agrees (by rule)"
+    assert found["vllm", "0.33.0"].how == "by rule"
+    assert "by the code of transformers" in found["vllm", "0.33.0"].emulation.known.source
+    assert found["llama.cpp", RUNTIMES[6][1]].verdict() == "refuses (by rule)"
+
+
+PUBLISHED = {
+    "minimax_m2": {"head_dim": 128, "hidden_size": 3072, "num_attention_heads": 48, "rotary_dim": 64},
+    "hunyuan_v1_moe": {"rope_scaling": {"alpha": 1000.0, "factor": 1.0, "type": "dynamic"}, "rope_theta": 10000.0},
+    "nemotron": {"partial_rotary_factor": 0.5, "hidden_size": 6144, "num_attention_heads": 48},
+}
+
+
+@pytest.mark.parametrize("kind", PUBLISHED)
+def test_model_files_with_keys_of_their_own_are_not_said_to_be_off(kind):
+    """They read rotary_dim, bake alpha into the base, rotate half of the head, as the model does."""
+    config = {**SIZES, "model_type": kind, **PUBLISHED[kind]}
+    reference = emulate(config, runtime="transformers")
+    for runtime in ("vllm", "sglang", "llama.cpp", "mlx-lm"):
+        if served(runtime, kind) is not None:
+            assert emulate(config, runtime=runtime).inv_freq == pytest.approx(reference.inv_freq, rel=1e-9)
+
+
+def test_the_lists_name_only_what_the_table_knows():
+    kinds = {kind for found in read("executed.json").values() for names in found.values() for kind in names}
+    assert kinds <= table().keys()
+    assert json.dumps(read("served.json"))
