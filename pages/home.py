@@ -1,5 +1,6 @@
 """What RoPE is, one live picture of it, and where each question is answered."""
 
+from rope_viz.pictures import home
 from rope_viz.ui import page
 
 # A start point is a link: the model and the page where its story shows.
@@ -13,14 +14,7 @@ STARTS = [
 ]
 
 page.start("RoPE Viz", page.text("home"))
-
-
-@page.follow()
-def turning(now: page.Now) -> page.Clocks:
-    """The pairs of the current model, turning."""
-    return page.Clocks("home.clocks", compact=True)
-
-
+page.show(home.turning)
 page.explain("picture")
 page.starts(STARTS)
 page.questions(

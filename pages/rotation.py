@@ -1,25 +1,34 @@
 """What does rotating q and k do, and why does only the distance matter?"""
 
-from rope_viz.figures.words import rotation as words_rotation
-from rope_viz.ui import algebra, choices, page
-from rope_viz.ui.components import clocks
+from rope_viz.pictures import rotation
+from rope_viz.ui import page
 
-mode = choices.hidden("rotation.show", clocks.MODES)
-spec = page.spec()
-place = page.start("Rotation")
+page.start("Rotation", says=rotation.turning)
 with page.row():
-    choices.pick("Show", clocks.MODES, "rotation.show")
-    plain = clocks.has_two_hands(spec, mode) and choices.switch("Hand before scaling", "rotation.plain", default=True)
+    page.controls(rotation.SHOW, rotation.PLAIN)
+page.show(rotation.turning)
 
+page.section("The matrix", says=rotation.matrices)
+with page.row():
+    page.controls(rotation.PART, rotation.M, rotation.N)
+page.show(rotation.matrices)
+page.show(rotation.laws)
 
-@page.follow(place)
-def turning(now: page.Now) -> page.Clocks:
-    """The pairs as clocks."""
-    return page.Clocks("rotation.clocks", words_rotation.rotation(now.spec, mode), mode=mode, plain=plain)
+page.section("One vector, four ways", says=rotation.forms)
+page.controls(rotation.X, rotation.POSITION)
+page.show(rotation.forms)
+page.show(rotation.rotated)
 
+page.section("Converting weights", says=rotation.permutation)
+with page.row():
+    page.controls(rotation.FROM, rotation.LIBRARY, rotation.HEADS)
+page.show(rotation.permutation)
+page.code(rotation.code(page.now(rotation.PAGE)))
 
-algebra.matrix(spec)
-algebra.forms(spec)
-algebra.converting(spec)
-algebra.models()
+page.section("When it is forgotten", says=rotation.mistakes)
+page.show(rotation.mistakes)
+
+page.section("Which models use which", says=rotation.pairings)
+page.badge(rotation.pairing_here(page.now(rotation.PAGE)))
+page.show(rotation.pairings)
 page.explain("rotation")

@@ -1,53 +1,33 @@
 """What does each runtime make of this config, what is wrong with it, and how is it said to each of them?"""
 
-from rope_viz.advice import board, extend
-from rope_viz.figures import runtimes
-from rope_viz.figures.words import runtimes as words_runtimes
-from rope_viz.ui import choices, configs, page, tables
+from rope_viz.advice import board
+from rope_viz.figures.words import runtimes as words
+from rope_viz.pictures import runtimes
+from rope_viz.ui import configs, page
 
-spec = page.spec()
-place = page.start("Runtimes")
-ask = configs.asker()
-asked = ask(spec)
-shown = choices.pick("Length", runtimes.LENGTHS, "runtimes.at") if board.by_length(spec) else "start"
+page.start("Runtimes", says=runtimes.curves)
+page.controls(runtimes.AT)
+page.show(runtimes.curves)
 
+page.section("Runtime by runtime", says=runtimes.matrix)
+page.show(runtimes.matrix)
+page.say(words.TABLE)
 
-@page.follow(place)
-def curves(now: page.Now) -> page.Figure:
-    """The frequencies of the runtimes that differ."""
-    answers = board.board(ask(now.spec), now.spec.target if shown == "target" else None)
-    figure, title = runtimes.curves(answers, now.spec, pin=now.pin)
-    return page.Figure(figure, "runtimes.curves", title, sentence=words_runtimes.agreement(answers), pins="x")
-
-
-length = spec.target if shown == "target" else None
-answers = board.board(asked, length)
-page.section("Runtime by runtime", words_runtimes.whose(asked, length))
-tables.words(runtimes.matrix(answers), alt="What each runtime makes of this config")
-page.say(words_runtimes.TABLE)
-
+now = page.now(runtimes.PAGE)
 page.section("Check", "What is wrong with this config, by how much, and where the rule comes from.")
-configs.findings(asked)
+configs.findings(runtimes.asked(now))
 
 page.section("Export", "This embedding as the keys or flags of a runtime, each sent back through that runtime's rules.")
-configs.export(asked, "runtimes.to")
+page.controls(runtimes.TO)
+configs.export(runtimes.asked(now), now[runtimes.TO], runtimes.NAMES[now[runtimes.TO]])
 
-page.section("Target length")
-with page.row():
-    target = choices.length("runtimes.target", "I need", max(131_072, spec.target), most=extend.LONGEST // 4)
+page.section("Target length", says=runtimes.options)
+page.controls(runtimes.TARGET)
+page.show(runtimes.options)
+page.controls(runtimes.METHOD)
+configs.written(board.extended(runtimes.asked(now), now[runtimes.METHOD], now[runtimes.TARGET]))
 
-
-@page.follow()
-def extension(now: page.Now) -> page.Sentence:
-    """What it takes to reach the wanted length."""
-    return page.Sentence(words_runtimes.extension(now.spec, now.knob("runtimes.target")))
-
-
-tables.table(runtimes.options(asked, target), "options", height=420)
-method = choices.menu("The config to write, by", runtimes.methods(asked, target), "runtimes.method")
-configs.written(board.extended(asked, method, target))
-
-page.section("The whole list", words_runtimes.model_list())
-everything = choices.switch("Also the models on which all agree", "runtimes.all")
-tables.table(runtimes.model_list(everything=everything), "runtimes-models", height=600)
+page.section("The whole list", says=runtimes.models)
+page.controls(runtimes.ALL)
+page.show(runtimes.models)
 page.explain("runtimes")

@@ -1,147 +1,132 @@
-"""`rope-viz figure`: the figures of the pages as files. Plotly is loaded when one is drawn."""
+"""`rope-viz figure`: every picture of every page as a file, from the same list as the app. Plotly is loaded to draw."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from rope_viz.cli.spec import add_spec_flags, read_spec
-from rope_viz.embedding.spec import RopeSpec
+from rope_viz.cli.spec import add_spec_flags, flag, read_spec
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog
+from rope_viz.configs.models import from_config
+from rope_viz.configs.upload import Upload, name_of
 
-Made: TypeAlias = tuple[Any, str]
-Maker: TypeAlias = Callable[[RopeSpec, Mapping[str, Any] | None, str], Made]
-DECAY_LONGEST = 1 << 20
+if TYPE_CHECKING:
+    from rope_viz.pictures.choices import Choice
+    from rope_viz.pictures.page import Picture
+
+LOOK = {
+    "width": "pixels of 1/96 inch, 100 to 5000",
+    "height": "pixels of 1/96 inch, 100 to 5000",
+    "font": "size of the letters in points, 4 to 72",
+    "theme": "light, dark; light unless told otherwise",
+    "title": "instead of its own",
+}
 
 
-def add(commands: Any) -> None:
-    """The command and its flags."""
+def add(commands: Any, arguments: Sequence[str] = ()) -> None:
+    """The command and its flags; of the page's own choices those of the picture that `arguments` name."""
+    name = next((word for word in arguments[1:] if "/" in word and not word.startswith("-")), "")
+    asked = arguments[:1] == ["figure"] and name
     drawn = commands.add_parser(
         "figure",
-        help="a figure of the pages as a file",
-        description="Figures: " + "; ".join(f"{name}: {maker.__doc__}" for name, maker in FIGURES.items()),
+        help="a picture of the app as a file",
+        description=description(name) if asked else "Every picture of the app as a file; --list names them all.",
+        epilog="" if asked else "rope-viz figure PAGE/PICTURE --help shows the flags that a picture has of its own.",
     )
-    drawn.add_argument("name", choices=FIGURES, metavar="NAME", help=", ".join(FIGURES))
-    add_spec_flags(drawn)
-    drawn.add_argument("-o", "--output", required=True, metavar="FILE", help="plot.svg, .pdf, .png, .html or .csv")
-    drawn.add_argument("--theme", choices=("light", "dark"), default="light", help="light unless told otherwise")
+    drawn.add_argument("picture", nargs="?", metavar="PAGE/PICTURE", help="such as scaling/comparison")
+    drawn.add_argument("--list", action="store_true", help="all pictures, one a line")
+    add_spec_flags(drawn, length=False)
+    drawn.add_argument("-o", "--output", metavar="FILE", help="plot.svg, .pdf, .png, .html, .csv or .json")
+    looks = drawn.add_argument_group("how it looks")
+    for key, help_text in LOOK.items():
+        looks.add_argument(f"--{key}", help=help_text)
+    looks.add_argument("--pin", metavar="PAIR", help="mark a pair")
+    looks.add_argument("--view", metavar="LOW,HIGH", help="the part of the x axis to draw, in its own units")
+    if asked:
+        own = drawn.add_argument_group("of this picture")
+        for choice in choices(name):
+            own.add_argument(*flags(choice, drawn), dest=choice.key, metavar="VALUE", help=says(choice))
     drawn.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """`figure`."""
-    from rope_viz.figures import files, theme
+    """`figure`. Raises `ValueError` with one sentence for what cannot be drawn."""
+    from rope_viz.pictures import forms, registry
+    from rope_viz.pictures.choices import Held, Kept
+    from rope_viz.pictures.now import Now
 
+    if parsed.list:
+        for picture in registry.pictures():
+            print(f"{picture.address:24}{picture.about}")
+        return 0
+    if parsed.picture is None or parsed.output is None:
+        raise ValueError("name a picture and a file: rope-viz figure scaling/comparison -o plot.svg; --list names all")
+    picture = found(parsed.picture)
+    form = Path(parsed.output).suffix.lower().removeprefix(".")
+    if form not in forms.FORMS or form == "packed":
+        endings = ", ".join(f".{name}" for name in forms.FORMS if name != "packed")
+        raise ValueError(f"{parsed.output}: the file must end in {endings}")
+    look = forms.paper({key: text for key in LOOK if (text := getattr(parsed, key)) is not None})
     spec, config, layer = read_spec(parsed)
-    fig, title = FIGURES[parsed.name](spec, config, layer or "")
-    files.save(theme.darkened(fig) if parsed.theme == "dark" else fig, parsed.output, title=title)
+    listed = parsed.model in catalog() and not Path(parsed.model).exists()
+    own = Upload(name_of(config), config, from_config(config)) if config is not None and not listed else None
+    given: dict[str, Any] = {}
+    for choice in choices(parsed.picture):
+        if (text := getattr(parsed, choice.key)) is None:
+            continue
+        given[choice.key] = (
+            Held("", choice.decode(choice.load(text))) if isinstance(choice, Kept) else choice.parse(text)
+        )
+    asked = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
+    pin, view = registry.pin_of(asked, spec.pairs), registry.view_of(asked)
+    now = Now(spec, parsed.model if listed else link.CUSTOM, layer or "", own, pin, given, view)
+    Path(parsed.output).write_bytes(forms.render(picture, now, form, look))
     return 0
 
 
-def wavelengths(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-    """tokens per turn of every pair"""
-    from rope_viz.figures import frequencies
+def found(name: str) -> Picture:
+    """The picture of this address. Raises `ValueError` with a sentence."""
+    from rope_viz.pictures import registry
 
-    return frequencies.wavelengths(spec), "Wavelength of each pair in tokens per turn, before and after scaling"
-
-
-def heatmap(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-    """cos of every pair over the positions up to the target length"""
-    from rope_viz.figures import frequencies
-
-    stop = min(spec.target, frequencies.MAX_POSITION)
-    return frequencies.heatmap(spec, stop=stop), f"cos of the angle of every pair over positions 0 to {stop}"
+    page, _, picture = name.partition("/")
+    try:
+        return registry.picture(page, picture)
+    except KeyError as error:
+        raise ValueError(f"{str(error.args[0]).rstrip('.')}: rope-viz figure --list names them all") from None
 
 
-def scaled(view: str, doc: str) -> Maker:
-    """One of the views of the page Scaling."""
+def choices(name: str) -> list[Choice[Any]]:
+    """The choices that a picture depends on; none for a name that is not one."""
+    from rope_viz.embedding.spec import RopeSpec
+    from rope_viz.pictures import registry
+    from rope_viz.pictures.now import Now
 
-    def make(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-        from rope_viz.figures import scaling
-
-        curves = scaling.compared(spec, scaling.alternatives(spec, scaling.usual(spec)))
-        made: Made = scaling.view(view, curves)
-        return made
-
-    make.__doc__ = doc
-    return make
-
-
-def decaying(view: str, doc: str) -> Maker:
-    """One of the views of the page Decay, for equal energy in every pair."""
-
-    def make(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-        from rope_viz.figures import decay, scaling
-        from rope_viz.studies.scores import even_parts
-
-        where = decay.Range.of(max(64, min(spec.target, DECAY_LONGEST)), None, log=True)
-        made: Made = decay.main(view, decay.with_plain(scaling.compared(spec, [])), where, even_parts(spec), "iid")
-        return made
-
-    make.__doc__ = doc
-    return make
+    try:
+        picture = found(name)
+    except ValueError:
+        return []
+    keys = Now(RopeSpec()).asked(picture.uses) | {choice.key for choice in picture.uses}
+    return [choice for choice in registry.page(picture.page).choices if choice.key in keys]
 
 
-def bases(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-    """which bases keep the mean cosine above zero up to the target length"""
-    from rope_viz.figures import distance
-
-    held = min(spec.target, distance.BASES_LONGEST)
-    return distance.bases(spec, held), f"Bases whose mean cosine stays above zero up to {held} tokens"
-
-
-def runtimes(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-    """each differing runtime's frequencies over those of transformers"""
-    from rope_viz.advice import board
-    from rope_viz.configs.models import from_config
-    from rope_viz.figures import runtimes as drawn
-
-    start = from_config(config)[layer] if config is not None else None
-    asked = board.ask(spec, start=start, config=config, layer=layer, name="the model")
-    return drawn.curves(board.board(asked), spec)
+def flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:
+    """The flags of a choice: its name where no other flag has it, and its key as in the address."""
+    short = flag(choice.name)
+    taken = {name for action in command._actions for name in action.option_strings}
+    return [*([short] if short not in taken else []), f"--{choice.key}"]
 
 
-def conversion(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-    """scores by distance when weights of one pairing run with the other"""
-    import numpy as np
-
-    from rope_viz.figures import rotation
-    from rope_viz.studies.conversion import conversion_mistakes
-
-    found = conversion_mistakes(spec, np.arange(rotation.DISTANCES), length=spec.target)
-    return rotation.mistakes(found), "Scores by distance when both, one or none of q and k were converted"
+def says(choice: Choice[Any]) -> str:
+    """One line of help."""
+    return ". ".join(text for text in (choice.label, choice.help.rstrip("."), choice.says()) if text).replace("%", "%%")
 
 
-def precision(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-    """angle error of every pair by position with inv_freq in bf16"""
-    from rope_viz.figures import precision as drawn
-
-    where = next(iter(drawn.PLACES))
-    return drawn.heatmap(spec, where, position=spec.target), f"{drawn.PLACES[where]}: angle error of every pair"
-
-
-def errors(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str) -> Made:
-    """largest error of cos or sin by position, by how the angle is made"""
-    from rope_viz.figures import kernels
-    from rope_viz.figures.words import kernels as words_kernels
-
-    return kernels.errors(spec), words_kernels.ERRORS
-
-
-FIGURES: dict[str, Maker] = {
-    "wavelengths": wavelengths,
-    "heatmap": heatmap,
-    "speed": scaled("ratio", "scaled over plain speed of every pair, beside other methods"),
-    "scaled-wavelengths": scaled("wavelength", "wavelengths after scaling, beside other methods"),
-    "ramp": scaled("ramp", "share of plain speed kept against turns in training"),
-    "paper-ramp": scaled("paper", "YaRN as released and as in its paper"),
-    "decay": decaying("mean", "mean cosine over the head by distance"),
-    "random": decaying("random", "percentiles of the score of random q and k by distance"),
-    "bound": decaying("bound", "RoFormer's mean |S| by distance"),
-    "bases": bases,
-    "runtimes": runtimes,
-    "conversion": conversion,
-    "precision": precision,
-    "errors": errors,
-}
-"""{name: what draws it}."""
+def description(name: str) -> str:
+    """What a picture shows; empty for a name that is not one."""
+    try:
+        return found(name).about
+    except ValueError:
+        return ""

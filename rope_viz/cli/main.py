@@ -44,7 +44,8 @@ EXIT = {"error": 2, "warning": 1, "note": 0}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     # Alone it opens the dashboard.
-    parsed = parser().parse_args((sys.argv[1:] if arguments is None else list(arguments)) or ["app"])
+    given = (sys.argv[1:] if arguments is None else list(arguments)) or ["app"]
+    parsed = parser(given).parse_args(given)
     run: Callable[[argparse.Namespace], int] = parsed.run
     try:
         return run(parsed)
@@ -79,8 +80,8 @@ def remarks(config: Mapping[str, Any] | None) -> list[str]:
     return [text for text in (doubt(fields), partly(fields), shares(fields)) if text]
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands and their flags."""
+def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """All commands and their flags; a picture's own are there where `arguments` ask for it."""
     top = argparse.ArgumentParser(prog="rope-viz", description="What position does to attention, in numbers.")
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
@@ -91,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     table.set_defaults(run=run_table)
 
     cli_app.add(commands)
-    cli_figure.add(commands)
+    cli_figure.add(commands, arguments)
 
     linted = commands.add_parser(
         "check",

@@ -20,11 +20,12 @@ from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
 LISTS = ("short_factor", "long_factor")
 
 
-def add_spec_flags(command: argparse.ArgumentParser) -> None:
-    """A model, and a flag for every knob that changes it."""
+def add_spec_flags(command: argparse.ArgumentParser, *, length: bool = True) -> None:
+    """A model, and a flag for every knob that changes it; `length`: also one for the current length."""
     command.add_argument("model", nargs="?", metavar="CONFIG", help="config.json, a model of the list, or - for stdin")
     command.add_argument("--layer", help="layer type, such as full_attention")
-    command.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
+    if length:
+        command.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
     sizes = command.add_argument_group("sizes")
     for name, knob in knobs(RopeSpec).items():
         add_knob(sizes, name, knob)

@@ -84,10 +84,14 @@ class Range:
         return axis | {"type": "log", **theme.length_ticks(1, self.length)} if self.log else axis
 
 
+BACKENDS = {"numpy": "NumPy"} | {f"torch-{device}": f"torch ({device})" for device in ("cpu", "cuda", "mps")}
+"""Where curves can be computed on some machine, name -> label."""
+
+
 def backends() -> dict[str, str]:
     """Where curves can be computed, name -> label; NumPy first. Devices are named once torch has been used."""
-    found = scores.available_backends(devices="torch" in sys.modules)
-    return {"numpy": "NumPy"} | {f"torch-{device}": f"torch ({device})" for kind, device in found if kind == "torch"}
+    found = {f"{kind}-{device}" for kind, device in scores.available_backends(devices="torch" in sys.modules)}
+    return {name: label for name, label in BACKENDS.items() if name == "numpy" or name in found}
 
 
 def score_and_bound(spec: RopeSpec, distance: int, own: Parts) -> tuple[float, float]:

@@ -70,6 +70,24 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
     )
 
 
+def pairs(spec: RopeSpec) -> dict[str, Any]:
+    """Every pair's dimensions, frequencies, wavelengths, turns and band, as columns of a table."""
+    scaled = spec.inv_freq(spec.target)
+    first = np.arange(spec.pairs)
+    both = (first, first + spec.pairs) if spec.pairing == "half" else (2 * first, 2 * first + 1)
+    return {
+        "pair": first,
+        "dimensions": [f"{a}, {b}" for a, b in zip(*both, strict=True)],
+        "θ plain (rad/token)": spec.plain_inv_freq,
+        "θ scaled (rad/token)": scaled,
+        "scaled / plain": spectrum.ratio(spec, length=spec.target),
+        "wavelength plain (tokens)": spectrum.wavelength(spec.plain_inv_freq),
+        "wavelength scaled (tokens)": spectrum.wavelength(scaled),
+        "turns in training": spec.context * spectrum.trained_inv_freq(spec) / spectrum.TAU,
+        "band": [spectrum.BAND_NAMES[kind] for kind in spectrum.bands(spec, length=spec.target).kind],
+    }
+
+
 def heatmap(
     spec: RopeSpec,
     *,

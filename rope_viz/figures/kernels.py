@@ -92,6 +92,9 @@ def error_anywhere(spec: RopeSpec, method: Method) -> float:
 
 def speeds(report: Report) -> go.Figure:
     """A bar per way: bytes per second of its median and a tick at its best round, against the copy of the same run."""
+    if "copy" not in report.ways:
+        nothing = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "text": "not measured", "showarrow": False}
+        return theme.figure([], x={"range": [0, 1]}, y={"range": [0, 1]}, notes=[nothing])
     copy = report.ways["copy"]
     ways = sorted((way for way in report.ran if way is not copy), key=lambda way: way["bytes_per_second"])
     ways.append(copy)

@@ -8,12 +8,13 @@ before it allow. Options, limits and defaults may depend on those: then they are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.spec import Knob, RopeSpec, shorten
+from rope_viz.pictures import kept
 from rope_viz.pictures.now import Now
 
 T = TypeVar("T")
@@ -64,19 +65,30 @@ class Choice(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pick(Choice[Name]):
-    """One of a few options (name -> label); the first is the default. `menu`: as a menu of this width in pixels."""
+    """One of a few options (name -> label); the first is the default. `offered` are those that there are just now.
+
+    `menu`: as a menu of this width in pixels, instead of a row of buttons.
+    """
 
     options: Mapping[Name, str]
+    offered: Callable[[Now], Mapping[Name, str]] | None = None
     menu: int = 0
 
+    def shown(self, now: Now) -> Mapping[Name, str]:
+        """The options there are."""
+        return self.options if self.offered is None else self.offered(now)
+
     def default(self, now: Now) -> Name:
-        return next(iter(self.options))
+        return next(iter(self.shown(now)), next(iter(self.options)))
 
     def parse(self, written: str) -> Name:
         for name in self.options:
             if name == written:
                 return name
         raise ValueError(f"{self.key} must be one of {', '.join(self.options)}, not {shorten(written)}")
+
+    def settled(self, value: Name, now: Now) -> Name:
+        return value if value in self.shown(now) else self.default(now)
 
     def says(self) -> str:
         return ", ".join(self.options)
@@ -239,6 +251,68 @@ class Line(Choice[str]):
         line = clean_line(written, self.most) or self.usual
         self.check(line)
         return line
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Positions(Choice[tuple[int, int]]):
+    """Two positions, as `m,n`, each at most `most`."""
+
+    usual: Callable[[Now], tuple[int, int]]
+    most: int
+
+    def default(self, now: Now) -> tuple[int, int]:
+        return self.usual(now)
+
+    def parse(self, written: str) -> tuple[int, int]:
+        words = written.split(",")
+        if len(words) != 2 or not all(word.isascii() and word.isdecimal() and len(word) < 9 for word in words):
+            raise ValueError(f"{self.key} must be two positions with a comma between them, not {shorten(written)}")
+        m, n = (min(int(word), self.most) for word in words)
+        return m, n
+
+    def says(self) -> str:
+        return "two positions, m,n"
+
+
+@dataclass(frozen=True)
+class Held(Generic[T]):
+    """A value that an address cannot hold, and the name under which it is kept."""
+
+    name: str
+    value: T = field(compare=False)
+
+
+def unchecked(held: Held[Any], now: Now) -> None:
+    """The usual `check`: what can be read fits."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kept(Choice[Held[T] | None]):
+    """What an address cannot hold: in it stands the name of a content, None where there is none.
+
+    `decode` makes the value of a content, `load` the content of what the command line names: a file, or text. `check`
+    raises `ValueError` for what does not fit the model; the page says so, after `instead`. `typed` are the texts that a
+    reader types, name -> label and what stands in an empty field; `suffixes` those of a file to drop.
+    """
+
+    decode: Callable[[bytes], T]
+    load: Callable[[str], bytes]
+    check: Callable[[Held[T], Now], object] = unchecked
+    instead: str = "Not taken"
+    typed: Callable[[Now], Mapping[str, tuple[str, str]]] | None = None
+    suffixes: tuple[str, ...] = ()
+
+    def default(self, now: Now) -> Held[T] | None:
+        return None
+
+    def parse(self, written: str) -> Held[T] | None:
+        return Held(written, kept.STORE.read(written, self.decode))
+
+    def text(self, value: Held[T] | None) -> str:
+        return "" if value is None else value.name
+
+    def says(self) -> str:
+        return "a file"
 
 
 def clean_line(written: str, most: int) -> str:

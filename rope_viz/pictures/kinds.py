@@ -8,6 +8,9 @@ from typing import Any, TypeAlias
 
 import plotly.graph_objects as go
 
+ROW = 35
+"""The height of a row of a table in pixels; its head is as high."""
+
 Columns: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
@@ -32,9 +35,13 @@ class Clocks:
     """The pairs of a spec turning, as `figures.clocks` packs them for the browser."""
 
     message: Mapping[str, Any]
-    title: str
     sentence: str = ""
     variant: str = ""
+
+    @property
+    def title(self) -> str:
+        """The accessible name."""
+        return str(self.message["title"])
 
 
 @dataclass(frozen=True)
@@ -52,3 +59,6 @@ class Table:
 
 
 Kind: TypeAlias = Figure | Clocks | Table
+
+KINDS: dict[type[Kind], str] = {Figure: "chart", Clocks: "clocks", Table: "table"}
+"""What the browser calls them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -27,7 +27,9 @@ class Now:
 
     `model` and `layer` name where `spec` started; `own` is a reader's own config, where `model` is "custom". `pin` is
     the pinned pair, `view` the x range that was zoomed to, in the units of the axis (powers of ten on a log axis).
-    `coarse` asks for a picture that is quick to draw and to send, for a knob that moves.
+    `coarse` asks for a picture that is quick to draw and to send, for a knob that moves. `given` are choices that were
+    made, by key. `held` are the names of what is kept because an address cannot hold it: the reader's config ("own"),
+    a spec ("spec").
     """
 
     spec: RopeSpec
@@ -35,14 +37,27 @@ class Now:
     layer: str = ""
     own: Upload | None = None
     pin: int | None = None
-    values: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    given: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     view: View | None = None
     coarse: bool = False
+    held: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, choice: Choice[T]) -> T:
-        """The value of a choice. A picture can ask for those alone that it names as its own."""
-        value: T = self.values[choice.key]
+        """The value of a choice: the one given, as near as the rest allows, or its default."""
+        key = choice.key
+        if key not in self._found:
+            taken = key in self.given and choice.when(self)
+            self._found[key] = choice.settled(self.given[key], self) if taken else choice.default(self)
+        value: T = self._found[key]
         return value
+
+    def asked(self, choices: Sequence[Choice[Any]]) -> frozenset[str]:
+        """The keys of these choices and of all that they depend on."""
+        fresh = dataclasses.replace(self)
+        for choice in choices:
+            fresh[choice]
+        return frozenset(fresh._found)
 
     def seen(self, full: View) -> View | None:
         """The part of `full` that was zoomed to; None where all of it is shown."""

@@ -13,6 +13,12 @@ from rope_viz.pictures.now import Now
 
 MAIN_HEIGHT = 430
 Draw: TypeAlias = Callable[[Now], Kind]
+Height: TypeAlias = int | Callable[[Now], int]
+
+
+def never(now: Now) -> str:
+    """The usual `refuses`: there is always something to draw."""
+    return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +28,14 @@ class Picture:
     page: str
     draw: Draw
     uses: tuple[Choice[Any], ...] = ()
-    height: int = MAIN_HEIGHT
-    narrow: int = 0
+    height: Height = MAIN_HEIGHT
+    narrow: Height | None = None
     pin: bool = False
     zooms: bool = False
     sets: Choice[Any] | None = None
+    config: bool = False
+    still: bool = False
+    refuses: Callable[[Now], str] = never
 
     @property
     def name(self) -> str:
@@ -49,14 +58,21 @@ class Picture:
         """One line on what it shows: the docstring of the function."""
         return (self.draw.__doc__ or "").strip().splitlines()[0]
 
+    def heights(self, now: Now) -> tuple[int, int]:
+        """The room it takes in pixels, on a wide and on a narrow screen."""
+        wide, narrow = (each(now) if callable(each) else each for each in (self.height, self.narrow or self.height))
+        return wide, narrow
+
     def __call__(self, now: Now) -> Kind:
-        """The picture of this `now`."""
+        """The picture of this `now`. Raises `ValueError` with a sentence where there is none."""
+        if problem := self.refuses(now):
+            raise ValueError(problem)
         return self.draw(now)
 
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A page's name, its choices in an order in which each depends on earlier ones alone, and its pictures by name."""
+    """A page's name, its choices, and its pictures by name."""
 
     name: str
     choices: tuple[Choice[Any], ...] = ()
@@ -65,21 +81,26 @@ class Page:
     def picture(
         self,
         *uses: Choice[Any],
-        height: int = MAIN_HEIGHT,
-        narrow: int = 0,
+        height: Height = MAIN_HEIGHT,
+        narrow: Height | None = None,
         pin: bool = False,
         zooms: bool = False,
         sets: Choice[Any] | None = None,
+        config: bool = False,
+        still: bool = False,
+        refuses: Callable[[Now], str] = never,
     ) -> Callable[[Draw], Picture]:
         """Decorator: the function below draws a picture of this page, from the model and these choices alone.
 
-        `height` is kept free for it, in pixels, and `narrow` where the screen is (the same unless told). `pin`: it
-        shows the pinned pair. `zooms`: it is drawn anew for the part that was zoomed to (`now.seen`). `sets`: a click
-        sets this choice instead of the pin.
+        `height` is kept free for it, in pixels, and `narrow` where the screen is (the same unless told); both may
+        depend on `Now`. `pin`: it shows the pinned pair. `zooms`: it is drawn anew for the part that was zoomed to
+        (`now.seen`). `sets`: a click sets this choice instead of the pin. `config`: it depends on the config.json of
+        the model beside the spec. `still`: it takes long, and waits until the hand on a knob rests. `refuses`: why
+        there is nothing to draw for this `Now`, in a sentence that then stands in its place.
         """
 
         def add(draw: Draw) -> Picture:
-            picture = Picture(self.name, draw, uses, height, narrow or height, pin, zooms, sets)
+            picture = Picture(self.name, draw, uses, height, narrow, pin, zooms, sets, config, still, refuses)
             self.pictures[picture.name] = picture
             return picture
 

@@ -3,40 +3,93 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from rope_viz.configs import link
-from rope_viz.embedding.spec import knobs, require_number, shorten
+from rope_viz.embedding.spec import RopeSpec, knobs, require_number, shorten
+from rope_viz.pictures import configs, kept
 from rope_viz.pictures.choices import Choice, Number
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page, Picture
 
 PAGES = {
+    "home": "Home",
+    "rotation": "Rotation",
+    "frequencies": "Frequencies",
     "scaling": "Scaling",
+    "decay": "Decay",
+    "runtimes": "Runtimes",
+    "attention": "Attention",
+    "precision": "Precision",
+    "kernels": "Kernels",
 }
 """{name: title}, in the order of the menu; `rope_viz.pictures.<name>` holds the page's choices and pictures."""
 
+LONGEST = 2000
+"""Characters of a query; what is longer is kept under a name instead."""
+ASKED = ("pin", "view", "knob", "value", "coarse", "own", "spec")
+"""What a query may hold beside the model and the page's choices."""
 
+
+@functools.cache
 def page(name: str) -> Page:
-    """A page by name, loaded when asked for. Raises `KeyError`."""
-    found: Page = importlib.import_module(f"rope_viz.pictures.{name}").PAGE if name in PAGES else _missing(name)
+    """A page by name, loaded when asked for. Raises `KeyError` with a sentence."""
+    if name not in PAGES:
+        raise KeyError(f"There is no page {shorten(name)}; the pages are {', '.join(PAGES)}.")
+    found: Page = importlib.import_module(f"rope_viz.pictures.{name}").PAGE
     return found
 
 
-def _missing(name: str) -> Page:
-    raise KeyError(f"there is no page {shorten(name)}; the pages are {', '.join(PAGES)}")
+def picture(page_name: str, name: str) -> Picture:
+    """A picture by the names of its page and its own. Raises `KeyError` with a sentence."""
+    found = page(page_name).pictures
+    if name not in found:
+        raise KeyError(f"There is no picture {shorten(name)} on the page {page_name}; it has {', '.join(found)}.")
+    return found[name]
 
 
-def settle(now: Now, choices: Sequence[Choice[Any]], given: Mapping[str, Any]) -> Now:
-    """`now` with the value of every choice: the one given, as near as it can be, or its default."""
-    values: dict[str, Any] = {}
-    for choice in choices:
-        before = dataclasses.replace(now, values=values)
-        taken = choice.key in given and choice.when(before)
-        values[choice.key] = choice.settled(given[choice.key], before) if taken else choice.default(before)
-    return dataclasses.replace(now, values=values)
+def pictures() -> list[Picture]:
+    """All pictures of all pages."""
+    return [each for name in PAGES for each in page(name).pictures.values()]
+
+
+def read(page: Page, query: Mapping[str, str]) -> Now:
+    """What a query says. Raises `ValueError` with a sentence for anything in it that cannot be taken as it stands."""
+    known = {*link.KEYS, *ASKED, *(choice.key for choice in page.choices)}
+    for key in query:
+        if key not in known:
+            raise ValueError(f"There is nothing named {shorten(key)} to choose here.")
+    ours = {key: text for key, text in query.items() if key in link.KEYS}
+    opened = link.read(ours)
+    if opened.problems:
+        raise ValueError(" ".join(opened.problems))
+    held = {key: query[key] for key in ("own", "spec") if key in query}
+    own = kept.STORE.read(held["own"], configs.upload_of) if "own" in held else None
+    spec = kept.STORE.read(held["spec"], configs.spec_of) if "spec" in held else opened.spec
+    if own is not None and opened.model != link.CUSTOM:
+        raise ValueError(f"own is a config beside model={link.CUSTOM}, not beside {opened.model}.")
+    coarse, given = query.get("coarse") == "1", strict(page.choices, query)
+    now = Now(spec, opened.model, opened.layer, own, pin_of(query, spec.pairs), given, view_of(query), coarse, held)
+    return moved(page, now, query["knob"], query.get("value", "")) if "knob" in query else now
+
+
+def moved(page: Page, now: Now, name: str, value: str) -> Now:
+    """`now` with one knob, of the spec, its method or the page, somewhere else. Raises `ValueError`."""
+    choice = next((each for each in page.choices if each.key == name and isinstance(each, Number)), None)
+    if choice is not None:
+        return dataclasses.replace(now, given={**now.given, name: choice.parse(value)})
+    knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)
+    if knob is None:
+        raise ValueError(f"There is no knob {shorten(name)} here.")
+    number = link.number(value)
+    require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
+    spec = link.moved(now.spec, name, number)
+    pin = now.pin if now.pin is not None and now.pin < spec.pairs else None
+    return dataclasses.replace(now, spec=spec, pin=pin)
 
 
 def lenient(choices: Sequence[Choice[Any]], written: Mapping[str, str]) -> dict[str, Any]:
@@ -57,54 +110,53 @@ def strict(choices: Sequence[Choice[Any]], written: Mapping[str, str]) -> dict[s
     return {choice.key: choice.parse(written[choice.key]) for choice in choices if choice.key in written}
 
 
-def written(now: Now, choices: Sequence[Choice[Any]]) -> dict[str, str]:
-    """The choices as they stand in an address: those that are not their default."""
-    out: dict[str, str] = {}
-    for choice in choices:
-        if now[choice] != choice.default(now):
+def query(now: Now, picture: Picture) -> dict[str, str]:
+    """The shortest query that says all this picture depends on."""
+    out, fits = _linked(now.spec, now.model, now.layer)
+    out = dict(out)
+    if not fits:
+        out = {key: text for key, text in out.items() if key in ("model", "layer")} | {"spec": now.held["spec"]}
+    if picture.config and now.own is not None:
+        out["own"] = now.held["own"]
+    if picture.pin and now.pin is not None:
+        out["pin"] = str(now.pin)
+    asked = now.asked(picture.uses)
+    for choice in page(picture.page).choices:
+        if choice.key in asked and now[choice] != choice.default(now):
             out[choice.key] = choice.text(now[choice])
     return out
 
 
-def read(page: Page, query: Mapping[str, str]) -> Now:
-    """What a query says. Raises `ValueError` with a sentence for anything in it that cannot be taken as it stands."""
-    known = {*link.KEYS, "pin", "view", "knob", "value", "coarse", *(choice.key for choice in page.choices)}
-    for key in query:
-        if key not in known:
-            raise ValueError(f"There is nothing named {shorten(key)} to choose here.")
-    opened = link.read({key: text for key, text in query.items() if key in link.KEYS})
-    if opened.problems:
-        raise ValueError(" ".join(opened.problems))
-    now = Now(opened.spec, opened.model, opened.layer, pin=_pin(query, opened.spec.pairs), view=_view(query))
-    given = strict(page.choices, query)
-    now = settle(dataclasses.replace(now, coarse=query.get("coarse") == "1"), page.choices, given)
-    return moved(page, now, given, query["knob"], query.get("value", "")) if "knob" in query else now
+def fits(spec: RopeSpec, model: str, layer: str) -> bool:
+    """Whether an address can hold the spec; else it must be kept, and `Now.held` name it."""
+    return _linked(spec, model, layer)[1]
 
 
-def moved(page: Page, now: Now, given: Mapping[str, Any], name: str, value: str) -> Now:
-    """`now` with one knob, of the spec, its method or the page, somewhere else. Raises `ValueError`."""
-    choice = next((each for each in page.choices if each.key == name and isinstance(each, Number)), None)
-    if choice is not None:
-        return settle(now, page.choices, {**given, name: choice.parse(value)})
-    knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)
-    if knob is None:
-        raise ValueError(f"There is no knob {shorten(name)} here.")
-    number = link.number(value)
-    require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
-    spec = link.moved(now.spec, name, number)
-    pin = now.pin if now.pin is not None and now.pin < spec.pairs else None
-    return settle(dataclasses.replace(now, spec=spec, pin=pin), page.choices, given)
+@functools.lru_cache(maxsize=256)
+def _linked(spec: RopeSpec, model: str, layer: str) -> tuple[Mapping[str, str], bool]:
+    out = link.query(spec, model=model, layer=layer)
+    opened = link.read(out)
+    same = opened.spec == spec and not opened.problems and (opened.model, opened.layer) == (model, layer)
+    return out, same and len(urlencode(out)) <= LONGEST
 
 
-def query(now: Now, picture: Picture) -> dict[str, str]:
-    """The shortest query that says all this picture depends on: two ways to say the same are one address."""
-    out = link.query(now.spec, model=now.model, layer=now.layer)
-    if picture.pin and now.pin is not None:
-        out["pin"] = str(now.pin)
-    return out | written(now, picture.uses)
+def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
+    """All that this picture depends on: two ways to ask for the same have one key."""
+    return (
+        picture.address,
+        now.model,
+        now.layer,
+        now.spec,
+        now.held.get("own") if picture.config else None,
+        now.pin if picture.pin else None,
+        now.view if picture.zooms else None,
+        now.coarse,
+        *(choice.text(now[choice]) for choice in picture.uses),
+    )
 
 
-def _pin(query: Mapping[str, str], pairs: int) -> int | None:
+def pin_of(query: Mapping[str, str], pairs: int) -> int | None:
+    """The pinned pair. Raises `ValueError`."""
     text = query.get("pin")
     if text is None:
         return None
@@ -113,7 +165,8 @@ def _pin(query: Mapping[str, str], pairs: int) -> int | None:
     return int(text)
 
 
-def _view(query: Mapping[str, str]) -> tuple[float, float] | None:
+def view_of(query: Mapping[str, str]) -> tuple[float, float] | None:
+    """The x range that was zoomed to. Raises `ValueError`."""
     text = query.get("view")
     if text is None:
         return None

@@ -6,7 +6,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import scaling
 from rope_viz.figures.words import common as words
 from rope_viz.pictures.choices import Pick, Several
-from rope_viz.pictures.kinds import Figure, Table
+from rope_viz.pictures.kinds import ROW, Figure, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
 
@@ -31,7 +31,7 @@ def comparison(now: Now) -> Figure:
     return Figure(figure, title, words.scaling(now.spec), variant=now[SHOW], pins=pins)
 
 
-@PAGE.picture(COMPARE, height=320)
+@PAGE.picture(COMPARE, height=lambda now: ROW * (2 + len(now[COMPARE])))
 def methods(now: Now) -> Table:
     """The methods side by side in numbers."""
     names = now[COMPARE]

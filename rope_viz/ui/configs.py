@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import streamlit as st
 
-from rope_viz.advice.board import Asked, ask, exported
-from rope_viz.advice.export import TARGETS, Export
+from rope_viz.advice.board import Asked, exported
+from rope_viz.advice.export import Export
 from rope_viz.advice.lint import Finding, check, repair
-from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits
 from rope_viz.figures.words.common import plain
 from rope_viz.figures.words.runtimes import faithful
-from rope_viz.ui import choices, state
 
 SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
-LABELS = {
-    "transformers": "transformers 5",
-    "transformers-4": "transformers 4",
-    "vllm": "vLLM",
-    "sglang": "SGLang",
-    "llama.cpp": "llama.cpp",
-    "mlx-lm": "mlx-lm",
-}
-
-
-def asker() -> Callable[[RopeSpec], Asked]:
-    """Gives for a spec the config of the chosen model, or one that says what the knobs say."""
-    now = state.chosen()
-    start, config, name = state.start(now.model, now.layer), state.config(), state.name()
-    return lambda spec: ask(spec, start=start, config=config, layer=now.layer, name=name)
 
 
 def findings(question: Asked) -> None:
@@ -49,11 +32,10 @@ def findings(question: Asked) -> None:
         st.markdown("None of this has a repair that is right for every model.")
 
 
-def export(question: Asked, key: str) -> None:
+def export(question: Asked, target: str, name: str) -> None:
     """The keys or flags for one runtime, to copy, and whether it then computes what is meant."""
-    target = choices.pick("For", {name: LABELS[name] for name in TARGETS}, key)
     made = exported(question, target)
-    st.markdown(faithful(made, f"{LABELS[target].split(' ')[0]} {made.version}"))
+    st.markdown(faithful(made, f"{name.split(' ')[0]} {made.version}"))
     st.code(made.text, language="json" if made.text.startswith("{") else "bash", wrap_lines=True, height=_height(made))
 
 

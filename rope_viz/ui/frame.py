@@ -6,15 +6,14 @@ import functools
 import gc
 import importlib
 import pkgutil
-from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
 
 import streamlit as st
 
-from rope_viz import figures, ui
+from rope_viz import figures, pictures, ui
+from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import controls, state
-from rope_viz.ui.components import live
 
 # Beside the package in a checkout, inside it where the app was installed.
 ROOT = Path(__file__).parents[2]
@@ -23,13 +22,13 @@ ASSETS = next(at for at in (ROOT / "rope_viz" / "app" / "assets", ROOT / "assets
 STYLE = Path(__file__).with_name("frame.css")
 
 
-def run(folder: Path, titles: Mapping[str, str]) -> None:
-    """The whole app, one call per run: the pages in `folder`, name -> title, the first of them at the root."""
+def run(folder: Path) -> None:
+    """The whole app, one call per run: the pages in `folder`, the first of them at the root."""
     icon, logo = (text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
     st.set_page_config(page_title="RoPE Viz", page_icon=icon, layout="wide")
     st.logo(logo, size="large", icon_image=icon)
-    first = next(iter(titles))
-    pages = [st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in titles.items()]
+    first = next(iter(PAGES))
+    pages = [st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in PAGES.items()]
     name = st.navigation(list(pages), position="top").url_path or first
     st.html(STYLE)
     state.follow_link(name)
@@ -44,7 +43,6 @@ def body(path: Path) -> None:
 
     `Page.run` may be called once per run of the whole app, a fragment runs more often; so the page's code is run here.
     """
-    live.begin()
     exec(code(path), {"__name__": "__main__", "__file__": str(path)})
 
 
@@ -65,7 +63,7 @@ def warm() -> None:
 
     Once per process, before the first reader comes.
     """
-    for package in (figures, ui):
+    for package in (figures, pictures, ui):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     gc.collect()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from typing import Any
 
 import streamlit as st
 
 from rope_viz.kernels.process import BusyError, Report, Run
+from rope_viz.pictures.kernels import packed
+from rope_viz.ui import state
 from rope_viz.ui.notes import warn
 
 BUSY = "Another measurement is running on this server. Two at once would slow each other: press again when it is done."
@@ -40,6 +40,7 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
     elif problem := st.session_state.pop(said, ""):
         warn(problem)
     found: Report | None = st.session_state.get(last)
+    state.hold(f"{key}.report", None if found is None else packed(found), of=found)
     return found
 
 
@@ -47,7 +48,7 @@ def download(report: Report, label: str, name: str) -> None:
     """All of a measurement as JSON."""
     st.download_button(
         label,
-        lambda: json.dumps(dataclasses.asdict(report), indent=1, allow_nan=False),
+        lambda: packed(report),
         file_name=f"{name}.json",
         mime="application/json",
         on_click="ignore",

@@ -1,4 +1,4 @@
-"""What the app serves beside Streamlit: scripts, pictures that follow a knob, headers that keep a page to itself."""
+"""What the app serves beside Streamlit: scripts, pictures by their address, headers that keep a page to itself."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
-from rope_viz.ui import frame
-from rope_viz.ui.components import live
+from rope_viz.ui import frame, gallery
 from rope_viz.ui.components.scripts import PREFIX, SCRIPTS, packed
 
 # Streamlit imports a component's JavaScript from a blob: address, has one inline script in its page and styles made at
@@ -124,7 +123,7 @@ def routes(base: str | None = None) -> list[Route]:
     base = (st.get_option("server.baseUrlPath") if base is None else base).strip("/")
     under = f"/{base}{PREFIX}" if base else PREFIX
     return [
-        Route(f"{under}/live/{{token}}/{{name}}", live.answer),
+        Route(f"{under}/picture/{{page}}/{{name}}", gallery.answer, methods=["GET", "POST"]),
         Route(f"{under}/{{version}}/{{name}}", script),
     ]
 

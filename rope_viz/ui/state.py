@@ -12,10 +12,10 @@ from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
 from rope_viz.configs.upload import Upload
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.pictures import registry
+from rope_viz.pictures import configs, kept, registry
+from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.now import start as start_of
-from rope_viz.pictures.page import Page
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,15 +30,6 @@ class Chosen:
     revision: int = 0
 
     @property
-    def file(self) -> str:
-        """A stem for downloads that carries the parameters."""
-        spec = self.spec
-        parts = [self.model, f"d{spec.head_dim}", f"base{link.text(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
-        if spec.scaling.name != "none":
-            parts.append(spec.scaling.name + link.text(spec.scaling.factor_for(spec)))
-        return "_".join(parts)
-
-    @property
     def spec_json(self) -> dict[str, Any]:
         """The full spec as plain data."""
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
@@ -51,12 +42,47 @@ def chosen() -> Chosen:
     return value
 
 
-def now(page: Page) -> Now:
-    """What the pictures of a page are drawn from: the choice, and the page's own choices from the address."""
-    at = chosen()
-    written = {choice.key: text for choice in page.choices if (text := local(choice.key)) is not None}
-    start = Now(at.spec, at.model, at.layer, own(), at.pin)
-    return registry.settle(start, page.choices, registry.lenient(page.choices, written))
+def now(page: str) -> Now:
+    """What the pictures of a page are drawn from: the choice, and the page's own choices."""
+    at, choices = chosen(), registry.page(page).choices
+    written = {choice.key: text for choice in choices if (text := local(choice.key)) is not None}
+    given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], written)
+    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _held(choice))}
+    mine = own() if at.model == link.CUSTOM else None
+    names = {}
+    if mine is not None:
+        names["own"] = hold("own", configs.upload_bytes(mine), of=mine)
+    if not registry.fits(at.spec, at.model, at.layer):
+        names["spec"] = hold("spec", configs.spec_bytes(at.spec), of=at.spec)
+    return Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names)
+
+
+def hold(key: str, content: bytes | None, *, of: object = None) -> str:
+    """Keep for this session what no address can hold, and give the name under which pictures find it."""
+    mine = st.session_state.setdefault("held", {})
+    if content is None:
+        mine.pop(key, None)
+        return ""
+    known = mine.get(key)
+    if known is None or known[0] != (of or content):
+        salted = st.session_state.setdefault("salt", kept.salt()) + content
+        known = mine[key] = (of or content, kept.name_of(salted), salted)
+    if kept.STORE.salted(known[1]) is None:
+        kept.STORE.keep(known[2])
+    return str(known[1])
+
+
+def contents() -> list[bytes]:
+    """All that is kept for this session, for a server that does not know it."""
+    return [salted for _, _, salted in st.session_state.get("held", {}).values()]
+
+
+def _held(choice: Kept[Any]) -> Held[Any] | None:
+    known = st.session_state.get("held", {}).get(choice.key)
+    if known is None:
+        return None
+    name = hold(choice.key, known[2][kept.SALT :])
+    return Held(name, kept.STORE.read(name, choice.decode))
 
 
 def own() -> Upload | None:
@@ -75,14 +101,6 @@ def adopt(upload: Upload) -> None:
 def start(model: str, layer: str = "") -> RopeSpec:
     """The spec that a model starts from, the reader's own included."""
     return start_of(model, layer, own())
-
-
-def config() -> Mapping[str, Any] | None:
-    """The config.json of the chosen model; None where a link brought numbers only."""
-    mine, model = own(), chosen().model
-    if model == link.CUSTOM:
-        return None if mine is None else mine.config
-    return catalog()[model].config
 
 
 def name() -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
 from rope_viz.configs.catalog import catalog
-from rope_viz.pictures.choices import Choice, Line, Models, Number, Pick, Several, Switch, clean_line
+from rope_viz.pictures import vectors
+from rope_viz.pictures.choices import Choice, Kept, Line, Models, Number, Pick, Several, Switch, clean_line
 from rope_viz.pictures.now import Now
-from rope_viz.ui import choices, state
+from rope_viz.ui import state
+from rope_viz.ui.components.knob import knobs
+from rope_viz.ui.notes import warn
 
 
 def control(choice: Choice[Any], now: Now) -> None:
@@ -27,12 +32,15 @@ def control(choice: Choice[Any], now: Now) -> None:
         keep(tuple(new) if isinstance(new, list) else new)
 
     if isinstance(choice, Number):
-        choices.slider(choice.key, choice.ends(now), value, keep)
+        _slider(choice, now, keep)
+        return
+    if isinstance(choice, Kept):
+        _kept(choice, now)
         return
     st.session_state[key] = list(value) if isinstance(value, tuple) else value
     options: dict[str, Any] = {"key": key, "on_change": changed, "help": choice.help or None}
     if isinstance(choice, Pick):
-        names = list(choice.options)
+        names = list(choice.shown(now))
         show = choice.options.__getitem__
         if choice.menu:
             st.selectbox(choice.label, names, format_func=show, width=choice.menu, **options)
@@ -64,6 +72,61 @@ def control(choice: Choice[Any], now: Now) -> None:
         _line(choice, keep, key)
 
 
+def _slider(choice: Number, now: Now, keep: Callable[[Any], None]) -> None:
+    page, _, name = choice.key.rpartition(".")
+    with st.container(width=300):
+        knobs(f"knob.{choice.key}", {name: (choice.ends(now), now[choice])}, lambda _, new: keep(new), page=page)
+
+
+def _kept(choice: Kept[Any], now: Now) -> None:
+    """Fields for texts, or a box for a file; what does not fit stays, and a sentence says why it is not shown."""
+    if choice.suffixes:
+        _file(choice)
+    elif choice.typed is not None:
+        _texts(choice, choice.typed(now))
+    held = state.now(choice.key.partition(".")[0])[choice]
+    problem = st.session_state.pop(f"problem.{choice.key}", "")
+    try:
+        if held is not None:
+            choice.check(held, now)
+    except ValueError as error:
+        problem = str(error)
+    if problem:
+        warn(f"{choice.instead}: {problem}.")
+
+
+def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
+    texts = st.session_state.setdefault(f"texts.{choice.key}", {})
+
+    def changed() -> None:
+        texts.update({name: st.session_state[f"choice.{choice.key}.{name}"] for name in fields})
+        written = {name: text for name, text in texts.items() if text.strip()}
+        state.hold(choice.key, json.dumps(written).encode() if written else None)
+
+    for name, (label, placeholder) in fields.items():
+        key = f"choice.{choice.key}.{name}"
+        st.session_state[key] = texts.get(name, "")
+        st.text_area(label, key=key, placeholder=placeholder, max_chars=100_000, height=80, on_change=changed)
+
+
+def _file(choice: Kept[Any]) -> None:
+    key = f"choice.{choice.key}"
+
+    def changed() -> None:
+        dropped = st.session_state[key]
+        content = None if dropped is None else vectors.filed(dropped.name, dropped.getvalue())
+        state.hold(choice.key, None)
+        try:
+            if content is not None:
+                choice.decode(content)
+                state.hold(choice.key, content)
+        except ValueError as error:
+            st.session_state[f"problem.{choice.key}"] = str(error)
+
+    types = [suffix[1:] for suffix in choice.suffixes]
+    st.file_uploader(choice.label, type=types, key=key, help=choice.help or None, on_change=changed)
+
+
 def _line(choice: Line, keep: Any, key: str) -> None:
     """A line of text; what cannot be taken stays in the field, and a sentence says why."""
     written = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
@@ -76,4 +139,4 @@ def _line(choice: Line, keep: Any, key: str) -> None:
     try:
         choice.check(written)
     except ValueError as error:
-        st.warning(f"Not possible: {error}. This is the sentence it began with.")
+        warn(f"Not possible: {error}. This is the sentence it began with.")

@@ -133,6 +133,13 @@ class Visit:
                 return
         raise AssertionError("the page did not come to rest")
 
+    def look(self, name):
+        """Scroll to a picture, by its address, and wait until it is there; then this is the whole page's rest."""
+        place = self.page.locator(f'.rv-picture[data-picture="{name}"]')
+        place.scroll_into_view_if_needed()
+        self.settle()
+        return place
+
     def until(self, expression):
         """Wait until a JavaScript expression is true; Playwright's own waiting needs eval, which the policy forbids."""
         for _ in range(200):
@@ -153,10 +160,10 @@ class Visit:
 
 RESTS = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
-  const pictures = [...document.querySelectorAll('.rv-chart, .rv-clocks')];
+  const pictures = [...document.querySelectorAll('.rv-picture')];
   return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]") && pictures.length > 0
-    && pictures.every((picture) => picture.__message === picture.__rested)
-    && pictures.every((picture) => picture.dataset.drawn && !picture.dataset.waiting);
+    && pictures.every(({ dataset }) => ["shown", "far", "failed"].includes(dataset.state) && !dataset.waiting)
+    && pictures.every(({ dataset }) => dataset.state !== "shown" || dataset.drawn);
 }"""
 
 

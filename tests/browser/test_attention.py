@@ -89,5 +89,6 @@ def test_too_many_words_are_a_sentence(visit):
 
 def test_a_negative_weight_carries_a_minus(visit):
     seen = visit().open("/attention?model=llama-2-7b&attention.spacing=1000")
-    drawn = seen.page.locator(".rv-plot").nth(3).locator("text", has_text="−")
+    seen.look("attention/weights")
+    drawn = seen.page.locator("[data-picture='attention/weights'] .rv-plot").locator("text", has_text="−")
     assert drawn.count() > 20

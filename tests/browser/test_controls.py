@@ -25,7 +25,7 @@ def drag(seen, name, shares):
     tab.wait_for_timeout(600)
 
 
-SENTENCE = "document.querySelector('[data-says=wavelengths]').innerText"
+SENTENCE = "document.querySelector('[data-says=\"frequencies/wavelengths\"]').innerText"
 
 
 def test_the_picture_follows_the_hand_and_the_link_the_release(visit):

@@ -67,5 +67,5 @@ def test_a_file_that_is_no_config_is_a_sentence_and_the_model_stays(visit, name,
 
 def test_the_matrix_gives_the_flags_that_repair_llama_cpp(visit):
     seen = visit().open("/runtimes?model=kimi-k2-instruct")
-    row = seen.page.locator("[data-testid=stTable] tr", has_text="llama.cpp")
+    row = seen.page.locator(".rv-table tr", has_text="llama.cpp")
     expect(row).to_contain_text("--yarn-beta-fast 1.0 --yarn-beta-slow 1.0")

@@ -179,7 +179,7 @@ def test_a_model_without_rotary_embedding_in_json_and_in_tables(capsys, gpt2, tm
     assert (code, out) == (0, "")
     assert "has no rotary embedding" in err
     # No figure can be drawn, and whoever waits for the file must know.
-    code, out, err = run(capsys, "figure", "wavelengths", gpt2, "-o", str(tmp_path / "x.svg"))
+    code, out, err = run(capsys, "figure", "frequencies/wavelengths", gpt2, "-o", str(tmp_path / "x.svg"))
     assert (code, out) == (2, "")
     assert "has no rotary embedding" in err
 

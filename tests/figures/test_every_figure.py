@@ -15,10 +15,10 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import attention, decay, distance, frequencies, kernels, precision, runtimes, scaling, theme
 from rope_viz.figures.words import common as words
 from rope_viz.figures.words import decay as words_decay
+from rope_viz.pictures.packed import pack
 from rope_viz.studies import rotation, scores
 from rope_viz.studies.attention import DEFAULT_SENTENCE
 from rope_viz.studies.precision import ROUNDINGS
-from rope_viz.ui.components.chart import pack
 
 LLAMA = model_specs("llama-3.1-8b")[""]
 QWEN = model_specs("qwen3-8b-yarn")[""]

@@ -1,9 +1,14 @@
 """Pages run without a browser: the frame with one page in it, by its address."""
 
+import json
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from streamlit.testing.v1 import AppTest
+
+from rope_viz.pictures import registry
+from rope_viz.pictures.packed import bare
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,6 +28,28 @@ def open_page():
 
 
 @pytest.fixture
-def said():
-    """said(app) is all text on the page, the sentences that follow a knob first."""
-    return lambda app: " ".join(item.value for kind in ("html", "markdown") for item in app.get(kind))
+def asked():
+    """asked(app) is what the places on the page ask for: picture -> what its address says."""
+
+    def read(app):
+        found = {}
+        for element in app.get("bidi_component"):
+            if element.proto.component_name.startswith("rope_viz_picture"):
+                data = json.loads(element.proto.json)
+                picture = registry.picture(*data["picture"].split("/"))
+                query = dict(parse_qsl(data["query"], keep_blank_values=True))
+                found[picture] = registry.read(registry.page(picture.page), query)
+        return found
+
+    return read
+
+
+@pytest.fixture
+def said(asked):
+    """said(app) is all text on the page and the sentences of its pictures."""
+
+    def read(app):
+        texts = [item.value for kind in ("html", "markdown") for item in app.get(kind)]
+        return " ".join([*texts, *(bare(picture(now).sentence) for picture, now in asked(app).items())])
+
+    return read

@@ -48,20 +48,30 @@ def test_a_pasted_config_is_the_model_on_every_page(paste, page):
     assert app.selectbox(key="select.Model").options[0] == "me/my-gemma (yours)"
 
 
-def test_each_layer_type_can_be_chosen(paste):
+def test_each_layer_type_can_be_chosen(paste, said):
     app = paste("runtimes", json.dumps(GEMMA))
     app.selectbox(key="select.Layers").select("sliding_attention").run()
     assert app.session_state["chosen"].spec == from_config(GEMMA)["sliding_attention"]
     assert not app.exception
-    assert "sliding attention layers" in " ".join(item.value for item in app.markdown)
+    assert "sliding attention layers" in said(app)
 
 
-def test_the_config_waits_in_the_menu_while_another_model_is_looked_at(paste):
+def test_the_config_waits_in_the_menu_while_another_model_is_looked_at(paste, said):
     app = paste("runtimes", json.dumps(GEMMA))
     app.selectbox(key="select.Model").select("qwen3-8b").run()
-    assert "Qwen3 8B, as it stands" in " ".join(item.value for item in app.markdown)
+    assert "Qwen3 8B, as it stands" in said(app)
     app.selectbox(key="select.Model").select("custom").run()
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_pictures_are_those_of_the_pasted_config(paste, asked, page):
+    odd = GEMMA | {"rope_theta": 1.5, "rope_scaling": {"rope_type": "linear", "factor": 1e9}}
+    for config in (GEMMA, odd):
+        for picture, now in asked(paste(page, json.dumps(config))).items():
+            assert now.spec == from_config(config)["full_attention"]
+            assert not picture.config or now.config == config
+            assert picture(now).title
 
 
 def test_the_numbers_travel_by_link(paste, open_page):

@@ -6,6 +6,8 @@ import pytest
 
 from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.scaling import METHODS
+from rope_viz.pictures import registry
+from rope_viz.pictures.choices import Pick, Switch
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 MODELS = list(catalog())
@@ -66,6 +68,40 @@ def test_choosing_a_model_changes_the_page(open_page, said):
     app.selectbox(key="select.Model").select("gpt-oss-20b").run()
     assert "of 32 pairs" in said(app)
     assert app.query_params["model"] == "gpt-oss-20b"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_run_draws_nothing(open_page, monkeypatch, page):
+    for picture in registry.pictures():
+        monkeypatch.setattr(type(picture), "__call__", lambda self, now: pytest.fail(f"the run drew {self.address}"))
+    assert not open_page(page, model="qwen3-8b-yarn").exception
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_picture_of_a_page_has_its_place(open_page, asked, page):
+    """Those of a measurement have theirs once something was measured."""
+    places = {picture.name for picture in asked(open_page(page))}
+    measured = {"speeds", "ways", "agreement"} if page == "kernels" else set()
+    assert places == registry.page(page).pictures.keys() - measured
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_choice_of_a_page_has_its_control_and_reaches_its_pictures(open_page, asked, page):
+    start = asked(open_page(page))
+    for choice in registry.page(page).choices:
+        if not isinstance(choice, Pick | Switch):
+            continue
+        options = list(choice.options) if isinstance(choice, Pick) else ["yes", "no"]
+        app = open_page(page, **{choice.key: options[-1]})
+        assert not app.exception
+        for picture, now in asked(app).items():
+            if choice.key in now.asked(picture.uses) and choice.when(now) and options[-1] in shown(choice, now):
+                assert choice.text(now[choice]) == options[-1]
+    assert start
+
+
+def shown(choice, now):
+    return choice.shown(now) if isinstance(choice, Pick) else ("yes", "no")
 
 
 def test_reset_returns_to_the_model(open_page):

@@ -87,14 +87,8 @@ def test_nothing_else_is_served(name):
     assert get(f"{scripts.PREFIX}/x/{name}").status == 404
 
 
-def test_who_is_not_known_gets_no_picture():
-    answer = get(f"{scripts.PREFIX}/live/nobody/picture")
-    assert answer.status == 204
-    assert answer.body == b""
-
-
 def test_every_answer_carries_the_headers():
-    for answer in (get(f"{scripts.PREFIX}/x/knob.js"), get(f"{scripts.PREFIX}/live/x/y"), get("/nowhere")):
+    for answer in (get(f"{scripts.PREFIX}/x/knob.js"), get(f"{scripts.PREFIX}/picture/x/y"), get("/nowhere")):
         for name, value in server.HEADERS.items():
             assert answer.headers[name] == value
         assert answer.headers["content-security-policy"] == server.policy("")

@@ -17,6 +17,7 @@ BEFORE = (
     "torch.compile, the dense matrix, and other projects' kernels where they are installed; and see how well pairings, "
     "dtypes and backends agree. Some 20 seconds; nothing starts by itself."
 )
+UNMEASURED = "Nothing has been measured yet: press Measure on the page Kernels, or name a measurement it downloaded."
 AGREEMENT = (
     "Every pairing, dtype and backend against float64 at positions from 1,000,000 on. The difference should be about "
     "what rounding the result once to its dtype makes inevitable: half a step at the largest value."

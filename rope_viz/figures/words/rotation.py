@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.theme import digits
 from rope_viz.figures.words.common import ends, is_scaled, percent, training, unturned
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import MAX_DENSE_DIM, Law
@@ -44,15 +44,15 @@ def matrix(spec: RopeSpec) -> str:
     )
 
 
-def laws(found: Sequence[Law], m: int, n: int) -> list[str]:
-    """Each law with the error by which it fails in float64."""
+def laws(found: Sequence[Law], m: int, n: int) -> list[dict[str, Any]]:
+    """Each law in words, with the error by which it fails in float64."""
     what = {
         "RRᵀ = I": "R keeps every length",
         "det R = 1": "R is a rotation, not a mirror",
         "RₘᵀRₙ = Rₙ₋ₘ": f"the score of query and key knows only the distance, here {n - m:,}".replace("-", "−"),
         "P R Pᵀ is R of the other pairing": "the two pairings are one rotation",
     }
-    return [f"**{law.statement}**: {what[law.statement]}. Largest error {digits(law.error)}." for law in found]
+    return [{"law": law.statement, "in words": what[law.statement], "largest error": law.error} for law in found]
 
 
 def forms(spec: RopeSpec) -> str:

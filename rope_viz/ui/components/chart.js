@@ -1,14 +1,18 @@
 // A Plotly chart that keeps its zoom and its node while the data change, and exports itself in the browser.
-// Served by a route; rope_viz/ui/chart.py holds the loader and packs the figure.
+// picture.js asks for the figure, rope_viz/pictures/packed.py packs it.
 
-import { unpack } from "./live.js";
+import { copyAddress, file } from "./picture.js";
 
+const SOURCE = new URL("plotly.min.js", import.meta.url).href;
 let plotly;
 
-function loadPlotly(src) {
+// The library comes while the first figure is on its way.
+export const prepare = () => void loadPlotly();
+
+function loadPlotly() {
   plotly ??= clocksFirst().then(() => new Promise((resolve, reject) => {
     const script = document.createElement("script");
-    script.src = src;
+    script.src = SOURCE;
     script.onload = () => resolve(window.Plotly);
     script.onerror = () => reject(new Error("plotly.js did not load"));
     document.head.append(script);
@@ -48,18 +52,18 @@ function recolour(value, twins) {
 const FORMATS = { png: "Picture, 3× resolution", svg: "Vector picture", html: "Page that works offline", csv: "The plotted numbers", json: "Figure and spec" };
 const ZOOMS = { in: ["+", "Zoom in"], out: ["−", "Zoom out"], reset: ["Reset view", "Show the whole figure"] };
 
-function build(component) {
+function build(place) {
   if (!document.getElementById("rv-chart-style")) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-chart-style", textContent: STYLE }));
   }
-  const root = component.parentElement.querySelector(".rv-chart");
+  const { root } = place;
   root.innerHTML = `<div class="rv-plot" role="img"></div><div class="rv-tools" role="toolbar" aria-label="Figure tools"><span>Download</span>${
     Object.entries(FORMATS).map(([format, help]) => `<button type="button" data-format="${format}" title="${help}">${format.toUpperCase()}</button>`).join("")
   }<div class="rv-space"></div>${
     Object.entries(ZOOMS).map(([zoom, [text, help]]) => `<button type="button" data-zoom="${zoom}" title="${help}" aria-label="${help}">${text}</button>`).join("")
   }</div>`;
-  const node = root.querySelector(".rv-plot");
-  const state = { root, node, component, zoomed: {}, queue: Promise.resolve() };
+  const node = root.querySelector(".rv-plot"), space = root.querySelector(".rv-space");
+  const state = { root, node, place, zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
   for (const button of root.querySelectorAll("button[data-format]")) {
     button.addEventListener("click", async () => {
       button.disabled = true;
@@ -67,6 +71,7 @@ function build(component) {
       await files.then(({ download }) => download(state, button.dataset.format)).finally(() => (button.disabled = false));
     });
   }
+  space.before(file(place, "pdf", "PDF", "Vector picture for a document"), copyAddress(place));
   const zoom = (scale) => {
     const full = node._fullLayout;
     const change = {};
@@ -99,12 +104,15 @@ function rememberView(state, event) {
   sendView(state);
 }
 
+// A figure that is drawn anew for the part it shows has that part in its address.
 function sendView(state) {
-  if (!state.message.zooms) return;
+  const { place, message, zoomed } = state;
+  Object.assign(place.memory, { zoomed, variant: state.variant });
+  if (!message.zooms) return;
   clearTimeout(state.timer);
   state.timer = setTimeout(() => {
-    const view = state.zoomed.xaxis ?? null;
-    if (String(view) !== String(state.sent ?? null)) state.component.setStateValue("view", (state.sent = view));
+    place.memory.view = zoomed.xaxis ?? null;
+    place.want();
   }, 120);
 }
 
@@ -152,7 +160,7 @@ function schedule(state) {
 
 async function draw(state) {
   const { node, root } = state;
-  const Plotly = await loadPlotly(state.src);
+  const Plotly = await loadPlotly();
   // A page that is being left has no width any more, and Plotly cannot scale its axes to that.
   state.unseen = !node.clientWidth;
   if (state.unseen) return;
@@ -183,7 +191,7 @@ function listen(state) {
   node.on("plotly_unhover", () => unlink(state));
   node.on("plotly_click", (event) => {
     const pair = state.message.pins === "y" ? event.points[0].y : event.points[0].x;
-    if (state.message.pins) state.component.setStateValue("pin", { pair: Math.round(pair), at: Date.now() });
+    if (state.message.pins) state.place.component.setStateValue("pin", { pair: Math.round(pair), at: Date.now() });
   });
 }
 
@@ -211,28 +219,25 @@ function unlink(state) {
   for (const mark of state.node.querySelectorAll(".rv-mark")) mark.remove();
 }
 
-// A new figure, from the page or from a knob that moves; settled once it is drawn.
-function show(state, message) {
-  state.message = state.root.__message = message;
-  if (message.picture) state.root.dataset.picture = message.picture;
+// A figure; settled once it is drawn.
+export default function show(place, message) {
+  const state = (place.root.__chart ??= build(place));
+  state.message = message;
+  // Another figure in the same place has other axes: a zoom has no meaning there.
+  if (state.variant !== undefined && state.variant !== message.variant) {
+    const asked = place.memory.view;
+    state.zoomed = {};
+    Object.assign(place.memory, { zoomed: {}, view: null });
+    if (asked) queueMicrotask(() => place.want());
+  }
+  state.variant = message.variant;
+  state.src = SOURCE;
+  state.node.style.height ||= `${message.figure.layout.height}px`;
   state.node.setAttribute("aria-label", message.title);
   return schedule(state);
 }
 
-export default function render(component) {
-  const { parentElement, data } = component;
-  const state = (parentElement.__chart ??= build(component));
-  state.component = component;
-  state.src = new URL("plotly.min.js", import.meta.url).href;
-  const message = unpack(data);
-  state.node.style.height ||= `${message.figure.layout.height}px`;
-  state.root.__rested = message;
-  show(state, message);
-  state.root.__show = (moved) => show(state, moved);
-}
-
 const STYLE = `
-.rv-chart { font-family: var(--st-font); color: var(--st-text-color); }
 .rv-plot { width: 100%; position: relative; }
 .rv-mark { position: absolute; pointer-events: none; box-sizing: border-box; border: 2px solid var(--st-text-color); }
 .rv-mark span {
@@ -240,15 +245,4 @@ const STYLE = `
   font-variant-numeric: tabular-nums; color: var(--st-background-color); background: var(--st-text-color);
 }
 .rv-plot .modebar { display: none; }
-.rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; padding-top: 2px; }
-.rv-tools .rv-space { flex: 1; }
-.rv-tools span { font-size: 13px; opacity: 0.85; padding: 0 6px 0 2px; }
-.rv-tools button {
-  font: inherit; font-size: 13px; line-height: 1; min-height: 30px; min-width: 40px; padding: 0 10px; cursor: pointer;
-  color: var(--st-text-color); background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px;
-}
-.rv-tools button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-.rv-tools button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-.rv-tools button:disabled { opacity: 0.5; }
-@media (pointer: coarse), (max-width: 640px) { .rv-tools button { min-height: 40px; } }
 `;

@@ -1,4 +1,4 @@
-// The clocks: every pair of the current model turning, moved wholly in the browser. Served by a route; rope_viz/ui/clocks.py packs the data.
+// The clocks: every pair of the current model turning, moved wholly in the browser. picture.js asks for them, rope_viz/figures/clocks.py packs them.
 
 import { TAU, arrange, count, cycle, digits, paint, score, tokens, turns, whole } from "./dials.js";
 
@@ -74,7 +74,7 @@ function tell(s) {
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
     [s.at, s.told] = [`${s.m},${s.n}`, performance.now()];
-    s.component.setStateValue("at", { m: s.m, n: s.n });
+    s.place.component.setStateValue("at", { m: s.m, n: s.n });
   }, 250);
 }
 
@@ -90,11 +90,12 @@ function inspect(s) {
 
 // --- The component
 
+const KEPT = ["m", "n", "speed", "loop", "back", "moves", "playing", "given", "at", "told"];
 const MOVES = { both: "both together", m: "the query", n: "the key" };
 
-function build(component) {
+function build(place, data) {
   if (!document.getElementById("rv-clocks-style")) document.head.append(Object.assign(document.createElement("style"), { id: "rv-clocks-style", textContent: STYLE }));
-  const { parentElement, data } = component, root = parentElement.querySelector(".rv-clocks");
+  const { root } = place;
   const button = (name, text, help) => `<button type="button" data-do="${name}" title="${help}">${text}</button>`;
   root.innerHTML = `<canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar">${
     button("play", "Play", "Space")}${button("less", "−1", "One position back (←)")}${button("more", "+1", "One position on (→)")
@@ -103,15 +104,19 @@ function build(component) {
     <label>Speed <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", "Reverse", "Run backwards")}${button("loop", "Loop", "Start again at the trained length")
     }<span class="rv-space"></span>${data.alone ? "" : `<span>Download</span>${button("png", "PNG", "The picture as it stands")}${button("video", "Video", "Film it: 10 seconds, or until you stop")}${button("html", "HTML", "A page that plays offline")}`
     }</div><div class="rv-said" aria-live="polite"></div>`;
+  if (place.address) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(copyAddress(place)));
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const s = { root, canvas, ctx: canvas.getContext("2d"), speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0 };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), place, speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, playing: data.plays && !calm };
+  // The node may be new and the clocks not: they go on as they went.
+  for (const name of KEPT) if (place.memory.clocks?.[name] !== undefined) s[name] = place.memory.clocks[name];
+  place.memory.clocks = s;
   s.ui = { play: find("play"), scrub: find("scrub"), at: find("at"), speed: find("speed"), pace: root.querySelector("output"), now: root.querySelector(".rv-now"), said: root.querySelector(".rv-said") };
   const step = (by) => (s.playing && play(s, false), advance(s, by), tell(s));
   const jump = (to) => step(to - (s.moves === "n" && s.data.mode === "score" ? s.n : s.m));
   const pin = (i) => {
     s.pin = s.pin === i ? null : i;
-    component.setStateValue("pin", { pair: i, at: Date.now() });
+    s.place.component.setStateValue("pin", { pair: i, at: Date.now() });
     tell(s);
   };
   s.press = () => ["back", "loop", ...Object.keys(MOVES)].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
@@ -166,15 +171,14 @@ function build(component) {
   });
   new ResizeObserver(() => s.data && ((s.stale = true), wake(s))).observe(canvas);
   new IntersectionObserver(([entry]) => (s.seen = entry.isIntersecting) && s.data && wake(s)).observe(canvas);
-  s.playing = data.plays && !calm;
   s.press();
   return s;
 }
 
 // The hands stay where they are while the data change, unless the address says otherwise (Back, a typed link). What the
 // server answers to our own last move may be late, and must not pull them back.
-function place(s, { start, begin, mode }) {
-  const { m, n } = start ?? begin, given = `${m},${n}`, was = s.root.dataset.mode;
+function settle(s, { start, mode }) {
+  const { m, n } = start, given = `${m},${n}`, was = s.root.dataset.mode;
   if (s.m === undefined) Object.assign(s, { m, n });
   else if (was === "turn" && mode === "score") [s.m, s.n] = [Math.max(16, Math.round(s.m)), Math.max(0, Math.round(s.m) - 16)];
   else if (was === mode && given !== s.given && given !== s.at && performance.now() - s.told > 2000) Object.assign(s, { m, n, playing: false, at: given });
@@ -189,26 +193,19 @@ function dark(root) {
   return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
 }
 
-// New frequencies, from the page or from a knob that moves.
-function show(s, data) {
+// The frequencies of a spec, or of a knob that moves. Alone on a page of its own, `place` has a root and little more.
+export default function show(place, data) {
+  const s = place.root.__clocks ?? build(place, data);
+  place.root.__clocks = s;
+  s.place = place;
+  settle(s, data);
+  s.root.classList.toggle("rv-compact", data.compact);
   Object.assign(s, { data, pin: data.pin, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: (s.wheel ??= cycle(data.cycle)), stale: true });
   s.first = data.first.map((value) => value / TAU);
   s.rates = data.scaled ? data.scaled.map((value) => value / TAU) : s.first;
   s.root.dataset.mode = data.mode;
-  if (data.picture) s.root.dataset.picture = data.picture;
-  s.root.__message = data;
   s.canvas.setAttribute("aria-label", data.title);
   tell(s);
-}
-
-export default function render(component) {
-  const { parentElement, data } = component, s = (parentElement.__clocks ??= build(component));
-  s.component = component;
-  place(s, data);
-  s.root.classList.toggle("rv-compact", data.compact);
-  s.root.__rested = data;
-  show(s, data);
-  s.root.__show = (moved) => show(s, moved);
 }
 
 const STYLE = `

@@ -16,7 +16,8 @@ const own = document.querySelector('script[type=module][src*="static/js/"]').src
 const root = own.slice(0, own.indexOf("/static/js/"));
 const ready = import(`${root}%(path)s`);
 export default function (component) {
-  const { parentElement } = component;
+  const { parentElement, data } = component;
+  if (data.room) parentElement.querySelector(".%(root)s").style.minHeight = `${data.room[innerWidth <= 640 ? 1 : 0]}px`;
   const turn = (parentElement.__turn = (parentElement.__turn ?? 0) + 1);
   ready.then((script) => turn === parentElement.__turn && script.default(component));
 }
@@ -24,11 +25,15 @@ export default function (component) {
 
 
 @functools.cache
-def component(name: str, *, root_class: str, height: int) -> Any:
-    """The mounting function of the component whose script is `<name>.js`; `height` is kept free until it has loaded."""
+def component(name: str, *, root_class: str, height: int = 0) -> Any:
+    """The mounting function of the component whose script is `<name>.js`; `height` is kept free until it has loaded.
+
+    A component with another height is another one, whose node Streamlit replaces. What changes its height says so in
+    its data instead: `room`, on a wide and on a narrow screen.
+    """
     return st.components.v2.component(
         f"rope_viz_{name}_{height}",
         html=f'<div class="{root_class}" style="min-height:{height}px"></div>',
-        js=LOADER % {"path": f"{PREFIX}/{version()}/{name}.js"},
+        js=LOADER % {"path": f"{PREFIX}/{version()}/{name}.js", "root": root_class},
         isolate_styles=False,
     )

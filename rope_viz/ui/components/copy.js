@@ -12,8 +12,7 @@ export default function render({ parentElement, data }) {
     button.style.cssText = style;
     button.addEventListener("click", async () => {
       const text = root.__texts[name] ?? location.href;
-      const copied = await navigator.clipboard.writeText(text).then(() => true, () => byHand(text));
-      button.textContent = copied ? "Copied" : "Not allowed here: copy it from the address bar";
+      button.textContent = (await copied(text)) ? "Copied" : "Not allowed here: copy it from the address bar";
       setTimeout(() => (button.textContent = name), 1600);
     });
     root.append(button);
@@ -21,6 +20,8 @@ export default function render({ parentElement, data }) {
 }
 
 // Without a secure context there is no clipboard API; the old command still works there.
+export const copied = async (text) => (navigator.clipboard ? navigator.clipboard.writeText(text).then(() => true, () => byHand(text)) : byHand(text));
+
 function byHand(text) {
   const field = Object.assign(document.createElement("textarea"), { value: text });
   document.body.append(field);

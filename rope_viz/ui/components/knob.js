@@ -1,7 +1,7 @@
 // Sliders that are live: the pictures follow each while it is dragged, and the page itself runs when it is released.
 // One mount shows a column of them. Served by a route; rope_viz/ui/knob.py holds the loader.
 
-import { caughtUp, follow, released } from "./live.js";
+import { caughtUp, follow, released } from "./picture.js";
 
 // The track runs in `steps` equal steps, evenly in the value or in its logarithm.
 const toTrack = ({ low, high, log }, value) => (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
@@ -48,7 +48,7 @@ function build(name, send) {
     knob.moves += 1;
     knob.value = fromTrack(knob.data, Number(range.value) / range.max);
     write(knob);
-    follow(knob.reader, knob.data.key, knob.value);
+    follow(knob.data.key, knob.value);
   };
   // The page takes the last value, once the picture on its way has come.
   const commit = async () => {
@@ -126,7 +126,6 @@ export default function render(component) {
   for (const item of data.knobs) {
     if (!state.shown.has(item.name)) state.shown.set(item.name, build(item.name, (at) => state.send("at", at)));
     const knob = state.shown.get(item.name);
-    knob.reader = data.reader;
     update(knob, item);
     // Moving a node ends a drag and loses the focus, so only a new one is put in its place.
     const place = panel.children[data.knobs.indexOf(item)];

@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.embedding.spec import Knob, require_number
-from rope_viz.ui.components import live
 from rope_viz.ui.components.component import component
 
 Changed = Callable[[str, float], None]
@@ -38,7 +37,7 @@ def knobs(
     prefix = f"{page}." if page else ""
     rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]
     mount = component("knob", root_class="rv-knobs", height=62 * len(shown))
-    mount(key=key, data={"reader": live.reader().token, "knobs": rows}, on_at_change=at_changed)
+    mount(key=key, data={"knobs": rows}, on_at_change=at_changed)
 
 
 def _row(name: str, knob: Knob, value: float, revision: int) -> dict[str, Any]:

@@ -12,8 +12,10 @@ import plotly
 PREFIX = "/rope-viz"
 HERE = Path(__file__).parent
 SCRIPTS = {
-    "live.js": HERE / "live.js",
+    "picture.js": HERE / "picture.js",
+    "message.js": HERE / "message.js",
     "knob.js": HERE / "knob.js",
+    "table.js": HERE / "table.js",
     "chart.js": HERE / "chart.js",
     "chart_files.js": HERE / "chart_files.js",
     "copy.js": HERE / "copy.js",

@@ -1,0 +1,41 @@
+"""A reader's own config, and a spec that no link holds, as contents that are kept under a name."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from rope_viz.configs.models import from_config
+from rope_viz.configs.upload import Upload, name_of
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import RopeSpec
+
+
+def upload_bytes(own: Upload) -> bytes:
+    """A reader's config as it is kept."""
+    return json.dumps(own.config).encode()
+
+
+def upload_of(content: bytes) -> Upload:
+    """The reader's config of a content. Raises `ValueError` where it is none."""
+    config = json.loads(content)
+    if not isinstance(config, dict):
+        raise ValueError("the content kept under this name is no config")
+    return Upload(name_of(config), config, from_config(config))
+
+
+def spec_bytes(spec: RopeSpec) -> bytes:
+    """A spec as it is kept."""
+    return json.dumps(dataclasses.asdict(spec)).encode()
+
+
+def spec_of(content: bytes) -> RopeSpec:
+    """The spec of a content. Raises `ValueError` where it is none."""
+    try:
+        fields = json.loads(content)
+        scaling = fields.pop("scaling")
+        kind = METHODS[scaling.pop("name")]
+        lists = {name: tuple(value) if isinstance(value, list) else value for name, value in scaling.items()}
+        return RopeSpec(**fields, scaling=kind(**lists))
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("the content kept under this name is no embedding") from None

@@ -1,0 +1,115 @@
+"""The pictures of the page Decay: how the score of a query and a key changes with their distance."""
+
+from __future__ import annotations
+
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.figures import decay, distance, scaling
+from rope_viz.figures.words import decay as words
+from rope_viz.pictures import vectors
+from rope_viz.pictures.choices import Models, Number, Pick, Several, Switch, length, model_specs
+from rope_viz.pictures.kinds import Figure
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Page
+from rope_viz.studies.scores import even_parts
+
+
+def _asked(now: Now) -> bool:
+    """Whether the page shows a q and k of the reader's own."""
+    return now[SHOW] in ("own", "softmax")
+
+
+SHOW = Pick(key="decay.show", label="Show", options=decay.VIEWS)
+LENGTH = length("decay.length", "Distances up to", lambda now: now.spec.target, least=64, most=decay.LONGEST)
+LOG = Switch(key="decay.log", label="Log axis", on=True)
+KIND = Pick(key="decay.kind", label="Vectors", options=decay.KINDS, when=lambda now: now[SHOW] == "random")
+SOURCE = Pick(key="decay.source", label="Where q and k come from", options=vectors.SOURCES, when=_asked)
+SEED = Number(
+    key="decay.seed", knob=vectors.SEED, usual=0, when=lambda now: _asked(now) and now[SOURCE] in ("seed", "same")
+)
+TYPED = vectors.texts(
+    "decay.typed",
+    lambda now: vectors.random(now.spec),
+    label="Typed q and k",
+    instead="Random vectors are shown instead",
+    when=lambda now: _asked(now) and now[SOURCE] == "typed",
+)
+FILE = vectors.file(
+    "decay.file",
+    label="q and k",
+    help="Arrays named q and k of one number per dimension, or of (tokens, dimensions): then token 0 is taken, and "
+    "beside it the mean over the whole sequence is drawn.",
+    instead="Random vectors are shown instead",
+    when=lambda now: _asked(now) and now[SOURCE] == "file",
+)
+COMPARE = Several(
+    key="decay.with",
+    label="Compare with",
+    options={name: scaling.short_label(name) for name in METHODS if name != "none"},
+    offered=lambda now: scaling.choices(now.spec),
+    usual=lambda now: (),
+    when=lambda now: now[SHOW] in ("mean", "own"),
+)
+MODELS = Models(key="decay.models", when=lambda now: now[SHOW] == "mean")
+BACKEND = Pick(
+    key="decay.backend",
+    label="Compute with",
+    options=decay.BACKENDS,
+    offered=lambda now: decay.backends(),
+    menu=220,
+)
+AT = length(
+    "decay.at",
+    "Distance",
+    lambda now: min(1000, now[LENGTH] - 1),
+    least=1,
+    most=decay.LONGEST,
+    limit=lambda now: now[LENGTH],
+)
+WEIGHTS = Pick(key="decay.map", label="Show", options={"weights": "Softmax weights", "logits": "Logits"})
+FIRST = length("decay.first", "First position", 16, least=1, most=1_000_000)
+MINE = (SHOW, SOURCE, SEED, TYPED, FILE)
+PAGE = Page("decay", (*MINE, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, AT, WEIGHTS, FIRST))
+
+
+def mine(now: Now) -> vectors.Own:
+    """The q and k that the reader chose; the first random ones where the page asks for none."""
+    return vectors.chosen(now, now[SOURCE] if _asked(now) else "seed", now[SEED], now[TYPED], now[FILE])
+
+
+@PAGE.picture(*MINE, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, zooms=True, sets=AT)
+def curves(now: Now) -> Figure:
+    """The score over the distance."""
+    spec, shown, log, length = now.spec, now[SHOW], now[LOG], now[LENGTH]
+    where = decay.Range.of(length, now.seen(decay.whole(length, log)), log=log, quick=now.coarse, backend=now[BACKEND])
+    names = now[COMPARE]
+    others = scaling.compared(spec, scaling.alternatives(spec, names), model_specs(now[MODELS]))
+    own = mine(now)
+    sequence = None if now.coarse else own.sequence
+    figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)
+    sentence = words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens)
+    return Figure(figure, title, sentence, variant=f"{shown}-log" if log else shown, pins="x")
+
+
+@PAGE.picture(*MINE, AT, pin=True, height=340)
+def pairs(now: Now) -> Figure:
+    """What every pair adds to the score at one distance."""
+    spec, at = now.spec, now[AT]
+    parts = mine(now).parts if now[SHOW] == "own" else even_parts(spec)
+    return Figure(
+        distance.contributions(spec, at, parts, pin=now.pin), words.PAIRS, words.pair_by_pair(spec, at, parts), pins="x"
+    )
+
+
+@PAGE.picture(*MINE, WEIGHTS, FIRST)
+def attention(now: Now) -> Figure:
+    """The scores or weights of a window of queries and keys."""
+    figure = distance.attention_map(now.spec, now[FIRST], mine(now).parts, now[WEIGHTS] == "weights")
+    return Figure(figure, words.MAP)
+
+
+@PAGE.picture(height=170)
+def bases(now: Now) -> Figure:
+    """The bases whose mean cosine stays at or above 0 up to the target length."""
+    held = min(now.spec.target, distance.BASES_LONGEST)
+    sentence = words.bases(now.spec, held, quick=now.coarse)
+    return Figure(distance.bases(now.spec, held, quick=now.coarse), words.BASES, sentence)

@@ -1,0 +1,16 @@
+"""The picture of the first page: the pairs of the current model, turning."""
+
+from __future__ import annotations
+
+from rope_viz.figures import clocks
+from rope_viz.pictures.kinds import Clocks
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Page
+
+PAGE = Page("home")
+
+
+@PAGE.picture(pin=True, height=clocks.HEIGHTS["compact"][0], narrow=clocks.HEIGHTS["compact"][1])
+def turning(now: Now) -> Clocks:
+    """The pairs of the current model, turning."""
+    return Clocks(clocks.message(now.spec, pin=now.pin, compact=True), variant="clocks")

@@ -1,0 +1,126 @@
+"""A picture as the browser takes it: [u32 length][JSON][arrays], arrays as they lie in memory, named by offset."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz.figures import theme
+from rope_viz.pictures.kinds import KINDS, Clocks, Kind, Table
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Picture
+
+SHORT = {"float64": "f8", "float32": "f4", "int32": "i4", "int8": "i1", "uint8": "u1"}
+
+
+def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
+    """The message that shows a picture on its page."""
+    message: dict[str, Any] = {
+        "kind": KINDS[picture.kind],
+        "picture": picture.address,
+        "title": drawn.title,
+        "sentence": prose(drawn.sentence),
+        "variant": drawn.variant,
+        "file": file(picture, now, drawn),
+    }
+    if isinstance(drawn, Clocks):
+        return framed(message | dict(drawn.message))
+    if isinstance(drawn, Table):
+        return framed(message | {"columns": cells(drawn), "words": drawn.words})
+    message |= {"spec": now.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
+    return pack(drawn.fig, message, quick=now.coarse)
+
+
+def file(picture: Picture, now: Now, drawn: Kind) -> str:
+    """The stem of the picture's files."""
+    return f"rope-{picture.page}-{drawn.variant or picture.name}_{now.file}"
+
+
+def cells(table: Table) -> dict[str, list[Any]]:
+    """The columns of a table as lists; what is no number is None."""
+    return {name: [plain(value) for value in values] for name, values in columns(table).items()}
+
+
+def columns(table: Table) -> dict[str, Any]:
+    """The columns of a table by name, whether it was given by columns or by rows."""
+    if isinstance(table.columns, Mapping):
+        return dict(table.columns)
+    rows = list(table.columns)
+    return {name: [row.get(name) for row in rows] for name in (rows[0] if rows else {})}
+
+
+def plain(value: Any) -> Any:
+    """A number or a text as JSON has it; None for what is neither, such as NaN."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def pack(fig: go.Figure, message: Mapping[str, Any], *, quick: bool = False) -> bytes:
+    """The message and the figure. `quick` sends heatmaps in 8 bits, for while a knob moves."""
+    arrays: list[bytes] = []
+    offset = 0
+
+    def put(value: Any, low: float | None = None, high: float | None = None) -> Any:
+        nonlocal offset
+        if isinstance(value, np.ndarray) and value.dtype.kind in "if" and value.ndim in (1, 2):
+            array = value
+            ends: list[float] = []
+            if quick and low is not None and high is not None:
+                steps = np.rint((array - low) * (254.0 / (high - low)))
+                array = np.where(np.isnan(steps), 255, np.clip(steps, 0, 254)).astype(np.uint8)
+                ends = [low, high]
+            elif array.dtype.name not in SHORT:
+                array = array.astype(np.int32 if array.dtype.kind == "i" else np.float64)
+            raw = np.ascontiguousarray(array).tobytes()
+            place = [SHORT[array.dtype.name], offset, array.size, array.shape[1] if array.ndim == 2 else 0, *ends]
+            arrays.append(raw + b"\0" * (-len(raw) % 8))
+            offset += len(arrays[-1])
+            return {"$": place}
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        if isinstance(value, dict):
+            bounds = value.get("zmin"), value.get("zmax")
+            return {name: put(item, *bounds) if name == "z" else put(item) for name, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [put(item) for item in value]
+        return value.item() if isinstance(value, np.generic) else value
+
+    figure = {"data": [put(trace.to_plotly_json()) for trace in fig.data], "layout": put(fig.layout.to_plotly_json())}
+    return framed({**message, "figure": figure}, b"".join(arrays))
+
+
+def framed(message: Mapping[str, Any], arrays: bytes = b"") -> bytes:
+    """[u32 length][JSON, blanks up to a multiple of 8][arrays]."""
+    header = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
+    header += b" " * (-(4 + len(header)) % 8)
+    return struct.pack("<I", len(header)) + header + arrays
+
+
+def prose(sentence: str) -> str:
+    """A sentence as HTML: of Markdown it has **bold**, *emphasis*, `code` and signs set down by a backslash only."""
+    out, end = [], 0
+    for found in MARKS.finditer(sentence):
+        sign, code, bold, emphasis = found.groups()
+        out.append(html.escape(sentence[end : found.start()]))
+        end = found.end()
+        if sign:
+            out.append(html.escape(sign))
+            continue
+        tag = "code" if code else "strong" if bold else "em"
+        out.append(f"<{tag}>{html.escape(code) if code else prose(bold or emphasis)}</{tag}>")
+    return "".join([*out, html.escape(sentence[end:])])
+
+
+def bare(sentence: str) -> str:
+    """A sentence without any marks."""
+    return html.unescape(re.sub(r"</?(code|strong|em)>", "", prose(sentence)))
+
+
+MARKS = re.compile(r"\\([\\`*_\[\]<>$~|#&:+.)-])|`([^`]+)`|\*\*(.+?)\*\*|\*(\S.*?)\*")

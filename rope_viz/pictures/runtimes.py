@@ -1,0 +1,94 @@
+"""The pictures of the page Runtimes: what each runtime makes of this config, and what it takes to reach a length."""
+
+from __future__ import annotations
+
+import functools
+
+from rope_viz.advice import board, extend
+from rope_viz.advice.board import Asked, Board
+from rope_viz.advice.export import TARGETS
+from rope_viz.configs.upload import Upload
+from rope_viz.embedding.scaling import LABELS, METHODS
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures import runtimes
+from rope_viz.figures.words import runtimes as words
+from rope_viz.pictures.choices import Pick, Switch, length
+from rope_viz.pictures.kinds import Figure, Table
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Page
+
+NAMES = {
+    "transformers": "transformers 5",
+    "transformers-4": "transformers 4",
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "llama.cpp": "llama.cpp",
+    "mlx-lm": "mlx-lm",
+}
+
+AT = Pick(key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: board.by_length(now.spec))
+TO = Pick(key="runtimes.to", label="For", options={name: NAMES[name] for name in TARGETS})
+TARGET = length("runtimes.target", "I need", lambda now: max(131_072, now.spec.target), most=extend.LONGEST // 4)
+METHOD = Pick(
+    key="runtimes.method",
+    label="The config to write, by",
+    options={name: LABELS[name] for name in METHODS},
+    offered=lambda now: runtimes.methods(asked(now), now[TARGET]),
+    menu=220,
+)
+ALL = Switch(key="runtimes.all", label="Also the models on which all agree")
+PAGE = Page("runtimes", (AT, TO, TARGET, METHOD, ALL))
+
+
+def asked(now: Now) -> Asked:
+    """The config in question: the model's own, or one that says what the knobs say."""
+    return _asked(now.spec, now.model, now.layer, now.own)
+
+
+def at(now: Now) -> int | None:
+    """The length of the sequence; None for short ones."""
+    return now.spec.target if now[AT] == "target" else None
+
+
+def answers(now: Now) -> Board:
+    """Every runtime's answer."""
+    return _answers(now.spec, now.model, now.layer, now.own, at(now))
+
+
+@PAGE.picture(AT, pin=True, config=True)
+def curves(now: Now) -> Figure:
+    """The frequencies of the runtimes that differ, over those of transformers."""
+    figure, title = runtimes.curves(answers(now), now.spec, pin=now.pin)
+    return Figure(figure, title, words.agreement(answers(now)), pins="x")
+
+
+@PAGE.picture(AT, config=True, height=430)
+def matrix(now: Now) -> Table:
+    """Every runtime's answer in words, why, and what repairs it."""
+    sentence = words.whose(asked(now), at(now))
+    return Table(runtimes.matrix(answers(now)), "What each runtime makes of this config", sentence, words=True)
+
+
+@PAGE.picture(TARGET, config=True, height=420, still=True)
+def options(now: Now) -> Table:
+    """What each method would do to this model at the wanted length."""
+    rows = runtimes.options(asked(now), now[TARGET])
+    return Table(rows, "Methods at the wanted length", words.extension(now.spec, now[TARGET]))
+
+
+@PAGE.picture(ALL, height=600, still=True)
+def models(now: Now) -> Table:
+    """The whole list of models against every runtime."""
+    rows = runtimes.model_list(everything=now[ALL])
+    return Table(rows, "The whole list against every runtime", words.model_list())
+
+
+@functools.lru_cache(maxsize=64)
+def _asked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
+    now = Now(spec, model, layer, own)
+    return board.ask(spec, start=now.start, config=now.config, layer=layer, name=now.name)
+
+
+@functools.lru_cache(maxsize=64)
+def _answers(spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None) -> Board:
+    return board.board(_asked(spec, model, layer, own), length)

@@ -1,0 +1,143 @@
+"""A reader's own query and key: random by seed, typed, or from a file, for the heads of any spec."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
+from rope_viz.pictures.choices import Held, Kept
+from rope_viz.pictures.now import Now
+from rope_viz.studies import scores, vectors
+
+Sequence: TypeAlias = tuple[FloatArray, FloatArray]  # q and k of all tokens, (tokens, head_dim) each
+SOURCES = {"seed": "Random by seed", "same": "k = q", "typed": "Typed", "file": "From a file"}
+SEED = Knob("Seed", 0, 999, "Another seed, another random q and k.", integer=True)
+
+
+@dataclass(frozen=True)
+class Own:
+    """q and k, (head_dim,) each, their coefficients over the rotated pairs, and the whole sequence if there is one."""
+
+    q: FloatArray
+    k: FloatArray
+    a: FloatArray
+    b: FloatArray
+    unrotated: float
+    sequence: Sequence | None = None
+
+    @property
+    def parts(self) -> scores.Parts:
+        """a, b and the score of the dimensions that do not rotate."""
+        return self.a, self.b, self.unrotated
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the sequence has; 0 where there is none."""
+        return 0 if self.sequence is None else len(self.sequence[0])
+
+
+def texts(key: str, start: Callable[[Now], Mapping[str, FloatArray]], **more: Any) -> Kept[Mapping[str, str]]:
+    """A choice of typed vectors, by name those of `start`, which stand where nothing was typed.
+
+    On the command line: the numbers of the first, or all as a JSON object.
+    """
+
+    def load(written: str) -> bytes:
+        return written.encode() if written.lstrip().startswith("{") else json.dumps({"": written}).encode()
+
+    def decode(content: bytes) -> Mapping[str, str]:
+        found = json.loads(content)
+        if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+            raise ValueError(f"{key} must hold texts of numbers by name")
+        return found
+
+    def labels(now: Now) -> Mapping[str, tuple[str, str]]:
+        return {
+            name: (f"{name}: {now.spec.head_dim} numbers", ", ".join(f"{value:.3f}" for value in vector[:6]) + ", …")
+            for name, vector in start(now).items()
+        }
+
+    return Kept(
+        key=key,
+        decode=decode,
+        load=load,
+        check=lambda held, now: typed(held, now.spec, start(now)),
+        typed=labels,
+        **more,
+    )
+
+
+def file(key: str, **more: Any) -> Kept[Mapping[str, FloatArray]]:
+    """A choice of a file with q and k; what is kept is the file itself behind its name."""
+
+    def load(written: str) -> bytes:
+        return filed(Path(written).name, Path(written).read_bytes())
+
+    def decode(content: bytes) -> Mapping[str, FloatArray]:
+        name, _, data = content.partition(b"\0")
+        return vectors.read_vectors(name.decode(errors="replace"), data)
+
+    return Kept(
+        key=key,
+        decode=decode,
+        load=load,
+        check=lambda held, now: from_file(held, now.spec),
+        suffixes=vectors.SUFFIXES,
+        **more,
+    )
+
+
+def filed(name: str, data: bytes) -> bytes:
+    """A file as it is kept."""
+    return name.replace("\0", "").encode() + b"\0" + data
+
+
+def typed(given: Held[Mapping[str, str]] | None, spec: RopeSpec, start: Mapping[str, FloatArray]) -> list[FloatArray]:
+    """Typed vectors; one that was left empty is that of `start`. Raises `ValueError` for what is no such vector."""
+    text = {} if given is None else given.value
+    out = []
+    for index, (name, vector) in enumerate(start.items()):
+        written = text.get(name, text.get("", "") if index == 0 else "")
+        out.append(vectors.parse_vector(written, spec.head_dim) if written.strip() else vector)
+    return out
+
+
+def from_file(given: Held[Mapping[str, FloatArray]], spec: RopeSpec) -> Own:
+    """q and k of a file. Raises `ValueError` that says what the file holds."""
+    q, k = vectors.query_and_key(dict(given.value), spec.head_dim)
+    return measured(spec, q, k) if q.ndim == 1 else measured(spec, q[0], k[0], (q, k))
+
+
+def random(spec: RopeSpec, seed: int = 0) -> dict[str, FloatArray]:
+    """A random q and k by name."""
+    q, k = vectors.random_vectors(spec.head_dim, seed=seed, count=1)
+    return {"q": q[0], "k": k[0]}
+
+
+def chosen(
+    now: Now,
+    source: str,
+    seed: int,
+    text: Held[Mapping[str, str]] | None,
+    given: Held[Mapping[str, FloatArray]] | None,
+) -> Own:
+    """The chosen q and k. What was typed or uploaded fits heads of its own size only: for others random ones stand."""
+    start = random(now.spec, seed if source in ("seed", "same") else 0)
+    try:
+        if source == "file" and given is not None:
+            return from_file(given, now.spec)
+        if source == "typed":
+            q, k = typed(text, now.spec, start)
+            return measured(now.spec, q, k)
+    except ValueError:
+        pass  # said beside the control
+    return measured(now.spec, start["q"], start["q"] if source == "same" else start["k"])
+
+
+def measured(spec: RopeSpec, q: FloatArray, k: FloatArray, sequence: Sequence | None = None) -> Own:
+    """The coefficients of q and k over the pairs that rotate, and the score of the dimensions that do not."""
+    return Own(q, k, *scores.parts(spec, q, k), sequence)

@@ -1,0 +1,305 @@
+// Every picture on a page: asked for by its address when it comes near the view, when the address changes, and while a
+// knob moves, then coarsely. One way for all kinds; rope_viz/ui/gallery.py answers. Nothing of it depends on a node that
+// Streamlit may replace: what is new is built.
+
+import { unpack } from "./message.js";
+
+// Under a knob the first picture in view follows the hand at once; each of the others at most four times a second, and
+// once it rests. A release waits this long for the picture on its way.
+const OTHERS_EVERY = 250, REST = 120, PATIENCE = 1000;
+// At rest so many are on their way at once; what failed is tried again after so many milliseconds, then twice as many.
+const AT_ONCE = 3, FIRST_RETRY = 1000, LAST_RETRY = 16000, NEAR = "300px";
+
+const here = new URL(".", import.meta.url), version = here.pathname.split("/").at(-2);
+const places = new Set();
+const KINDS = { chart: "chart.js", clocks: "clocks.js", table: "table.js" };
+// What a reader did to a picture (zoom, hands) outlives its node: {address of the picture: anything}.
+const remembered = new Map();
+
+const near = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!target.__place) continue;
+    target.__place.near = isIntersecting;
+    mark(target.__place);
+  }
+  pump();
+}, { rootMargin: NEAR });
+
+class Place {
+  constructor(root) {
+    this.root = root;
+    this.near = false;
+    this.retry = FIRST_RETRY;
+    places.add(this);
+    near.observe(root);
+  }
+
+  // What a run of the page says: which picture, with which query.
+  take(component) {
+    const { data } = component;
+    if (this.data && this.data.picture !== data.picture) this.message = this.shown = null;
+    Object.assign(this, { component, data });
+    this.root.dataset.picture = data.picture;
+    this.root.classList.add(`rv-${data.kind}`);
+    const kind = import(new URL(KINDS[data.kind], here).href);
+    this.kind = kind;
+    kind.then((script) => script.prepare?.());
+    this.memory = remembered.get(data.picture) ?? remembered.set(data.picture, {}).get(data.picture);
+    this.kept = data.kept ? data.kept.map((text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))) : this.kept;
+    if (data.kept) this.failed = null;
+    if (this.message) this.show(this.message);
+    this.want();
+  }
+
+  address(form = "packed", more = {}) {
+    const query = new URLSearchParams(this.data.query);
+    if (this.memory.view) query.set("view", this.memory.view.join(","));
+    for (const [key, value] of Object.entries(more)) query.set(key, value);
+    if (form === "packed") query.set("v", version);
+    const text = query.toString();
+    return new URL(`../picture/${this.data.picture}.${form}${text ? `?${text}` : ""}`, here).href;
+  }
+
+  want() {
+    const address = this.address();
+    if (address !== this.wanted) {
+      this.wanted = address;
+      this.retry = FIRST_RETRY;
+      this.fail(null);
+      clearTimeout(this.again);
+      this.blocked = false;
+      // Nobody wants what is on its way any more, unless it is for the hand on a knob.
+      if (this.asked && this.asked !== address && !this.moving) this.controller.abort();
+    }
+    mark(this);
+    pump();
+  }
+
+  get due() {
+    return this.root.isConnected && this.near && !this.blocked && !this.asked && this.shown !== this.wanted;
+  }
+
+  follows(knob) {
+    return !this.data.still && (!knob.includes(".") || this.data.knobs.includes(knob));
+  }
+
+  // One request and its answer; `more` is the knob under the hand.
+  async ask(more = null) {
+    const address = more ? this.address("packed", { ...more, coarse: 1 }) : this.wanted;
+    const controller = (this.controller = new AbortController());
+    Object.assign(this, { asked: address, moving: Boolean(more) });
+    mark(this);
+    try {
+      const answer = await this.fetched(address, controller.signal);
+      if (controller.signal.aborted || !this.root.isConnected) return;
+      const message = answer.ok ? unpack(await answer.arrayBuffer()) : null;
+      if (more ? !wanted : address !== this.wanted) return;
+      if (!more) this.done(controller);
+      if (message) {
+        this.fail(null);
+        this.retry = FIRST_RETRY;
+        this.shown = address;
+        await this.show(message);
+      } else if (!more) this.refused(answer, await answer.text());
+    } catch (error) {
+      if (controller.signal.aborted || error.name === "AbortError") return;
+      if (!more) this.later("This picture did not come: no answer from the server.");
+    } finally {
+      this.done(controller);
+    }
+  }
+
+  done(controller) {
+    if (this.controller === controller) Object.assign(this, { asked: null, moving: false });
+    mark(this);
+    pump();
+  }
+
+  async fetched(address, signal) {
+    const answer = await fetch(address, { signal });
+    if (answer.status !== 410 || !this.kept) return answer;
+    // What no address can hold goes along: every content behind its length.
+    const body = new Blob(this.kept.flatMap((content) => [new Uint32Array([content.length]), content]));
+    return fetch(address, { signal, method: "POST", headers: { "rope-viz": "kept" }, body });
+  }
+
+  refused(answer, sentence) {
+    if (answer.status === 503) return this.later("", 1000 * (Number(answer.headers.get("retry-after")) || 1) * (1 + Math.random()));
+    if (answer.status === 410 && !this.kept) this.component.setStateValue("missing", Date.now());
+    if (answer.status >= 500) return this.later(sentence);
+    this.blocked = true;
+    this.fail(answer.status === 410 ? "" : sentence);
+  }
+
+  later(sentence, wait = this.retry) {
+    this.retry = Math.min(LAST_RETRY, 2 * this.retry);
+    this.blocked = true;
+    if (sentence) this.fail(sentence);
+    this.again = setTimeout(() => this.anew(), wait);
+  }
+
+  anew() {
+    clearTimeout(this.again);
+    this.blocked = false;
+    pump();
+  }
+
+  // In its place, and without moving anything: what went wrong, and a button.
+  fail(sentence) {
+    this.root.querySelector(":scope > .rv-failed")?.remove();
+    if (!sentence) return;
+    const note = Object.assign(document.createElement("div"), { className: "rv-failed" });
+    note.setAttribute("role", "status");
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Try again" });
+    button.addEventListener("click", () => this.anew());
+    note.append(Object.assign(document.createElement("span"), { textContent: sentence }), button);
+    this.root.append(note);
+  }
+
+  async show(message) {
+    this.message = message;
+    const slot = document.querySelector(`[data-says="${this.data.picture}"]`);
+    if (slot && slot.__said !== message.sentence) slot.innerHTML = slot.__said = message.sentence;
+    const { default: draw } = await this.kind;
+    if (this.message === message && this.root.isConnected) await draw(this, message);
+  }
+}
+
+// For who looks on, such as the tests: what the place is doing.
+function mark(place) {
+  const { root, asked, shown, near } = place;
+  const failed = root.querySelector(":scope > .rv-failed");
+  root.dataset.state = asked ? "asking" : failed ? "failed" : shown && shown === place.wanted ? "shown" : near ? "due" : "far";
+}
+
+// At rest: what is near the view and not yet shown, from the top of the page down.
+function pump() {
+  for (const place of places) if (!place.root.isConnected) leave(place);
+  if (wanted || settling) return;
+  const order = [...places].filter((place) => place.due).sort((a, b) => (a.root.compareDocumentPosition(b.root) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1));
+  let free = AT_ONCE - [...places].filter((place) => place.asked).length;
+  for (const place of order) if (free-- > 0) place.ask();
+}
+
+function leave(place) {
+  places.delete(place);
+  near.unobserve(place.root);
+  clearTimeout(place.again);
+  place.controller?.abort();
+}
+
+addEventListener("online", () => places.forEach((place) => place.anew()));
+
+// --- While a knob moves
+
+let wanted = null, ending = false, running = null, rest = 0, settling = 0;
+
+// Pictures in view follow one knob at this value; the last value asked for wins.
+export function follow(knob, value) {
+  wanted = { knob, value };
+  ending = false;
+  clearTimeout(settling);
+  clearTimeout(rest);
+  rest = setTimeout(start, REST, true);
+  start();
+}
+
+function start(resting = false) {
+  if (resting) rest = 0;
+  running ??= run().finally(() => (running = null));
+}
+
+// The hand has left: settled once the first picture shows the last value.
+export function caughtUp() {
+  ending = true;
+  clearTimeout(rest);
+  return Promise.race([running, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
+}
+
+// After a release: what the page has not given another address when it has run goes back to what its own one shows.
+export function released(calm = 0) {
+  wanted = null;
+  clearTimeout(settling);
+  settling = setTimeout(() => {
+    const working = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "running";
+    if (working || calm < 4) return released(working ? 0 : calm + 1);
+    settling = 0;
+    pump();
+  }, 50);
+}
+
+async function run() {
+  let last = null;
+  for (;;) {
+    if (!wanted) return;
+    const [first, ...others] = inView().filter((place) => place.follows(wanted.knob));
+    const behind = others.filter((place) => place.followed !== wanted);
+    const due = behind.find((place) => performance.now() - (place.followedAt ?? 0) > OTHERS_EVERY);
+    const next = ending ? null : (due ?? (rest ? null : behind[0]));
+    const place = first && first.followed !== wanted && !(due && next && last === first) ? first : next;
+    if (!place) return;
+    last = place;
+    place.followed = wanted;
+    place.followedAt = performance.now();
+    if (place.asked && !place.moving) place.controller.abort();
+    await place.ask(wanted);
+  }
+}
+
+const slot = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
+
+// A picture counts where it or its sentence can be seen.
+const inView = () => [...places].filter((place) => place.data && [place.root, slot(place)].some((part) => {
+  const { top, bottom, width } = part?.getBoundingClientRect() ?? {};
+  return width && bottom > 0 && top < innerHeight;
+})).sort((a, b) => a.root.getBoundingClientRect().top - b.root.getBoundingClientRect().top);
+
+// --- The toolbar's part that all kinds share
+
+export function copyAddress(place, form = "svg") {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Copy address", title: "The address of this picture, for a document" });
+  button.addEventListener("click", async () => {
+    const { copied } = await import(new URL("copy.js", here).href);
+    button.textContent = (await copied(place.address(form))) ? "Copied" : "Not allowed here";
+    setTimeout(() => (button.textContent = "Copy address"), 1600);
+  });
+  return button;
+}
+
+// A file of a form that the server makes.
+export function file(place, form, text, help) {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: text, title: help });
+  button.dataset.format = form;
+  button.addEventListener("click", () => Object.assign(document.createElement("a"), { href: place.address(form), download: "" }).click());
+  return button;
+}
+
+export default function render(component) {
+  if (!document.getElementById("rv-picture-style")) {
+    document.head.append(Object.assign(document.createElement("style"), { id: "rv-picture-style", textContent: STYLE }));
+  }
+  const root = component.parentElement.querySelector(".rv-picture");
+  const place = (root.__place ??= new Place(root));
+  place.take(component);
+  root.style.minHeight = `${component.data.room[root.clientWidth < 560 ? 1 : 0]}px`;
+}
+
+const STYLE = `
+.rv-picture { position: relative; font-family: var(--st-font); color: var(--st-text-color); }
+.rv-failed {
+  position: absolute; z-index: 2; inset: 8px 8px auto; display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; justify-content: space-between; padding: 10px 14px; font-size: 14px;
+  color: var(--st-text-color); background: var(--st-secondary-background-color); border: 1px solid var(--st-border-color); border-radius: 8px;
+}
+.rv-failed button, .rv-tools button {
+  font: inherit; font-size: 13px; line-height: 1; min-height: 30px; min-width: 40px; padding: 0 10px; cursor: pointer; box-sizing: border-box;
+  color: var(--st-text-color); background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px;
+}
+.rv-failed button:hover, .rv-tools button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+.rv-picture button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+.rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; padding-top: 2px; }
+.rv-table .rv-tools { padding-top: 8px; }
+.rv-tools .rv-space { flex: 1; }
+.rv-tools span { font-size: 13px; opacity: 0.85; padding: 0 6px 0 2px; }
+.rv-tools button:disabled { opacity: 0.5; }
+@media (pointer: coarse), (max-width: 640px) { .rv-tools button, .rv-failed button { min-height: 40px; } }
+`;

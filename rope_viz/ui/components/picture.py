@@ -1,0 +1,66 @@
+"""The place of a picture on a page: the browser asks for what belongs there by its address."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from rope_viz.pictures import registry
+from rope_viz.pictures.choices import Positions
+from rope_viz.pictures.kinds import KINDS
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Picture
+from rope_viz.ui import state
+from rope_viz.ui.components.component import component
+
+# What stands below a picture, wide and narrow.
+TOOLS = {"chart": (40, 130), "clocks": (110, 220), "table": (40, 92)}
+
+
+def mount(picture: Picture, now: Now) -> None:
+    """Keep a place for the picture and say what belongs there."""
+    key, kind = f"picture.{picture.address}", KINDS[picture.kind]
+
+    def sent(name: str) -> dict[str, Any]:
+        value = st.session_state[key].get(name)
+        return dict(value) if isinstance(value, dict) or hasattr(value, "items") else {}
+
+    def clicked() -> None:
+        value = sent("pin").get("pair")
+        if not isinstance(value, int):
+            return
+        choice = picture.sets
+        if choice is not None and not isinstance(choice, Positions):
+            state.keep(choice.key, choice.text(choice.settled(value, now)), default=choice.text(choice.default(now)))
+        elif 0 <= value < now.spec.pairs:
+            state.choose(pin=None if value == state.chosen().pin else value)
+
+    def rested() -> None:
+        m, n = sent("at").get("m"), sent("at").get("n")
+        choice = picture.sets
+        if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
+            state.keep(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))
+
+    def missed() -> None:
+        st.session_state.setdefault("missed", set()).add(key)
+
+    wide, narrow = picture.heights(now)
+    below, below_narrow = TOOLS[kind]
+    data = {
+        "picture": picture.address,
+        "kind": kind,
+        "query": urlencode(registry.query(now, picture)),
+        "still": picture.still,
+        "knobs": sorted(now.asked(picture.uses)),
+        "height": wide,
+        "room": [wide + below, narrow + below_narrow],
+    }
+    if key in st.session_state.get("missed", ()):
+        # Once: the browser remembers them.
+        st.session_state["missed"].discard(key)
+        data["kept"] = [base64.b64encode(content).decode() for content in state.contents()]
+    show = component("picture", root_class="rv-picture")
+    show(key=key, data=data, on_pin_change=clicked, on_at_change=rested, on_missing_change=missed)

@@ -1,0 +1,83 @@
+// A table of numbers or words: sorted by a click on a head, filtered where it is long, copied and downloaded whole.
+// picture.js asks for it, rope_viz/pictures/packed.py packs it.
+
+import { copyAddress, file } from "./picture.js";
+
+const LONG = 20;
+
+// As a reader wants it: six significant digits, no trailing zeros.
+const written = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
+
+function build(place) {
+  if (!document.getElementById("rv-table-style")) {
+    document.head.append(Object.assign(document.createElement("style"), { id: "rv-table-style", textContent: STYLE }));
+  }
+  const { root } = place;
+  root.innerHTML = `<div class="rv-sheet" role="region" tabindex="0"><table><thead><tr></tr></thead><tbody></tbody></table></div>
+    <div class="rv-tools" role="toolbar" aria-label="Table tools"><div class="rv-space"></div>
+    <label>Filter <input type="search" autocomplete="off" spellcheck="false"></label></div>`;
+  const state = { place, sheet: root.querySelector(".rv-sheet"), head: root.querySelector("tr"), body: root.querySelector("tbody"), field: root.querySelector("input"), by: null, down: false };
+  root.querySelector(".rv-space").before(file(place, "csv", "Download CSV", "All rows, all digits"), copyAddress(place, "csv"));
+  state.field.addEventListener("input", () => fill(state));
+  return state;
+}
+
+function fill(state) {
+  const { columns, words } = state.message, names = Object.keys(columns), values = Object.values(columns);
+  const asked = state.field.value.trim().toLowerCase();
+  let rows = [...(values[0] ?? []).keys()];
+  if (asked) rows = rows.filter((row) => values.some((column) => written(column[row]).toLowerCase().includes(asked)));
+  const column = columns[state.by];
+  if (column) {
+    const order = (a, b) => (column[a] === null) - (column[b] === null) || (typeof column[a] === "number" && typeof column[b] === "number" ? column[a] - column[b] : String(column[a]).localeCompare(String(column[b]), "en", { numeric: true }));
+    rows.sort((a, b) => (state.down ? order(b, a) : order(a, b)));
+  }
+  const numeric = values.map((each) => each.every((value) => value === null || typeof value === "number"));
+  state.head.replaceChildren(...names.map((name, index) => {
+    const cell = Object.assign(document.createElement("th"), { scope: "col", className: numeric[index] ? "rv-number" : "" });
+    if (name === state.by) cell.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: "Sort" });
+    button.addEventListener("click", () => {
+      state.down = state.by === name && !state.down;
+      state.by = state.by === name && !state.down ? null : name;
+      fill(state);
+      state.head.children[index].firstChild.focus();
+    });
+    cell.append(button);
+    return cell;
+  }));
+  state.body.replaceChildren(...rows.map((row) => {
+    const line = document.createElement("tr");
+    line.append(...values.map((each, index) => Object.assign(document.createElement("td"), { textContent: written(each[row]), className: numeric[index] ? "rv-number" : "" })));
+    return line;
+  }));
+  state.sheet.classList.toggle("rv-words", words);
+}
+
+export default function show(place, message) {
+  const state = (place.root.__table ??= build(place));
+  state.message = message;
+  state.sheet.setAttribute("aria-label", message.title);
+  state.sheet.style.maxHeight = message.words ? "" : `${place.data.height}px`;
+  state.field.parentElement.hidden = (Object.values(message.columns)[0] ?? []).length <= LONG;
+  fill(state);
+  place.root.dataset.drawn = String(Number(place.root.dataset.drawn ?? 0) + 1);
+}
+
+const STYLE = `
+.rv-sheet { overflow: auto; border: 1px solid var(--st-border-color); border-radius: 8px; font-size: 14px; }
+.rv-sheet:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+.rv-sheet table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+.rv-sheet th, .rv-sheet td { height: 35px; padding: 0 12px; text-align: left; white-space: nowrap; border-bottom: 1px solid var(--st-border-color); box-sizing: border-box; }
+.rv-sheet tr:last-child td { border-bottom: 0; }
+.rv-sheet th { position: sticky; top: 0; padding: 0; background: var(--st-secondary-background-color); font-weight: 600; }
+.rv-sheet th button { font: inherit; color: inherit; width: 100%; min-height: 34px; padding: 0 12px; text-align: inherit; background: none; border: 0; cursor: pointer; }
+.rv-sheet th[aria-sort=ascending] button::after { content: " ↑"; }
+.rv-sheet th[aria-sort=descending] button::after { content: " ↓"; }
+.rv-sheet .rv-number { text-align: right; }
+.rv-words td { white-space: normal; padding: 8px 12px; vertical-align: top; }
+.rv-table label { font-size: 13px; display: flex; gap: 6px; align-items: center; }
+.rv-table label[hidden] { display: none; }
+.rv-table input { font: inherit; color: inherit; min-height: 30px; width: 9em; padding: 0 8px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
+@media (pointer: coarse), (max-width: 640px) { .rv-table input { min-height: 40px; } }
+`;

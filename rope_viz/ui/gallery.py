@@ -1,0 +1,273 @@
+"""The route of pictures: any picture of any page by its address, drawn once, kept, and answered without a session."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import heapq
+import itertools
+import logging
+import struct
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy
+import plotly
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from rope_viz import __version__
+from rope_viz.pictures import forms, kept, registry
+from rope_viz.pictures.choices import Held
+from rope_viz.pictures.now import Now
+
+LOG = logging.getLogger(__name__)
+AT_ONCE = 2
+"""Pictures drawn at a time, for all readers together: the runs of pages need their share."""
+WAITING = 128
+"""Pictures that may wait for their turn; whoever comes then is told when to come again."""
+MOST = 64 << 20
+"""Bytes of pictures that are kept."""
+LONGEST = 16_000
+DAY = 86_400
+OPEN = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
+# What is opened by its own address may show itself and do nothing else: it has no part in the app's origin.
+ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; sandbox"
+ALONE += " allow-scripts"
+
+
+class BusyError(RuntimeError):
+    """The queue is full."""
+
+
+class Job:
+    """A picture that is being drawn or waits to be, for all who asked for it."""
+
+    def __init__(self, order: tuple[int, int], make: Callable[[], bytes]) -> None:
+        self.order, self.make = order, make
+        self.wanted, self.begun = 0, False
+        self.done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    def __lt__(self, other: Job) -> bool:
+        return self.order < other.order
+
+
+class Gallery:
+    """Pictures by tag: each drawn once at a time, few at once, few waiting, the last ones kept up to so many bytes.
+
+    All of it happens on the server's one loop, but for the drawing itself.
+    """
+
+    def __init__(self, *, at_once: int = AT_ONCE, waiting: int = WAITING, most: int = MOST) -> None:
+        self.at_once, self.waiting, self.most = at_once, waiting, most
+        self.size = 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._jobs: dict[str, Job] = {}
+        self._queue: list[Job] = []
+        self._busy: dict[int, int] = {}
+        self._count = itertools.count()
+        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="pictures")
+
+    def found(self, tag: str) -> bytes | None:
+        """A picture that is kept."""
+        if tag in self._kept:
+            self._kept.move_to_end(tag)
+        return self._kept.get(tag)
+
+    async def drawn(self, tag: str, make: Callable[[], bytes], *, rank: int = 0, keep: bool = True) -> bytes:
+        """The picture, drawn by `make` on a thread, lower ranks first. Raises `BusyError`, and what `make` raises.
+
+        Who stops waiting gives it up; what nobody waits for any more is not begun.
+        """
+        job = self._jobs.get(tag)
+        if job is None:
+            if len(self._queue) >= self.waiting:
+                raise BusyError
+            job = self._jobs[tag] = Job((rank, next(self._count)), make)
+            heapq.heappush(self._queue, job)
+            job.done.add_done_callback(functools.partial(self._finished, tag, keep))
+            self._next()
+        job.wanted += 1
+        try:
+            return await asyncio.shield(job.done)
+        finally:
+            job.wanted -= 1
+            if not job.wanted and not job.begun and not job.done.done():
+                self._queue.remove(job)
+                heapq.heapify(self._queue)
+                job.done.cancel()
+
+    def _next(self) -> None:
+        """Begin what may begin. Files, which take longest, get one place at most, so that pages never wait for them."""
+        later: list[Job] = []
+        while self._queue and sum(self._busy.values()) < self.at_once:
+            job = heapq.heappop(self._queue)
+            rank = job.order[0]
+            if rank == FILES and self._busy.get(FILES, 0) >= max(1, self.at_once - 1):
+                later.append(job)
+                continue
+            job.begun = True
+            self._busy[rank] = self._busy.get(rank, 0) + 1
+            asyncio.get_running_loop().create_task(self._draw(job))
+        for job in later:
+            heapq.heappush(self._queue, job)
+
+    async def _draw(self, job: Job) -> None:
+        try:
+            result = await asyncio.get_running_loop().run_in_executor(self._pool, job.make)
+        except Exception as error:  # whatever it is, those who wait for it must hear it
+            if not job.done.done():
+                job.done.set_exception(error)
+        else:
+            if not job.done.done():
+                job.done.set_result(result)
+        finally:
+            self._busy[job.order[0]] -= 1
+            self._next()
+
+    def _finished(self, tag: str, keep: bool, done: asyncio.Future[bytes]) -> None:
+        del self._jobs[tag]
+        if done.cancelled() or done.exception() is not None or not keep:
+            return
+        content = done.result()
+        if len(content) > self.most // 4:
+            return
+        self._kept[tag] = content
+        self.size += len(content)
+        while self.size > self.most:
+            _, oldest = self._kept.popitem(last=False)
+            self.size -= len(oldest)
+
+
+MOVING, SHOWN, FILES = 0, 1, 2
+"""Ranks: for a knob that moves, for a page, for a file."""
+
+GALLERY = Gallery()
+
+
+async def answer(request: Request) -> Response:
+    """The route `/picture/<page>/<name>.<form>?<query>`; by POST with what is kept for it in the body."""
+    name, _, form = request.path_params["name"].rpartition(".")
+    try:
+        picture = registry.picture(request.path_params["page"], name)
+        if form not in forms.FORMS:
+            raise KeyError(f"A picture has the forms {', '.join(forms.FORMS)}, not {form[:20]!r}.")
+    except KeyError as error:
+        return said(404, str(error.args[0]))
+    try:
+        if request.method == "POST":
+            await take(request)
+        query = asked(request)
+        look = forms.paper({key: query.pop(key) for key in forms.OPTIONS if key in query})
+        now = registry.read(registry.page(picture.page), query)
+        key = registry.key(now, picture)
+    except kept.UnknownError as error:
+        return said(410, str(error), {"rope-viz-missing": error.name})
+    except ValueError as error:
+        return said(400, str(error))
+    tag = hashlib.sha256(repr((version(), form, look if form in forms.LOOKS else None, key)).encode()).hexdigest()[:32]
+    headers = {**OPEN, "etag": f'"{tag}"', "cache-control": caching(now)}
+    if form not in ("packed", "json", "csv"):
+        headers["content-security-policy"] = ALONE
+    if request.headers.get("if-none-match") in (f'"{tag}"', f'W/"{tag}"'):
+        return Response(status_code=304, headers=headers)
+    content = GALLERY.found(tag)
+    if content is None:
+        make = functools.partial(forms.render, picture, now, form, look)
+        rank = MOVING if now.coarse else SHOWN if form == "packed" else FILES
+        try:
+            content = await listened(request, GALLERY.drawn(tag, make, rank=rank, keep=not now.coarse))
+        except BusyError:
+            return said(503, "Too many pictures are being drawn just now. Ask again in a moment.", {"retry-after": "1"})
+        except ValueError as error:
+            return said(400, str(error))
+        except Exception:
+            LOG.exception("%s could not be drawn", picture.address)
+            return said(500, "This picture could not be drawn. The server's log says why.")
+        if content is None:
+            return Response(status_code=499)
+    stem = f"rope-{picture.page}-{picture.name}_{now.file}".encode("ascii", "replace").decode().replace('"', "")
+    headers["content-disposition"] = f'inline; filename="{stem}.{form}"'
+    return Response(content, media_type=forms.FORMS[form], headers=headers)
+
+
+def asked(request: Request) -> dict[str, str]:
+    """The query. Raises `ValueError` with a sentence where it is too long or says a thing twice."""
+    if len(request.url.query) > LONGEST:
+        raise ValueError(f"The query is longer than {LONGEST:,} characters.")
+    pairs = request.query_params.multi_items()
+    query = dict(pairs)
+    if len(query) < len(pairs):
+        raise ValueError("The query says one thing twice.")
+    query.pop("v", None)  # which version asks: it keeps pictures of different versions apart in the browser's cache
+    return query
+
+
+async def take(request: Request) -> None:
+    """Keep what the browser sends: contents, each behind its length. Only our own pages can set the header it needs."""
+    if request.headers.get("rope-viz") != "kept":
+        raise ValueError("Contents are taken from pages of this app only.")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > 2 * kept.LARGEST:
+            raise ValueError(f"at most {2 * kept.LARGEST >> 20} MiB can be sent")
+    at = 0
+    while at + 4 <= len(body):
+        (size,) = struct.unpack_from("<I", body, at)
+        kept.STORE.keep(body[at + 4 : at + 4 + size])
+        at += 4 + size
+
+
+async def listened(request: Request, drawing: object) -> bytes | None:
+    """The picture; None where whoever asked has gone before it was there, and then it is given up."""
+    work = asyncio.ensure_future(drawing)  # type: ignore[call-overload]
+    gone = asyncio.ensure_future(left(request))
+    try:
+        await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            content: bytes = work.result()
+            return content
+        work.cancel()
+        return None
+    finally:
+        gone.cancel()
+
+
+async def left(request: Request) -> None:
+    """Returns when the other side has closed the connection."""
+    whole = False
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            return
+        if whole:
+            # Nothing comes after the whole of a request: this server does not say when the other side leaves.
+            await asyncio.get_running_loop().create_future()
+        whole = not message.get("more_body")
+
+
+def caching(now: Now) -> str:
+    """For how long, and by whom, a picture may be kept: not on its way, and what is kept here by the reader alone."""
+    if now.coarse:
+        return "no-store"
+    private = bool(now.held) or any(isinstance(value, Held) for value in now.given.values())
+    return f"{'private' if private else 'public'}, max-age={DAY}"
+
+
+def said(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+    """A sentence instead of a picture."""
+    return PlainTextResponse(sentence, status, {**OPEN, "cache-control": "no-store", **(headers or {})})
+
+
+@functools.cache
+def version() -> str:
+    """One tag for all that pictures are drawn by: the same on every server with the same code."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256(f"{__version__} {numpy.__version__} {plotly.__version__}".encode())
+    for path in sorted([*root.rglob("*.py"), *root.rglob("*.json")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]

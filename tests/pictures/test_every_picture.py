@@ -1,0 +1,215 @@
+"""Laws that every picture keeps: its address says all, it has the room it said, its forms hold one set of numbers."""
+
+import csv
+import io
+import json
+import struct
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies
+
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import RopeSpec, knobs
+from rope_viz.pictures import forms, packed, registry
+from rope_viz.pictures.choices import Kept, Number, Several
+from rope_viz.pictures.kinds import Figure
+from rope_viz.pictures.now import Now
+
+PICTURES = registry.pictures()
+each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
+KNOBS = sorted(knobs(RopeSpec).keys() | link.method_knobs().keys())
+SHARES = strategies.floats(0.0, 1.0)
+DTYPES = {"f8": np.float64, "f4": np.float32, "i4": np.int32, "i1": np.int8, "u1": np.uint8}
+
+
+def of(model="qwen3-8b-yarn", **more):
+    return Now(link.model_spec(model), model, link.main_layer(model), **more)
+
+
+def unpacked(content):
+    """A message as the browser reads it."""
+    (size,) = struct.unpack_from("<I", content)
+
+    def array(value):
+        if "$" not in value:
+            return value
+        dtype, offset, count, columns, *_ = value["$"]
+        flat = np.frombuffer(content, DTYPES[dtype], count, 4 + size + offset)
+        return flat.reshape(-1, columns) if columns else flat
+
+    return json.loads(content[4 : 4 + size], object_hook=array)
+
+
+def at_share(knob, share):
+    """The value at this share of a slider's track."""
+    value = knob.low * (knob.high / knob.low) ** share if knob.log else knob.low + share * (knob.high - knob.low)
+    step = knob.step or 1
+    return min(max(round(value / step) * step, knob.low), knob.high) if knob.integer else value
+
+
+def variations(page):
+    """Every option of every choice of a page, one at a time, as text."""
+    for choice in page.choices:
+        if isinstance(choice, Kept):
+            continue
+        if isinstance(choice, Number):
+            yield from ((choice, choice.text(at_share(choice.knob, share))) for share in (0.0, 0.3, 1.0))
+        elif options := getattr(choice, "options", None):
+            yield from ((choice, name) for name in options)
+            if isinstance(choice, Several):
+                yield choice, ""
+        else:
+            yield from ((choice, text) for text in ("yes", "no", "llama-2-7b", "one two one") if readable(choice, text))
+
+
+def readable(choice, text):
+    try:
+        choice.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+@each_picture
+def test_it_depends_on_nothing_but_what_it_names(picture):
+    """Another pin, zoom or choice that is not in the key of a picture does not change a byte of it."""
+    page, start = registry.page(picture.page), {"model": "llama-3.2-1b"}
+    resting = registry.read(page, start)
+    key, content = registry.key(resting, picture), forms.render(picture, resting, "packed")
+    changes = [("pin", "3"), ("view", "0.5,1.5")] + [(choice.key, text) for choice, text in variations(page)]
+    tried = 0
+    for name, text in changes:
+        now = registry.read(page, start | {name: text})
+        if registry.key(now, picture) == key:
+            tried += 1
+            assert forms.render(picture, now, "packed") == content, f"{name} = {text} changes {picture.address}"
+    assert tried
+
+
+@each_picture
+def test_every_option_of_every_choice_is_drawn_in_the_room_it_has(picture):
+    page, asked = registry.page(picture.page), of().asked(picture.uses)
+    for query in [{}, *({choice.key: text} for choice, text in variations(page) if choice.key in asked)]:
+        now = registry.read(page, {"model": "qwen3-8b-yarn", **query})
+        drawn = picture(now)
+        assert drawn.title
+        if isinstance(drawn, Figure):
+            narrow = (drawn.fig.layout.meta or {}).get("narrow", {}).get("height", drawn.fig.layout.height)
+            assert picture.heights(now) == (drawn.fig.layout.height, narrow), query
+
+
+FOLLOWING = [picture for picture in PICTURES if not picture.still]
+
+
+@pytest.mark.parametrize("picture", FOLLOWING, ids=[picture.address for picture in FOLLOWING])
+def test_it_follows_every_knob(picture):
+    page, resting = registry.page(picture.page), of()
+    own = {choice.key: choice.knob for choice in page.choices if isinstance(choice, Number)}
+    for key, knob in {**knobs(resting.spec), **knobs(resting.spec.scaling), **own}.items():
+        if key not in own and getattr(resting.spec, key, getattr(resting.spec.scaling, key, None)) is None:
+            continue
+        for value in (at_share(knob, share) for share in (0.0, 1.0)):
+            query = {"model": "qwen3-8b-yarn", "knob": key, "value": repr(value), "coarse": "1"}
+            if key == "rotary_dim" and value > resting.spec.head_dim:
+                with pytest.raises(ValueError, match="rotary_dim"):
+                    registry.read(page, query)
+            else:
+                assert forms.render(picture, registry.read(page, query), "packed"), f"{key} = {value}"
+
+
+@each_picture
+@settings(max_examples=10, deadline=None)
+@given(data=strategies.data())
+def test_no_walk_over_models_methods_and_knobs_breaks_it(picture, data):
+    model = data.draw(strategies.sampled_from(list(catalog())))
+    spec = link.model_spec(model)
+    if method := data.draw(strategies.sampled_from([None, *METHODS])):
+        spec = link.with_method(spec, method)
+    walk = strategies.lists(strategies.tuples(strategies.sampled_from(KNOBS), SHARES), max_size=4)
+    for name, share in data.draw(walk):
+        knob = {**knobs(spec), **knobs(spec.scaling)}.get(name)
+        if knob and getattr(spec, name, getattr(spec.scaling, name, None)) is not None:
+            try:
+                spec = link.moved(spec, name, at_share(knob, share))
+            except ValueError:
+                continue  # a sentence to the reader, and the knob goes back
+    page = registry.page(picture.page)
+    own = [choice for choice in page.choices if isinstance(choice, Number)]
+    given = {choice.key: at_share(choice.knob, data.draw(SHARES)) for choice in own}
+    now = Now(spec, model, link.main_layer(model), given=given, coarse=data.draw(strategies.booleans()))
+    if picture.refuses(now):
+        with pytest.raises(ValueError, match=r"\w"):
+            picture(now)
+    else:
+        assert forms.render(picture, now, "packed")
+
+
+@each_picture
+def test_its_forms_hold_the_same_numbers(picture):
+    """What csv, json and the browser's message hold, all digits; the files open."""
+    now = of()
+    made = {form: forms.render(picture, now, form) for form in forms.FORMS}
+    message, plain = unpacked(made["packed"]), json.loads(made["json"])
+    assert message["title"] == plain["title"] == picture(now).title
+    assert packed.bare(picture(now).sentence) == plain["sentence"]
+    rows = list(csv.reader(io.StringIO(made["csv"].decode())))
+    if message["kind"] == "chart":
+        for one, other in zip(message["figure"]["data"], plain["data"], strict=True):
+            for name in ("x", "y", "z"):
+                same(one.get(name), other.get(name))
+        held = {float(cell) for row in rows for cell in row if number(cell)}
+        for trace in plain["data"]:
+            if trace.get("meta", {}).get("csv") is not False:
+                wanted = trace.get("z", trace["y"])
+                flat = np.array(wanted, dtype=object).ravel()
+                assert {float(v) for v in flat if isinstance(v, (int, float))} <= held, trace.get("name")
+    else:
+        columns = plain["data"][0]["cells"]["values"]
+        assert rows[0] == plain["data"][0]["header"]["values"]
+        assert [[text(cell) for cell in row] for row in zip(*columns, strict=True)] == rows[1:]
+    if message["kind"] == "table":
+        assert list(message["columns"].values()) == columns
+    assert ElementTree.fromstring(made["svg"]).tag.endswith("svg")
+    assert made["png"][:8] == b"\x89PNG\r\n\x1a\n"
+    assert made["pdf"][:5] == b"%PDF-"
+    assert made["html"].lower().startswith((b"<!doctype html>", b"<html"))
+    assert b'src="http' not in made["html"]
+
+
+def same(one, other):
+    if one is None or isinstance(one, list):
+        assert (one or None) == (other or None)
+    else:
+        values = np.array(other, dtype=object)
+        values[values == None] = np.nan  # noqa: E711 (elementwise)
+        np.testing.assert_array_equal(one.astype(np.float64), values.astype(np.float64))
+
+
+def number(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return bool(cell)
+
+
+def text(cell):
+    return "" if cell is None else repr(cell) if isinstance(cell, float) else str(cell)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "html"),
+    [
+        ("**3 of 64 pairs** never", "<strong>3 of 64 pairs</strong> never"),
+        ("*Unseen* and **`a*b*c`**", "<em>Unseen</em> and <strong><code>a*b*c</code></strong>"),
+        ("<b>& `<i>`", "&lt;b&gt;&amp; <code>&lt;i&gt;</code>"),
+        ("2 × 3 * 4", "2 × 3 * 4"),
+        (r"a\_b and \*c\*", "a_b and *c*"),
+    ],
+)
+def test_prose_knows_bold_emphasis_and_code_only(sentence, html):
+    assert packed.prose(sentence) == html

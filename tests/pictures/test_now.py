@@ -1,0 +1,197 @@
+"""Addresses and what they say: every choice as text and back, two ways to ask for one thing, and hostile queries."""
+
+import dataclasses
+import inspect
+import re
+
+import pytest
+from hypothesis import given, settings, strategies
+
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog
+from rope_viz.embedding.scaling import METHODS, LongRope, NtkByParts, Yarn
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.pictures import configs, decay, frequencies, kept, registry, scaling
+from rope_viz.pictures.choices import Kept, Number
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Picture
+
+PICTURES = registry.pictures()
+IDS = [picture.address for picture in PICTURES]
+CHOICES = [choice for name in registry.PAGES for choice in registry.page(name).choices]
+
+
+def read(picture, **query):
+    return registry.read(registry.page(picture.page), {key.replace("__", "."): text for key, text in query.items()})
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=IDS)
+def test_a_picture_is_a_function_at_module_level(picture):
+    module = inspect.getmodule(picture.draw)
+    assert getattr(module, picture.name) is picture
+    assert module.__name__ == f"rope_viz.pictures.{picture.page}"
+    assert picture.about.endswith(".")
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.key)
+def test_a_choice_belongs_to_one_page_and_its_text_reads_back(choice):
+    page = registry.page(choice.key.partition(".")[0])
+    assert [each.key for each in page.choices].count(choice.key) == 1
+    now = Now(RopeSpec(), given={})
+    value = now[choice]
+    if not isinstance(choice, Kept):
+        assert choice.parse(choice.text(value)) == value
+    assert choice.settled(value, now) == value
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=IDS)
+@settings(max_examples=15, deadline=None)
+@given(data=strategies.data())
+def test_the_address_of_a_picture_leads_back_to_it(picture, data):
+    page = registry.page(picture.page)
+    model = data.draw(strategies.sampled_from(list(catalog())))
+    given = {}
+    for choice in page.choices:
+        value = drawn(choice, data)
+        if value is not None:
+            given[choice.key] = value
+    pin = data.draw(strategies.sampled_from([None, 0, 3]))
+    now = Now(link.model_spec(model), model, link.main_layer(model), pin=pin, given=given)
+    query = registry.query(now, picture)
+    again = registry.read(page, query)
+    assert registry.key(again, picture) == registry.key(now, picture)
+    assert registry.query(again, picture) == query, "the shortest query is its own"
+
+
+def drawn(choice, data):
+    """A value of the choice, or None for its default."""
+    if isinstance(choice, Kept) or data.draw(strategies.booleans()):
+        return None
+    if isinstance(choice, Number):
+        share = data.draw(strategies.floats(0, 1))
+        knob = choice.knob
+        value = knob.low * (knob.high / knob.low) ** share if knob.log else knob.low + share * (knob.high - knob.low)
+        return round(value) if knob.integer else value
+    options = getattr(choice, "options", None)
+    if options is None:
+        return None
+    name = data.draw(strategies.sampled_from(list(options)))
+    return name if isinstance(choice.default(Now(RopeSpec())), str) else (name,)
+
+
+def test_two_orders_and_two_spellings_are_one_key():
+    one = read(scaling.comparison, model="qwen3-8b-yarn", base="1e6", target="128k", scaling__show="paper")
+    two = read(scaling.comparison, scaling__show="paper", target="131072", model="qwen3-8b-yarn")
+    assert registry.key(one, scaling.comparison) == registry.key(two, scaling.comparison)
+
+
+def test_what_a_picture_does_not_use_is_not_in_its_key():
+    one = read(decay.bases, decay__at="77", pin="3", view="0,2")
+    assert registry.key(one, decay.bases) == registry.key(read(decay.bases), decay.bases)
+
+
+def test_a_choice_that_depends_on_another_takes_it_along():
+    now = read(decay.pairs, decay__length="128")
+    assert now[decay.AT] == 127
+    assert registry.query(now, decay.pairs) == {"decay.length": "128"}
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"model": "none of them"}, "There is no model 'none of them'"),
+        ({"model": "<script>alert(1)</script>"}, "There is no model"),
+        ({"dim": "201"}, "dim = 201"),
+        ({"base": "NaN"}, "base"),
+        ({"base": "-1"}, "base"),
+        ({"base": "1e300"}, "base"),
+        ({"target": "9" * 400}, "target"),
+        ({"method": "yarn", "factor": "inf"}, "factor"),
+        ({"modle": "llama-2-7b"}, "nothing named 'modle'"),
+        ({"__class__": "1"}, "nothing named"),
+        ({"decay.length": "4096"}, "nothing named 'decay.length'"),
+        ({"scaling.show": "<b>"}, "scaling.show must be one of"),
+        ({"scaling.with": "yarn,../../etc"}, "scaling.with may hold"),
+        ({"pin": "64"}, "pin must be a pair from 0 to 63"),
+        ({"pin": "²"}, "pin must be"),
+        ({"view": "1,nan"}, "view must be"),
+        ({"view": "1"}, "view must be"),
+        ({"view": "-1e999,1e999"}, "view must be"),
+        ({"knob": "base", "value": "nan"}, "not a number"),
+        ({"knob": "base", "value": ""}, "not a number"),
+        ({"knob": "head_dim", "value": "127.5"}, "Head dimension"),
+        ({"knob": "pairing", "value": "1"}, "no knob 'pairing'"),
+        ({"own": "guessed"}, "no longer kept"),
+        ({"spec": "guessed"}, "no longer kept"),
+    ],
+)
+def test_a_hostile_query_is_refused_in_a_sentence(query, said):
+    with pytest.raises(ValueError, match=re.escape(said)) as refused:
+        registry.read(scaling.PAGE, query)
+    assert len(str(refused.value)) < 400
+
+
+def test_a_moved_knob_is_what_its_release_would_give():
+    on_its_way = read(frequencies.heatmap, model="llama-2-7b", pin="60", knob="head_dim", value="64", coarse="1")
+    assert on_its_way.spec == RopeSpec(head_dim=64, base=1e4, context=4096)
+    assert on_its_way.pin is None
+    assert on_its_way.coarse
+    of_the_page = read(frequencies.heatmap, knob="frequencies.length", value="1000")
+    assert of_the_page[frequencies.LENGTH] == 1000
+
+
+SPECS = [
+    RopeSpec(scaling=Yarn(4.0, beta_fast=33.0, truncate=False), target=16384),
+    RopeSpec(scaling=LongRope(short_factor=(1.25,) * 64, long_factor=tuple(float(i) for i in range(1, 65)))),
+    RopeSpec(scaling=NtkByParts(2.0)),
+    RopeSpec(base=1.0000001, context=1),
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.scaling.name)
+def test_a_kept_spec_reads_back_equal(spec):
+    assert configs.spec_of(configs.spec_bytes(spec)) == spec
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_can_be_kept(method):
+    spec = link.with_method(RopeSpec(target=32768), method)
+    assert configs.spec_of(configs.spec_bytes(spec)) == spec
+
+
+def test_a_spec_that_no_link_holds_is_asked_for_by_its_name():
+    spec = RopeSpec(base=1.0000001, context=1)
+    assert not registry.fits(spec, link.CUSTOM, "")
+    name = kept.STORE.keep(kept.salt() + configs.spec_bytes(spec))
+    now = Now(spec, held={"spec": name})
+    query = registry.query(now, scaling.comparison)
+    assert query == {"model": "custom", "spec": name}
+    again = registry.read(scaling.PAGE, query)
+    assert again.spec == spec
+    assert registry.key(again, scaling.comparison) == registry.key(now, scaling.comparison)
+
+
+def test_the_store_lets_go_of_what_was_not_asked_for_the_longest():
+    store = kept.Store(most=3000)
+    names = [store.keep(kept.salt() + bytes([index]) * 984) for index in range(3)]
+    store.read(names[0], len)
+    names.append(store.keep(kept.salt() + b"x" * 984))
+    assert [store.salted(name) is not None for name in names] == [True, False, True, True]
+    with pytest.raises(kept.UnknownError):
+        store.read(names[1], len)
+
+
+def test_a_name_says_nothing_of_what_it_is_the_name_of():
+    content = b"1, 2, 3"
+    assert kept.name_of(kept.salt() + content) != kept.name_of(kept.salt() + content)
+    assert len(kept.name_of(kept.salt() + content)) == 43
+
+
+def test_a_page_cuts_what_an_address_is_refused_for():
+    given = registry.lenient(frequencies.PAGE.choices, {"frequencies.length": "1e300", "frequencies.show": "<b>"})
+    assert given == {"frequencies.length": 10_000_000}
+
+
+def test_a_picture_knows_what_it_is_without_being_drawn():
+    assert all(isinstance(picture, Picture) and picture.kind for picture in PICTURES)
+    assert dataclasses.is_dataclass(scaling.comparison.kind)

@@ -1,0 +1,255 @@
+"""The route of pictures: answers without a session, one drawing per address, a bounded cache, a short queue."""
+
+import asyncio
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+
+from rope_viz.configs.upload import read_upload
+from rope_viz.pictures import configs, forms, kept, registry
+from rope_viz.ui import gallery, server
+from rope_viz.ui.components.scripts import PREFIX
+
+APP = Starlette(routes=server.routes(""), middleware=server.middleware())
+QUERY = "model=qwen3-8b-yarn&base=77000"
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """A server that nobody has visited."""
+    new = gallery.Gallery()
+    monkeypatch.setattr(gallery, "GALLERY", new)
+    monkeypatch.setattr(kept, "STORE", kept.Store())
+    return new
+
+
+def run(*requests):
+    """The answers to requests that come at once."""
+
+    async def together():
+        return await asyncio.gather(*(ask(**each) for each in requests))
+
+    # A thread of its own: the browser tests keep a loop running in this one.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(together())).result()
+
+
+async def ask(path, query="", method="GET", body=b"", leaves=None, **headers):
+    sent, asked = [], []
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    path = f"{PREFIX}/picture/{path}"
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "headers": raw}
+
+    async def receive():
+        if not asked:
+            asked.append(True)
+            return {"type": "http.request", "body": body, "more_body": False}
+        await (asyncio.sleep(leaves) if leaves is not None else asyncio.get_running_loop().create_future())
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    await APP(scope | {"query_string": query.encode()}, receive, send)
+    content = b"".join(message.get("body", b"") for message in sent[1:])
+    return SimpleNamespace(status=sent[0]["status"], headers=Headers(raw=sent[0]["headers"]), body=content)
+
+
+def get(path, query="", **more):
+    return run({"path": path, "query": query, **more})[0]
+
+
+@pytest.mark.parametrize("picture", registry.pictures(), ids=lambda picture: picture.address)
+def test_a_server_that_nobody_visited_draws_every_picture(picture):
+    answer = get(f"{picture.address}.packed", QUERY)
+    assert answer.status == 200
+    assert answer.body == forms.render(picture, registry.read(registry.page(picture.page), dict(pairs())), "packed")
+
+
+def pairs():
+    return [part.split("=") for part in QUERY.split("&")]
+
+
+@pytest.mark.parametrize("form", forms.FORMS)
+def test_every_form_comes_with_its_type_and_may_be_shown_anywhere(form):
+    answer = get(f"scaling/comparison.{form}", QUERY)
+    assert answer.status == 200
+    assert answer.headers["content-type"] == forms.FORMS[form]
+    assert answer.headers["cache-control"] == "public, max-age=86400"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "set-cookie" not in answer.headers
+    assert answer.headers["content-disposition"].endswith(f'.{form}"')
+
+
+def test_a_repeated_question_is_answered_with_304_by_any_server(monkeypatch):
+    first = get("scaling/comparison.svg", QUERY)
+    monkeypatch.setattr(gallery, "GALLERY", gallery.Gallery())
+    monkeypatch.setattr(forms, "render", lambda *_: pytest.fail("nothing has to be drawn for this"))
+    again = get("scaling/comparison.svg", "base=7.7e4&model=qwen3-8b-yarn", if_none_match=first.headers["etag"])
+    assert again.status == 304
+    assert again.body == b""
+    assert again.headers["etag"] == first.headers["etag"]
+
+
+def test_two_orders_of_a_query_share_one_entry(fresh):
+    one = get("scaling/comparison.json", "model=qwen3-8b-yarn&scaling.show=paper&pin=3")
+    two = get("scaling/comparison.json", "pin=3&scaling.show=paper&model=qwen3-8b-yarn&v=another")
+    assert one.body == two.body
+    assert fresh.size == len(one.body)
+
+
+def test_an_address_is_drawn_once_at_a_time(monkeypatch, fresh):
+    drawn = []
+    real = forms.render
+
+    def slowly(*arguments):
+        drawn.append(threading.current_thread().name)
+        time.sleep(0.2)
+        return real(*arguments)
+
+    monkeypatch.setattr(forms, "render", slowly)
+    answers = run(*[{"path": "scaling/comparison.packed", "query": QUERY}] * 20)
+    assert [answer.status for answer in answers] == [200] * 20
+    assert len({answer.body for answer in answers}) == 1
+    assert len(drawn) == 1
+
+
+def test_two_hundred_addresses_at_once_exceed_neither_the_queue_nor_the_bytes(monkeypatch):
+    at_once, most_at_once = 0, 0
+    lock = threading.Lock()
+
+    def drawing(picture, now, form, look):
+        nonlocal at_once, most_at_once
+        with lock:
+            at_once += 1
+            most_at_once = max(most_at_once, at_once)
+        time.sleep(0.005)
+        with lock:
+            at_once -= 1
+        return repr(now.spec.base).encode().ljust(1000)
+
+    monkeypatch.setattr(forms, "render", drawing)
+    small = gallery.Gallery(waiting=50, most=10_000)
+    monkeypatch.setattr(gallery, "GALLERY", small)
+    answers = run(*({"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(200)))
+    assert most_at_once <= gallery.AT_ONCE
+    assert small.size <= small.most
+    served = [answer for answer in answers if answer.status == 200]
+    told = [answer for answer in answers if answer.status == 503]
+    assert len(served) == 50 + gallery.AT_ONCE
+    assert len(served) + len(told) == 200
+    assert {answer.headers["retry-after"] for answer in told} == {"1"}
+    assert all(answer.body.endswith(b".") for answer in told), "a sentence"
+    assert len({answer.body for answer in served}) == len(served)
+
+
+def test_what_nobody_waits_for_any_more_is_not_drawn(monkeypatch):
+    drawn = []
+
+    def drawing(picture, now, form, look):
+        drawn.append(now.spec.base)
+        time.sleep(0.05)
+        return b"picture"
+
+    monkeypatch.setattr(forms, "render", drawing)
+    gone = [{"path": "scaling/comparison.packed", "query": f"base={20_000 + i}", "leaves": 0.02} for i in range(40)]
+    stays = [{"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(4)]
+    answers = run(*stays, *gone)
+    assert [answer.status for answer in answers[:4]] == [200] * 4
+    assert len(drawn) <= 4 + 2 * gallery.AT_ONCE
+
+
+def test_pages_do_not_wait_for_files(monkeypatch):
+    order = []
+
+    def drawing(picture, now, form, look):
+        order.append(form)
+        time.sleep(0.03)
+        return b"picture"
+
+    monkeypatch.setattr(forms, "render", drawing)
+    files = [{"path": "scaling/comparison.png", "query": f"base={20_000 + i}"} for i in range(6)]
+    run(*files, {"path": "scaling/comparison.packed"}, {"path": "scaling/comparison.packed", "query": "coarse=1"})
+    assert sorted(order[:4]) == ["packed", "packed", "png", "png"] or order[1:3] == ["packed", "packed"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "said"),
+    [
+        ("scaling/comparison.packed", "dim=201", 400, "dim = 201"),
+        ("scaling/comparison.svg", "model=<script>", 400, "There is no model"),
+        ("scaling/comparison.svg", "base=1e5&base=1e6", 400, "one thing twice"),
+        ("scaling/comparison.svg", "x=1", 400, "nothing named 'x'"),
+        ("scaling/comparison.svg", "short=" + "1," * 9000, 400, "longer than"),
+        ("scaling/comparison.svg", "theme=neon", 400, "theme must be"),
+        ("scaling/comparison.svg", "width=1e9", 400, "width must be"),
+        ("scaling/comparison.svg", "height=-3", 400, "height must be"),
+        ("scaling/comparison.svg", "title=" + "x" * 301, 400, "title must have"),
+        ("rotation/matrices.packed", "model=custom&dim=512&knob=head_dim&value=4096", 400, "Head dimension"),
+        ("scaling/nothing.svg", "", 404, "There is no picture 'nothing'"),
+        ("nowhere/comparison.svg", "", 404, "There is no page 'nowhere'"),
+        ("scaling/comparison.gif", "", 404, "has the forms"),
+        ("scaling/comparison", "", 404, "There is no picture"),
+        ("scaling/__class__.svg", "", 404, "There is no picture"),
+        ("registry/read.svg", "", 404, "There is no page"),
+        ("runtimes/curves.packed", "model=custom&own=guessed", 410, "sends it again"),
+        ("decay/curves.packed", "decay.show=own&decay.source=file&decay.file=guessed", 410, "sends it again"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(path, query, status, said):
+    answer = get(path, query)
+    assert answer.status == status
+    assert said in answer.body.decode()
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "Traceback" not in answer.body.decode()
+
+
+def test_what_is_on_its_way_is_not_kept(fresh):
+    answer = get("scaling/comparison.packed", "coarse=1&knob=base&value=77000")
+    assert answer.status == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert fresh.size == 0
+
+
+def test_a_picture_that_breaks_is_a_sentence_and_breaks_nothing_else(monkeypatch, fresh):
+    monkeypatch.setattr(forms, "render", lambda *_: 1 / 0)
+    answer = get("scaling/comparison.packed")
+    assert (answer.status, answer.body) == (500, b"This picture could not be drawn. The server's log says why.")
+    monkeypatch.undo()
+    assert get("scaling/comparison.packed").status == 200
+
+
+CONFIG = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16, "rope_theta": 1e5}
+
+
+def test_a_config_is_found_by_its_name_and_sent_again_where_it_is_not():
+    own = read_upload(json.dumps(CONFIG | {"max_position_embeddings": 4096}))
+    salted = kept.salt() + configs.upload_bytes(own)
+    query = f"model=custom&dim=64&base=1e5&own={kept.name_of(salted)}"
+    missing = get("runtimes/matrix.json", query)
+    assert missing.status == 410
+    assert missing.headers["rope-viz-missing"] == kept.name_of(salted)
+    body = len(salted).to_bytes(4, "little") + salted
+    assert get("runtimes/matrix.json", query, method="POST", body=body).status == 400, "from our own pages only"
+    sent = get("runtimes/matrix.json", query, method="POST", body=body, rope_viz="kept")
+    assert sent.status == 200
+    assert sent.headers["cache-control"] == "private, max-age=86400"
+    found = get("runtimes/matrix.json", query)
+    assert found.body == sent.body
+    assert "The config of llama" in json.loads(found.body)["sentence"]
+
+
+def test_the_page_of_a_picture_is_allowed_nothing():
+    for form in ("html", "svg"):
+        policy = get(f"frequencies/wavelengths.{form}").headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "sandbox" in policy
+        assert "allow-same-origin" not in policy
