@@ -49,12 +49,13 @@ def message(
     """All pairs of the spec (the first 256) as dials that turn; in mode "score", a query, a key and their score.
 
     `plain` adds the hand before scaling. `compact` leaves out what is not needed to play and pause. `start` is where
-    the query and the key stand at first.
+    the query and the key stand at first; where it is not the usual place, nothing moves until play is pressed.
     """
     return packed(spec, mode=mode, plain=plain) | {
         "pin": pin,
         "compact": compact,
-        "plays": True,
+        # A position in a link is shown as it stands.
+        "plays": start is None or start == STARTS[mode],
         "start": dict(zip("mn", start or STARTS[mode], strict=True)),
         "heights": HEIGHTS["compact" if compact else mode],
         "speed": 60.0 if mode == "turn" else 2.0,

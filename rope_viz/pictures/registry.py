@@ -18,6 +18,7 @@ from rope_viz.pictures.page import Page, Picture
 
 PAGES = {
     "home": "Home",
+    "learn": "Learn",
     "rotation": "Rotation",
     "frequencies": "Frequencies",
     "scaling": "Scaling",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -72,6 +72,14 @@ def _method() -> None:
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
         st.caption(f"Target ÷ trained is {digits(wanted)}, the factor is {digits(factor)}.")
+
+
+def column(key: str, names: Sequence[str]) -> None:
+    """Some knobs of the model or its method by name, for a place on a page."""
+    spec = state.chosen().spec
+    for name in names:
+        of: RopeSpec | Scaling = spec if name in knobs(RopeSpec) else spec.scaling
+        _column(f"{key}.{name}", {name: knobs(of)[name]}, of)
 
 
 def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None:

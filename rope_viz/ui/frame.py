@@ -31,8 +31,10 @@ def run(folder: Path) -> None:
     pages = [st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in PAGES.items()]
     name = st.navigation(list(pages), position="top").url_path or first
     st.html(STYLE)
+    st.session_state["pages folder"] = str(folder)
     state.follow_link(name)
-    controls.sidebar()
+    if name != "learn":
+        controls.sidebar()
     controls.messages()
     body(folder / f"{name}.py")
 

@@ -97,6 +97,12 @@ def columns(*shares: int) -> Any:
     return st.columns(shares, gap="medium")
 
 
+def link(name: str, label: str, query: Mapping[str, str] | None = None) -> None:
+    """A link to a page of the app, in the same tab: the choice goes along, or is what `query` says."""
+    at = state.link_query() if query is None else dict(query)
+    st.page_link(state.folder() / f"{name}.py", label=label, query_params=at)
+
+
 def code(source: str) -> None:
     """Python to copy."""
     st.code(source, language="python", wrap_lines=True)

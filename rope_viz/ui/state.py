@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -120,6 +121,12 @@ def follow_link(page: str) -> None:
     known = st.session_state.get("address")
     moved = st.session_state.get("page") not in (None, page)
     st.session_state["page"] = page
+    if page != "learn":
+        st.session_state.pop("tour", None)
+        before = st.session_state.pop("before tour", None)
+        if before is not None and not params:
+            st.session_state["chosen"] = dataclasses.replace(before, revision=chosen().revision + 1)
+            st.session_state["locals"] = {}
     if known is not None and moved and not params:
         write_link(restore=page)
         return
@@ -135,6 +142,29 @@ def follow_link(page: str) -> None:
     revision = chosen().revision + 1 if known is not None else 0
     st.session_state["chosen"] = Chosen(opened.model, opened.layer, spec, pin, problems, revision)
     st.session_state["address"] = params
+
+
+def open_tour(number: int, params: Mapping[str, str]) -> None:
+    """Begin a step of the tour at its own address; what the reader had before waits until he leaves."""
+    st.session_state.setdefault("before tour", chosen())
+    st.session_state["tour"] = number
+    ours = {key: value for key, value in params.items() if key in link.KEYS}
+    opened = link.read(ours)
+    revision = chosen().revision + 1
+    st.session_state["chosen"] = Chosen(opened.model, opened.layer, opened.spec, revision=revision)
+    st.session_state["locals"] = {}
+    st.query_params.from_dict(dict(params))
+    st.session_state["address"] = address()
+
+
+def folder() -> Path:
+    """Where the files of the pages are."""
+    return Path(st.session_state["pages folder"])
+
+
+def link_query() -> dict[str, str]:
+    """The choice as the query of a link to another page, which has what it had of its own."""
+    return address()
 
 
 def choose(**changes: Any) -> None:

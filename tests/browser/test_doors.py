@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -17,10 +17,11 @@ http {{
   access_log off; client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
   uwsgi_temp_path {folder}; scgi_temp_path {folder};
   map $http_upgrade $connection_upgrade {{ default upgrade; '' close; }}
+  upstream app {{ {servers} }}
   server {{
     listen 127.0.0.1:{port};
     location {outside} {{
-      proxy_pass {inside};
+      proxy_pass http://app{inside};
       proxy_http_version 1.1;
       proxy_set_header Host $http_host;
       proxy_set_header Upgrade $http_upgrade;
@@ -39,15 +40,17 @@ def proxied(tmp_path, new_server):
         pytest.fail("no nginx") if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip("no nginx found")
     running = []
 
-    def start(*, base="", stripped=""):
-        url, path = new_server(base=base), base or stripped
+    def start(*, base="", stripped="", replicas=1):
+        urls, path = [new_server(base=base) for _ in range(replicas)], base or stripped
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             port = listener.getsockname()[1]
         outside = f"/{path}/" if path else "/"
-        inside = f"{url}/" if stripped else url.removesuffix(f"/{base}") if base else url
+        hosts = [urlsplit(url).netloc for url in urls]
+        servers = " ".join(f"server {host};" for host in hosts)
         (tmp_path / "nginx.conf").write_text(
-            CONFIG.format(folder=tmp_path, port=port, outside=outside, inside=inside), encoding="utf-8"
+            CONFIG.format(folder=tmp_path, port=port, outside=outside, inside="/" if stripped else "", servers=servers),
+            encoding="utf-8",
         )
         running.append(subprocess.Popen([nginx, "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "error.log")]))
         address = f"http://127.0.0.1:{port}" + (f"/{path}" if path else "")
@@ -77,6 +80,23 @@ def test_charts_are_drawn_and_follow_a_knob_behind_nginx(visit, proxied, where):
     assert "base=" in seen.page.url
     assert seen.errors == []
     assert seen.elsewhere == []
+
+
+def test_two_replicas_behind_plain_round_robin_serve_pages_and_pictures_alike(visit, proxied):
+    """Every request may meet another process: the page's session is in one of them, scripts and pictures in both."""
+    seen = visit(proxied(base="rope", replicas=2))
+    for path in ("/", "/rotation", "/scaling?model=qwen3-8b-yarn", "/decay?base=77000", "/attention"):
+        seen.open(path)
+        assert seen.page.evaluate("[...document.images].every((image) => image.naturalWidth > 0)")
+    seen.open("/frequencies?model=llama-2-7b")
+    before = seen.drawn()
+    for _ in range(6):
+        seen.slider("base").focus()
+        seen.page.keyboard.press("ArrowRight")
+        seen.settle()
+    assert seen.drawn() > before
+    assert seen.page.locator(".rv-failed").count() == 0
+    assert seen.errors == []
 
 
 HOSTILE = [

@@ -14,7 +14,9 @@ const parse = (text) => {
 
 // --- Motion
 
-const end = (s) => (s.loop ? Math.min(s.data.context, LAST) : LAST);
+// Play goes on to the target length: beyond the trained one is where a long context breaks.
+const last = (s) => Math.min(LAST, Math.max(s.data.context, s.data.target));
+const end = (s) => (s.loop ? last(s) : LAST);
 
 function advance(s, by) {
   const both = s.data.mode === "score" && s.moves === "both", top = end(s), apart = s.m - s.n;
@@ -49,7 +51,7 @@ function wake(s) {
 
 function mirror(s) {
   const one = s.data.mode === "score" && s.moves === "n" ? s.n : s.m;
-  s.ui.scrub.max = Math.max(end(s) < LAST ? end(s) : Math.min(LAST, Math.max(s.data.context, s.data.target)), one);
+  s.ui.scrub.max = Math.max(last(s), one);
   s.ui.scrub.value = one;
   if (document.activeElement !== s.ui.at) s.ui.at.value = Math.round(one);
 }
@@ -74,7 +76,7 @@ function tell(s) {
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
     [s.at, s.told] = [`${s.m},${s.n}`, performance.now()];
-    s.place.component.setStateValue("at", { m: s.m, n: s.n });
+    s.owner.component.setStateValue("at", { m: s.m, n: s.n });
   }, 250);
 }
 
@@ -101,13 +103,13 @@ function build(place, data) {
     button("play", "Play", "Space")}${button("less", "−1", "One position back (←)")}${button("more", "+1", "One position on (→)")
     }<input data-do="scrub" type="range" min="0" step="1" aria-label="Position"><input data-do="at" type="text" inputmode="numeric" autocomplete="off" aria-label="Position, typed"></div>
     <div class="rv-bar rv-full"><span class="rv-pair">Move ${Object.entries(MOVES).map(([name, text]) => button(name, text, "What play, the slider and the arrow keys move")).join("")}</span>
-    <label>Speed <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", "Reverse", "Run backwards")}${button("loop", "Loop", "Start again at the trained length")
+    <label>Speed <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", "Reverse", "Run backwards")}${button("loop", "Loop", "Start again at the target length")
     }<span class="rv-space"></span>${data.alone ? "" : `<span>Download</span>${button("png", "PNG", "The picture as it stands")}${button("video", "Video", "Film it: 10 seconds, or until you stop")}${button("html", "HTML", "A page that plays offline")}`
     }</div><div class="rv-said" aria-live="polite"></div>`;
   if (place.address) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(copyAddress(place)));
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const s = { root, canvas, ctx: canvas.getContext("2d"), place, speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, playing: data.plays && !calm };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, playing: data.plays && !calm };
   // The node may be new and the clocks not: they go on as they went.
   for (const name of KEPT) if (place.memory.clocks?.[name] !== undefined) s[name] = place.memory.clocks[name];
   place.memory.clocks = s;
@@ -116,7 +118,7 @@ function build(place, data) {
   const jump = (to) => step(to - (s.moves === "n" && s.data.mode === "score" ? s.n : s.m));
   const pin = (i) => {
     s.pin = s.pin === i ? null : i;
-    s.place.component.setStateValue("pin", { pair: i, at: Date.now() });
+    s.owner.component.setStateValue("pin", { pair: i, at: Date.now() });
     tell(s);
   };
   s.press = () => ["back", "loop", ...Object.keys(MOVES)].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
@@ -138,7 +140,7 @@ function build(place, data) {
   s.ui.scrub.addEventListener("input", () => jump(Number(s.ui.scrub.value)));
   s.ui.at.addEventListener("change", () => {
     const to = parse(s.ui.at.value);
-    if (to >= 0) s.loop &&= to <= s.data.context;
+    if (to >= 0) s.loop &&= to <= last(s);
     if (to >= 0) jump(Math.min(Math.round(to), LAST));
     s.ui.at.blur();
     s.press();
@@ -197,7 +199,7 @@ function dark(root) {
 export default function show(place, data) {
   const s = place.root.__clocks ?? build(place, data);
   place.root.__clocks = s;
-  s.place = place;
+  s.owner = place;
   settle(s, data);
   s.root.classList.toggle("rv-compact", data.compact);
   Object.assign(s, { data, pin: data.pin, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: (s.wheel ??= cycle(data.cycle)), stale: true });

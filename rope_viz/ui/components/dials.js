@@ -137,6 +137,7 @@ export function paint(s) {
   x.setTransform(place.dpr, 0, 0, place.dpr, 0, 0);
   x.lineCap = "round";
   const pair = data.mode === "score", d = s.m - s.n, thick = Math.max(1.5, place.size / 32);
+  let beyond = 0;
   place.dials.forEach((dial, i) => {
     const rate = s.rates[i], turn = turns(s.m, rate), colour = wheel[Math.floor(turn * 256)];
     const steady = pair && s.moves === "n" ? 1 : steadiness(s, rate), { x: cx, y: cy, r } = dial;
@@ -172,6 +173,16 @@ export function paint(s) {
       x.globalAlpha = steady;
       if (data.plain) hand(x, dial, turns(s.m, s.first[i]), 0.58, c.plain, thick);
       hand(x, dial, turn, 0.8, colour, thick * 1.6);
+      // Where training never was: a double ring in the colour of a warning, and the hand goes out through it.
+      if (data.context * s.first[i] < 1 && s.m * rate > data.context * s.first[i] * (1 + 1e-9)) {
+        beyond += 1;
+        x.globalAlpha = 1;
+        hand(x, dial, turn, 1.08, c.negative, thick);
+        Object.assign(x, { strokeStyle: c.negative, lineWidth: Math.max(2, r * 0.09) });
+        x.beginPath();
+        x.arc(cx, cy, r, 0, TAU);
+        x.stroke();
+      }
     }
     x.globalAlpha = 1;
     if (place.label) write(x, count(s.m * rate), cx + place.size * 0.46, cy + place.size / 2 + 8, 10, c.text, "right");
@@ -184,7 +195,8 @@ export function paint(s) {
     write(x, text, at, 17, size, colour, "left", "600");
     at += x.measureText(text).width + size;
   }
-  if (!pair && !place.narrow) write(x, `${data.plain ? "short grey hand: before scaling · " : ""}grey face: angles seen in training`, 150, 17, 12, c.plain);
+  if (beyond) write(x, `${beyond} of ${s.rates.length} hands where training never was`, at + 8, 17, 13, c.negative, "left", "600");
+  else if (!pair && !place.narrow) write(x, `${data.plain ? "short grey hand: before scaling · " : ""}grey face: angles seen in training`, 150, 17, 12, c.plain);
   if (pair) paintScore(s, x, d);
 }
 

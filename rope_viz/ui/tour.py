@@ -1,0 +1,74 @@
+"""The page Learn: a step of the tour, its picture with the knobs of its task, and the way on."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rope_viz.configs import link
+from rope_viz.pictures import learn
+from rope_viz.pictures.registry import PAGES
+from rope_viz.pictures.tour import STEPS, Step
+from rope_viz.ui import controls, page, state
+from rope_viz.ui.page import now
+
+
+def show() -> None:
+    """The current step."""
+    number = int(now(learn.PAGE)[learn.STEP])
+    step = STEPS[number - 1]
+    _begin(number, step)
+    at = state.now(step.page)
+    st.title(f"{number}. {step.title}", anchor=False)
+    _ways(number, step)
+    st.markdown(step.says(at))
+    _task(step)
+    page.show(step.picture)
+    if step.knobs or step.choices:
+        with page.row():
+            controls.column(f"tour.{number}", step.knobs)
+            page.controls(*step.choices)
+
+
+def _begin(number: int, step: Step) -> None:
+    """Take the step's own address where the reader comes without one; what he had before waits until he leaves."""
+    entered = st.session_state.get("tour")
+    written = {key: value for key, value in st.query_params.items() if key in link.KEYS or "." in key}
+    written.pop(learn.STEP.key, None)
+    if entered == number or (entered is None and written):
+        st.session_state["tour"] = number
+        return
+    _go(number)
+
+
+def _go(number: int) -> None:
+    state.open_tour(number, {learn.STEP.key: str(number), **STEPS[number - 1].query})
+
+
+def _task(step: Step) -> None:
+    """What to do, and once it was done, what it shows."""
+    reached = state.now(step.page)
+    if step.done(step.start, reached):
+        st.success(f"**Done.** {step.praise(reached)}", icon=":material/check:")
+    else:
+        st.info(f"**Try it.** {step.task}", icon=":material/touch_app:")
+
+
+def _ways(number: int, step: Step) -> None:
+    """Where the reader is, Back, Next, and the page that the picture comes from."""
+    with page.row():
+        st.markdown(f"Step {number} of {len(STEPS)}")
+        st.button("Back", on_click=_go, args=(number - 1,), disabled=number == 1, key="tour.back", shortcut="b")
+        last = number == len(STEPS)
+        st.button(
+            "Next",
+            on_click=_go,
+            args=(number + 1,),
+            disabled=last,
+            key="tour.next",
+            type="primary",
+            shortcut="n",
+            help="Key: n",
+        )
+        if step.page != learn.PAGE.name:
+            query = {key: value for key, value in st.query_params.items() if key != learn.STEP.key}
+            page.link(step.page, f"Open in {PAGES[step.page]}", query)

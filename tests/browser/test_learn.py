@@ -1,0 +1,70 @@
+"""The tour clicked through as a newcomer does: every step begins, is done by hand, says so, and leads on."""
+
+import pytest
+
+from rope_viz.pictures.tour import STEPS
+
+
+def title(seen):
+    return seen.page.locator("h1").inner_text()
+
+
+def alert(seen):
+    return seen.page.locator('[data-testid="stAlert"]').inner_text()
+
+
+def test_every_step_is_reached_by_next_and_back_leads_to_the_one_before(visit):
+    seen = visit().open("/learn")
+    for number, step in enumerate(STEPS, start=1):
+        assert title(seen) == f"{number}. {step.title}"
+        assert f"Step {number} of {len(STEPS)}" in seen.page.locator("[data-testid=stMain]").inner_text()
+        assert "Try it." in alert(seen)
+        assert seen.page.locator('[data-testid="stSidebar"] [data-knob]').count() == 0
+        if number < len(STEPS):
+            seen.page.get_by_role("button", name="Next").click()
+            seen.until(f"document.querySelector('h1').innerText.startsWith('{number + 1}.')")
+            seen.settle()
+    seen.page.get_by_role("button", name="Back").click()
+    seen.until(f"document.querySelector('h1').innerText.startsWith('{len(STEPS) - 1}.')")
+    assert seen.errors == []
+
+
+@pytest.mark.parametrize(("number", "knob", "value"), [(2, "m", "3"), (7, "base", "500000"), (12, "factor", "8")])
+def test_what_is_done_with_a_knob_is_noticed(visit, number, knob, value):
+    seen = visit().open(f"/learn?learn.step={number}")
+    field = seen.knob(knob)
+    field.fill(value)
+    field.press("Enter")
+    seen.until("document.querySelector('[data-testid=stAlert]').innerText.includes('Done.')")
+    assert seen.errors == []
+
+
+def test_a_position_opens_paused_and_exact_and_is_followed_by_hand(visit):
+    seen = visit(width=390, height=844, dark=True).open("/learn?learn.step=9")
+    field = seen.page.locator("[data-do=at]")
+    assert field.input_value() == "12000"
+    assert seen.page.locator("[data-do=play]").inner_text() == "Play"
+    field.fill("3000")
+    field.press("Enter")
+    seen.until("document.querySelector('[data-testid=stAlert]').innerText.includes('Done.')")
+    assert "rotation.at=3000" in seen.page.url
+
+
+def test_a_step_leads_on_to_its_page_and_leaving_brings_the_readers_own_model_back(visit):
+    seen = visit().open("/scaling?model=qwen3-8b-yarn")
+    seen.page.get_by_role("link", name="Learn").first.click()
+    seen.until("document.querySelector('h1').innerText.startsWith('1.')")
+    seen.settle()
+    seen.page.get_by_role("button", name="Next").click()
+    seen.until("document.querySelector('h1').innerText.startsWith('2.')")
+    seen.settle()
+    seen.page.get_by_role("link", name="Scaling").first.click()
+    seen.until("document.querySelector('h1').innerText === 'Scaling'")
+    seen.settle()
+    assert "model=qwen3-8b-yarn" in seen.page.url
+    seen.open("/learn?learn.step=9")
+    seen.page.get_by_text("Open in Rotation").click()
+    seen.until("document.querySelector('h1').innerText === 'Rotation'")
+    seen.settle()
+    assert "model=llama-2-7b" in seen.page.url
+    assert len(seen.page.context.pages) == 1
