@@ -1,31 +1,27 @@
 """Frames per second, bytes and first frame of the clocks, against the same picture as 128 Plotly frames.
 
-Run by hand: python benchmarks/animation.py. Needs the dev requirements and Chromium. Each picture stands
-alone on a bare page of its own server, and is measured in turn in the same run: the canvas of RoPE Viz, and
-`st.plotly_chart` with 128 frames (rings as one trace, hands as another, no redraw, duration 0). A frame counts only
-where the picture changed: the canvas by its paint counter, checked by pixels, Plotly by the path that is drawn. Prints
-a Markdown table, which ends with two pages of RoPE Viz as they are.
+    python benchmarks/animation.py               # all sizes and throttles; --smallest only shows that it runs
+
+Needs the dev requirements and Chromium. Each picture stands alone on a bare page of its own server, and is measured in
+turn in the same run: the canvas of RoPE Viz, and `st.plotly_chart` with 128 frames (rings as one trace, hands as
+another, no redraw, duration 0). A frame counts only where the picture changed: the canvas by its paint counter, checked
+by pixels, Plotly by the path that is drawn. Prints a Markdown table, which ends with two pages of RoPE Viz as they are.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
+from servers import find_browser, serve, serve_script
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "browser"))
-from conftest import find_browser, free_port, serve  # noqa: E402
-
-SECONDS = 4.0
-THROTTLES = (1, 4, 6)
-PAIRS = (64, 256)
+# Seconds that are counted, at each slowing of the browser, for each number of pairs.
+SECONDS, THROTTLES, PAIRS = 4.0, (1, 4, 6), (64, 256)
 
 ENTRY = """
 import streamlit as st
@@ -36,7 +32,7 @@ CLOCKS = """
 import streamlit as st
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.ui import clocks
+from rope_viz.ui.components import clocks
 pairs = int(st.query_params.get("pairs", "64"))
 spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=Yarn(8.0))
 st.set_page_config(layout="wide")
@@ -81,46 +77,39 @@ COUNT_PATHS = """() => {
 
 def main() -> None:
     """Both pictures at every size and throttle, then two pages as they are."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smallest", action="store_true", help="one size, a moment each: its numbers say nothing")
+    small = parser.parse_args().smallest
+    seconds, throttles = (0.5, (1,)) if small else (SECONDS, THROTTLES)
     folder = Path(tempfile.mkdtemp())
     for name, text in (("entry.py", ENTRY), ("page.py", CLOCKS), ("frames.py", FRAMES)):
         (folder / name).write_text(text)
     ours, app = serve()
-    clocks, first = start(folder / "entry.py")
-    frames, second = start(folder / "frames.py")
+    clocks, first = serve_script(folder / "entry.py")
+    frames, second = serve_script(folder / "frames.py")
     rows = []
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
-            for pairs in PAIRS:
-                rows.append(measure(browser, f"canvas, {pairs} pairs", f"{clocks}/?pairs={pairs}", canvas_rate))
-                rows.append(measure(browser, f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", plotly_rate))
-            for name, address in (("RoPE Viz, Home", "/"), ("RoPE Viz, Rotation", "/rotation")):
-                rows.append(measure(browser, name, ours + address, canvas_rate))
+            pictures = [
+                picture
+                for pairs in PAIRS[: 1 if small else 2]
+                for picture in (
+                    (f"canvas, {pairs} pairs", f"{clocks}/?pairs={pairs}", canvas_rate),
+                    (f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", plotly_rate),
+                )
+            ]
+            pictures += [("RoPE Viz, Home", f"{ours}/", canvas_rate)]
+            pictures += [("RoPE Viz, Rotation", f"{ours}/rotation", canvas_rate)] * (not small)
+            rows += [measure(browser, *picture, seconds, throttles) for picture in pictures]
             browser.close()
     finally:
         for process in (app, first, second):
             process.terminate()
-    report(rows)
+    report(rows, throttles)
 
 
-def start(script: Path) -> tuple[str, subprocess.Popen[bytes]]:
-    """A server for one script."""
-    port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true"]
-    options = ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.fileWatcherType", "none"]
-    options += ["--browser.gatherUsageStats", "false"]
-    process = subprocess.Popen(
-        [*command, *options],
-        cwd=script.parent,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    time.sleep(5)
-    return f"http://127.0.0.1:{port}", process
-
-
-def measure(browser: Any, name: str, url: str, rate: Any) -> dict[str, Any]:
+def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, throttles: tuple[int, ...]) -> dict[str, Any]:
     """One warm-up of the server, then first frame and bytes in a cold browser context, then the rates."""
     for warm in (False, True):
         context = browser.new_context(viewport={"width": 1440, "height": 900})
@@ -132,17 +121,17 @@ def measure(browser: Any, name: str, url: str, rate: Any) -> dict[str, Any]:
         picture = ".rv-clocks[data-drawn]" if rate is canvas_rate else ".js-plotly-plot .scatterlayer .js-line"
         page.wait_for_selector(picture, state="attached", timeout=60_000)
         first = time.perf_counter() - begun
-        page.wait_for_timeout(2500)
+        page.wait_for_timeout(600 * seconds)
         if warm:
             break
         context.close()
     size = received[0]
     session = context.new_cdp_session(page)
     rates = []
-    for throttle in THROTTLES:
+    for throttle in throttles:
         session.send("Emulation.setCPUThrottlingRate", {"rate": throttle})
         page.wait_for_timeout(500)
-        rates.append(rate(page))
+        rates.append(rate(page, seconds))
     context.close()
     return {"name": name, "first": first, "bytes": size, "rates": rates}
 
@@ -152,33 +141,33 @@ def add(total: list[int], data: str | bytes) -> None:
     total[0] += len(data)
 
 
-def canvas_rate(page: Page) -> float:
+def canvas_rate(page: Page, seconds: float) -> float:
     """Paints per second while it plays; the pixels must differ before and after."""
     look = "[Number(document.querySelector('.rv-clocks').dataset.drawn), performance.now()]"
     pixels = "document.querySelector('.rv-clocks canvas').toDataURL()"
     before = page.evaluate(pixels)
     count, begun = page.evaluate(look)
-    page.wait_for_timeout(1000 * SECONDS)
+    page.wait_for_timeout(1000 * seconds)
     after, ended = page.evaluate(look)
     assert page.evaluate(pixels) != before, "counted frames, but the picture stood still"
     return 1000 * (after - count) / (ended - begun)
 
 
-def plotly_rate(page: Page) -> float:
+def plotly_rate(page: Page, seconds: float) -> float:
     """Changes of the drawn path per second, over one run of the 128 frames."""
     page.evaluate(COUNT_PATHS)
     page.evaluate("document.querySelector('.js-plotly-plot .updatemenu-button').dispatchEvent(new MouseEvent('click'))")
-    page.wait_for_timeout(1000 * SECONDS)
+    page.wait_for_timeout(1000 * seconds)
     seen = page.evaluate("window.__frames.slice(1)")
     return 1000 * (len(seen) - 1) / (seen[-1] - seen[0]) if len(seen) > 1 else 0.0
 
 
-def report(rows: list[dict[str, Any]]) -> None:
+def report(rows: list[dict[str, Any]], throttles: tuple[int, ...]) -> None:
     """A Markdown table, with how busy the machine was: frame rates mean little on one that shares its cores."""
     print(f"Load of this machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
-    rates = " | ".join(f"frames/s at {throttle}×" for throttle in THROTTLES)
+    rates = " | ".join(f"frames/s at {throttle}×" for throttle in throttles)
     print(f"| picture | first frame, s | websocket bytes | {rates} |")
-    print("|---|---|---|" + "---|" * len(THROTTLES))
+    print("|---|---|---|" + "---|" * len(throttles))
     for row in rows:
         shown = " | ".join(f"{rate:.0f}" for rate in row["rates"])
         print(f"| {row['name']} | {row['first']:.2f} | {row['bytes']:,} | {shown} |")

@@ -1,28 +1,27 @@
 """From key press to redrawn picture, and redraws while a knob is dragged, against a bare Streamlit page.
 
-Run by hand: python benchmarks/page_latency.py. Needs the dev requirements and Chromium. The peer is one `st.slider` and
-one `st.plotly_chart` of the same curves, on a server of its own, measured in turn with ours in the same run. Prints
-medians, 95th percentiles and ratios; quote the ratios, since machines differ. Bytes per redraw are of all the pictures
-in view while one is dragged, bytes per release those of the run that follows; `st.slider` redraws on release only.
+    python benchmarks/page_latency.py               # every page; --smallest only shows that it runs
+
+Needs the dev requirements and Chromium. The peer is one `st.slider` and one `st.plotly_chart` of the same curves, on a
+server of its own, measured in turn with ours in the same run. Prints medians, 95th percentiles and ratios; quote the
+ratios, since machines differ. Bytes per redraw are of all the pictures in view while one is dragged, bytes per release
+those of the run that follows; `st.slider` redraws on release only.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
+from servers import find_browser, serve, serve_script
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "browser"))
-from conftest import find_browser, free_port, serve  # noqa: E402
-
-PRESSES = 40
-DRAG_SECONDS = 5.0
+# Key presses and seconds of dragging on each page.
+PRESSES, DRAG_SECONDS = 40, 5.0
 
 PEER = """
 import numpy as np, plotly.graph_objects as go, streamlit as st
@@ -52,27 +51,34 @@ WATCH = """() => {
 
 def main() -> None:
     """Measure our pages and the peer, in turn."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smallest", action="store_true", help="one page, two presses: its numbers say nothing")
+    smallest = parser.parse_args().smallest
     ours, process = serve()
     peer, peer_process = serve_peer()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
-        rows = {}
-        for name, url, slider in (
-            ("bare st.plotly_chart", peer, "input[type=range]"),
-            ("RoPE Viz, /frequencies", f"{ours}/frequencies", "[data-knob=base] input[type=range]"),
-            ("RoPE Viz, /scaling", f"{ours}/scaling", "[data-knob=base] input[type=range]"),
-            ("RoPE Viz, /decay, 4k", f"{ours}/decay?decay.length=4096", "[data-knob=base] input[type=range]"),
-            ("RoPE Viz, /decay, 1M", f"{ours}/decay?decay.length=1048576", "[data-knob=base] input[type=range]"),
-        ):
-            rows[name] = measure(browser, url, slider)
-        browser.close()
-    process.terminate()
-    peer_process.terminate()
+    pages = [
+        ("bare st.plotly_chart", peer, "input[type=range]"),
+        ("RoPE Viz, /frequencies", f"{ours}/frequencies", "[data-knob=base] input[type=range]"),
+        ("RoPE Viz, /scaling", f"{ours}/scaling", "[data-knob=base] input[type=range]"),
+        ("RoPE Viz, /decay, 4k", f"{ours}/decay?decay.length=4096", "[data-knob=base] input[type=range]"),
+        ("RoPE Viz, /decay, 1M", f"{ours}/decay?decay.length=1048576", "[data-knob=base] input[type=range]"),
+    ]
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
+            rows = {
+                name: measure(browser, url, slider, smallest) for name, url, slider in pages[: 2 if smallest else 5]
+            }
+            browser.close()
+    finally:
+        process.terminate()
+        peer_process.terminate()
     report(rows)
 
 
-def measure(browser, url: str, slider: str) -> dict[str, float]:
+def measure(browser, url: str, slider: str, smallest: bool) -> dict[str, float]:
     """Cold first picture, key press to redraw, redraws per second of dragging, bytes per change."""
+    count, seconds = (2, 0.3) if smallest else (PRESSES, DRAG_SECONDS)
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     received = [0, 0]
@@ -86,31 +92,33 @@ def measure(browser, url: str, slider: str) -> dict[str, float]:
     page.goto(url)
     page.wait_for_selector(".js-plotly-plot .scatterlayer .js-line", state="attached", timeout=60_000)
     first = time.perf_counter() - start
-    page.wait_for_timeout(3000)
+    page.wait_for_timeout(600 * seconds)
     page.evaluate(WATCH)
     page.wait_for_timeout(300)
     before = received[0]
-    presses = key_presses(page, slider)
+    presses = key_presses(page, slider, count)
+    if not presses:
+        raise RuntimeError(f"no key press changed the picture of {url}: is its slider still found by {slider}?")
     size = (received[0] - before) / len(presses)
     before = received[1]
-    rate = drag(page, slider)
-    moving = (received[1] - before) / max(1.0, rate * DRAG_SECONDS)
+    rate = drag(page, slider, seconds)
+    moving = (received[1] - before) / max(1.0, rate * seconds)
     context.close()
     return {
         "first": first,
         "p50": statistics.median(presses),
-        "p95": statistics.quantiles(presses, n=20)[-1],
+        "p95": statistics.quantiles(presses, n=20)[-1] if len(presses) > 1 else presses[0],
         "rate": rate,
         "bytes": size,
         "moving": moving,
     }
 
 
-def key_presses(page: Page, slider: str) -> list[float]:
+def key_presses(page: Page, slider: str, times: int) -> list[float]:
     """Milliseconds from an arrow key to the changed curve."""
     page.locator(slider).first.focus()
     out = []
-    for press in range(PRESSES):
+    for press in range(times):
         count = page.evaluate("window.__redraws.length")
         start = page.evaluate("performance.now()")
         page.keyboard.press("ArrowRight" if press % 20 < 10 else "ArrowLeft")
@@ -123,7 +131,7 @@ def key_presses(page: Page, slider: str) -> list[float]:
     return out
 
 
-def drag(page: Page, slider: str) -> float:
+def drag(page: Page, slider: str, seconds: float) -> float:
     """Redraws per second while the slider is dragged to and fro."""
     box = page.locator(slider).first.bounding_box()
     middle = box["y"] + box["height"] / 2
@@ -132,7 +140,7 @@ def drag(page: Page, slider: str) -> float:
     page.mouse.down()
     start = time.perf_counter()
     step = 0
-    while time.perf_counter() - start < DRAG_SECONDS:
+    while time.perf_counter() - start < seconds:
         step += 1
         share = 0.4 + 0.2 * abs((step % 100) / 50 - 1)
         page.mouse.move(box["x"] + share * box["width"], middle)
@@ -146,24 +154,7 @@ def serve_peer() -> tuple[str, subprocess.Popen[bytes]]:
     folder = Path(tempfile.mkdtemp())
     script = folder / "bare.py"
     script.write_text(PEER)
-    port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true"]
-    options = [
-        "--server.address",
-        "127.0.0.1",
-        "--browser.gatherUsageStats",
-        "false",
-        "--server.fileWatcherType",
-        "none",
-    ]
-    process = subprocess.Popen(
-        [*command, "--server.port", str(port), *options],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    time.sleep(4)
-    return f"http://127.0.0.1:{port}", process
+    return serve_script(script)
 
 
 def report(rows: dict[str, dict[str, float]]) -> None:

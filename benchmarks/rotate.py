@@ -13,8 +13,12 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import sys
+from pathlib import Path
 
 import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rope_viz.kernels.measure import Measurement, Workload, measure
 
@@ -29,6 +33,8 @@ AIMS = {
 def main() -> None:
     """Measure every pairing and dtype asked for and print a table of each."""
     arguments = parser().parse_args()
+    if arguments.device.startswith("cuda") and not torch.cuda.is_available():
+        parser().error("--device cuda needs a GPU, and torch finds none here")
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     device = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else platform.processor() or "CPU"

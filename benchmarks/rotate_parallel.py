@@ -1,5 +1,6 @@
 """Context-parallel rotation on all ranks: does it agree with one device, and what does the slowest rank need?
 
+    python benchmarks/rotate_parallel.py                                         # one rank, to compare with
     torchrun --nproc-per-node 2 benchmarks/rotate_parallel.py                    # gloo on the CPU
     torchrun --nproc-per-node 8 benchmarks/rotate_parallel.py --tokens 131072    # NCCL, where there are GPUs
 
@@ -11,19 +12,23 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from rope_viz.kernels import parallel, rotate
 
 
 def main() -> None:
     """Rotate a sharded sequence, compare it with the whole one, time it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for flag, value in (("batch", 1), ("tokens", 4096), ("heads", 32), ("head-dim", 128), ("rounds", 9)):
         parser.add_argument(f"--{flag}", type=int, default=value)
     parser.add_argument("--dtype", default="bfloat16")
@@ -32,8 +37,9 @@ def main() -> None:
 
     kind = "cuda" if torch.cuda.is_available() else "cpu"
     if kind == "cuda":
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl" if kind == "cuda" else "gloo")
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    alone = {} if "RANK" in os.environ else {"store": dist.HashStore(), "rank": 0, "world_size": 1}
+    dist.init_process_group("nccl" if kind == "cuda" else "gloo", **alone)
     mesh = init_device_mesh(kind, (dist.get_world_size(),))
     inv_freq = 10_000.0 ** (-np.arange(arguments.head_dim // 2) / (arguments.head_dim // 2))
 

@@ -38,7 +38,8 @@ def rotate(
     for x, out in zip(xs, outs, strict=True):
         if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
             raise ValueError(f"out must be {x.dtype} of shape {tuple(x.shape)}, got {out.dtype} of {tuple(out.shape)}")
-    if torch.is_grad_enabled() and any(t.requires_grad for t in (*xs, *outs)):
+    learning = torch.is_grad_enabled() and any(t.requires_grad for t in (*xs, *outs))
+    if learning or library.is_transformed(*xs, *outs):
         raise ValueError("out= has no gradient: leave it out, or rotate under torch.no_grad()")
     # What cannot be seen as (batch, tokens, heads, head_dim) is written by way of a tensor that can.
     targets = [out if out.ndim == 4 or out.is_contiguous() else torch.empty_like(out).contiguous() for out in outs]
@@ -73,7 +74,7 @@ def _turn(
             frequency = _on_host(frequency)
         if frequency.ndim != 1 or not len(frequency):
             raise ValueError(f"inv_freq must have shape (pairs,) with at least one pair, got {tuple(frequency.shape)}")
-        if frequency.requires_grad:
+        if frequency.requires_grad or library.has_tangent(frequency):
             raise ValueError("there is no gradient with respect to inv_freq: detach it")
         return Turn(frequency.double(), None, None, interleaved, inverse, scale)
     cos, sin = (torch.as_tensor(part).to(device) for part in table)
@@ -81,7 +82,7 @@ def _turn(
         raise ValueError(
             f"cos and sin must both have shape (rows, pairs), got {tuple(cos.shape)} and {tuple(sin.shape)}"
         )
-    if cos.requires_grad or sin.requires_grad:
+    if cos.requires_grad or sin.requires_grad or library.has_tangent(cos, sin):
         raise ValueError("there is no gradient with respect to the table: detach it")
     return Turn(None, cos, sin, interleaved, inverse, scale)
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from rope_viz.kernels import library
+from rope_viz.kernels.modules import Float32Buffers
 from rope_viz.kernels.positions import balanced
 from rope_viz.kernels.torch_ops import Turn
 
@@ -30,7 +31,7 @@ __all__ = [
 FORMATS = ("sbhd", "bshd", "thd")
 
 
-class RotaryPositionEmbedding(torch.nn.Module):
+class RotaryPositionEmbedding(Float32Buffers):
     """The table of angles, float32 as there; on the current GPU where there is one."""
 
     inv_freq: Tensor
@@ -45,26 +46,29 @@ class RotaryPositionEmbedding(torch.nn.Module):
         interleaved: bool = False,
     ) -> None:
         super().__init__()
-        if rotary_percent < 1.0:
-            dim = int(dim * rotary_percent)
+        self.dim = int(dim * rotary_percent) if rotary_percent < 1.0 else dim
         self.seq_len_interpolation_factor = seq_len_interpolation_factor
         self.pretrained_max_position_embeddings = pretrained_max_position_embeddings
         self.rotary_base = rotary_base
         self.interleaved = interleaved
         device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else None
-        exponent = torch.arange(0, dim, 2, dtype=torch.float32, device=device) / dim
-        self.register_buffer("inv_freq", 1.0 / rotary_base**exponent)
+        self.register_buffer("inv_freq", self.fresh(device)["inv_freq"])
 
     def forward(self, max_seq_len: int, offset: int = 0) -> Tensor:
         """Angles (max_seq_len, 1, 1, dim) of the positions from `offset` on, interpolated where that was asked for."""
         trained, factor = self.pretrained_max_position_embeddings, self.seq_len_interpolation_factor
-        positions = torch.arange(max_seq_len, device=self.inv_freq.device, dtype=self.inv_freq.dtype) + offset
+        positions = torch.arange(max_seq_len, device=self.inv_freq.device, dtype=torch.float32) + offset
         if trained is not None and factor is not None:
             beyond = max_seq_len > trained * factor
             positions = positions * (1 / (max_seq_len / trained) if beyond else 1 / factor)
-        angle = torch.outer(positions, self.inv_freq)
+        angle = torch.outer(positions, self.in_float32("inv_freq"))
         twice = angle.repeat_interleave(2, dim=-1) if self.interleaved else torch.cat((angle, angle), dim=-1)
         return twice[:, None, None]
+
+    def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
+        """inv_freq, (dim / 2,)."""
+        exponent = torch.arange(0, self.dim, 2, dtype=torch.float32, device=device) / self.dim
+        return {"inv_freq": 1.0 / self.rotary_base**exponent}
 
 
 def apply_rotary_pos_emb(
@@ -86,14 +90,15 @@ def apply_rotary_pos_emb(
     fused=True computes in float32; fused=False in t's dtype, in plain operations, and takes freqs (s, b, 1, d) too.
     """
     if fused:
-        return FusedRoPEFunc.apply(  # type: ignore[no-any-return, no-untyped-call]
-            t, freqs, start_positions, tensor_format, interleaved, cu_seqlens, cp_size, cp_rank
-        )
+        _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=True)
+        positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
+        bounded = _is_bounded(tensor_format, start_positions)
+        return _rotated([t], [freqs], positions, tensor_format, interleaved, bounded)[0]
     _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=False)
     wide = _batch_first(t, tensor_format)
     positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
     if not _is_bounded(tensor_format, start_positions):
-        _check_rows(positions, freqs)
+        positions = library.checked_rows(positions, len(freqs))
     if freqs.shape[1] == 1:
         angle = freqs[positions][..., 0, :, :]
     else:
@@ -128,18 +133,11 @@ def apply_fused_qkv_rotary_pos_emb(
     _insist(
         tensor_format != "thd" or cu_seqlens is not None, "cu_seqlens must not be None when tensor_format is 'thd'."
     )
-    return FusedQKVRoPEFunc.apply(  # type: ignore[no-any-return, no-untyped-call]
-        qkv,
-        q_freqs,
-        k_freqs,
-        list(qkv_split_arg_list),
-        start_positions,
-        tensor_format,
-        interleaved,
-        cu_seqlens,
-        cp_size,
-        cp_rank,
+    positions = _qkv_positions(
+        qkv, (q_freqs, k_freqs), qkv_split_arg_list, tensor_format, start_positions, cp_size, cp_rank
     )
+    flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
+    return _split_and_rotated(qkv, [q_freqs, k_freqs], qkv_split_arg_list, positions, *flags)
 
 
 class FusedRoPEFunc(torch.autograd.Function):
@@ -159,9 +157,9 @@ class FusedRoPEFunc(torch.autograd.Function):
     ) -> Tensor:
         _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=True)
         positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
-        ctx.save_for_backward(freqs, positions)
+        ctx.save_for_backward(library.savable(freqs), library.savable(positions))
         ctx.flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
-        return _rotated([t], [freqs], positions, *ctx.flags, conjugate=False)[0]
+        return _rotated([t], [freqs], positions, *ctx.flags)[0]
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -186,29 +184,27 @@ class FusedQKVRoPEFunc(torch.autograd.Function):
         cp_size: int = 1,
         cp_rank: int = 0,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        _insist(tensor_format in ("sbhd", "bshd"), f"Unsupported tensor_format: {tensor_format}.")
-        _insist(qkv.is_contiguous(), "QKV Tensor should be contiguous.")
-        _insist(
-            qkv.dim() == 4 and qkv.shape[-1] == sum(qkv_split_arg_list), "the split must add up to the last dimension"
+        positions = _qkv_positions(
+            qkv, (q_freqs, k_freqs), qkv_split_arg_list, tensor_format, start_positions, cp_size, cp_rank
         )
-        q_width, k_width, _ = qkv_split_arg_list
-        if k_width == 0 or q_width % k_width:
-            raise ValueError(f"q's part must be a multiple of k's, got {q_width} and {k_width}")
-        q, k, v = torch.split(qkv, qkv_split_arg_list, dim=-1)
-        q = q.reshape(*qkv.shape[:2], qkv.shape[2] * q_width // k_width, k_width)
-        for freqs in (q_freqs, k_freqs):
-            _check(k, freqs, tensor_format, None, cp_size, fused=True)
-        positions = _positions(qkv, tensor_format, start_positions, None, cp_size, cp_rank)
-        ctx.save_for_backward(q_freqs, k_freqs, positions)
+        ctx.save_for_backward(*map(library.savable, (q_freqs, k_freqs, positions)))
         ctx.flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
-        q, k = _rotated([q, k], [q_freqs, k_freqs], positions, *ctx.flags, conjugate=False)
-        return q, k, v.contiguous()
+        return _split_and_rotated(qkv, [q_freqs, k_freqs], qkv_split_arg_list, positions, *ctx.flags)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         q_freqs, k_freqs, positions = ctx.saved_tensors
         dq, dk = _rotated(list(grads[:2]), [q_freqs, k_freqs], positions, *ctx.flags, conjugate=True)
         return torch.cat((dq.reshape(*dk.shape[:3], -1), dk, grads[2]), dim=-1), *[None] * 9
+
+
+def _split_and_rotated(
+    qkv: Tensor, freqs: list[Tensor], widths: Sequence[int], positions: Tensor, *flags: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    q, k, v = torch.split(qkv, list(widths), dim=-1)
+    q = q.reshape(*qkv.shape[:2], qkv.shape[2] * widths[0] // widths[1], widths[1])
+    q, k = _rotated([q, k], freqs, positions, *flags)
+    return q, k, v.contiguous()
 
 
 def _rotated(
@@ -219,28 +215,26 @@ def _rotated(
     interleaved: bool,
     bounded: bool,
     *,
-    conjugate: bool,
+    conjugate: bool = False,
 ) -> list[Tensor]:
-    """Every x rotated by its own angles into a new contiguous tensor; in one go where the angles are the same."""
-    outs = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in xs]
-    pairs = list(zip(xs, outs, strict=True))
-    groups = (
-        [(freqs[0], pairs)]
-        if all(other is freqs[0] for other in freqs)
-        else list(zip(freqs, [[pair] for pair in pairs], strict=True))
-    )
+    """Every x rotated by its own angles, contiguous; differentiable; in one go where the angles are the same."""
+    if len(xs) > 1 and all(other is freqs[0] for other in freqs):
+        groups = [(freqs[0], xs)]
+    else:
+        groups = [(angles, [x]) for angles, x in zip(freqs, xs, strict=True)]
+    turned: list[Tensor] = []
     for angles, members in groups:
         tables = _tables(angles, interleaved)
-        sources, targets = ([_batch_first(member[i], tensor_format) for member in members] for i in (0, 1))
+        wide = [_batch_first(x, tensor_format) for x in members]
         if len(tables) == 2:
             turn = Turn(None, *tables, interleaved, conjugate, 1.0)
-            library.rotate_into(targets, sources, positions, turn, bounded=bounded)
+            turned += library.rotated(wide, positions, turn, bounded=bounded)
         else:
-            _check_rows(positions, angles)
-            angle = angles.float()[positions][..., 0, :, :]
-            for source, target in zip(sources, targets, strict=True):
-                target.copy_(_plain(source.float(), angle.cos(), angle.sin(), interleaved, transposed=conjugate))
-    return outs
+            rows = positions if bounded else library.checked_rows(positions, len(angles))
+            angle = angles.detach().float()[rows][..., 0, :, :]
+            cos, sin = angle.cos(), angle.sin()
+            turned += [_plain(x.float(), cos, sin, interleaved, transposed=conjugate).to(x.dtype) for x in wide]
+    return [_as_given(y, tensor_format).contiguous() for y in turned]
 
 
 def _plain(t: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, *, transposed: bool = False) -> Tensor:
@@ -261,6 +255,9 @@ def _swapped(x: Tensor, interleaved: bool) -> Tensor:
 
 def _tables(freqs: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     """(cos, sin) of one angle per pair, or nothing where the two angles of some pair differ."""
+    if torch.compiler.is_compiling():
+        angle = library.one_per_pair(freqs[:, 0, 0].detach().float(), interleaved=interleaved)
+        return angle.cos(), angle.sin()
     return (_tables_interleaved if interleaved else _tables_half)(freqs)
 
 
@@ -278,6 +275,26 @@ def _tables_half(freqs: Tensor) -> tuple[Tensor, ...]:
 
 def _cos_sin(angle: Tensor, again: Tensor) -> tuple[Tensor, ...]:
     return (angle.cos(), angle.sin()) if torch.equal(angle, again) else ()
+
+
+def _qkv_positions(
+    qkv: Tensor,
+    freqs: Sequence[Tensor],
+    widths: Sequence[int],
+    tensor_format: str,
+    start_positions: Tensor | None,
+    cp_size: int,
+    cp_rank: int,
+) -> Tensor:
+    """`_positions` of qkv, after a look that it can be split and rotated."""
+    _insist(tensor_format in ("sbhd", "bshd"), f"Unsupported tensor_format: {tensor_format}.")
+    _insist(qkv.is_contiguous(), "QKV Tensor should be contiguous.")
+    _insist(qkv.dim() == 4 and qkv.shape[-1] == sum(widths), "the split must add up to the last dimension")
+    if widths[1] == 0 or widths[0] % widths[1]:
+        raise ValueError(f"q's part must be a multiple of k's, got {widths[0]} and {widths[1]}")
+    for angles in freqs:
+        _check(qkv[..., : widths[1]], angles, tensor_format, None, cp_size, fused=True)
+    return _positions(qkv, tensor_format, start_positions, None, cp_size, cp_rank)
 
 
 def _positions(
@@ -338,17 +355,14 @@ def _check_starts(start_positions: Tensor | None, sequences: int) -> None:
         raise ValueError(f"start_positions must have shape ({sequences},), got {tuple(start_positions.shape)}")
 
 
-def _check_rows(positions: Tensor, freqs: Tensor) -> None:
-    if not positions.numel():
-        return
-    low, high = library.bounds_of(positions)
-    if low < 0 or high >= len(freqs):
-        raise ValueError(f"positions must be rows of freqs, from 0 to {len(freqs) - 1}, got {low} to {high}")
-
-
 def _batch_first(t: Tensor, tensor_format: str) -> Tensor:
     """A view (batch, tokens, heads, d) of t."""
     return t[None] if tensor_format == "thd" else t.transpose(0, 1) if tensor_format == "sbhd" else t
+
+
+def _as_given(t: Tensor, tensor_format: str) -> Tensor:
+    """Back from `_batch_first`."""
+    return t[0] if tensor_format == "thd" else t.transpose(0, 1) if tensor_format == "sbhd" else t
 
 
 def _insist(condition: bool, message: str) -> None:

@@ -24,7 +24,8 @@ def apply_rotary_pos_emb(
 
     q, k: (batch, heads, tokens, head_dim) with unsqueeze_dim=1, (batch, tokens, heads, head_dim) with 2.
     cos, sin: (batch or 1, tokens, rotary_dim), every pair's value twice, as the models' rotary modules make them; where
-    rotary_dim is less than head_dim the rest is copied. Learned or unpaired cos and sin take a plain, slower path.
+    rotary_dim is less than head_dim the rest is copied. Learned or unpaired cos and sin take a plain, slower path;
+    unpaired ones are a `ValueError` under torch.compile.
     The results have the dtype that q and cos promote to, as there.
     """
     if unsqueeze_dim not in (1, 2):
@@ -40,7 +41,8 @@ def apply_rotary_pos_emb(
     for x in batch_first:
         if cos.shape[1] != x.shape[1] or cos.shape[0] not in (1, x.shape[0]):
             raise ValueError(f"cos {tuple(cos.shape)} must fit batch {x.shape[0]} and {x.shape[1]} tokens")
-    if cos.requires_grad or sin.requires_grad or not (_is_paired(cos) and _is_paired(sin)):
+    learned = cos.requires_grad or sin.requires_grad or library.has_tangent(cos, sin)
+    if learned or not (_is_paired(cos) and _is_paired(sin)):
         turned = [_plain(x, cos, sin) for x in batch_first]
     else:
         rows = torch.arange(cos.shape[0] * cos.shape[1], device=cos.device).view(cos.shape[:2])
@@ -60,11 +62,13 @@ def _looks_paired(table: Tensor) -> bool:
 
 
 def _is_paired(table: Tensor) -> bool:
-    # A compiler cannot look at values; every model that transformers compiles here makes paired tables.
+    # A compiler cannot look at values: there the operator does that takes one of each pair, or raises.
     return True if torch.compiler.is_compiling() else _looks_paired(table)
 
 
 def _one_per_pair(table: Tensor) -> Tensor:
+    if torch.compiler.is_compiling():
+        return library.one_per_pair(table.detach(), interleaved=False).flatten(0, 1)
     return table[..., : table.shape[-1] // 2].flatten(0, 1)
 
 

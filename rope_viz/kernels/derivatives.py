@@ -1,0 +1,163 @@
+"""The rotation with all its derivatives: backward and forward, once or again, under torch.func, and traced.
+
+A rotation is linear in x. So the tangent of a rotated x is the rotated tangent, the gradient is the gradient rotated
+back, either can be differentiated again, and a batch of rotations is one rotation of a larger batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from rope_viz.kernels import operators
+from rope_viz.kernels.torch_ops import Turn
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def rotated(xs: list[Tensor], positions: Tensor, turn: Turn, *, bounded: bool = False) -> list[Tensor]:
+    """Every x rotated, as new tensors; differentiable.
+
+    xs: (batch, tokens, heads, head_dim) each, one dtype; positions: int64 (batch, tokens) or (1, tokens);
+    bounded: the caller knows that the positions are rows of the table, so nobody waits for the device to look.
+    """
+    check_tensors(xs)
+    arguments = arguments_of(positions, turn, bounded)
+    learning = torch.is_grad_enabled() and any(x.requires_grad for x in xs)
+    if learning:
+        arguments = tuple(savable(part) if isinstance(part, Tensor) else part for part in arguments)
+    if is_transformed(*xs):
+        return list(Rotated.apply(*arguments[:4], arguments[4:], *xs))  # type: ignore[no-untyped-call]
+    if operators.is_plain(xs) and not learning:
+        return operators.rotate(xs, *arguments)
+    return list(torch.ops.rope_viz.rotate(xs, *arguments))
+
+
+def arguments_of(positions: Tensor, turn: Turn, bounded: bool) -> tuple[Any, ...]:
+    """What the operators take after the tensors to rotate."""
+    return positions, turn.inv_freq, turn.cos, turn.sin, turn.interleaved, turn.conjugate, turn.scale, bounded
+
+
+def check_tensors(xs: list[Tensor]) -> None:
+    """Raise `ValueError` unless all are of one float dtype on one device."""
+    for x in xs:
+        if x.dtype not in FLOATS:
+            raise ValueError(f"x must be float16, bfloat16, float32 or float64, got {x.dtype}")
+        if x.dtype != xs[0].dtype or x.device != xs[0].device:
+            raise ValueError(
+                f"q and k must share dtype and device, got {xs[0].dtype} on {xs[0].device} and {x.dtype} on {x.device}"
+            )
+
+
+def has_tangent(*tensors: Tensor) -> bool:
+    """Whether one of them is being differentiated forward."""
+    return any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)  # type: ignore[no-untyped-call]
+
+
+def is_transformed(*tensors: Tensor) -> bool:
+    """Whether one of them carries a tangent or belongs to a transform of torch.func."""
+    if has_tangent(*tensors):
+        return True
+    # While compiling, the operator's own rules serve torch.func.grad and vmap.
+    return not torch.compiler.is_compiling() and any(map(torch._C._functorch.is_functorch_wrapped_tensor, tensors))
+
+
+def savable(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy of one that was made in inference mode, which autograd refuses to keep."""
+    if torch.compiler.is_compiling() or torch.is_inference_mode_enabled() or not tensor.is_inference():
+        return tensor
+    return tensor.clone()
+
+
+class Rotated(torch.autograd.Function):
+    """`rotated` of xs: `apply(positions, inv_freq, cos, sin, (interleaved, conjugate, scale, bounded), *xs)`."""
+
+    @staticmethod
+    def forward(
+        positions: Tensor, inv_freq: Tensor | None, cos: Tensor | None, sin: Tensor | None, flags: Any, *xs: Tensor
+    ) -> tuple[Tensor, ...]:
+        return tuple(torch.ops.rope_viz.rotate(list(xs), positions, inv_freq, cos, sin, *flags))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs[:4])
+        ctx.save_for_forward(*inputs[:4])
+        ctx.flags = inputs[4]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        return *[None] * 5, *_turned(ctx, list(grads), back=True)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, ...]:
+        return tuple(_turned(ctx, list(tangents[5:]), back=False))
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *inputs: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        turned = _batched(info.batch_size, in_dims[:4], in_dims[5:], inputs[:4], inputs[4], inputs[5:])
+        return tuple(turned), (0,) * len(turned)
+
+
+def _turned(ctx: Any, xs: list[Tensor], *, back: bool) -> list[Tensor]:
+    """xs rotated by what a forward call kept; `back` transposes: the same scale, turned the other way."""
+    positions, inv_freq, cos, sin = ctx.saved_tensors
+    interleaved, conjugate, scale, bounded = ctx.flags
+    # The inverse would divide by the scale's square.
+    turn = Turn(inv_freq, cos, sin, interleaved, conjugate != back, scale)
+    return rotated(xs, positions, turn, bounded=bounded)
+
+
+def _batched(
+    size: int, angle_dims: Any, x_dims: Any, angles: Sequence[Any], flags: Sequence[Any], xs: Sequence[Tensor]
+) -> list[Tensor]:
+    """Every x of a batch of `size` rotated, with the batch in front.
+
+    angles: positions, inv_freq, cos, sin; the dims say which dimension of each is the batch, None where there is none.
+    """
+    interleaved, conjugate, scale, bounded = flags
+    if any(dim is not None for dim in angle_dims[1:]):
+        # Every one has angles of its own: one launch knows of one table only.
+        each = []
+        for i in range(size):
+            places, inv_freq, cos, sin = (_pick(part, dim, i) for part, dim in zip(angles, angle_dims, strict=True))
+            mine = [_pick(x, dim, i) for x, dim in zip(xs, x_dims, strict=True)]
+            turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
+            each.append(rotated(mine, places, turn, bounded=bounded))
+        return [torch.stack(turned) for turned in zip(*each, strict=True)]
+    wide = [_in_front(x, dim, size) for x, dim in zip(xs, x_dims, strict=True)]
+    places, inv_freq, cos, sin = angles
+    if angle_dims[0] is not None or places.shape[0] > 1:
+        places = _in_front(places, angle_dims[0], size).expand(size, wide[0].shape[1], -1).flatten(0, 1)
+    turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
+    turned = rotated([x.flatten(0, 1) for x in wide], places, turn, bounded=bounded)
+    return [y.view(x.shape) for x, y in zip(wide, turned, strict=True)]
+
+
+def _in_front(x: Tensor, dim: int | None, size: int) -> Tensor:
+    return x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
+
+
+def _pick(x: Any, dim: int | None, index: int) -> Any:
+    return x if dim is None else x.select(dim, index)
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.save_for_backward(*inputs[1:5])
+    ctx.flags = inputs[5:]
+
+
+def _backward(ctx: Any, grads: list[Tensor]) -> tuple[Any, ...]:
+    return _turned(ctx, grads, back=True), *[None] * 8
+
+
+def _vmap(info: Any, in_dims: Any, xs: Any, *rest: Any) -> tuple[list[Tensor], list[int]]:
+    turned = _batched(info.batch_size, in_dims[1:5], in_dims[0], rest[:4], rest[4:], xs)
+    return turned, [0] * len(turned)
+
+
+torch.library.register_autograd("rope_viz::rotate", _backward, setup_context=_setup)
+torch.library.register_vmap("rope_viz::rotate", _vmap)

@@ -1,0 +1,241 @@
+"""The rotation as torch operators: what they do, what a compiler is told of them, and how they are traced.
+
+`rope_viz::rotate` returns rotated tensors, `rope_viz::rotate_into` writes them and `rope_viz::rotate_within` turns some
+heads of one tensor in place. All take q and k together, since they share every angle. What depends on the data (is
+every position a row of the table?) is checked inside, so that tracing never has to look.
+
+Inductor (torch 2.13) forgets where a view begins when an operator writes it and the place is no number but a product
+of sizes (https://github.com/pytorch/pytorch/issues/198068): the bytes go to where the base begins. So the operators
+that write are traced as they are only where what they write surely begins at 0, and elsewhere as a rotation and a copy.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch._subclasses.functional_tensor import FunctionalTensorMode
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from rope_viz.kernels import positions as place
+from rope_viz.kernels import torch_ops
+from rope_viz.kernels.torch_ops import Turn
+
+TURN = (
+    "Tensor positions, Tensor? inv_freq, Tensor? cos, Tensor? sin, "
+    "bool interleaved, bool conjugate, float scale, bool bounded"
+)
+
+T = TypeVar("T")
+
+
+def rotate(xs: list[Tensor], *arguments: Any) -> list[Tensor]:
+    """`rope_viz::rotate`; arguments: as in TURN."""
+    outs = [torch.empty_like(x) for x in xs]
+    rotate_into(outs, xs, *arguments)
+    return outs
+
+
+def rotate_into(
+    outs: list[Tensor],
+    xs: list[Tensor],
+    positions: Tensor,
+    inv_freq: Tensor | None,
+    cos: Tensor | None,
+    sin: Tensor | None,
+    interleaved: bool,
+    conjugate: bool,
+    scale: float,
+    bounded: bool,
+) -> None:
+    """`rope_viz::rotate_into`."""
+    turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
+    if cos is not None and not bounded:
+        check_rows(positions, len(cos))
+    if not all(_is_same(x, out) for x, out in zip(xs, outs, strict=True)):
+        xs = [x.clone() if any(_may_overlap(x, out) for out in outs) else x for x in xs]
+    if xs[0].is_cuda and _has_triton():
+        from rope_viz.kernels import triton_ops
+
+        triton_ops.rotate_into(outs, xs, positions, turn)
+    else:
+        torch_ops.rotate_into(outs, xs, positions, turn)
+
+
+def rotate_within(whole: Tensor, bounds: Sequence[int], *arguments: Any) -> None:
+    """`rope_viz::rotate_within`."""
+    parts = parts_of(whole, bounds)
+    rotate_into(parts, parts, *arguments)
+
+
+def parts_of(whole: Tensor, bounds: Sequence[int]) -> list[Tensor]:
+    """What lies along dimension 2 from bounds[0] to bounds[1], from bounds[2] to bounds[3] …, as views.
+
+    whole: (batch, tokens, heads, head_dim), or (batch, tokens, parts, heads, head_dim), of which every stretch is one
+    part. The views are (batch, tokens, heads, head_dim).
+    """
+    parts = [whole[:, :, first:last] for first, last in zip(bounds[::2], bounds[1::2], strict=True)]
+    return [part.squeeze(2) for part in parts] if whole.dim() == 5 else parts
+
+
+def packed_positions(
+    cu_seqlens: Tensor, tokens: int, starts: Tensor | None, size: int, rank: int, longest: int | None
+) -> Tensor:
+    """`rope_viz::packed_positions`."""
+    if not _is_capturing(cu_seqlens):
+        bounds = _host(cu_seqlens)
+        lengths = [after - before for before, after in itertools.pairwise(bounds)]
+        if not bounds or bounds[0] != 0 or min(lengths, default=0) < 0:
+            raise ValueError(f"cu_seqlens must begin with 0 and never fall, got {bounds[:8]}")
+        if bounds[-1] != tokens * size:
+            raise ValueError(f"cu_seqlens must end at the {tokens * size} tokens there are, got {bounds[-1]}")
+        if longest is not None and max(lengths, default=0) > longest:
+            raise ValueError(f"max_seqlen is {longest}, but a sequence has {max(lengths)} tokens")
+        if size > 1 and any(length % (2 * size) for length in lengths):
+            raise ValueError(
+                f"context parallelism over {size} ranks needs sequences of a multiple of {2 * size} tokens"
+            )
+    return place.packed_positions(cu_seqlens, tokens, starts, size=size, rank=rank)  # type: ignore[no-any-return]
+
+
+def check_rows(positions: Tensor, rows: int) -> None:
+    """Raise `ValueError` unless every position is a row of a table of `rows`."""
+    if not positions.numel() or _is_capturing(positions):
+        return
+    low, high = bounds_of(positions)
+    if low < 0 or high >= rows:
+        raise ValueError(f"positions must be rows of the table, from 0 to {rows - 1}, got {low} to {high}")
+
+
+def checked_rows(positions: Tensor, rows: int) -> Tensor:
+    """`rope_viz::checked_rows`."""
+    check_rows(positions, rows)
+    return positions.clone()
+
+
+def one_per_pair(table: Tensor, interleaved: bool) -> Tensor:
+    """`rope_viz::one_per_pair`."""
+    first, second = (table[..., ::2], table[..., 1::2]) if interleaved else table.chunk(2, dim=-1)
+    problem = "cos, sin or freqs hold two angles for one pair: rotate by them without torch.compile"
+    if table.is_cuda:
+        torch._assert_async((first == second).all(), problem)
+    elif not torch.equal(first, second):
+        raise ValueError(problem)
+    return first.clone(memory_format=torch.contiguous_format)
+
+
+def remembered(make: Callable[[Tensor], T]) -> Callable[[Tensor], T]:
+    """`make(tensor)`, kept while that tensor lives unchanged: every layer of a model asks with the same one."""
+    known: Any = WeakTensorKeyDictionary()
+
+    def made(tensor: Tensor) -> T:
+        # What is made in inference mode could not be saved for a gradient later.
+        with torch.inference_mode(False):
+            return make(tensor)
+
+    def ask(tensor: Tensor) -> T:
+        if tensor.is_inference():
+            return made(tensor)
+        version, value = known.get(tensor, (None, None))
+        if version != tensor._version:
+            value = made(tensor)
+            known[tensor] = tensor._version, value
+        return value  # type: ignore[no-any-return]
+
+    return ask
+
+
+@remembered
+def bounds_of(tensor: Tensor) -> tuple[int, int]:
+    """Smallest and largest entry of an integer tensor. Waits for the device."""
+    low, high = torch.aminmax(tensor)
+    return int(low), int(high)
+
+
+@remembered
+def _host(tensor: Tensor) -> list[int]:
+    return list(tensor.tolist())
+
+
+def is_plain(xs: Sequence[Tensor]) -> bool:
+    """Whether nobody traces or intercepts: then the operator's own overhead can be saved."""
+    return (
+        not torch.compiler.is_compiling()
+        and all(type(x) in (Tensor, torch.nn.Parameter) for x in xs)
+        and not torch._C._len_torch_dispatch_stack()
+        and torch._C._functorch.peek_interpreter_stack() is None
+    )
+
+
+def _is_capturing(tensor: Tensor) -> bool:
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+def _is_same(x: Tensor, out: Tensor) -> bool:
+    return x.data_ptr() == out.data_ptr() and x.stride() == out.stride() and x.shape == out.shape
+
+
+def _may_overlap(x: Tensor, out: Tensor) -> bool:
+    if x.untyped_storage().data_ptr() != out.untyped_storage().data_ptr() or not x.numel() or not out.numel():
+        return False
+    ends = [
+        start + sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
+        for tensor in (x, out)
+        for start in [tensor.storage_offset()]
+    ]
+    return x.storage_offset() <= ends[1] and out.storage_offset() <= ends[0]
+
+
+@functools.cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+def _traced(mode: Any, operator: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """What a tracer puts in the place of an operator that writes: the operator itself, or a rotation and a copy."""
+    within = operator is torch.ops.rope_viz.rotate_within.default
+    if all(statically_known_true(out.storage_offset() == 0) for out in ([args[0]] if within else args[0])):
+        mode.__torch_dispatch__(operator, (), args, kwargs)
+        return
+    with mode:
+        outs = parts_of(*args[:2]) if within else args[0]
+        turned = torch.ops.rope_viz.rotate(outs if within else list(args[1]), *args[2:], **kwargs)
+        for out, new in zip(outs, turned, strict=True):
+            out.copy_(new)
+
+
+def _define(name: str, code: Any, schema: str, *, fake: Any = None, writes: tuple[str, ...] = ()) -> None:
+    operator = torch.library.custom_op(f"rope_viz::{name}", code, mutates_args=writes, schema=schema)
+    if fake is not None:
+        operator.register_fake(fake)
+    if writes:
+        operator.register_torch_dispatch(FunctionalTensorMode, _traced)
+
+
+_define("rotate", rotate, f"(Tensor[] xs, {TURN}) -> Tensor[]", fake=lambda xs, *_: [torch.empty_like(x) for x in xs])
+_define("rotate_into", rotate_into, f"(Tensor(a!)[] outs, Tensor[] xs, {TURN}) -> ()", writes=("outs",))
+_define("rotate_within", rotate_within, f"(Tensor(a!) whole, SymInt[] bounds, {TURN}) -> ()", writes=("whole",))
+_define(
+    "packed_positions",
+    packed_positions,
+    "(Tensor cu_seqlens, SymInt tokens, Tensor? starts, int size, int rank, SymInt? longest) -> Tensor",
+    fake=lambda cu_seqlens, tokens, *_: torch.empty(tokens, dtype=torch.int64, device=cu_seqlens.device),
+)
+_define(
+    "one_per_pair",
+    one_per_pair,
+    "(Tensor table, bool interleaved) -> Tensor",
+    fake=lambda table, _: table.new_empty((*table.shape[:-1], table.shape[-1] // 2)),
+)
+_define(
+    "checked_rows",
+    checked_rows,
+    "(Tensor positions, SymInt rows) -> Tensor",
+    fake=lambda positions, _: torch.empty_like(positions),
+)
