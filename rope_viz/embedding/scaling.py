@@ -102,8 +102,8 @@ class NtkByParts(Scaling):
 
     def check(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
-        require_number(self.alpha, "alpha", above=0.0)
-        require_number(self.beta, "beta", above=0.0)
+        require_turns(self.alpha, "alpha")
+        require_turns(self.beta, "beta")
 
     def kept_share(self, spec: RopeSpec) -> FloatArray:
         """The ramp γ, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
@@ -149,8 +149,8 @@ class Yarn(Scaling):
 
     def check(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
-        require_number(self.beta_fast, "beta_fast", above=0.0)
-        require_number(self.beta_slow, "beta_slow", above=0.0)
+        require_turns(self.beta_fast, "beta_fast")
+        require_turns(self.beta_slow, "beta_slow")
         if not isinstance(self.truncate, bool):
             raise ValueError(f"truncate must be true or false, got {shorten(self.truncate)}")
         for name, value in (("attention_factor", self.attention), ("mscale", self.mscale)):
@@ -211,8 +211,8 @@ class Llama3(Scaling):
 
     def check(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
-        require_number(self.low_freq_factor, "low_freq_factor", above=0.0)
-        require_number(self.high_freq_factor, "high_freq_factor", above=0.0)
+        require_turns(self.low_freq_factor, "low_freq_factor")
+        require_turns(self.high_freq_factor, "high_freq_factor")
 
     def kept_share(self, spec: RopeSpec) -> FloatArray:
         """The ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
@@ -353,6 +353,12 @@ def with_base(spec: RopeSpec, base: float) -> FloatArray:
 def require_factor(value: Any, name: str) -> None:
     """A factor or divisor must lie within the bounds."""
     require_number(value, name, least=LEAST_FACTOR, most=LARGEST_FACTOR)
+
+
+def require_turns(value: Any, name: str) -> None:
+    """A threshold in turns must be positive, and near enough to 1 that its logarithm and quotients are numbers."""
+    require_number(value, name, above=0.0)
+    require_number(value, name, least=1e-100, most=1e100)
 
 
 def require_two_pairs(spec: RopeSpec, method: str) -> None:

@@ -5,9 +5,11 @@ Su et al., RoFormer, https://arxiv.org/abs/2104.09864
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -20,6 +22,8 @@ Pairing: TypeAlias = Literal["interleaved", "half"]
 PAIRINGS: tuple[Pairing, ...] = ("half", "interleaved")
 MAX_HEAD_DIM = 4096
 MAX_LENGTH = 1 << 31
+MAX_ATTENTION = 1e12  # of the factor on cos and sin, either sign: its square and what it multiplies stay finite
+UNCOMPUTABLE = "the numbers are too large or too small to compute with"
 
 
 @dataclass(frozen=True)
@@ -69,19 +73,35 @@ def require_number(
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     if integer and number != int(number):
-        raise ValueError(f"{name} must be a whole number, got {value}")
+        raise ValueError(f"{name} must be a whole number, got {shorten(value)}")
     if above is not None and not number > above:
-        raise ValueError(f"{name} must be greater than {above:g}, got {value}")
+        raise ValueError(f"{name} must be greater than {above:g}, got {shorten(value)}")
     if least is not None and number < least:
-        raise ValueError(f"{name} must be at least {least:g}, got {value}")
+        raise ValueError(f"{name} must be at least {least:g}, got {shorten(value)}")
     if most is not None and number > most:
-        raise ValueError(f"{name} must be at most {most:,.0f}, got {value}")
+        limit = f"{most:,.0f}" if most < 1e15 else f"{most:g}"
+        raise ValueError(f"{name} must be at most {limit}, got {shorten(value)}")
 
 
 def shorten(value: Any, limit: int = 40) -> str:
     """The value as it reads in an error message, cut so that a hostile one stays one line."""
-    text = f"{value!r:.{limit + 1}}" if isinstance(value, str) else repr(value)
+    if isinstance(value, np.number):
+        value = value.item()
+    try:
+        text = f"{value!r:.{limit + 1}}" if isinstance(value, str) else repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+@contextlib.contextmanager
+def computing() -> Iterator[None]:
+    """Numbers that overflow, divide by zero or have no value become the `ValueError` that every other refusal is."""
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            yield
+    except ArithmeticError:
+        raise ValueError(UNCOMPUTABLE) from None
 
 
 @dataclass(frozen=True)
@@ -183,6 +203,18 @@ class RopeSpec:
         if self.pairing not in PAIRINGS:
             raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(self.pairing)}")
         self.scaling.check(self)
+        self.check_computed()
+
+    def check_computed(self) -> None:
+        """Raise `ValueError` unless frequencies and factor are numbers that everything can be computed from."""
+        if type(self.scaling) is Scaling:
+            return  # a base within its bounds has frequencies
+        with computing():
+            for length in (None, self.target):
+                if not np.isfinite(self.inv_freq(length)).all():
+                    raise ValueError(UNCOMPUTABLE)
+                factor = self.attention_factor(length)
+                require_number(factor, "the attention factor", least=-MAX_ATTENTION, most=MAX_ATTENTION)
 
     @property
     def pairs(self) -> int:

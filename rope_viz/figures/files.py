@@ -201,16 +201,19 @@ class Drawing:
 
         z = array(trace.z).astype(float)
         x, y = places(trace.x, z.shape[1]), places(trace.y, z.shape[0])
-        colours = LinearSegmentedColormap.from_list(
-            "scale", [(at, colour(name)) for at, name in trace.colorscale], N=1024
-        )
-        mesh = axes.pcolormesh(
-            edges(x), edges(y), z, cmap=colours, vmin=trace.zmin, vmax=trace.zmax, rasterized=True, zorder=0.5
-        )
-        if trace.showscale is not False:
+        # Several maps may share one scale.
+        shared = self.fig.layout[trace.coloraxis] if trace.coloraxis else None
+        if shared is None:
+            steps, low, high = trace.colorscale, trace.zmin, trace.zmax
+        else:
+            steps, low, high = shared.colorscale, shared.cmin, shared.cmax
+        colours = LinearSegmentedColormap.from_list("scale", [(at, colour(name)) for at, name in steps], N=1024)
+        mesh = axes.pcolormesh(edges(x), edges(y), z, cmap=colours, vmin=low, vmax=high, rasterized=True, zorder=0.5)
+        scale_of = trace if shared is None else shared
+        if scale_of.showscale is not False and (shared is None or trace is self.fig.data[0]):
             left, bottom, width, height = self.box
             scale = self.picture.add_axes((left + width + 0.012, bottom, 0.012, height))
-            given = trace.colorbar.to_plotly_json()
+            given = scale_of.colorbar.to_plotly_json()
             self.picture.colorbar(mesh, cax=scale, ticks=given.get("tickvals"))
             if given.get("ticktext"):
                 scale.set_yticklabels([plain(each) for each in given["ticktext"]])

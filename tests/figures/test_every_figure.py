@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from rope_viz.ui.components.chart import pack
 
 from rope_viz import RopeSpec
 from rope_viz.advice import board

@@ -80,7 +80,7 @@ def test_the_sentences_hold_the_errors_of_the_laws():
     laws = matrix_laws(SPEC, 1000, 900, length=SPEC.target)
     lines = words_rotation.laws(laws, 1000, 900)
     assert len(lines) == len(laws)
-    assert "here −100" in lines[2]
+    assert "here −100" in lines[2]["in words"]
 
 
 def test_a_head_too_wide_for_a_matrix_gets_a_sentence():

@@ -77,9 +77,9 @@ def test_a_run_draws_nothing(open_page, monkeypatch, page):
     assert not open_page(page, model="qwen3-8b-yarn").exception
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [name for name in PAGES if name != "learn"])
 def test_every_picture_of_a_page_has_its_place(open_page, asked, page):
-    """Those of a measurement have theirs once something was measured."""
+    """Those of a measurement have theirs once something was measured; the tour has one picture a step."""
     places = {picture.name for picture in asked(open_page(page))}
     measured = {"speeds", "ways", "agreement"} if page == "kernels" else set()
     assert places == registry.page(page).pictures.keys() - measured
