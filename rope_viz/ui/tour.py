@@ -65,7 +65,6 @@ def _ways(number: int, step: Step) -> None:
             args=(number + 1,),
             disabled=last,
             key="tour.next",
-            type="primary",
             shortcut="n",
             help="Key: n",
         )

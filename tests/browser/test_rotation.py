@@ -199,8 +199,10 @@ def test_a_typed_position_may_lie_beyond_the_trained_length(still):
     expect(said).to_contain_text("At position 10,000,000: pair 0 has made 1.59M turns")
 
 
-def test_playing_loops_at_the_trained_length(visit):
-    seen = visit().open("/rotation?trained=128&method=none&rotation.at=100,0")
+def test_playing_goes_on_to_the_target_length_and_loops_there(visit):
+    seen = visit().open("/rotation?trained=64&target=128&method=none&rotation.at=100,0")
+    assert seen.page.locator("[data-do=play]").inner_text() == "Play"
+    seen.page.locator("[data-do=play]").click()
     seen.until("document.querySelector('[data-do=at]').value > 105")
     seen.until("document.querySelector('[data-do=at]').value < 60")
     assert int(seen.page.locator("[data-do=scrub]").get_attribute("max")) == 128
