@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from rope_viz.embedding.axes import AxesSpec
 from rope_viz.embedding.phase import MAX_DISTANCE, exact_angles, finite
 from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.embedding.spectrum import bin_mean
 from rope_viz.studies.scores import checked_coefficients
 
 MAX_CELLS = 1 << 25
@@ -89,6 +90,22 @@ def mean_plane(
 ) -> FloatArray:
     """The mean cosine over displacements on two axes, (rows, columns)."""
     return plane(spec, *even(spec), rows, columns, axes=axes)
+
+
+def block_means(
+    spec: AxesSpec, rows: ArrayLike, columns: ArrayLike, *, axes: tuple[str, str] = ("h", "w")
+) -> FloatArray:
+    """The mean cosine over blocks of whole displacements, (rows − 1, columns − 1), never a sample of them.
+
+    `rows` and `columns` are increasing whole edges: block (i, j) holds rows[i] … rows[i + 1] − 1 and so on. For a
+    table that is no rotation it is the mean over queries and equal keys of every direction, which does depend on the
+    displacement alone: that of both members of every pair.
+    """
+    tables = [spec.weights] if spec.second is None else [spec.weights, spec.second]
+    first, second = spec.index(axes[0]), spec.index(axes[1])
+    weights = np.concatenate(tables)
+    down, across = bin_mean(weights[:, first], rows), bin_mean(weights[:, second], columns)
+    return np.asarray((down.real.T @ across.real - down.imag.T @ across.imag) / len(weights))
 
 
 def even(spec: AxesSpec) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,8 @@
 
 To add one, put a file beside this one: the config's own keys, and `_about` with name, source, status (V1: run here or
 the authors' code; V2: class defaults or copies that agree), note, grid ({axis: extent in units of position} of a usual
-image or clip, and in `grid_note` where it comes from) and, where the config is a class' arguments, family.
+image or clip, and in `grid_note` where it comes from), step ({axis: units of position} of one patch, where that is not
+one) and, where the config is a class' arguments, family.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from rope_viz.embedding.spec import shorten
 
 @dataclass(frozen=True)
 class AxesModel:
-    """A model of the list. `grid` is the extent of a usual image or clip, by axis, in units of position."""
+    """A model of the list.
+
+    `grid` is the extent of a usual image or clip, by axis, in units of position; `step` what a patch or a frame is in
+    them, where it is not one.
+    """
 
     id: str
     name: str
@@ -34,6 +39,7 @@ class AxesModel:
     grid: Mapping[str, float] = field(hash=False)
     config: Mapping[str, Any] = field(hash=False)
     family: str | None = None
+    step: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 @functools.cache
@@ -60,4 +66,5 @@ def loaded(id: str, text: str) -> AxesModel:
     """One entry from the text of its file."""
     config = json.loads(text)
     about = config.pop("_about")
-    return AxesModel(id=id, config=MappingProxyType(config), **{**about, "grid": MappingProxyType(about["grid"])})
+    sides = {key: MappingProxyType(about[key]) for key in ("grid", "step") if key in about}
+    return AxesModel(id=id, config=MappingProxyType(config), **{**about, **sides})

@@ -1,0 +1,324 @@
+"""Pictures of rotations with several axes: what a patch sees around itself, and which axis owns which speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz.configs.axes.patches import ROLE_OF, Scene
+from rope_viz.embedding.axes import MIXED, STILL
+from rope_viz.embedding.spec import FloatArray, Knob
+from rope_viz.figures import theme
+from rope_viz.studies.plane import block_means
+
+REACH = Knob("Patches away", 8, 100_000, "How far the map goes in every direction.", log=True, integer=True)
+SHADES = {"own": "A scale for each", "one": "One scale for both"}
+HEIGHT = 480
+GAP = 0.13
+HEAD = 0.42  # of a lane, for the name over a model's lanes
+HALF = 64  # cells on either side of the middle
+
+
+@dataclass(frozen=True)
+class Look:
+    """An axis as every picture shows it: its word, its letter, its colour and its dash."""
+
+    word: str
+    letter: str
+    colour: str
+    dash: str
+
+
+LOOKS = {
+    "time": Look("time", "t", theme.FURTHER[0], "solid"),
+    "row": Look("row", "h", theme.FURTHER[1], "dash"),
+    "column": Look("column", "w", theme.FURTHER[2], "dot"),
+}
+
+MIX = Look("mixed", "", theme.FURTHER[3], "dashdot")
+
+
+def look(axis: str) -> Look:
+    """The look of an axis by whatever name a model gives it."""
+    role = ROLE_OF.get(axis)
+    return LOOKS[role] if role else Look(axis, axis[:1], theme.FURTHER[3], "dashdot")
+
+
+def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coarse: bool = False) -> go.Figure:
+    """The mean cosine at every displacement in rows and columns, a map for each scene, 1 at the patch itself.
+
+    Beyond 64 patches a cell is the exact mean of a block of displacements.
+    """
+    edges, labels = blocks(reach, 24 if coarse else HALF)
+    maps = [around(scene, edges) for scene in shown]
+    lows = [float(values.min()) for values in maps]
+    wide = len(labels[0]) > 4
+    many, few = ticks(labels, 8 if wide else 14), ticks(labels, 4 if wide else 8)
+    traces, notes = [], []
+    layout: dict[str, Any] = {}
+    narrow: dict[str, Any] = {"height": 80 + 300 * len(shown), "margin": {"l": 58, "r": 62, "t": 44, "b": 52}}
+    for index, (scene, values) in enumerate(zip(shown, maps, strict=True)):
+        mark = "" if index == 0 else str(index + 1)
+        x, y, colours = f"x{mark}", f"y{mark}", f"coloraxis{mark}"
+        low = lows[index] if shades == "own" else min(lows)
+        left = index * (1.0 + GAP) / len(shown)
+        right = left + (1.0 - GAP * (len(shown) - 1)) / len(shown)
+        bottom = (len(shown) - 1 - index) * (1.0 + 0.26) / len(shown)
+        top = bottom + (1.0 - 0.26 * (len(shown) - 1)) / len(shown)
+        traces.append(
+            {
+                "type": "heatmap",
+                "name": title(scene),
+                "x": labels,
+                "y": labels,
+                "z": values.astype("float32"),
+                "coloraxis": colours,
+                "xaxis": x,
+                "yaxis": y,
+                "hovertemplate": "%{y} rows, %{x} columns away<br>score %{z:.4f}<extra></extra>",
+            }
+        )
+        bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": right, "xpad": 6, "tickformat": ".4~g", "nticks": 7}
+        layout[colours] = {"cmin": shaded_from(low), "cmax": 1.0, "colorscale": scale(low), "colorbar": bar}
+        lying = bar | {"x": 1.0, "y": (bottom + top) / 2, "len": top - bottom, "nticks": 5}
+        both = {"type": "category", "showgrid": False, "showspikes": False, "ticklen": 2, "tickangle": 0}
+        first = {} if index == 0 else {"matches": "x"}
+        layout[f"xaxis{mark}"] = theme.merged(
+            theme.AXIS,
+            both | many | {"domain": [left, right], "anchor": y, "title": {"text": "columns away", "standoff": 4}},
+            first,
+        )
+        layout[f"yaxis{mark}"] = theme.merged(
+            theme.AXIS,
+            both | many | {"anchor": x, "autorange": False, "range": [len(labels) - 0.5, -0.5], "domain": [0.0, 1.0]},
+            first and {"matches": "y"},
+        )
+        last = index == len(shown) - 1
+        narrow[f"xaxis{mark}"] = {"domain": [0.0, 1.0], **few, **({} if last else {"title": {"text": ""}})}
+        narrow[f"yaxis{mark}"] = {"domain": [bottom, top], **few}
+        narrow[colours] = {"colorbar": lying}
+        notes.append(panel_title(x, y, f"<b>{theme.plain_text(title(scene))}</b><br>{shares(scene)}"))
+    layout["yaxis"]["title"] = {"text": "rows away", "standoff": 6, "font": {"size": 13}}
+    return theme.figure(
+        traces,
+        x=layout.pop("xaxis"),
+        y=layout.pop("yaxis"),
+        height=HEIGHT,
+        notes=notes,
+        hovermode="closest",
+        margin={"l": 88 if wide else 68, "r": 76, "t": 46, "b": 48},
+        meta={"narrow": narrow, "linked": len(shown) > 1},
+        **layout,
+    )
+
+
+def panel_title(x: str, y: str, text: str) -> dict[str, Any]:
+    """A title over one of several maps."""
+    where = {"x": 0, "y": 1, "xref": f"{x} domain", "yref": f"{y} domain", "xanchor": "left", "yanchor": "bottom"}
+    style = {"align": "left", "showarrow": False, "name": "panel", "font": {"size": 12, "color": theme.TEXT}}
+    return where | style | {"text": text}
+
+
+def ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
+    """Ticks at a round step with one in the middle."""
+    middle = len(labels) // 2
+    every = theme.thinned(middle + 1, max(2, most // 2))
+    places = sorted({middle + k for k in every} | {middle - k for k in every})
+    # By their names: a number would be taken for one.
+    return {"tickvals": [labels[place] for place in places], "ticktext": [labels[place] for place in places]}
+
+
+def around(scene: Scene, edges: FloatArray) -> FloatArray:
+    """The map of one scene over blocks of displacements, (rows, columns)."""
+    return block_means(scene.seen, edges, edges, axes=("row", "column"))
+
+
+def blocks(reach: int, half: int = HALF) -> tuple[FloatArray, list[str]]:
+    """Edges of blocks over −reach … reach, 0 in the middle of one, and the middle of each as a label.
+
+    >>> blocks(2)[1]
+    ['−2', '−1', '0', '1', '2']
+    """
+    size = math.ceil(reach / half)
+    size += 1 - size % 2
+    count = math.ceil(reach / size)
+    edges = np.arange(-count, count + 2) * size - (size - 1) // 2
+    return edges.astype(np.float64), [f"{k * size:,}".replace("-", "−") for k in range(-count, count + 1)]
+
+
+def shaded_from(low: float) -> float:
+    """Where the colours of a map begin that goes from `low` to 1: at −1 where it has both signs."""
+    return -1.0 if low < -0.05 else min(low, 1.0 - 1e-6)
+
+
+def scale(low: float) -> list[list[Any]]:
+    """Colours for a map from `low` to 1: from the background to blue, or both ways where it has both signs."""
+    return theme.DIVERGING if low < -0.05 else theme.SEQUENTIAL
+
+
+def title(scene: Scene) -> str:
+    """Which part of which model."""
+    return f"{scene.name}, {scene.part}"
+
+
+def shares(scene: Scene) -> str:
+    """How many pairs listen to each direction."""
+    owner = scene.seen.owner
+    counts = [f"{int(np.sum(owner == k))} {look(axis).letter}" for k, axis in enumerate(scene.seen.axes)]
+    counts = [text for text in counts if not text.startswith("0 ")]
+    for mark, name in ((MIXED, "mixed"), (STILL, "still")):
+        if np.any(owner == mark):
+            counts.append(f"{int(np.sum(owner == mark))} {name}")
+    return f"pairs: {', '.join(counts)}"
+
+
+def speeds(shown: Sequence[Scene]) -> go.Figure:
+    """Every pair at its wavelength, a row of ticks for each direction, the image's side and the clip's length as bars.
+
+    Lengths are patches (tokens, frames) of the scene, so that models whose positions have other units can be compared.
+    """
+    low, high = wavelength_ends(shown)
+    traces, shapes, notes = [], [], []
+    names: dict[float, str] = {}
+    y = 0.0
+    for scene in shown:
+        head = {"xref": "paper", "x": 0, "y": y - 0.5, "xanchor": "left", "yanchor": "top", "showarrow": False}
+        text = f"<b>{theme.plain_text(title(scene))}</b>, {shares(scene)}"
+        notes.append(head | {"text": text, "name": "panel", "font": {"size": 12, "color": theme.TEXT}, "yshift": 1})
+        if y:
+            across = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y - 0.47, "y1": y - 0.47}
+            shapes.append(across | {"line": {"color": theme.RULE, "width": 1}})
+        y -= HEAD
+        for lane in lanes_of(scene):
+            y -= 1.0
+            names[y] = f"{lane.look.word} {lane.look.letter}".rstrip()
+            here = lane.pairs(scene)
+            traces.append(lane_ticks(scene, lane, here, y))
+            if scene.seen.second is not None:
+                traces.append(lane_ticks(scene, lane, here, y, second=True))
+            if lane.side > 1:
+                inside = int(np.sum(here.length <= lane.side))
+                text = f"{lane.side:,} {lane.unit}: {inside} of {len(here.length)} turn within"
+                bars, note = side_bar(lane, low, y, text)
+                shapes += bars
+                notes.append(note)
+    return theme.figure(
+        traces,
+        x={
+            "title": "wavelength (patches or frames per turn, log)",
+            "type": "log",
+            "range": theme.log_range(low, high),
+            **theme.length_ticks(low, high, 12),
+        },
+        y={
+            "range": [y - 0.5, -0.5],
+            "tickvals": list(names),
+            "ticktext": list(names.values()),
+            "fixedrange": True,
+            "showgrid": False,
+        },
+        height=speeds_height(shown),
+        shapes=shapes,
+        notes=notes,
+        hovermode="closest",
+        margin={"l": 86, "r": 24, "t": 10, "b": 48},
+        meta={"narrow": {"margin": {"l": 76, "r": 14}, "xaxis": theme.length_ticks(low, high, 6)}},
+    )
+
+
+def side_bar(lane: Lane, low: float, y: float, text: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The side of the image or clip as a bar of a lane that ends in a rule, and what it says."""
+    ends = {"y0": y - 0.42, "y1": y + 0.42}
+    bar = {"type": "rect", "layer": "below", "x0": low, "x1": lane.side, "line": {"width": 0}} | ends
+    rule = theme.rule(lane.side, "", axis="x") | {"yref": "y"} | ends
+    where = {"x": math.log10(lane.side), "y": y + 0.45, "xanchor": "left", "yanchor": "top", "showarrow": False}
+    note = where | {"text": text, "xshift": 3, "font": {"size": 11, "color": lane.look.colour}}
+    return [bar | {"fillcolor": theme.tint(lane.look.colour, 0.13)}, rule], note
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A row of ticks: the pairs of one direction, and the side of the image or clip along it."""
+
+    direction: int
+    look: Look
+    side: int
+    unit: str
+
+    def pairs(self, scene: Scene) -> Ticks:
+        """Its pairs and their wavelengths."""
+        seen = scene.seen
+        pair = np.flatnonzero(seen.owner == self.direction)
+        return Ticks(pair, wavelengths(seen.weights)[pair])
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """Pairs by number, and units for a whole turn of each, both (n,)."""
+
+    pair: Any
+    length: FloatArray
+
+
+def wavelengths(weights: FloatArray) -> FloatArray:
+    """Units for a whole turn in the direction of each pair, (pairs,); infinite where it stands still."""
+    speed = np.sqrt((weights**2).sum(axis=1))
+    with np.errstate(divide="ignore"):
+        return np.asarray(2.0 * math.pi / speed)
+
+
+def lanes_of(scene: Scene) -> list[Lane]:
+    """The directions that any pair listens to, and one lane for pairs that listen to several."""
+    seen, units = scene.seen, scene.units
+    named = {"time": "frames", "row": f"{units} down", "column": f"{units} across"}
+    sides: Mapping[str, int] = scene.sides  # type: ignore[assignment]
+    found = [
+        Lane(k, look(axis), sides.get(axis, 1), named.get(axis, ""))
+        for k, axis in enumerate(seen.axes)
+        if np.any(seen.owner == k)
+    ]
+    if np.any(seen.owner == MIXED):
+        longest = max((side for role, side in scene.sides.items() if role != "time"), default=1)
+        found.append(Lane(MIXED, MIX, longest, units))
+    return found
+
+
+def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool = False) -> dict[str, Any]:
+    """The ticks of one lane; those of second members that turn otherwise are short and lie below."""
+    length = here.length
+    if second and scene.seen.second is not None:
+        length = wavelengths(scene.seen.second)[here.pair]
+    marker = {"symbol": "line-ns", "size": 9 if second else 15, "line": {"color": lane.look.colour, "width": 1.5}}
+    who = "second member of pair" if second else "pair"
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": theme.finite(length),
+        "y": np.full(len(length), y - (0.36 if second else 0.14)),
+        "customdata": [
+            [int(pair), theme.tokens(round(each)) if each >= 100 else theme.digits(each)]
+            for pair, each in zip(here.pair, length, strict=True)
+        ],
+        "marker": marker,
+        "name": f"{title(scene)}, {lane.look.word}",
+        "hovertemplate": f"{who} %{{customdata[0]}}, {lane.look.word}: a turn in %{{customdata[1]}}<extra></extra>",
+    }
+
+
+def wavelength_ends(shown: Sequence[Scene]) -> tuple[float, float]:
+    """The ends of the axis: powers of four around all that turns, and the sides."""
+    lengths = np.concatenate([wavelengths(scene.seen.weights) for scene in shown])
+    sides = [float(side) for scene in shown for side in scene.sides.values()]
+    top = max([*lengths[np.isfinite(lengths)], *sides, 64.0])
+    low = min([*lengths[np.isfinite(lengths)], 6.0])
+    return 4.0 ** math.floor(math.log(low, 4) - 0.2), 4.0 ** math.ceil(math.log(top, 4) + 0.05)
+
+
+def speeds_height(shown: Sequence[Scene]) -> int:
+    """The height of `speeds`: so much for every lane."""
+    return 58 + round(52 * sum(len(lanes_of(scene)) + HEAD for scene in shown))

@@ -1,0 +1,208 @@
+"""The sentences of rotations with several axes, with the numbers of what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rope_viz.configs.axes.beyond import METHODS, Carried, Peak, peaks, unturned
+from rope_viz.configs.axes.patches import ALL_HEADS, Role, Scene
+from rope_viz.configs.axes.written import Laid, Wanted, first_difference
+from rope_viz.configs.upload import listed
+from rope_viz.embedding.axes import MIXED
+from rope_viz.figures.axes import LOOKS, lanes_of
+from rope_viz.figures.prompt import RUNTIMES, following, signed, written
+from rope_viz.figures.theme import digits, tokens
+from rope_viz.figures.words.common import counted
+from rope_viz.studies.plane import block_means
+
+PLURAL = {"time": "frames", "row": "rows", "column": "columns"}
+BLIND = 0.9995  # from here on a score is 1.000 to a reader
+
+
+def sight(shown: Sequence[Scene], reach: int) -> str:
+    """What a patch still sees at so many rows, columns and frames, for each scene."""
+    text = " ".join(seen_by(scene, reach) for scene in shown)
+    if any(scene.seen.second is not None for scene in shown):
+        text += (
+            " Where a table is **no rotation**, a score also depends on where the query stands: the map is the mean "
+            "over queries and equal keys of every direction."
+        )
+    return text
+
+
+def seen_by(scene: Scene, reach: int) -> str:
+    """One scene's numbers, and what shape they make."""
+    order: tuple[Role, ...] = ("column", "row", "time")
+    found = {role: score_at(scene, role, reach) for role in order if role in scene.roles}
+    verb = "the score is still" if found.get("column", 0.0) >= BLIND else "the score is"
+    numbers = [
+        f"at {reach:,} {PLURAL[role]} {verb + ' ' if not k else ''}{value_of(found[role], k)}"
+        for k, role in enumerate(found)
+    ]
+    return f"{scene.name}, {scene.part}: {', '.join(numbers)}{shape(scene, reach)}."
+
+
+def value_of(score: float, place: int) -> str:
+    """A score with three digits, the first in bold."""
+    text = f"{score:.3f}".replace("-", "−")
+    return f"**{text}**" if not place else text
+
+
+def score_at(scene: Scene, role: str, away: int) -> float:
+    """The mean cosine of all pairs with one direction moved."""
+    seen = scene.seen
+    weights = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
+    return float(np.cos(weights[:, seen.index(role)] * away).mean())
+
+
+def shape(scene: Scene, reach: int) -> str:
+    """The shape of the map in a word, by what the pairs listen to."""
+    owner = scene.seen.owner
+    blind = [role for role in ("column", "row") if never_below(scene, role, reach)]
+    if len(blind) == 2:
+        return ": it sees neither rows nor columns"
+    if blind:
+        other = "rows" if blind[0] == "column" else "columns"
+        return f": bands, blind to {PLURAL[blind[0]]}, and {other} are all it has"
+    if np.any(owner == MIXED):
+        if "position" in scene.spec.axes:
+            return ": a row away is as far as the image is wide"
+        return ": a spot" if scene.part.endswith(ALL_HEADS) else ": its directions are not those of the grid"
+    both = float(block_means(scene.seen, [reach, reach + 1], [reach, reach + 1], axes=("row", "column"))[0, 0])
+    return f", at both {both:.3f}: a cross".replace("-", "−")
+
+
+def never_below(scene: Scene, role: str, reach: int) -> bool:
+    """Whether the score along one direction is 1.000 all the way."""
+    if role not in scene.roles:
+        return False
+    away = np.linspace(0.0, reach, 65)
+    weights = scene.seen.along(role)
+    return bool(np.cos(np.multiply.outer(away, weights)).mean(axis=1).min() >= BLIND)
+
+
+def speeds(shown: Sequence[Scene]) -> str:
+    """How many pairs of each direction finish a turn within the image or clip."""
+    return " ".join(turning(scene) for scene in shown)
+
+
+def turning(scene: Scene) -> str:
+    """One scene: how many of each direction's pairs turn within its sides, and the shortest turn."""
+    parts = []
+    for lane in lanes_of(scene):
+        here = lane.pairs(scene)
+        shortest = float(here.length.min())
+        inside = int(np.sum(here.length <= lane.side))
+        span = f"{tokens(round(shortest)) if shortest >= 100 else f'{shortest:.3g}'}"
+        if lane.side > 1:
+            parts.append(f"**{inside} of {len(here.length)}** within {lane.side:,} {lane.unit} (the fastest in {span})")
+        else:
+            parts.append(f"{counted(len(here.length), 'pair')} of {lane.look.word}, the fastest in {span}")
+    return f"{scene.name}, {scene.part}: pairs that finish a turn are {listed(parts)}."
+
+
+def prompt(laid: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "") -> str:
+    """What images cost, where text goes on, and where a second runtime differs."""
+    name = RUNTIMES.get(runtime, runtime)
+    parts = []
+    for k, piece in enumerate(laid.wanted):
+        if piece.what != "text" and laid.tokens(k):
+            cost = digits(laid.cost(k))
+            parts.append(f"{named(piece)} is {laid.tokens(k):,} tokens and takes **{cost} positions**.")
+    parts += overlaps(laid, name)
+    delta = laid.positions.rope_delta
+    if delta is not None:
+        count = laid.positions.tokens
+        parts.append(f"The next token, {count:,}, is at {digits(following(laid))}: rope_delta **{signed(delta)}**.")
+    if other is not None:
+        parts.append(compared(laid, other, name, RUNTIMES.get(other_runtime, other_runtime)))
+    return " ".join(parts)
+
+
+def named(piece: Wanted) -> str:
+    """A piece at the start of a sentence."""
+    if piece.what == "sound":
+        return f"A sound of {piece.seconds:g} s"
+    size = f"{piece.width} × {piece.height} pixels"
+    return f"An image of {size}" if piece.what == "image" else f"A film of {size} and {piece.seconds:g} s"
+
+
+def overlaps(laid: Laid, name: str) -> list[str]:
+    """Where text goes on before the positions of the film in front of it end, and the jump behind the prompt."""
+    out = []
+    values = laid.positions.values
+    for k, piece in enumerate(laid.wanted):
+        part = values[laid.ends[k] : laid.ends[k + 1]]
+        begins = laid.starts[k + 1]
+        if piece.what == "video" and len(part) and begins <= part.max():
+            out.append(
+                f"In {name} what follows the film begins at {digits(begins)}, though its time goes on to "
+                f"{digits(float(part.max()))}: **they overlap**."
+            )
+    jump = following(laid) - laid.starts[-1]
+    if jump and out:
+        out.append(f"The first token written after the prompt therefore jumps by {digits(jump)}.")
+    return out
+
+
+def compared(laid: Laid, other: Laid, name: str, other_name: str) -> str:
+    """Where two runtimes part."""
+    at = first_difference(laid, other)
+    if at is None:
+        return f"{other_name} gives every token the same positions."
+    here, there = (written(each.positions.values, at) for each in (laid, other))
+    return f"{other_name} differs first at **token {at:,}**: {there} instead of {here}."
+
+
+def standing(pairs: Sequence[int], runtime: str) -> str:
+    """Pairs that no section claims in a runtime, and so stand still."""
+    if not pairs:
+        return ""
+    which = listed([str(pair) for pair in pairs]) if len(pairs) <= 6 else f"{len(pairs)} pairs"
+    pair = "pair " if len(pairs) == 1 else "pairs " if len(pairs) <= 6 else ""
+    return f"In {RUNTIMES.get(runtime, runtime)} {pair}{which} stand still: no section claims them."
+
+
+def beyond(done: Carried, unit: str) -> str:
+    """How much of a turn was seen in training, and where the score comes home beyond."""
+    count = len(done.pair)
+    slow = unturned(done)
+    word = LOOKS[done.role].word
+    text = f"**{slow} of {count}** pairs of {word} do not finish a turn in the {done.trained:,} {unit} of training."
+    own = [peak for peak in peaks(done) if peak.at > done.trained]
+    if done.method == "none":
+        return f"{text} {home(own, done)}"
+    plain = [peak for peak in peaks(done, plain=True) if peak.at > done.trained]
+    text += f" {METHODS[done.method]} changes {len(done.changed)} of them"
+    if done.method == "riflex" and len(done.changed):
+        place = int(np.flatnonzero(np.abs(done.speeds - done.plain) > 0.0)[0])
+        turn = 2.0 * np.pi / float(done.speeds[place])
+        text += f": pair {int(done.changed[0])} now takes {turn:.3g} {unit} for a turn, more than all {done.target:,}"
+    if abs(done.factor - 1.0) > 1e-9:
+        text += f", and multiplies cos and sin by {done.factor:.4g}"
+    first = plain[0] if plain else None
+    if first is not None:
+        there = float(done.score(np.array([float(first.at)]))[0])
+        text += (
+            f". As trained the score comes home at {first.at:,} with {first.score:.2f}; now it is **{there:.2f}** there"
+        )
+        if own and own[0].at == first.at:
+            return f"{text}.".replace("-", "−")
+    return f"{text}. {home(own, done)}".replace("-", "−")
+
+
+def home(found: Sequence[Peak], done: Carried) -> str:
+    """The farthest that the score comes home behind the trained side."""
+    if not found:
+        return "Behind them the score does not come home."
+    best = found[0]
+    return f"Behind them the score comes home farthest at **{best.at:,}**: {best.score:.2f}."
+
+
+def patch(scene: Scene, place: dict[Role, int]) -> str:
+    """What the clocks of one patch show."""
+    where = ", ".join(f"{LOOKS[role].word} {place[role]:,}" for role in ("time", "row", "column") if role in place)
+    hands = [f"{lane.look.word}: {counted(len(lane.pairs(scene).pair), 'pair')}" for lane in lanes_of(scene)]
+    return f"The pairs of the patch at {where}, hands coloured by what moves them ({', '.join(hands)})."
