@@ -14,11 +14,13 @@ STARTS = [
 ]
 
 page.start("RoPE Viz", page.text("home"))
+page.lead("learn", "New here? Learn it in twelve steps")
 page.show(home.turning)
 page.explain("picture")
 page.starts(STARTS)
 page.questions(
     {
+        "learn": "What is it all about? Twelve steps, each one picture, one sentence and one thing to do.",
         "rotation": "What does turning q and k do, and why does only the distance matter?",
         "frequencies": "How fast does every pair turn, and which never went round in training?",
         "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",

@@ -14,6 +14,7 @@ import streamlit as st
 from rope_viz import figures, pictures, ui
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import controls, state
+from rope_viz.ui.components import shell
 
 # Beside the package in a checkout, inside it where the app was installed.
 ROOT = Path(__file__).parents[2]
@@ -30,13 +31,22 @@ def run(folder: Path) -> None:
     first = next(iter(PAGES))
     pages = [st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in PAGES.items()]
     name = st.navigation(list(pages), position="top").url_path or first
-    st.html(STYLE)
     st.session_state["pages folder"] = str(folder)
+    _go(folder)
+    st.html(STYLE)
     state.follow_link(name)
+    shell.mount(list(PAGES), state.link_query())
     if name != "learn":
         controls.sidebar()
     controls.messages()
     body(folder / f"{name}.py")
+
+
+def _go(folder: Path) -> None:
+    """Where a link in a text was clicked: to its page, in this tab and session."""
+    asked = shell.asked()
+    if asked is not None and asked[0] in PAGES:
+        st.switch_page(folder / f"{asked[0]}.py", query_params=asked[1] or None)
 
 
 @st.fragment

@@ -13,6 +13,7 @@ import streamlit as st
 from rope_viz.pictures.choices import Choice
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page, Picture
+from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import state, widgets
 from rope_viz.ui.components.picture import mount
 
@@ -67,8 +68,7 @@ def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
 def questions(answers: Mapping[str, str]) -> None:
     """What each page answers, by its address."""
     section("What each page answers")
-    lines = [f"- [**{where.capitalize()}**](/{where}): {question}" for where, question in answers.items()]
-    st.markdown("\n".join(lines))
+    st.markdown("\n".join(f"- [**{PAGES[where]}**](/{where}): {question}" for where, question in answers.items()))
 
 
 def section(title: str, sentence: str = "", *, says: Picture | None = None) -> None:
@@ -101,6 +101,12 @@ def link(name: str, label: str, query: Mapping[str, str] | None = None) -> None:
     """A link to a page of the app, in the same tab: the choice goes along, or is what `query` says."""
     at = state.link_query() if query is None else dict(query)
     st.page_link(state.folder() / f"{name}.py", label=label, query_params=at)
+
+
+def lead(name: str, label: str) -> None:
+    """The one button of a page that leads to another."""
+    if st.button(f"**{label}**", key=f"lead.{name}"):
+        st.switch_page(state.folder() / f"{name}.py")
 
 
 def code(source: str) -> None:

@@ -127,8 +127,8 @@ def follow_link(page: str) -> None:
         if before is not None and not params:
             st.session_state["chosen"] = dataclasses.replace(before, revision=chosen().revision + 1)
             st.session_state["locals"] = {}
-    if known is not None and moved and not params:
-        write_link(restore=page)
+    if known is not None and moved and params in ({}, known):
+        write_link(restore="" if any(key.startswith(f"{page}.") for key in st.query_params) else page)
         return
     if params == known:
         return

@@ -18,6 +18,7 @@ SCRIPTS = {
     "table.js": HERE / "table.js",
     "chart.js": HERE / "chart.js",
     "chart_files.js": HERE / "chart_files.js",
+    "shell.js": HERE / "shell.js",
     "copy.js": HERE / "copy.js",
     "clocks.js": HERE / "clocks.js",
     "dials.js": HERE / "dials.js",

@@ -1,0 +1,32 @@
+"""What stands around every page in the browser: links inside the app that stay in the tab and keep the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from rope_viz.ui.components.component import component
+
+KEY = "shell.all"
+
+
+def mount(pages: list[str], query: Mapping[str, str]) -> None:
+    """One per run of the app. `query` is the choice, which a link without one of its own carries along."""
+    data = {"pages": pages, "first": pages[0], "query": urlencode(query)}
+    with st.container(key="shell"):
+        component("shell", root_class="rv-shell")(key=KEY, data=data, on_go_change=_clicked)
+
+
+def asked() -> tuple[str, dict[str, str]] | None:
+    """The page that a link was clicked to before this run, and the link's own query; said once."""
+    found: tuple[str, dict[str, str]] | None = st.session_state.pop("go", None)
+    return found
+
+
+def _clicked() -> None:
+    go: Any = st.session_state[KEY].get("go")
+    if isinstance(go, Mapping) and isinstance(go.get("query"), Mapping):
+        st.session_state["go"] = str(go.get("page")), {str(key): str(value) for key, value in go["query"].items()}

@@ -1,0 +1,81 @@
+"""Every link inside the app stays in the tab and keeps what the reader chose, on every page and wherever it stands."""
+
+import json
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from rope_viz.pictures.registry import PAGES
+
+LINKS = """() => [...document.querySelectorAll('main a[href], [data-testid=stSidebar] a[href]')]
+  .filter((anchor) => new URL(anchor.href).origin === location.origin && !anchor.getAttribute('href').startsWith('#'))
+  .map((anchor) => [anchor.href, anchor.target, anchor.innerText])"""
+
+
+def address(page):
+    return "/" if page == "home" else f"/{page}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_inner_link_opens_a_new_tab_and_each_carries_a_choice(visit, page):
+    seen = visit().open(f"{address(page)}?base=77000")
+    for href, target, text in seen.page.evaluate(LINKS):
+        where, query = urlsplit(href).path.strip("/"), parse_qs(urlsplit(href).query)
+        assert target in ("", "_self"), f"{text} opens {href} beside"
+        assert where in ("", *PAGES), f"{text} leads to {where}, which is no page"
+        assert "model" in query or query.get("base") == ["77000"] or page == "learn", f"{text} drops the choice: {href}"
+
+
+def go(seen, link, page):
+    link.click()
+    seen.page.wait_for_url(f"**/{page}**")
+    seen.until(f"document.querySelector('h1')?.innerText === '{PAGES[page]}'")
+    seen.settle()
+
+
+def test_a_config_dropped_on_home_is_asked_about_where_its_links_lead(visit, tmp_path):
+    """Both kinds of link: one of a list, one within a text."""
+    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768}
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config | {"_name_or_path": "me/mine", "rope_theta": 31337.0}), encoding="utf-8")
+    seen = visit().open("/")
+    seen.page.locator("input[type=file]").set_input_files(file)
+    expect(seen.knob("base")).to_have_value("31337")
+    seen.settle()
+    seen.page.evaluate("window.__here = true")
+    main = seen.page.locator("main")
+    go(seen, main.get_by_role("link", name="Rotation", exact=True).first, "rotation")
+    seen.page.go_back()
+    seen.until("document.querySelector('h1')?.innerText === 'RoPE Viz'")
+    seen.settle()
+    go(seen, main.get_by_role("link", name="Runtimes", exact=True), "runtimes")
+    assert "The config of me/mine" in main.inner_text()
+    assert seen.page.evaluate("window.__here"), "the page was loaded anew"
+    assert len(seen.page.context.pages) == 1
+    assert seen.errors == []
+
+
+def test_homes_first_button_is_the_way_in(visit):
+    seen = visit().open("/")
+    first = seen.page.locator("main").get_by_role("button").first
+    assert "Learn" in first.inner_text()
+    first.click()
+    seen.page.wait_for_url("**/learn**")
+    seen.until("document.querySelector('h1').innerText.startsWith('1.')")
+
+
+def test_links_keep_the_path_prefix_and_the_choice_behind_one(visit, new_server):
+    seen = visit(new_server(base="deep/rope")).open("/?base=77000")
+    go(seen, seen.page.locator("main").get_by_role("link", name="Scaling", exact=True), "scaling")
+    assert urlsplit(seen.page.url).path == "/deep/rope/scaling"
+    assert seen.knob("base").input_value() == "77000"
+
+
+def test_a_text_of_ours_never_opens_a_page_beside():
+    """A link of Markdown is completed by the browser; what it names must be a page."""
+    texts = Path(__file__).parents[2] / "rope_viz" / "ui" / "texts"
+    for path in texts.glob("*.md"):
+        for part in path.read_text(encoding="utf-8").split("](/")[1:]:
+            assert part.split(")")[0].split("?")[0].split("#")[0] in PAGES
