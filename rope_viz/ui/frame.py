@@ -71,7 +71,7 @@ def code(path: Path) -> CodeType:
 
 
 def warm() -> None:
-    """Import what the pages need, then take it out of the garbage collector's rounds, which are most of a rerun's time.
+    """Import what the pages need, then take it out of the garbage collector's rounds: it stays for good.
 
     Once per process, before the first reader comes.
     """

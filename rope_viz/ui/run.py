@@ -48,7 +48,7 @@ def download(report: Report, label: str, name: str) -> None:
     """All of a measurement as JSON."""
     st.download_button(
         label,
-        lambda: packed(report),
+        packed(report),
         file_name=f"{name}.json",
         mime="application/json",
         on_click="ignore",

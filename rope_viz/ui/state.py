@@ -46,7 +46,10 @@ def chosen() -> Chosen:
 def now(page: str) -> Now:
     """What the pictures of a page are drawn from: the choice, and the page's own choices."""
     at, choices = chosen(), registry.page(page).choices
-    written = {choice.key: text for choice in choices if (text := local(choice.key)) is not None}
+    asked = st.query_params.to_dict()
+    written = {choice.key: asked[choice.key] for choice in choices if choice.key in asked}
+    if written:
+        st.session_state.setdefault("locals", {}).update(written)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], written)
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _held(choice))}
     mine = own() if at.model == link.CUSTOM else None

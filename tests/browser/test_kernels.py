@@ -44,6 +44,7 @@ def test_nothing_is_measured_before_the_button_and_all_of_it_after(visit):
     seen.page.locator('[data-says="kernels/ways"]').scroll_into_view_if_needed()
     expect(seen.page.get_by_text("Did not run: flash-attention")).to_be_visible(timeout=LONG)
     assert seen.page.locator('[data-testid="stException"]').count() == 0
+    seen.settle()
 
     with seen.page.expect_download() as caught:
         seen.page.get_by_role("button", name="Download the measurement").click()

@@ -1,0 +1,231 @@
+"""Many readers at once: page runs and pictures, as browsers ask for them, from one server.
+
+Run by hand: python benchmarks/load.py --readers 25 --seconds 60. Starts a server of its own (or takes --url) and speaks
+Streamlit's own protocol to it: every reader has a WebSocket, changes model and base, goes to another page one time in
+five, thinks 1 to 5 seconds, asks for the first pictures of the page as a browser does, and with the share --drag drags
+the base for 15 pictures at 30 a second. Client and server share the machine. Prints medians, 95th percentiles and the
+server's memory; compare two commits one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tests" / "browser"))
+from conftest import serve  # noqa: E402
+
+from rope_viz.pictures import registry  # noqa: E402
+
+MODELS = [
+    *("llama-3.1-8b", "qwen3-8b-yarn", "qwen3-8b", "kimi-k2-instruct", "gpt-oss-20b"),
+    *("llama-2-7b", "phi-3.5-mini", "deepseek-v3", "gemma-3-27b-global", "mistral-7b-v0.3"),
+]
+PAGES = tuple(name for name in registry.PAGES if name != "home")
+IN_VIEW = 2
+FRAMES, RATE = 15, 30.0
+
+
+@dataclass
+class Seen:
+    """What the readers saw: seconds by kind, and what went wrong."""
+
+    first: list[float] = field(default_factory=list)
+    runs: list[float] = field(default_factory=list)
+    pictures: list[float] = field(default_factory=list)
+    dragged: list[float] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+
+
+class Client:
+    """One kept connection for pictures."""
+
+    def __init__(self, url: str) -> None:
+        self.parts = urlsplit(url)
+        self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def get(self, path: str) -> tuple[int, bytes]:
+        """Status and body of an answer; busy answers (503) are asked again, as a browser does."""
+        for _ in range(8):
+            status, headers, body = await self.ask(path)
+            if status != 503:
+                return status, body
+            await asyncio.sleep(float(headers.get("retry-after", "1")))
+        return status, body
+
+    async def ask(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        """One question."""
+        if self.streams is None:
+            self.streams = await asyncio.open_connection(self.parts.hostname, self.parts.port)
+        read, write = self.streams
+        lines = (f"GET {self.parts.path}{path} HTTP/1.1", f"Host: {self.parts.netloc}", "Accept-Encoding: gzip", "", "")
+        write.write("\r\n".join(lines).encode())
+        head = (await read.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+        if "content-length" in headers:
+            body = await read.readexactly(int(headers["content-length"]))
+        else:
+            body = b""
+            while size := int(await read.readline(), 16):
+                body += await read.readexactly(size)
+                await read.readline()
+            await read.readline()
+        return int(head[0].split()[1]), headers, body
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self.streams is not None:
+            self.streams[1].close()
+
+
+async def reader(url: str, options: argparse.Namespace, seen: Seen, end: float, chance: random.Random) -> None:
+    """One reader, until the end."""
+    await asyncio.sleep(chance.random() * min(10.0, options.seconds / 4))
+    pages = options.pages.split(",") if options.pages else PAGES
+    page, first = chance.choice(pages), True
+    client = Client(url)
+    address = url.replace("http", "ws") + "/_stcore/stream"
+    try:
+        async with websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url) as socket:
+            while time.monotonic() < end:
+                if not first and chance.random() < 0.2:
+                    page = chance.choice(pages)
+                query = {"model": chance.choice(MODELS), "base": str(chance.randint(10_000, 2_000_000))}
+                (seen.first if first else seen.runs).append(await run(socket, page, query, seen))
+                first = False
+                drawn = registry.page(page).pictures
+                names = [name for name in drawn if not drawn[name].address.endswith("/measured")][:IN_VIEW]
+                for name in names:
+                    seen.pictures.append(await picture(client, page, name, query, seen))
+                await asyncio.sleep(chance.uniform(1, 5))
+                if names and chance.random() < options.drag:
+                    for frame in range(FRAMES):
+                        start = time.monotonic()
+                        moved = query | {"knob": "base", "value": str(10_000 + 1000 * frame), "coarse": "1"}
+                        seen.dragged.append(await picture(client, page, names[0], moved, seen))
+                        await asyncio.sleep(max(0.0, 1 / RATE - (time.monotonic() - start)))
+    except (OSError, asyncio.IncompleteReadError, websockets.WebSocketException, TimeoutError) as error:
+        seen.errors[f"{type(error).__name__}: {error}"[:120]] += 1
+    finally:
+        client.close()
+
+
+async def run(socket: websockets.ClientConnection, page: str, query: dict[str, str], seen: Seen) -> float:
+    """Seconds of one run of a page, to the message that says it has ended."""
+    message = BackMsg()
+    message.rerun_script.query_string = urlencode(query)
+    message.rerun_script.page_name = page
+    start = time.monotonic()
+    await socket.send(message.SerializeToString())
+    while True:
+        answer = ForwardMsg()
+        answer.ParseFromString(await asyncio.wait_for(socket.recv(), 60))
+        kind = answer.WhichOneof("type")
+        if kind == "script_finished":
+            return time.monotonic() - start
+        if kind == "delta" and answer.delta.new_element.WhichOneof("type") == "exception":
+            seen.errors[answer.delta.new_element.exception.message[:120]] += 1
+
+
+async def picture(client: Client, page: str, name: str, query: dict[str, str], seen: Seen) -> float:
+    """Seconds of one picture."""
+    start = time.monotonic()
+    status, body = await client.get(f"/rope-viz/picture/{page}/{name}.packed?{urlencode(query)}")
+    if status != 200:
+        seen.errors[f"{page}/{name}: {status} {body[:60]!r}"] += 1
+    return time.monotonic() - start
+
+
+def processor(pid: int) -> float:
+    """Seconds of processor time that a process and all its threads, ended ones too, have taken so far (Linux)."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+async def costs(url: str, pid: int) -> None:
+    """Processor time of one run by page: the median over the models, after one run that is not counted."""
+    address = url.replace("http", "ws") + "/_stcore/stream"
+    async with websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url) as socket:
+        for page in registry.PAGES:
+            taken = []
+            for model in (MODELS[0], *MODELS):
+                before = processor(pid)
+                await run(socket, page, {"model": model}, Seen())
+                await asyncio.sleep(0.05)
+                taken.append(processor(pid) - before)
+            print(f"{page:14s} {1e3 * statistics.median(taken[1:]):6.1f} ms of processor a run", flush=True)
+
+
+def memory(pid: int) -> float:
+    """Resident memory of a process in MB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+
+
+def show(name: str, seconds: list[float]) -> None:
+    """A line of a kind."""
+    if seconds:
+        ordered = sorted(1e3 * second for second in seconds)
+        p50, p95 = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95))
+        print(f"{name:22s} n {len(ordered):6d}   p50 {p50:6.0f} ms   p95 {p95:6.0f} ms   max {ordered[-1]:6.0f} ms")
+
+
+async def load(url: str, pid: int | None, options: argparse.Namespace) -> Seen:
+    """All readers at once."""
+    seen, end = Seen(), time.monotonic() + options.seconds
+    everybody = asyncio.gather(*(reader(url, options, seen, end, random.Random(i)) for i in range(options.readers)))
+    while not everybody.done():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(everybody), max(2.0, options.seconds / 6))
+        where = f"memory {memory(pid):.0f} MB   " if pid else ""
+        print(f"  {max(0.0, end - time.monotonic()):5.0f} s left   {where}runs {len(seen.runs)}", flush=True)
+    return seen
+
+
+def main() -> None:
+    """Measure a server of our own, or the one at --url."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", help="a running server; without it one is started")
+    parser.add_argument("--readers", type=int, default=25)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a reader drags a knob")
+    parser.add_argument("--costs", action="store_true", help="only the processor time of one run of each page")
+    parser.add_argument("--pages", default="", help="a,b,…; all unless told otherwise")
+    options = parser.parse_args()
+    process: subprocess.Popen[bytes] | None = None
+    url = options.url
+    if url is None:
+        url, process = serve()
+    try:
+        if options.costs:
+            if process is None:
+                parser.error("--costs needs a server of its own: leave --url out")
+            return asyncio.run(costs(url, process.pid))
+        seen = asyncio.run(load(url, process.pid if process else None, options))
+    finally:
+        if process is not None:
+            process.terminate()
+    show("first runs", seen.first)
+    show("runs", seen.runs)
+    show("pictures at rest", seen.pictures)
+    show("pictures dragged", seen.dragged)
+    print(f"errors {sum(seen.errors.values())} {seen.errors.most_common(5)}")
+
+
+if __name__ == "__main__":
+    main()
