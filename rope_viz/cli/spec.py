@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rope_viz.cli.output import one_line
+from rope_viz.cli.places import found
 from rope_viz.configs.catalog import catalog, main_layer, model_specs
 from rope_viz.configs.link import fitted, method_knobs, number, with_method
 from rope_viz.configs.models import from_config
-from rope_viz.configs.upload import LARGEST, parse
 from rope_viz.configs.upload import main_layer as usual_layer
+from rope_viz.configs.upload import parse
+from rope_viz.configs.without import NoRope
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
-from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
+from rope_viz.embedding.spec import UNCOMPUTABLE, Knob, RopeSpec, knobs, shorten
 
+NAMES = "config.json, its folder, a model of the list or of the local Hugging Face cache, or - for stdin"
 LISTS = ("short_factor", "long_factor")
 
 
 def add_spec_flags(command: argparse.ArgumentParser, *, length: bool = True) -> None:
     """A model, and a flag for every knob that changes it; `length`: also one for the current length."""
-    command.add_argument("model", nargs="?", metavar="CONFIG", help="config.json, a model of the list, or - for stdin")
+    command.add_argument("model", nargs="?", metavar="CONFIG", help=NAMES)
     command.add_argument("--layer", help="layer type, such as full_attention")
     if length:
         command.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
@@ -67,19 +71,25 @@ def tokens(written: str) -> int:
 
 
 def read_config(name: str) -> Mapping[str, Any]:
-    """A config from a file, from standard input, or of a model of the list. Raises `ValueError` in one sentence."""
-    if name != "-" and not Path(name).exists() and name in catalog():
-        return catalog()[name].config
+    """The one config that a name stands for. Raises `ValueError` in one sentence, which names it."""
+    with named(name):
+        sources = found(name)
+        if len(sources) > 1:
+            raise ValueError(f"this folder holds {len(sources)} configs: name one of them")
+        return parse(sources[0][1]())
+
+
+@contextlib.contextmanager
+def named(name: str) -> Iterator[None]:
+    """Put the config's name before what is wrong with it."""
     try:
-        if name == "-":
-            return parse(sys.stdin.read(LARGEST + 1))
-        if Path(name).stat().st_size > LARGEST:
-            raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so no config.json")
-        return parse(Path(name).read_bytes())
-    except FileNotFoundError:
-        raise ValueError(f"{name}: no such file, and no such model in the list") from None
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        yield
+    except NoRope:
+        raise
+    except ArithmeticError:
+        raise ValueError(f"{name}: {UNCOMPUTABLE}") from None
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{name}: {one_line(error)}") from None
 
 
 def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] | None, str | None]:
@@ -87,7 +97,8 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
     spec, config, layer = RopeSpec(), None, parsed.layer
     if parsed.model is not None:
         config = read_config(parsed.model)
-        specs = from_config(config)
+        with named(parsed.model):
+            specs = from_config(config)
         layer = layer or layer_of(parsed.model, specs)
         if layer not in specs:
             raise ValueError(f"layer must be one of {', '.join(specs) or 'none'}, got {shorten(layer)}")

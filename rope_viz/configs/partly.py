@@ -15,7 +15,14 @@ from rope_viz.embedding.spec import require_number, shorten
 LISTED = ("llama4_text", "smollm3", "mistral_large4_text")
 # Sliding-window layers rotate, the others have no positions; some only where there is a window at all.
 SLIDING = ("cohere2", "cohere2_moe", "afmoe", "flint", "beam")
-SLIDING_IF_WINDOW = ("exaone4", "exaone_moe", "kolibri1", "exaone4_5_text")
+SLIDING_IF_WINDOW = ("exaone4", "exaone_moe", "kolibri1")
+# All layers have the window, where there is one.
+WINDOWED = ("mistral", "mixtral", "phi3", "starcoder2")
+# `sliding_window` of a class, in tokens, where the config has no such key.
+WINDOWS = {"mistral": 4096, "cohere2": 4096, "cohere2_moe": 4096, "afmoe": 1024, "flint": 513, "beam": 512}
+WINDOWS |= {"exaone4": 4096, "exaone_moe": 4096, "kolibri1": 513}
+CHUNK = 8192
+"""`attention_chunk_size` of Llama 4, whose rotating layers attend within chunks."""
 # `layer_rope_theta`: a base per layer, 0 where it does not rotate.
 BASES = ("granite_swa", "granitemoe_swa", "muse_spark_text", "muse_glimmer_text")
 # Attention here, a recurrence or a convolution there.
@@ -87,10 +94,22 @@ def turning(fields: Fields) -> list[bool] | None:
 
 
 def windowed(fields: Fields) -> bool:
-    """Whether the sliding-window layers alone rotate. A missing sliding_window is the class default, 4096."""
-    return fields.kind in SLIDING or (
-        fields.kind in SLIDING_IF_WINDOW and fields.config.get("sliding_window", 4096) is not None
-    )
+    """Whether the sliding-window layers alone rotate."""
+    given = fields.config.get("sliding_window", WINDOWS.get(fields.kind))
+    return fields.kind in SLIDING or (fields.kind in SLIDING_IF_WINDOW and given is not None)
+
+
+def window(fields: Fields) -> int | None:
+    """The window or chunk, in tokens, that all rotating layers of a model keep to; None where some see everything."""
+    if fields.kind == "llama4_text":
+        size = fields.config.get("attention_chunk_size", CHUNK)
+    elif windowed(fields) or fields.kind in WINDOWED:
+        size = fields.config.get("sliding_window", WINDOWS.get(fields.kind))
+    else:
+        return None
+    if size is not None:
+        require_number(size, "sliding_window", least=0, integer=True)
+    return int(size) if size else None
 
 
 def named(fields: Fields, key: str) -> list[str] | None:

@@ -1,12 +1,10 @@
 """A config.json as a reader drops or pastes it: any text at all, to the embeddings it describes or one sentence.
 
-Python's JSON reader takes NaN, Infinity and repeated keys, and so does transformers; NaN and Infinity are refused where
-RoPE reads them, and repeated keys are named. Infinity stands in published configs beside RoPE (time_step_limit).
+NaN and Infinity are refused where RoPE reads them, and repeated keys are named; see `raw`.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +13,11 @@ from typing import Any
 from rope_viz.configs.models import ROPE_TYPES, from_config
 from rope_viz.configs.partly import partly
 from rope_viz.configs.parts import text_fields
+from rope_viz.configs.raw import LARGEST as LARGEST
+from rope_viz.configs.raw import read_raw
 from rope_viz.configs.unlisted import doubt
 from rope_viz.embedding.spec import RopeSpec, shorten
 
-LARGEST = 4 << 20
-"""Bytes. A config.json is a few kilobytes, with label lists a few hundred; anything beyond is another file."""
 DEEPEST = 32
 MOST_KEYS = 1000
 # Lists of labels and of quantised layers may be as long as they like: nothing here reads them.
@@ -63,42 +61,14 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
 
 
 def parse(text: str | bytes, notes: list[str] | None = None) -> dict[str, Any]:
-    """The object that a JSON text holds. Keys that stand twice are added to `notes`. Raises `ValueError`."""
-    if len(text) > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so no config.json")
-    twice: dict[str, None] = {}
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        out = dict(pairs)
-        if len(out) < len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen:
-                    twice[key] = None
-                seen.add(key)
-        return out
-
-    try:
-        written = text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff")
-        if not written.strip():
-            raise ValueError("it is empty")
-        config = json.loads(written, object_pairs_hook=once)
-    except UnicodeDecodeError:
-        raise ValueError("it is not JSON: not even text in UTF-8") from None
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise ValueError(f"it is not JSON: {error.msg} at {where}") from None
-    except RecursionError:
-        raise ValueError("it is not JSON that can be read: nested too deeply") from None
-    except ValueError as error:
-        # A number of more digits than Python converts.
-        raise ValueError(str(error) if str(error) == "it is empty" else "it holds a number that is too long") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"a config must be an object, {{…}}, got {shorten(config)}")
-    if twice and notes is not None:
-        shown = ", ".join(shorten(key) for key in list(twice)[:3])
+    """The object that a JSON text holds. What is odd about the text is added to `notes`. Raises `ValueError`."""
+    raw = read_raw(text)
+    if notes is not None and raw.repeated:
+        shown = ", ".join(shorten(place[-1]) for place in raw.repeated[:3])
         notes.append(f"In your config {shown} stands more than once; the last one counts, as in transformers.")
-    return config
+    if notes is not None and raw.marked and isinstance(text, bytes):
+        notes.append("Your file starts with a byte order mark, which transformers does not read: save it without.")
+    return dict(raw.config)
 
 
 def check_shape(config: Mapping[str, Any]) -> None:

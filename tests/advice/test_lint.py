@@ -71,6 +71,16 @@ CASES = [
         scaled(MODERNBERT, rope_type="linear", factor=4.0),
         scaled(GEMMA3, rope_type="linear", factor=4.0),
     ),
+    (
+        "scaled-window",
+        scaled({**LLAMA, "model_type": "cohere2"}, **YARN),
+        {**LLAMA, "model_type": "cohere2"},
+    ),
+    (
+        "scaled-window",
+        scaled({**LLAMA, "model_type": "llama4_text", "attention_chunk_size": 4096}, **YARN),
+        scaled(**YARN),
+    ),
     ("head-dim-derived", {**LLAMA, "head_dim": 64}, {**LLAMA, "head_dim": 128}),
     (
         "null-head-dim",

@@ -83,11 +83,13 @@ def test_every_method_has_a_table(capsys, method):
 def test_check_answers_by_severity(capsys, faulty, tmp_path):
     assert run(capsys, "check", "llama-3-8b")[0] == 0
     assert run(capsys, "check", "qwen3-8b")[0] == 0  # a note
-    assert run(capsys, "check", "internlm2.5-7b")[0] == 1  # a warning
+    warned = {**FAULTY, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}
+    (tmp_path / "warned.json").write_text(json.dumps(warned))
+    assert run(capsys, "check", str(tmp_path / "warned.json"))[0] == 1  # the factor is not the ratio
     assert run(capsys, "check", faulty)[0] == 2
-    assert run(capsys, "check", "llama-3-8b", faulty, "internlm2.5-7b")[0] == 2
+    assert run(capsys, "check", "llama-3-8b", faulty, str(tmp_path / "warned.json"))[0] == 2
     (tmp_path / "broken.json").write_text("{")
-    assert run(capsys, "check", str(tmp_path / "broken.json"))[0] == 2
+    assert run(capsys, "check", str(tmp_path / "broken.json"))[0] == 3
 
 
 def test_check_says_one_line_for_each_finding(capsys, faulty):

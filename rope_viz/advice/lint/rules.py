@@ -20,12 +20,13 @@ from rope_viz.advice.lint.shapes import (
     null_head_dim,
     partial_ignored,
     scaled_sliding,
+    scaled_window,
     some_layers,
     unlisted_type,
 )
 from rope_viz.advice.lint.view import Finding, Site, View, inside
 from rope_viz.configs.models import PRETRAINED_TYPES, from_config, number, optional
-from rope_viz.embedding.scaling import mscale
+from rope_viz.embedding.scaling import DynamicNtk, mscale
 from rope_viz.embedding.spec import shorten
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, largest
@@ -188,7 +189,9 @@ def mscale_keys(view: View) -> Iterator[Finding]:
             continue
         pair = [optional(dict(site.rope), key) for key in ("mscale", "mscale_all_dim")]
         explicit, factor = site.rope.get("attention_factor"), number(dict(site.rope), "factor", 1.0)
-        if explicit is not None or view.mla or pair == [None, None]:
+        usual = view.fields.facts.get("rope_parameters", {})
+        trained = pair == [optional(usual, key) for key in ("mscale", "mscale_all_dim")]
+        if explicit is not None or view.mla or pair == [None, None] or trained:
             continue
         if pair[0] and pair[1]:
             ratio = mscale(factor, pair[0]) / mscale(factor, pair[1])
@@ -288,13 +291,15 @@ def dynamic_cache(view: View) -> Iterator[Finding]:
         if site.kind != "dynamic":
             continue
         spec = view.specs[site.layers[0]]
+        if not isinstance(spec.scaling, DynamicNtk):
+            continue  # Hunyuan's alpha makes the base a constant
         longest = int(spec.context * max(number(dict(site.rope), "factor", 1.0), 1.0))
         effect = largest(spec.inv_freq(), spec.inv_freq(longest))
         text = (
             "dynamic changes its base with the length, but keys in the cache keep the old one; vLLM never scales by "
             "default, SGLang always by the largest base, llama.cpp not at all."
         )
-        yield Finding("", "warning", site.key, text, effect)
+        yield Finding("", "note", site.key, text, effect)
 
 
 def unknown_keys(view: View) -> Iterator[Finding]:
@@ -326,6 +331,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     nested_truncate,
     type_keys,
     scaled_sliding,
+    scaled_window,
     head_dim_derived,
     null_head_dim,
     partial_ignored,

@@ -1,0 +1,195 @@
+"""The command `check`: what is wrong with config.json files, in words, as JSON or as SARIF, and in an exit code.
+
+0: nothing at or above the level of --fail-on (a warning, unless told otherwise). 1: a note or a warning is the worst
+of it. 2: an error. 3: a file could not be read. Levels and rules to leave out may stand in pyproject.toml:
+
+    [tool.rope-viz]
+    fail-on = "error"
+    ignore = ["dynamic-cache"]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rope_viz.advice.lint import SEVERITIES, Finding, repair
+from rope_viz.advice.lint.text import check_text, explained, rules
+from rope_viz.cli.output import one_line
+from rope_viz.cli.places import found
+from rope_viz.cli.spec import named
+from rope_viz.configs.raw import Raw, lines, read_raw
+
+EXIT = {"error": 2, "warning": 1, "note": 1}
+UNREAD = 3
+
+
+@dataclass(frozen=True)
+class Report:
+    """One file: its findings, what was read of it, None where nothing could be."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    raw: Raw | None
+
+    @property
+    def code(self) -> int:
+        """The exit code of what is left to say."""
+        return UNREAD if self.raw is None else max([0, *(EXIT[finding.severity] for finding in self.findings)])
+
+
+def add(commands: Any) -> None:
+    """The command and its flags."""
+    linted = commands.add_parser(
+        "check",
+        help="what is wrong with config.json files",
+        description="Exit code 0: nothing at or above --fail-on. 1: a note or a warning is the worst. 2: an error. "
+        "3: a file could not be read. For pre-commit and CI: name files, folders or models, nothing else is needed.",
+    )
+    linted.add_argument("files", nargs="*", metavar="CONFIG", help="config.json, a folder, a model's name, - for stdin")
+    linted.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="SARIF is for code hosts")
+    linted.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+    linted.add_argument(
+        "--sarif", dest="format", action="store_const", const="sarif", help="the same as --format sarif"
+    )
+    linted.add_argument("--fail-on", choices=SEVERITIES, help="the mildest that decides the exit code: warning")
+    linted.add_argument(
+        "--ignore", action="append", default=[], metavar="RULE", help="leave a rule out; may be repeated"
+    )
+    linted.add_argument("--explain", metavar="RULE", help="what a rule looks for, and where it is known from")
+    linted.add_argument("--repair", action="store_true", help="print the repaired config instead (one file)")
+    linted.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """`check`."""
+    if parsed.explain is not None:
+        print(explained(parsed.explain))
+        return 0
+    settings = from_pyproject(Path.cwd())
+    ignored = checked_rules([name for given in parsed.ignore for name in given.split(",")], "--ignore")
+    ignored += checked_rules(settings.get("ignore", []), "ignore in pyproject.toml")
+    level = parsed.fail_on or settings.get("fail-on", "warning")
+    if level not in SEVERITIES:
+        raise ValueError(f"fail-on in pyproject.toml must be one of {', '.join(SEVERITIES)}, got {level!r}")
+    if not parsed.files:
+        raise ValueError("check needs a config.json, a folder, a model of the list or of the local cache, or -")
+    if parsed.repair:
+        return print_repaired(parsed.files)
+    reports = [report for name in parsed.files for report in looked_at(name, ignored)]
+    if parsed.format == "json":
+        made = [as_dict(report) for report in reports]
+        print(json.dumps(made if len(made) > 1 else made[0], indent=2))
+    elif parsed.format == "sarif":
+        from rope_viz.cli.sarif import document
+
+        print(json.dumps(document([(report.name, report.findings, spots(report)) for report in reports]), indent=2))
+    else:
+        for report in reports:
+            print_findings(report)
+    return exit_code(reports, level)
+
+
+def exit_code(reports: Sequence[Report], level: str) -> int:
+    """The worst of all files; what is milder than `level` counts for nothing."""
+    worst = SEVERITIES[: SEVERITIES.index(level) + 1]
+    counted = [
+        dataclasses.replace(one, findings=tuple(finding for finding in one.findings if finding.severity in worst))
+        for one in reports
+    ]
+    return max((report.code for report in counted), default=0)
+
+
+def looked_at(name: str, ignored: Sequence[str]) -> Iterator[Report]:
+    """A report for each config that this name stands for."""
+    try:
+        sources = found(name)
+    except (ValueError, OSError) as error:
+        yield Report(name, (Finding("unreadable", "error", "", one_line(error)),), None)
+        return
+    for shown, read in sources:
+        try:
+            raw, findings = check_text(read())
+        except (ValueError, OSError) as error:
+            yield Report(shown, (Finding("unreadable", "error", "", one_line(error)),), None)
+            continue
+        yield Report(shown, tuple(finding for finding in findings if finding.rule not in ignored), raw)
+
+
+def print_repaired(names: Sequence[str]) -> int:
+    """The repaired config of the one file."""
+    sources = list(found(names[0])) if len(names) == 1 else []
+    if len(sources) != 1:
+        raise ValueError("--repair takes one file")
+    with named(sources[0][0]):
+        print(json.dumps(repair(read_raw(sources[0][1]()).config), indent=2))
+    return 0
+
+
+def checked_rules(names: Any, where: str) -> list[str]:
+    """The names, which must be rules. Raises `ValueError` that names one that is none."""
+    known = rules()
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{where} must be a list of rules")
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            meant = f"; {close[0]} is meant?" if close else f"; rules are {', '.join(sorted(known))}"
+            raise ValueError(f"{where}: there is no rule {name!r}{meant}")
+    return list(names)
+
+
+def from_pyproject(folder: Path) -> dict[str, Any]:
+    """[tool.rope-viz] of the nearest pyproject.toml, here or above. Raises `ValueError` for an unknown key."""
+    import tomllib
+
+    path = next(
+        (place / "pyproject.toml" for place in (folder, *folder.parents) if (place / "pyproject.toml").is_file()), None
+    )
+    if path is None:
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("rope-viz", {})
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{path.name}: {error}") from None
+    unknown = sorted(set(table) - {"ignore", "fail-on"})
+    if unknown:
+        raise ValueError(f"{path.name}: [tool.rope-viz] has no key {unknown[0]!r}; keys are ignore and fail-on")
+    return dict(table)
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """A report as JSON."""
+    return {
+        "file": report.name,
+        "readable": report.raw is not None,
+        "findings": [finding_dict(finding) for finding in report.findings],
+    }
+
+
+def finding_dict(finding: Finding) -> dict[str, Any]:
+    """A finding as JSON."""
+    effect = finding.effect
+    return {**dataclasses.asdict(finding), "effect": effect and {"ratio": effect.ratio, "pair": effect.pair}}
+
+
+def print_findings(report: Report) -> None:
+    """The findings of one file, one line each."""
+    for finding in report.findings:
+        effect = finding.effect
+        size = f" [frequencies up to x{effect.ratio:.4g}, pair {effect.pair}]" if effect else ""
+        place = f" {finding.key}:" if finding.key else ""
+        print(f"{report.name}: {finding.severity}:{place} {finding.message}{size} ({finding.rule})")
+    if not report.findings:
+        print(f"{report.name}: nothing to say")
+
+
+def spots(report: Report) -> dict[str, tuple[int, int]]:
+    """{place in the config: line and column} of a file that could be read."""
+    return {} if report.raw is None else lines(report.raw.text)

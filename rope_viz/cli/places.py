@@ -1,0 +1,94 @@
+"""Where a command finds a config: a file, a folder, a model of the list, or a model in the local Hugging Face cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rope_viz.configs.catalog import catalog
+from rope_viz.configs.raw import LARGEST
+
+NAME = "config.json"
+# Folders that hold other people's files, or none of a model's.
+PASSED_OVER = frozenset((".git", "node_modules", "__pycache__", ".venv", "venv", ".tox", "site-packages"))
+
+
+def caches() -> list[Path]:
+    """The hub folders of the local Hugging Face cache, in the order in which huggingface_hub looks for its own."""
+    home = os.environ.get("HF_HOME")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "huggingface"
+    named = [os.environ.get(key) for key in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")]
+    found = [Path(name).expanduser() for name in named if name]
+    return [*found, (Path(home).expanduser() if home else base) / "hub"]
+
+
+def in_cache(id: str) -> Path | None:
+    """The config.json of a model in the cache, by its id, `owner/name` or `owner/name@revision`; None where it is not.
+
+    A cache keeps `models--owner--name/snapshots/<commit>/config.json`, and in `refs` the commit that a name stands for.
+    """
+    name, _, revision = id.partition("@")
+    parts = name.split("/")
+    if not 1 <= len(parts) <= 2 or not all(part.strip(".") and "\\" not in part for part in parts):
+        return None
+    for cache in caches():
+        folder = cache / "--".join(("models", *parts))
+        snapshots = folder / "snapshots"
+        if not snapshots.is_dir():
+            continue
+        reference = folder / "refs" / (revision or "main")
+        wanted = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
+        # Without a reference: the snapshot that was fetched last.
+        newest = sorted(snapshots.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True)
+        for snapshot in [place for place in newest if place.name == wanted] or ([] if revision else newest):
+            if (snapshot / NAME).is_file():
+                return snapshot / NAME
+    return None
+
+
+def configs_under(folder: Path) -> Iterator[Path]:
+    """The config.json of a folder, else those of the folders below it, in order; none below one that was found."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = [] if NAME in files else sorted(name for name in folders if name not in PASSED_OVER)
+        if NAME in files:
+            yield Path(place) / NAME
+
+
+def found(name: str) -> list[tuple[str, Callable[[], bytes]]]:
+    """The configs that a name stands for: what to call each, and how to read it. Raises `ValueError` for no config."""
+    if name == "-":
+        return [(name, standard_input)]
+    path = Path(name)
+    if path.is_dir():
+        configs = list(configs_under(path))
+        if not configs:
+            raise ValueError("this folder holds no config.json, nor do those in it")
+        return [(str(config), reading(config)) for config in configs]
+    if path.exists():
+        return [(name, reading(path))]
+    if name in catalog():
+        return [(name, lambda: json.dumps(dict(catalog()[name].config)).encode())]
+    cached = in_cache(name)
+    if cached is None:
+        raise ValueError("no such file, and no such model in the list or in the local Hugging Face cache")
+    return [(name, reading(cached))]
+
+
+def reading(path: Path) -> Callable[[], bytes]:
+    """Reads a file, as far as a config may go and one byte more."""
+
+    def read() -> bytes:
+        # No size is asked for: pipes and devices have none. One byte too many is refused by who reads the text.
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
+
+    return read
+
+
+def standard_input() -> bytes:
+    """What comes on standard input."""
+    text = getattr(sys.stdin, "buffer", sys.stdin).read(LARGEST + 1)
+    return text if isinstance(text, bytes) else text.encode()

@@ -1,0 +1,158 @@
+"""The commands `runtimes` and `export`: what each runtime makes of a config, and what to give it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.advice.export import TARGETS, Export, export
+from rope_viz.cli import axes as cli_axes
+from rope_viz.cli.spec import NAMES, add_spec_flags, named, read_config, read_spec, tokens
+from rope_viz.cli.tables import print_rows, remarks
+from rope_viz.configs.models import from_config
+from rope_viz.configs.rewrite import laid
+from rope_viz.configs.upload import listed
+from rope_viz.embedding.scaling import Proportional
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.runtimes import emulate
+from rope_viz.runtimes.compare import Comparison, compare
+from rope_viz.runtimes.known import Known
+
+
+def add_runtimes(commands: Any) -> None:
+    """`runtimes` and its flags."""
+    served = commands.add_parser("runtimes", help="what each runtime makes of a config")
+    served.add_argument("config", metavar="CONFIG", help=NAMES)
+    served.add_argument("--length", type=tokens, help="current length, max_model_len or n_ctx")
+    served.add_argument("--layer", help="layer type, such as full_attention")
+    served.add_argument("--json", action="store_true", help="with the frequencies")
+    served.set_defaults(run=run_runtimes)
+
+
+def add_export(commands: Any) -> None:
+    """`export` and its flags."""
+    given = commands.add_parser(
+        "export",
+        help="this embedding as the keys or flags of a runtime",
+        description="For a runtime that reads config.json: the whole of yours, changed where the language model stands "
+        "(null: the key has to go). Exit code 1 where the runtime cannot do what is asked.",
+    )
+    add_spec_flags(given)
+    given.add_argument("--to", required=True, choices=TARGETS, help="the runtime")
+    given.add_argument("--changes", action="store_true", help="only the keys of config.json that change")
+    given.add_argument("--json", action="store_true", help="with what the runtime makes of it")
+    given.set_defaults(run=run_export)
+
+
+def run_runtimes(parsed: argparse.Namespace) -> int:
+    """`runtimes`."""
+    config = read_config(parsed.config)
+    with named(parsed.config):
+        cli_axes.refuse_diffusion(config)
+        found = compare(config, length=parsed.length, layer_type=parsed.layer)
+    if parsed.json:
+        print(json.dumps(cli_axes.added([comparison_dict(one) for one in found], config), indent=2))
+        return 0
+    for text in remarks(config):
+        print(text)
+    rows = [
+        (one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), one.how, because(one))
+        for one in found
+    ]
+    print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
+    several = cli_axes.rows(config)
+    if several:
+        print("\nthe axes of its positions; the film has six grids of 2 x 2 tokens and begins at 3")
+        print_rows(cli_axes.NAMES, several)
+    return 0
+
+
+def verdict(one: Comparison) -> str:
+    """A cell of the matrix."""
+    return one.verdict("x{:.4g}".format).replace(" at pair ", " pair ").replace("cos and sin", "cos, sin")
+
+
+def because(one: Comparison) -> str:
+    """Why: the reason of a refusal, else the rules that applied where it differs; why it is not known."""
+    if one.how == "not known":
+        return one.emulation.known.source
+    if not one.emulation.supported:
+        return one.emulation.reason
+    return "" if one.agrees else ", ".join(rule.key for rule in one.emulation.rules)
+
+
+def comparison_dict(one: Comparison) -> dict[str, Any]:
+    """A comparison as JSON."""
+    emulation = one.emulation
+    return {
+        "runtime": emulation.runtime,
+        "version": emulation.version,
+        "supported": emulation.supported,
+        "reason": emulation.reason,
+        "known": emulation.known.how,
+        "source": emulation.known.source,
+        "verdict": verdict(one),
+        "agrees": None if one.how == "not known" else one.agrees,
+        "effect": one.effect and {"ratio": one.effect.ratio, "pair": one.effect.pair},
+        "attention_factor": emulation.attention_factor,
+        "softmax_multiplier": emulation.softmax_multiplier,
+        "rules": {rule.key: rule.text for rule in emulation.rules},
+        "inv_freq": None if emulation.inv_freq is None else emulation.inv_freq.tolist(),
+    }
+
+
+def run_export(parsed: argparse.Namespace) -> int:
+    """`export`; exit code 1 where the runtime cannot do what is asked."""
+    spec, config, layer = read_spec(parsed)
+    result: Export = export(spec, to=parsed.to, config=config, layer_type=layer)
+    told = how_told(result, layer)
+    if parsed.json:
+        effect = result.effect and {"ratio": result.effect.ratio, "pair": result.effect.pair}
+        known = {"known": told.how, "source": told.source}
+        print(json.dumps({**vars(result), "effect": effect, **known}, indent=2))
+    elif config is not None and result.text.startswith("{") and not parsed.changes:
+        print(json.dumps(laid(gone(result.fragment), result.config), indent=2))
+    else:
+        print(result.text)
+    for text in (*remarks(config), *turned(config, layer, spec), *touched(result)):
+        print(f"rope-viz: {text}", file=sys.stderr)
+    if config is not None and told.how != "executed":
+        print(f"rope-viz: what {result.runtime} makes of this is {told.how}: {told.source}", file=sys.stderr)
+    if not result.faithful:
+        off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
+        print(f"rope-viz: {result.runtime} will not give the intended embedding{off}: {result.reason}", file=sys.stderr)
+    return 0 if result.faithful else 1
+
+
+def how_told(result: Export, layer: str | None) -> Known:
+    """How what the runtime makes of the exported config is known."""
+    try:
+        return emulate(result.config, runtime=result.runtime, version=result.version, layer_type=layer).known
+    except ValueError as error:
+        return Known("not known", str(error))
+
+
+def turned(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) -> list[str]:
+    """That pairs which stand still in the model would turn: no other method leaves any of them alone."""
+    before = None if config is None else from_config(config).get(layer or "")
+    if before is None or not isinstance(before.scaling, Proportional) or isinstance(spec.scaling, Proportional):
+        return []
+    still = int((before.inv_freq() == 0).sum())
+    return [f"{still} of {before.pairs} pairs stand still in this model; with {spec.scaling.name} all of them turn"]
+
+
+def touched(result: Export) -> list[str]:
+    """Which layers the export is for, where layer types differ."""
+    if not result.changed:
+        return []
+    stays = f"; those of type {listed(list(result.kept))} stay as they are" if result.kept else ""
+    return [f"changes the layers of type {listed(list(result.changed))}{stays}"]
+
+
+def gone(fragment: Mapping[str, Any]) -> dict[str, Any]:
+    """Only the keys that have to go. Written as null, they go as well where the whole is laid over the old config."""
+    inner = {key: gone(part) if isinstance(part, Mapping) else part for key, part in fragment.items()}
+    return {key: part for key, part in inner.items() if part is None or (isinstance(part, dict) and part)}

@@ -1,0 +1,135 @@
+"""A config.json as bytes: what it holds, and where in it what stands.
+
+Python's JSON reader takes NaN, Infinity and repeated keys, and so does transformers; it does not take a byte order
+mark, which is read here and named. Infinity stands in published configs beside RoPE (time_step_limit).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rope_viz.embedding.spec import shorten
+
+Path: TypeAlias = tuple[str, ...]
+
+LARGEST = 4 << 20
+"""Bytes. A config.json is a few kilobytes, with label lists a few hundred; anything beyond is another file."""
+MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The object that a text holds, and the text.
+
+    `repeated` are the places of keys that stand twice; `marked` says that the text starts with a byte order mark.
+    """
+
+    config: Mapping[str, Any]
+    text: str
+    repeated: tuple[Path, ...] = ()
+    marked: bool = False
+
+
+def read_raw(data: str | bytes) -> Raw:
+    """The object that a JSON text holds. Raises `ValueError` with one sentence that says what to do."""
+    if len(data) > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so no config.json")
+    text = decoded(data) if isinstance(data, bytes) else data
+    marked = text.startswith("\ufeff")
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise ValueError("it is empty")
+    twice: dict[int, list[str]] = {}
+    kept: list[dict[str, Any]] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice[id(found)] = [name for name in found if names.count(name) > 1] if len(names) < 10_000 else []
+            kept.append(found)
+        return found
+
+    try:
+        config = json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON: {fault(text, error)}") from None
+    except RecursionError:
+        raise ValueError("it is not JSON that can be read: nested too deeply") from None
+    except ValueError:
+        # A number of more digits than Python converts.
+        raise ValueError("it holds a number that is too long") from None
+    if not isinstance(config, dict):
+        raise ValueError(f"a config must be an object, {{…}}, got {shorten(config)}")
+    return Raw(config, text, tuple(places(config, twice)) if twice else (), marked)
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file in UTF-8. Raises `ValueError` that says what it may be instead."""
+    if b"\x00" in data[:4096] or data[:2] in MARKS:
+        kind = MARKS.get(data[:2])
+        raise ValueError(f"it is not JSON: {'text in UTF-16, save it as UTF-8' if kind else 'not even text in UTF-8'}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        shown = data[error.start]
+        brace = data.lstrip()[:1] == b"{"
+        hint = f": line {line} holds the byte 0x{shown:02x}; save it as UTF-8" if brace else ""
+        raise ValueError(f"it is not JSON: not even text in UTF-8{hint}") from None
+
+
+def fault(text: str, error: json.JSONDecodeError) -> str:
+    """What is wrong with a text that is no JSON, in words that say what to change."""
+    where, rest, before = f"line {error.lineno}, column {error.colno}", text[error.pos :], text[: error.pos].rstrip()
+    if rest.startswith(("//", "/*", "#")):
+        return f"a comment at {where}, and JSON has none"
+    if (before.endswith(",") and rest.lstrip()[:1] in ("}", "]")) or "trailing comma" in error.msg:
+        return f"a comma before the closing bracket at {where}"
+    if rest.startswith("'"):
+        return f"single quotes at {where}; JSON has double ones"
+    if rest.startswith(("None", "True", "False")):
+        return f"{rest.split(',')[0].split()[0]} at {where}; JSON writes null, true and false"
+    if not rest.strip() or error.msg.startswith("Unterminated string"):
+        return f"{error.msg} at {where}, where the file ends: it is cut off"
+    return f"{error.msg} at {where}"
+
+
+def places(part: Any, twice: Mapping[int, list[str]], path: Path = ()) -> Iterator[Path]:
+    """Where the keys stand that stand twice in one object."""
+    waiting: list[tuple[Any, Path]] = [(part, path)]
+    while waiting:
+        part, path = waiting.pop()
+        if isinstance(part, dict):
+            yield from ((*path, name) for name in dict.fromkeys(twice.get(id(part), ())))
+            waiting += [(inner, (*path, name)) for name, inner in reversed(part.items())]
+        elif isinstance(part, list):
+            waiting += [(inner, (*path, str(index))) for index, inner in enumerate(part)]
+
+
+def lines(text: str) -> dict[str, tuple[int, int]]:
+    """{place of a key, joined by dots: its line and column, from 1}; of a repeated key the last one."""
+    found: dict[str, tuple[int, int]] = {}
+    stack: list[list[Any]] = []
+    line, start = 1, 0
+    tokens = list(TOKEN.finditer(text))
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        word = token.group()
+        line += text.count("\n", start, token.start())
+        start = token.start()
+        if word in ("{", "["):
+            stack.append([word, 0])
+        elif word in ("}", "]"):
+            if stack:
+                stack.pop()
+        elif word == "," and stack and stack[-1][0] == "[":
+            stack[-1][1] += 1
+        elif after is not None and after.group() == ":" and stack and word.startswith('"'):
+            stack[-1][1] = json.loads(word, strict=False)
+            found[".".join(str(key) for _, key in stack)] = (line, token.start() - text.rfind("\n", 0, token.start()))
+    return found

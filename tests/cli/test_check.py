@@ -1,0 +1,241 @@
+"""The check answers in exit codes, settings and formats that one can live with in CI."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rope_viz.advice.lint.text import rules
+from rope_viz.cli.main import main
+from rope_viz.configs.catalog import catalog
+
+ROOT = Path(__file__).parents[2]
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 32768,
+    "rope_theta": 5e6,
+}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}
+ERROR = {**LLAMA, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}
+WARNING = {**LLAMA, "rope_scaling": {**YARN, "beta_fst": 16}}
+NOTE = {**LLAMA, "rope_theta": 10000.0}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Away from this project's pyproject.toml and from the cache of whoever runs the tests."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+
+
+def run(capsys, *arguments):
+    code = main(("check", *arguments))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def put(name, config):
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(config, indent=2))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("config", "codes"),
+    [(LLAMA, (0, 0, 0)), (NOTE, (0, 0, 1)), (WARNING, (0, 1, 1)), (ERROR, (2, 2, 2))],
+    ids=["clean", "note", "warning", "error"],
+)
+def test_the_exit_code_follows_the_level_to_fail_on(capsys, config, codes):
+    path = put("config.json", config)
+    for level, code in zip(("error", "warning", "note"), codes, strict=True):
+        assert run(capsys, path, "--fail-on", level)[0] == code
+    assert run(capsys, path)[0] == codes[1]
+
+
+def test_what_could_not_be_read_has_an_exit_code_of_its_own(capsys):
+    put("good/config.json", ERROR)
+    Path("bad.json").write_text("{")
+    for names in (("bad.json",), ("missing.json",), ("good", "bad.json"), (".",)):
+        Path("config.json").write_bytes(b"\xff\xfe{}")
+        code, out, _ = run(capsys, *names, "--fail-on", "error")
+        assert code == 3, names
+        assert "(unreadable)" in out
+    assert run(capsys, "bad.json", "--ignore", "unreadable")[0] == 3
+
+
+def test_a_rule_can_be_left_out(capsys):
+    path = put("config.json", WARNING)
+    assert run(capsys, path)[0] == 1
+    code, out, _ = run(capsys, path, "--ignore", "unknown-keys")
+    assert (code, out) == (0, f"{path}: nothing to say\n")
+    assert run(capsys, path, "--ignore", "type-keys,unknown-keys")[0] == 0
+    assert run(capsys, path, "--ignore", "type-keys", "--ignore", "unknown-keys")[0] == 0
+
+
+def test_settings_may_stand_in_pyproject(capsys):
+    path = put("models/config.json", WARNING)
+    Path("pyproject.toml").write_text('[tool.rope-viz]\nfail-on = "error"\n')
+    assert run(capsys, path)[0] == 0
+    assert run(capsys, path, "--fail-on", "warning")[0] == 1
+    Path("pyproject.toml").write_text('[tool.rope-viz]\nignore = ["unknown-keys"]\n')
+    assert run(capsys, path)[1].endswith("nothing to say\n")
+    Path("pyproject.toml").write_text("[tool.other]\nx = 1\n")
+    assert run(capsys, path)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ('ignore = ["unknwn-keys"]', "there is no rule 'unknwn-keys'; unknown-keys is meant?"),
+        ('fail-on = "fatal"', "must be one of error, warning, note"),
+        ("colour = 1", "has no key 'colour'"),
+        ("ignore = 3", "must be a list of rules"),
+        ("fail-on = ", "pyproject.toml: "),
+    ],
+)
+def test_a_wrong_setting_is_named(capsys, settings, message):
+    Path("pyproject.toml").write_text(f"[tool.rope-viz]\n{settings}\n")
+    code, out, err = run(capsys, put("config.json", LLAMA))
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_an_unknown_rule_is_named_with_what_is_meant(capsys):
+    code, _, err = run(capsys, put("config.json", LLAMA), "--ignore", "factor-mismach")
+    assert code == 2
+    assert "factor-mismatch is meant?" in err
+
+
+@pytest.mark.parametrize("rule", sorted(rules()))
+def test_every_rule_explains_itself_with_its_source(capsys, rule):
+    code, out, _ = run(capsys, "--explain", rule)
+    assert code == 0
+    assert out.startswith(f"{rule}\n\n")
+    assert "Source: " in out
+
+
+def test_an_unknown_rule_is_explained_by_the_list(capsys):
+    code, _, err = run(capsys, "--explain", "nonsense")
+    assert code == 2
+    assert "factor-mismatch" in err
+
+
+def test_a_folder_is_the_configs_in_it(capsys):
+    put("models/a/config.json", LLAMA)
+    put("models/b/config.json", WARNING)
+    put("models/b/deeper/config.json", ERROR)
+    put("models/node_modules/config.json", ERROR)
+    put("models/a/tokenizer_config.json", {})
+    code, out, _ = run(capsys, "models")
+    assert code == 1
+    # What lies below a model belongs to it, as the pooling of sentence transformers does.
+    assert [line.split(": ")[0] for line in out.splitlines()] == ["models/a/config.json", "models/b/config.json"]
+    assert [one["file"] for one in json.loads(run(capsys, "models", "--json")[1])] == [
+        "models/a/config.json",
+        "models/b/config.json",
+    ]
+    assert run(capsys, "models/b")[0] == 1
+    Path("empty").mkdir()
+    code, out, _ = run(capsys, "empty")
+    assert code == 3
+    assert "holds no config.json" in out
+
+
+def cached(folder, id, config, commit="c0ffee", reference="main"):
+    place = Path(folder, "--".join(("models", *id.split("/"))))
+    if reference:
+        (place / "refs").mkdir(parents=True, exist_ok=True)
+        (place / "refs" / reference).write_text(commit)
+    put(place / "snapshots" / commit / "config.json", config)
+
+
+def test_a_model_of_the_local_cache_goes_by_its_id(capsys, monkeypatch, tmp_path):
+    cached("hf/hub", "Qwen/Qwen3-8B", WARNING)
+    cached("hf/hub", "Qwen/Qwen3-8B", LLAMA, "deadbeef", "v2")
+    cached("hf/hub", "gpt2", {"model_type": "gpt2"})
+    assert run(capsys, "Qwen/Qwen3-8B")[0] == 1
+    assert run(capsys, "Qwen/Qwen3-8B@v2")[0] == 0
+    assert run(capsys, "Qwen/Qwen3-8B@deadbeef")[0] == 0
+    assert run(capsys, "Qwen/Qwen3-8B@v3")[0] == 3
+    assert "has no rotary embedding" in run(capsys, "gpt2")[1]
+    cached("other", "org/model", ERROR, reference=None)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "other"))
+    assert run(capsys, "org/model")[0] == 2
+    code, out, _ = run(capsys, "nobody/nothing")
+    assert code == 3
+    assert "local Hugging Face cache" in out
+    assert main(("table", "Qwen/Qwen3-8B")) == 0
+
+
+@pytest.mark.parametrize("id", ["../../etc", "..", "a/b/c", "a\\b", ""])
+def test_an_id_leads_nowhere_outside_the_cache(capsys, id):
+    cached("hf/hub", "a/b", LLAMA)
+    assert run(capsys, id)[0] == 3 or Path(id).is_dir()
+
+
+def test_sarif_names_the_rule_the_level_and_the_line(capsys):
+    path = put("a model/config.json", WARNING)
+    code, out, _ = run(capsys, path, "--sarif")
+    assert code == 1
+    document = json.loads(out)
+    assert document["version"] == "2.1.0"
+    (one,) = document["runs"]
+    (result,) = one["results"]
+    driver = one["tool"]["driver"]
+    assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "unknown-keys"
+    assert result["level"] == "warning"
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "a%20model/config.json"
+    line = Path(path).read_text().splitlines()[place["region"]["startLine"] - 1]
+    assert line[place["region"]["startColumn"] - 1 :].startswith('"beta_fst"')
+
+
+def test_sarif_of_what_cannot_be_read_and_of_nothing(capsys):
+    Path("bad.json").write_text("{")
+    code, out, _ = run(capsys, "bad.json", put("good.json", LLAMA), "--format", "sarif")
+    assert code == 3
+    (result,) = json.loads(out)["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("unreadable", "error")
+    assert json.loads(run(capsys, "good.json", "--sarif")[1])["runs"][0]["results"] == []
+
+
+def test_standard_input_is_read_as_bytes(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbf" + json.dumps(LLAMA).encode())))
+    code, out, _ = run(capsys, "-")
+    assert code == 2
+    assert "(byte-order-mark)" in out
+
+
+@pytest.mark.parametrize("id", catalog())
+def test_no_published_config_gets_a_warning_its_authors_would_call_wrong(capsys, id):
+    """Yi, Mistral and the others chose their base, InternLM its dynamic scaling, Ministral its pair of mscale."""
+    code, out, _ = run(capsys, id)
+    assert code == 0, out
+
+
+def test_check_needs_numpy_alone_and_loads_little():
+    code = (
+        "import sys\n"
+        "class Only:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('streamlit', 'plotly', 'torch', 'pandas', 'scipy', 'matplotlib'):\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Only())\n"
+        "from rope_viz.cli.main import main\n"
+        "code = main(['check', 'llama-3-8b'])\n"
+        "ours = [name for name in sys.modules if name.startswith('rope_viz.')]\n"
+        "assert not [name for name in ours if name.split('.')[1] in ('figures', 'ui', 'kernels', 'pictures')], ours\n"
+        "raise SystemExit(code)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, "llama-3-8b: nothing to say\n"), done.stderr
