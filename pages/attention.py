@@ -8,6 +8,7 @@ page.controls(attention.SENTENCE)
 with page.row():
     page.controls(attention.OFFSET, attention.SHOW, attention.CAUSAL)
 page.show(attention.maps)
+page.under("base", "factor")
 
 page.section("Sinusoidal and RoPE", says=attention.products)
 left, right = page.columns(1, 1)

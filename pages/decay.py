@@ -9,6 +9,7 @@ with page.row():
     page.controls(decay.SHOW, decay.LENGTH, decay.LOG)
 page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE, decay.MODELS)
 page.show(decay.curves)
+page.under("base", "context", "target", "factor")
 page.controls(decay.BACKEND)
 
 page.section("Pair by pair at one distance", says=decay.pairs)

@@ -5,6 +5,7 @@ from rope_viz.ui import page
 
 page.start("Frequencies", says=frequencies.wavelengths)
 page.show(frequencies.wavelengths)
+page.under("base", "context", "target", "factor")
 
 page.section(
     "The θᵢ bands", "Every row is a pair, every column a range of positions, drawn as its exact mean. Zoom in."

@@ -16,6 +16,7 @@ STARTS = [
 page.start("RoPE Viz", page.text("home"))
 page.lead("learn", "New here? Learn it in twelve steps")
 page.show(home.turning)
+page.under("base", "context", "target", "factor")
 page.explain("picture")
 page.starts(STARTS)
 page.questions(

@@ -6,6 +6,7 @@ from rope_viz.ui import page, run
 
 page.start("Kernels", says=kernels.errors)
 page.show(kernels.errors)
+page.under("base", "head_dim")
 
 page.section("On this machine", words.BEFORE)
 with page.row():

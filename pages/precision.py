@@ -8,6 +8,7 @@ page.start("Precision", says=precision.errors)
 with page.row():
     page.controls(precision.WHERE, precision.POSITION)
 page.show(precision.errors)
+page.under("base", "head_dim")
 
 page.section("The score as both positions move", says=precision.scores)
 page.controls(precision.SHOW, precision.COMPARE)

@@ -7,6 +7,7 @@ page.start("Rotation", says=rotation.turning)
 with page.row():
     page.controls(rotation.SHOW, rotation.PLAIN)
 page.show(rotation.turning)
+page.under("base", "context", "target", "factor")
 
 page.section("The matrix", says=rotation.matrices)
 with page.row():

@@ -8,6 +8,7 @@ from rope_viz.ui import configs, page
 page.start("Runtimes", says=runtimes.curves)
 page.controls(runtimes.AT)
 page.show(runtimes.curves)
+page.under("base", "context", "target", "factor")
 
 page.section("Runtime by runtime", says=runtimes.matrix)
 page.show(runtimes.matrix)

@@ -7,6 +7,7 @@ page.start("Scaling", says=scaling.comparison)
 with page.row():
     page.controls(scaling.SHOW, scaling.COMPARE)
 page.show(scaling.comparison)
+page.under("factor", "context", "target", "base")
 
 page.section("Side by side", says=scaling.methods)
 page.show(scaling.methods)

@@ -82,6 +82,22 @@ def column(key: str, names: Sequence[str]) -> None:
         _column(f"{key}.{name}", {name: knobs(of)[name]}, of)
 
 
+def under(names: Sequence[str]) -> None:
+    """Those of these knobs that the current method has, for a place under a picture on a narrow screen."""
+    now = state.chosen()
+    found = knobs(RopeSpec) | knobs(now.spec.scaling)
+    values = {name: getattr(now.spec, name, getattr(now.spec.scaling, name, None)) for name in names if name in found}
+    rows = {name: (found[name], value) for name, value in values.items() if value is not None}
+
+    def taken(name: str, value: float) -> None:
+        _take_knob(name, value)
+        # These stand in the page, and the sidebar shows the same numbers.
+        st.session_state["whole run"] = True
+
+    with st.container(key="under"):
+        knob_column("under.knobs", rows, taken, revision=now.revision, under=True)
+
+
 def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None:
     """The knobs that have a value, as a column of live sliders."""
     rows = {name: (knob, value) for name, knob in shown.items() if (value := getattr(of, name)) is not None}

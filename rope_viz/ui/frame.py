@@ -55,6 +55,8 @@ def body(path: Path) -> None:
 
     `Page.run` may be called once per run of the whole app, a fragment runs more often; so the page's code is run here.
     """
+    if st.session_state.pop("whole run", False):
+        st.rerun()
     exec(code(path), {"__name__": "__main__", "__file__": str(path)})
 
 

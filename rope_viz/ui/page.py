@@ -14,6 +14,7 @@ from rope_viz.pictures.choices import Choice
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page, Picture
 from rope_viz.pictures.registry import PAGES
+from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
 from rope_viz.ui.components.picture import mount
 
@@ -40,6 +41,11 @@ def show(picture: Picture) -> None:
     at = state.now(picture.page)
     if not picture.refuses(at):
         mount(picture, at)
+
+
+def under(*names: str) -> None:
+    """On a narrow screen, where the sidebar covers the picture: the knobs of the model that matter for it."""
+    controls_of_model.under(names)
 
 
 @functools.cache

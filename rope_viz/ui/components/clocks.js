@@ -107,6 +107,7 @@ function build(place, data) {
     }<span class="rv-space"></span>${data.alone ? "" : `<span>Download</span>${button("png", "PNG", "The picture as it stands")}${button("video", "Video", "Film it: 10 seconds, or until you stop")}${button("html", "HTML", "A page that plays offline")}`
     }</div><div class="rv-said" aria-live="polite"></div>`;
   if (place.address) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(copyAddress(place)));
+  if (place.address) import(new URL("touch.js", import.meta.url).href).then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, playing: data.plays && !calm };

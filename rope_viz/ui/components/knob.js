@@ -2,6 +2,7 @@
 // One mount shows a column of them. Served by a route; rope_viz/ui/knob.py holds the loader.
 
 import { caughtUp, follow, released } from "./picture.js";
+import { guard } from "./touch.js";
 
 // The track runs in `steps` equal steps, evenly in the value or in its logarithm.
 const toTrack = ({ low, high, log }, value) => (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
@@ -33,14 +34,15 @@ export function parse(text) {
   return Number(match[1].replace(/[_, ]/g, "")) * { "": 1, k: 1024, m: 1048576 }[match[2].toLowerCase()];
 }
 
-function build(name, send) {
+function build(name, send, place) {
   const root = document.createElement("div");
   root.className = "rv-knob";
-  root.dataset.knob = name;
-  root.innerHTML = `<label for="rv-${name}"></label><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
-    <input type="range" id="rv-${name}" min="0"><div class="rv-note" role="alert"></div>`;
+  root.dataset[place] = name;
+  root.innerHTML = `<label for="rv-${place}-${name}"></label><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
+    <input type="range" id="rv-${place}-${name}" min="0"><div class="rv-note" role="alert"></div>`;
   const [label, field, range, note] = ["label", "input[type=text]", "input[type=range]", ".rv-note"].map((s) => root.querySelector(s));
   const knob = { root, label, field, range, note, moves: 0, value: NaN };
+  guard(range);
 
   const moving = () => "moving" in root.dataset;
   const move = () => {
@@ -109,8 +111,17 @@ function update(knob, data) {
   write(knob);
 }
 
+// Knobs under a picture are there where the sidebar would cover it.
+const phone = matchMedia("(max-width: 640px)");
+
 export default function render(component) {
-  const { parentElement, data } = component;
+  const { parentElement } = component;
+  const data = component.data.under && !phone.matches ? { knobs: [] } : component.data;
+  if (component.data.under && !parentElement.__watched) {
+    parentElement.__watched = true;
+    phone.addEventListener("change", () => parentElement.isConnected && render(parentElement.__last));
+  }
+  parentElement.__last = component;
   if (!document.getElementById("rv-knob-style")) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-knob-style", textContent: STYLE }));
   }
@@ -124,7 +135,7 @@ export default function render(component) {
     }
   }
   for (const item of data.knobs) {
-    if (!state.shown.has(item.name)) state.shown.set(item.name, build(item.name, (at) => state.send("at", at)));
+    if (!state.shown.has(item.name)) state.shown.set(item.name, build(item.name, (at) => state.send("at", at), component.data.under ? "under" : "knob"));
     const knob = state.shown.get(item.name);
     update(knob, item);
     // Moving a node ends a drag and loses the focus, so only a new one is put in its place.

@@ -14,12 +14,18 @@ Changed = Callable[[str, float], None]
 
 
 def knobs(
-    key: str, shown: Mapping[str, tuple[Knob, float]], changed: Changed, *, revision: int = 0, page: str = ""
+    key: str,
+    shown: Mapping[str, tuple[Knob, float]],
+    changed: Changed,
+    *,
+    revision: int = 0,
+    page: str = "",
+    under: bool = False,
 ) -> None:
     """Sliders for `shown` (name -> knob and value). `changed(name, value)` is called before the next run.
 
     That is once a slider is released, a number is typed or a key comes up; until then the pictures alone follow. `page`
-    names the page whose own knobs these are.
+    names the page whose own knobs these are. `under`: they stand under a picture, and only on a narrow screen.
     """
 
     def at_changed() -> None:
@@ -37,7 +43,7 @@ def knobs(
     prefix = f"{page}." if page else ""
     rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]
     mount = component("knob", root_class="rv-knobs", height=62 * len(shown))
-    mount(key=key, data={"knobs": rows}, on_at_change=at_changed)
+    mount(key=key, data={"knobs": rows, "under": under}, on_at_change=at_changed)
 
 
 def _row(name: str, knob: Knob, value: float, revision: int) -> dict[str, Any]:

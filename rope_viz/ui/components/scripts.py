@@ -15,6 +15,7 @@ SCRIPTS = {
     "picture.js": HERE / "picture.js",
     "message.js": HERE / "message.js",
     "knob.js": HERE / "knob.js",
+    "touch.js": HERE / "touch.js",
     "table.js": HERE / "table.js",
     "chart.js": HERE / "chart.js",
     "chart_files.js": HERE / "chart_files.js",

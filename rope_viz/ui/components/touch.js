@@ -1,0 +1,37 @@
+// A slider under a finger: only a drag to the side moves it. A swipe up or down that begins on it scrolls the page, and a
+// tap does nothing: both would change the model of a reader who wanted to read on.
+
+const FAR = 6, TAP = 700;
+
+export function guard(range) {
+  let from = null, slides = false, before = "", ended = 0;
+  range.style.touchAction = "pan-y";
+  const start = ({ touches: [touch] }) => ([from, slides, before] = [{ x: touch.clientX, y: touch.clientY }, false, range.value]);
+  const end = () => {
+    if (!slides) range.value = before;
+    [from, ended] = [null, slides ? 0 : performance.now()];
+  };
+  range.addEventListener("touchstart", start, { passive: true });
+  range.addEventListener("touchmove", ({ touches: [touch] }) => {
+    if (!from || slides) return;
+    const [across, along] = [Math.abs(touch.clientX - from.x), Math.abs(touch.clientY - from.y)];
+    if (Math.max(across, along) < FAR) return;
+    slides = across > along;
+    if (!slides) from = { x: Infinity, y: 0 };
+  }, { passive: true });
+  range.addEventListener("touchend", end);
+  range.addEventListener("touchcancel", end);
+  // Before the slider's own listeners: what it made of anything else is taken back.
+  const held = () => (from !== null && !slides) || performance.now() - ended < TAP;
+  for (const kind of ["input", "change"]) {
+    range.addEventListener(kind, (event) => {
+      if (!held()) return;
+      event.stopImmediatePropagation();
+      range.value = before;
+    }, true);
+  }
+  range.addEventListener("mousedown", (event) => {
+    if (performance.now() - ended < TAP) event.preventDefault();
+  });
+  range.addEventListener("keydown", () => (ended = 0));
+}

@@ -1,0 +1,78 @@
+"""Under a finger: a drag to the side moves a knob, a swipe on one scrolls the page; knobs stand under the picture."""
+
+import pytest
+
+
+@pytest.fixture
+def phone(visit):
+    return lambda path: visit(width=390, height=844, has_touch=True).open(path)
+
+
+def finger(seen, start, end, steps=8):
+    """A finger as the browser gets it from the system: down, along a line, up."""
+    session = seen.page.context.new_cdp_session(seen.page)
+
+    def send(kind, points):
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    send("touchStart", [{"x": start[0], "y": start[1]}])
+    for step in range(1, steps + 1):
+        at = [a + (b - a) * step / steps for a, b in zip(start, end, strict=True)]
+        send("touchMove", [{"x": at[0], "y": at[1]}])
+    send("touchEnd", [])
+
+
+def middle(place, share=0.5):
+    place.scroll_into_view_if_needed()
+    box = place.bounding_box()
+    return box["x"] + share * box["width"], box["y"] + box["height"] / 2
+
+
+SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
+
+
+@pytest.mark.parametrize("share", [0.15, 0.85])
+@pytest.mark.parametrize("knob", ["[data-under=context] input[type=range]", "[data-do=scrub]"])
+def test_a_swipe_that_begins_on_a_slider_scrolls_and_changes_nothing(phone, knob, share):
+    seen = phone("/rotation?rotation.at=100,0")
+    slider = seen.page.locator(knob)
+    x, y = middle(slider, share)
+    address, value, scrolled = seen.page.url, slider.input_value(), seen.page.evaluate(SCROLLED)
+    finger(seen, (x, y), (x + 8, y - 240))
+    seen.until(f"{SCROLLED} > {scrolled + 50}")
+    seen.settle()
+    assert slider.input_value() == value
+    assert seen.page.url == address
+
+
+def test_a_tap_on_a_slider_changes_nothing(phone):
+    seen = phone("/frequencies")
+    slider = seen.page.locator("[data-under=base] input[type=range]")
+    x, y = middle(slider, 0.9)
+    address, value = seen.page.url, slider.input_value()
+    seen.page.touchscreen.tap(x, y)
+    seen.settle()
+    assert slider.input_value() == value
+    assert seen.page.url == address
+
+
+def test_a_drag_to_the_side_moves_the_knob_the_picture_and_the_sidebar(phone):
+    seen = phone("/frequencies")
+    slider = seen.page.locator("[data-under=base] input[type=range]")
+    x, y = middle(slider, 0.3)
+    before = seen.page.evaluate("document.querySelector('.rv-plot').getAttribute('aria-label')"), seen.drawn()
+    finger(seen, (x, y), (x + 150, y + 20))
+    seen.page.wait_for_url("**base=**")
+    seen.settle()
+    assert seen.drawn() > before[1]
+    written = seen.page.locator("[data-under=base] input[type=text]").input_value()
+    assert seen.page.locator("[data-knob=base] input[type=text]").input_value() == written
+    assert seen.errors == []
+
+
+def test_the_knobs_under_a_picture_are_there_on_a_phone_only(visit):
+    seen = visit().open("/frequencies")
+    assert seen.page.locator("[data-under]").count() == 0
+    seen.page.set_viewport_size({"width": 390, "height": 844})
+    seen.until("document.querySelectorAll('[data-under]').length > 2")
+    assert seen.page.locator("[data-under=base]").is_visible()
