@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rope_viz.embedding.spec import Scaling as Scaling
     from rope_viz.embedding.spectrum import bands as bands
     from rope_viz.embedding.spectrum import wavelength as wavelength
+    from rope_viz.reader.capture import capture as capture
     from rope_viz.runtimes import emulate as emulate
 
 __version__ = "0.2.0"
@@ -43,6 +44,7 @@ _HOME = {
     "check": "advice.lint",
     "repair": "advice.lint",
     "export": "advice.export",
+    "capture": "reader.capture",
 }
 __all__ = sorted(_HOME)
 

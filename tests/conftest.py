@@ -2,6 +2,9 @@
 
 import os
 
+# Before NumPy loads: with workers beside it, threads of BLAS wait for each other longer than they help.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(

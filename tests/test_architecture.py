@@ -33,7 +33,7 @@ def imports(path: Path) -> set[str]:
 FLOORS = (
     ("embedding",),
     ("configs", "studies", "kernels"),
-    ("runtimes",),
+    ("reader", "runtimes"),
     ("advice",),
     ("figures",),
     ("pictures",),
@@ -85,7 +85,7 @@ def test_heavy_libraries_stay_in_their_rooms(path):
         assert "streamlit" not in roots
     if room(path) not in ("figures", "pictures", "ui", "cli"):
         assert "plotly" not in roots
-    if room(path) != "kernels" and path.name not in TORCH_ELSEWHERE:
+    if room(path) not in ("kernels", "reader") and path.name not in TORCH_ELSEWHERE:
         assert not roots & {"torch", "triton"}
 
 

@@ -22,12 +22,26 @@ ROWS = 64  # queries looked at where all of them would be too many
 
 
 @dataclass(frozen=True, eq=False)
+class Turning:
+    """How the pairs turn: `inv_freq` (pairs,) in radians per position, and the factor on cos and sin."""
+
+    inv_freq: FloatArray
+    attention_factor: float = 1.0
+
+    @staticmethod
+    def of(spec: RopeSpec, length: int | None = None) -> Turning:
+        """As a spec says, in a sequence of `length` tokens."""
+        return Turning(spec.inv_freq(length), spec.attention_factor(length))
+
+
+@dataclass(frozen=True, eq=False)
 class Heads:
     """q and k of one layer before rotation, those of the first rows of a sequence in order.
 
     `q` is (heads, tokens, head_dim), `k` (key heads, tokens, head_dim); neighbouring query heads share a key head. The
     dimensions that rotate come first. `scale` multiplies every logit (1/√head_dim in most models), `cap` is the
-    bound c of a logit x that is passed on as c·tanh(x/c), `window` how many tokens a query sees, itself included.
+    bound c of a logit x that is passed on as c·tanh(x/c), `window` how many tokens a query sees, itself included, and
+    `sinks` (heads,) a logit beside the keys that attention may go to instead.
     """
 
     q: NDArray[Any]
@@ -36,6 +50,7 @@ class Heads:
     scale: float = 1.0
     cap: float | None = None
     window: int | None = None
+    sinks: NDArray[Any] | None = None
 
     @property
     def tokens(self) -> int:
@@ -84,24 +99,24 @@ def by_pair(heads: Heads, pairs: int) -> ByPair:
     )
 
 
-def mean_logit(heads: Heads, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
-    """The mean logit of every head by distance, (heads, tokens), under a spec: over all queries and keys so far apart.
+def mean_logit(heads: Heads, turn: Turning) -> FloatArray:
+    """The mean logit of every head by distance, (heads, tokens), over all queries and keys that are so far apart.
 
     Before the softmax and before a cap. Exact, in O(tokens·log tokens) per pair.
     """
     found = mean_logits(
         heads.q,
         heads.k,
-        spec.inv_freq(length),
+        turn.inv_freq,
         pairing=heads.pairing,
-        attention_factor=spec.attention_factor(length),
+        attention_factor=turn.attention_factor,
     )
     return heads.scale * found
 
 
-def logits(heads: Heads, head: int, rows: Rows, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+def logits(heads: Heads, head: int, rows: Rows, turn: Turning) -> FloatArray:
     """The logits of some queries to all keys, (rows, tokens), float64; keys they cannot see are −∞."""
-    q, k = placed(heads, head, rows, spec, length)
+    q, k = placed(heads, head, rows, turn)
     found = heads.scale * (q.real @ k.real.T + q.imag @ k.imag.T)
     if heads.cap:
         found = heads.cap * np.tanh(found / heads.cap)
@@ -109,48 +124,50 @@ def logits(heads: Heads, head: int, rows: Rows, spec: RopeSpec, *, length: int |
     return np.where((distance < 0) | (distance >= (heads.window or heads.tokens)), -np.inf, found)
 
 
-def weights(heads: Heads, head: int, rows: Rows, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
-    """The attention of some queries, (rows, tokens): each row sums to 1."""
-    found = logits(heads, head, rows, spec, length=length)
-    powers = np.exp(found - found.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+def weights(heads: Heads, head: int, rows: Rows, turn: Turning) -> FloatArray:
+    """The attention of some queries, (rows, tokens): each row sums to 1, or to less by what goes to a sink."""
+    found = logits(heads, head, rows, turn)
+    sink = -np.inf if heads.sinks is None else float(heads.sinks[head])
+    top = np.maximum(found.max(axis=1, keepdims=True), sink)
+    powers = np.exp(found - top)
+    return np.asarray(powers / (powers.sum(axis=1, keepdims=True) + np.exp(sink - top)))
 
 
-def attention_by_distance(heads: Heads, head: int, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+def attention_by_distance(heads: Heads, head: int, turn: Turning) -> FloatArray:
     """The mean attention to the token at each distance, (tokens,), over the sampled queries with one so far back."""
     rows = sampled(heads.tokens)
-    found = weights(heads, head, rows, spec, length=length)
+    found = weights(heads, head, rows, turn)
     total = np.zeros(heads.tokens)
     for row, given in zip(rows, found, strict=True):
         total[: row + 1] += given[row::-1]
     return np.asarray(total / (rows[:, None] >= np.arange(heads.tokens)).sum(axis=0))
 
 
-def contributions(heads: Heads, head: int, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+def contributions(heads: Heads, head: int, turn: Turning) -> FloatArray:
     """What each pair adds to the logits of the tokens attended to, above what it adds to any token: (pairs,).
 
     The mean over sampled queries of the pair's score under the attention, less its plain mean over the keys seen. The
     last entries are the dimensions that do not rotate, two by two. A cap is left out: it bounds the sum, not the parts.
     """
     rows = sampled(heads.tokens)
-    given = weights(heads, head, rows, spec, length=length)
-    seen = np.isfinite(logits(heads, head, rows, spec, length=length))
-    q, k = placed(heads, head, rows, spec, length)
+    given = weights(heads, head, rows, turn)
+    seen = np.isfinite(logits(heads, head, rows, turn))
+    q, k = placed(heads, head, rows, turn)
     above = given - seen / seen.sum(axis=1, keepdims=True)
     # Σₙ aboveₘₙ Re(qₘ·conj kₙ), pair by pair.
     return np.asarray(heads.scale * (q * (above @ k).conj()).real.mean(axis=0))
 
 
-def positional(heads: Heads, spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+def positional(heads: Heads, turn: Turning) -> FloatArray:
     """How much of the variance of every head's logits the distance alone explains, (heads,): 1 positional, 0 semantic.
 
     Over sampled queries and all keys they see; the mean by distance is that of the whole sequence.
     """
-    means = mean_logit(heads, spec, length=length)
+    means = mean_logit(heads, turn)
     rows = sampled(heads.tokens)
     out = np.zeros(len(heads.q))
     for head, mean in enumerate(means):
-        q, k = placed(heads, head, rows, spec, length)
+        q, k = placed(heads, head, rows, turn)
         found = heads.scale * (q.real @ k.real.T + q.imag @ k.imag.T)
         distance = rows[:, None] - np.arange(heads.tokens)
         seen = (distance >= 0) & (distance < (heads.window or heads.tokens))
@@ -160,15 +177,13 @@ def positional(heads: Heads, spec: RopeSpec, *, length: int | None = None) -> Fl
     return out
 
 
-def placed(
-    heads: Heads, head: int, rows: Rows, spec: RopeSpec, length: int | None
-) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+def placed(heads: Heads, head: int, rows: Rows, turn: Turning) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
     """Rotated queries (rows, pairs) and keys (tokens, pairs) of one head as complex numbers, still pairs last."""
-    inv_freq = spec.inv_freq(length)
-    q, k = (as_pairs(x, len(inv_freq), heads.pairing) for x in (heads.q[head][rows], heads.key_of(head)))
-    turn = np.exp(1j * exact_angles(inv_freq, np.arange(heads.tokens))) * spec.attention_factor(length)
-    q[:, : len(inv_freq)] *= turn[rows]
-    k[:, : len(inv_freq)] *= turn
+    pairs = len(turn.inv_freq)
+    q, k = (as_pairs(x, pairs, heads.pairing) for x in (heads.q[head][rows], heads.key_of(head)))
+    rotation = np.exp(1j * exact_angles(turn.inv_freq, np.arange(heads.tokens))) * turn.attention_factor
+    q[:, :pairs] *= rotation[rows]
+    k[:, :pairs] *= rotation
     return q, k
 
 

@@ -10,6 +10,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies import correlation, heads
 
 RANDOM = np.random.default_rng(11)
+turning = heads.Turning.of
 SPECS = {
     "half": RopeSpec(head_dim=16, context=64),
     "interleaved": RopeSpec(head_dim=16, context=64, pairing="interleaved"),
@@ -51,7 +52,7 @@ def test_the_mean_logit_is_the_mean_of_every_diagonal(name):
     found = taken(spec)
     every = all_logits(found, spec)
     wanted = [[np.diagonal(one, -distance).mean() for distance in range(90)] for one in every]
-    np.testing.assert_allclose(heads.mean_logit(found, spec), wanted, atol=1e-12)
+    np.testing.assert_allclose(heads.mean_logit(found, turning(spec)), wanted, atol=1e-12)
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 3, 255, 256, 257, 1000])
@@ -95,22 +96,33 @@ def test_attention_is_the_softmax_of_all_logits(name):
         wanted = powers / powers.sum(axis=2, keepdims=True)
         rows = np.array([0, 1, 50, 89])
         for head in range(4):
-            np.testing.assert_allclose(heads.weights(found, head, rows, spec), wanted[head][rows], atol=1e-12)
+            np.testing.assert_allclose(heads.weights(found, head, rows, turning(spec)), wanted[head][rows], atol=1e-12)
+
+
+def test_a_sink_takes_its_part_of_the_attention():
+    found = taken(SPECS["half"], sinks=np.array([0.3, -1.0, 2.0, -np.inf]))
+    without = dataclasses.replace(found, sinks=None)
+    rows = np.arange(90)
+    for head, sink in enumerate(found.sinks):
+        total = np.exp(heads.logits(found, head, rows, turning(SPECS["half"]))).sum(axis=1)
+        part = np.exp(sink) / (total + np.exp(sink))
+        wanted = heads.weights(without, head, rows, turning(SPECS["half"])) * (1 - part)[:, None]
+        np.testing.assert_allclose(heads.weights(found, head, rows, turning(SPECS["half"])), wanted, atol=1e-12)
 
 
 def test_attention_by_distance_sums_what_every_query_gives():
     spec, found = SPECS["half"], taken(SPECS["half"], 40)
-    every = heads.weights(found, 1, np.arange(40), spec)
+    every = heads.weights(found, 1, np.arange(40), turning(spec))
     wanted = [np.diagonal(every, -distance).mean() for distance in range(40)]
-    np.testing.assert_allclose(heads.attention_by_distance(found, 1, spec), wanted, atol=1e-12)
+    np.testing.assert_allclose(heads.attention_by_distance(found, 1, turning(spec)), wanted, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["half", "partial", "odd"])
 def test_contributions_are_the_gain_of_the_attended_logits(name):
     spec, found = SPECS[name], taken(SPECS[name], 30)
-    every, given = all_logits(found, spec)[2], heads.weights(found, 2, np.arange(30), spec)
+    every, given = all_logits(found, spec)[2], heads.weights(found, 2, np.arange(30), turning(spec))
     wanted = np.mean([given[m] @ every[m] - every[m, : m + 1].mean() for m in range(30)])
-    parts = heads.contributions(found, 2, spec)
+    parts = heads.contributions(found, 2, turning(spec))
     assert parts.shape == ((spec.head_dim + 1) // 2,)
     assert parts.sum() == pytest.approx(wanted)
 
@@ -148,18 +160,20 @@ def test_a_head_of_equal_tokens_is_positional_and_one_of_random_tokens_is_not():
         np.tile(RANDOM.normal(size=(1, 1, 16)), (1, 300, 1)), np.tile(RANDOM.normal(size=16), (1, 300, 1))
     )
     noise = heads.Heads(RANDOM.normal(size=(1, 300, 16)), RANDOM.normal(size=(1, 300, 16)))
-    assert heads.positional(same, spec)[0] == pytest.approx(1.0)
-    assert heads.positional(noise, spec)[0] < 0.1
+    assert heads.positional(same, turning(spec))[0] == pytest.approx(1.0)
+    assert heads.positional(noise, turning(spec))[0] < 0.1
     nothing = heads.Heads(np.zeros((1, 9, 16)), np.zeros((1, 9, 16)))
-    assert heads.positional(nothing, spec)[0] == 0.0
+    assert heads.positional(nothing, turning(spec))[0] == 0.0
 
 
 def test_scaling_moves_only_what_it_scales():
     spec, found = SPECS["half"], taken(SPECS["half"])
     same = dataclasses.replace(spec, scaling=Yarn(factor=1.0))
-    np.testing.assert_allclose(heads.mean_logit(found, spec), heads.mean_logit(found, same), atol=1e-12)
+    np.testing.assert_allclose(
+        heads.mean_logit(found, turning(spec)), heads.mean_logit(found, turning(same)), atol=1e-12
+    )
     other = dataclasses.replace(spec, scaling=Yarn(factor=8.0))
-    assert np.abs(heads.mean_logit(found, spec) - heads.mean_logit(found, other)).max() > 0.01
+    assert np.abs(heads.mean_logit(found, turning(spec)) - heads.mean_logit(found, turning(other))).max() > 0.01
 
 
 @pytest.mark.parametrize(

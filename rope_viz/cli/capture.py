@@ -1,0 +1,84 @@
+"""`rope-viz capture`: q and k of a transformers model on a disk, before it rotates them, as a file to look at."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from rope_viz.cli.spec import tokens
+from rope_viz.embedding.spec import shorten
+from rope_viz.reader.capture import capture_folder
+
+MOST = 1000  # layers or heads that a list can name
+WIDTH = 30
+
+
+def add(commands: Any) -> None:
+    """The command and its flags."""
+    taken = commands.add_parser(
+        "capture",
+        help="q and k of a real model before it rotates them",
+        description="Runs a transformers model on a text and writes q and k of the chosen layers and heads, before "
+        "rotation, to a safetensors file that the Heads page opens. Needs transformers and PyTorch; nothing is "
+        "downloaded and no code of the model's folder is run.",
+    )
+    taken.add_argument("model", metavar="MODEL", help="a folder with config.json, weights and tokenizer")
+    taken.add_argument("--text", required=True, metavar="FILE", help="UTF-8 text, or - for stdin")
+    taken.add_argument(
+        "--tokens", type=tokens, default=4096, metavar="N", help="of the text, 4096 unless told otherwise"
+    )
+    taken.add_argument("-o", "--output", required=True, metavar="FILE", help="qk.safetensors")
+    taken.add_argument("--layers", type=numbers, metavar="LIST", help="such as 0,5,10-12; all unless told otherwise")
+    taken.add_argument("--heads", type=numbers, metavar="LIST", help="query heads; all unless told otherwise")
+    taken.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="of the file")
+    taken.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
+    taken.set_defaults(run=run)
+
+
+def numbers(written: str) -> list[int]:
+    """0,5,10-12 as numbers, for argparse."""
+    found: list[int] = []
+    for part in written.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not all(word.isascii() and word.isdecimal() and len(word) < 6 for word in (first, last if dash else first)):
+            raise argparse.ArgumentTypeError(f"{shorten(written)} is no list of numbers such as 0,5,10-12")
+        ends = int(first), int(last if dash else first)
+        if ends[1] < ends[0] or len(found) + ends[1] - ends[0] >= MOST:
+            raise argparse.ArgumentTypeError(f"{shorten(written)} must rise and name at most {MOST} numbers")
+        found += [number for number in range(ends[0], ends[1] + 1) if number not in found]
+    return found
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """`capture`."""
+    if not Path(parsed.model, "config.json").is_file():
+        raise ValueError(f"{parsed.model}: no folder with a config.json")
+    text = sys.stdin.read() if parsed.text == "-" else Path(parsed.text).read_text(encoding="utf-8")
+    taken = capture_folder(
+        parsed.model,
+        text,
+        tokens=parsed.tokens,
+        layers=parsed.layers,
+        heads=parsed.heads,
+        device=parsed.device,
+        progress=bar,
+    )
+    if taken.skipped:
+        print(f"rope-viz: no rotation in layers {', '.join(map(str, taken.skipped))}: left out", file=sys.stderr)
+    taken.save(parsed.output, dtype=parsed.dtype)
+    first = next(iter(taken.layers.values()))
+    if first.q.shape[1] < parsed.tokens:
+        print(f"rope-viz: the text has {first.q.shape[1]:,} tokens only", file=sys.stderr)
+    heads, count, dim = first.q.shape
+    print(f"{parsed.output}: {len(taken.layers)} layers, {heads} heads, {count:,} tokens, {dim} dimensions")
+    return 0
+
+
+def bar(done: int, of: int) -> None:
+    """How many layers are done, on a terminal."""
+    if sys.stderr.isatty() and of:
+        filled = WIDTH * done // of
+        end = "\n" if done == of else ""
+        print(f"\r[{'#' * filled}{'.' * (WIDTH - filled)}] layer {done} of {of}", end=end, file=sys.stderr, flush=True)

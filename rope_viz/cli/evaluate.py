@@ -1,0 +1,202 @@
+"""`rope-viz evaluate`: does a real model still find what it read? A key in filler, by depth, length and method."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rope_viz.advice.export import TARGETS, export
+from rope_viz.cli.spec import read_config, tokens
+from rope_viz.configs.models import from_config
+from rope_viz.configs.upload import main_layer
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.reader.engines import Counted, Engine, Local, Server
+from rope_viz.reader.evaluate import Plan, evaluate
+from rope_viz.reader.evaluation import Evaluation, read_evaluation
+from rope_viz.reader.passkey import WORDINGS
+
+USUAL = "none,linear,ntk,yarn"
+OFFERED = tuple(name for name in METHODS if name not in ("longrope", "proportional"))
+
+
+def add(commands: Any) -> None:
+    """The command and its flags."""
+    asked = commands.add_parser(
+        "evaluate",
+        help="ask a real model for what it read, by depth, length and method",
+        description="Hides a key in filler and asks for it. (a) `evaluate FOLDER`: a transformers model on this "
+        "machine, once with every scaling method. (b) `evaluate --server yarn=http://localhost:8000/v1 …`: servers "
+        "that speak the OpenAI protocol (vLLM, SGLang, llama.cpp, transformers serve), one per method, started with "
+        "the flags that `rope-viz export` prints. A run that was stopped goes on where it was.",
+    )
+    asked.add_argument(
+        "model", nargs="?", metavar="MODEL", help="a folder with a transformers model; for --flags a config"
+    )
+    asked.add_argument("-o", "--output", metavar="FILE", help="recall.json")
+    asked.add_argument(
+        "--lengths", default="1k,2k,4k,8k", metavar="LIST", help="tokens; 1k,2k,4k,8k unless told otherwise"
+    )
+    asked.add_argument("--depths", type=tokens, default=11, metavar="N", help="from beginning to end; 11")
+    asked.add_argument("--repeats", type=tokens, default=1, metavar="N", help="questions at each length and depth; 1")
+    asked.add_argument(
+        "--words", choices=WORDINGS, default="english", help="the language: english, or the reader's own"
+    )
+    asked.add_argument("--dry-run", action="store_true", help="say what it would ask and cost in tokens, and stop")
+    asked.add_argument("--show", metavar="FILE", help="only show what an earlier run found")
+    local = asked.add_argument_group("a model on this machine")
+    local.add_argument("--methods", default=USUAL, metavar="LIST", help=f"of {', '.join(OFFERED)}; {USUAL}")
+    local.add_argument("--factor", type=float, metavar="S", help="longest ÷ trained length unless told otherwise")
+    local.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
+    served = asked.add_argument_group("servers")
+    served.add_argument("--server", action="append", default=[], metavar="METHOD=URL", help="once for every method")
+    served.add_argument("--served-model", metavar="NAME", help="the first one that the server names, unless told")
+    served.add_argument("--chat", action="store_true", help="ask by messages, for a model tuned to follow them")
+    served.add_argument("--concurrency", type=tokens, default=4, metavar="N", help="questions at once; 4")
+    served.add_argument("--retries", type=int, default=5, metavar="N", help="of a request that failed; 5")
+    served.add_argument("--timeout", type=float, default=600.0, metavar="S", help="seconds for one answer; 600")
+    served.add_argument("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="where the server's key stands")
+    served.add_argument("--tokenizer", metavar="FOLDER", help="to count tokens where the server reports none")
+    served.add_argument("--flags", choices=TARGETS, help="with MODEL: print what to start each server with, and stop")
+    asked.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """`evaluate`."""
+    if parsed.show:
+        show(read_evaluation(parsed.show))
+        return 0
+    lengths = tuple(tokens_of(part) for part in parsed.lengths.split(","))
+    if parsed.flags:
+        return print_flags(parsed, max(lengths))
+    if bool(parsed.server) == bool(parsed.model):
+        raise ValueError("name either a folder with a model or servers (--server METHOD=URL)")
+    about, makers = servers(parsed) if parsed.server else locals_of(parsed, max(lengths))
+    places = np.linspace(0.0, 1.0, parsed.depths) if parsed.depths > 1 else np.array([0.5])
+    depths = tuple(float(depth) for depth in places.round(4))
+    plan = Plan(
+        methods=tuple(about),
+        lengths=lengths,
+        depths=depths,
+        repeats=parsed.repeats,
+        wording=parsed.words,
+        model=parsed.served_model or (Path(parsed.model).resolve().name if parsed.model else ""),
+        about=about,
+    )
+    sizes = f"{len(plan.methods)} methods, {len(plan.lengths)} lengths, {len(plan.depths)} depths, {plan.repeats} times"
+    print(f"{plan.size:,} questions ({sizes}), at most {plan.tokens:,} tokens", file=sys.stderr)
+    if parsed.dry_run:
+        return 0
+    if not parsed.output:
+        raise ValueError("name a file for the answers: -o recall.json")
+    engines = {method: make() for method, make in makers.items()}
+    evaluate(
+        plan,
+        engines,
+        Path(parsed.output),
+        concurrency=parsed.concurrency if parsed.server else 1,
+        say=lambda line: print(f"rope-viz: {line}", file=sys.stderr, flush=True),
+    )
+    found = read_evaluation(parsed.output)
+    show(found)
+    refused = [row for row in found.rows if row.right is None]
+    if refused:
+        print(f"rope-viz: {len(refused):,} without an answer, first: {refused[0].answer}", file=sys.stderr)
+    return 1 if refused else 0
+
+
+Found = tuple[dict[str, dict[str, Any]], dict[str, Callable[[], Engine]]]
+
+
+def servers(parsed: argparse.Namespace) -> Found:
+    """({method: about}, {method: its engine, made when asked}) of the servers."""
+    about: dict[str, dict[str, Any]] = {}
+    makers: dict[str, Callable[[], Engine]] = {}
+    for word in parsed.server:
+        method, equals, url = word.partition("=")
+        if not equals or not method or method in makers:
+            raise ValueError(f"a server must be METHOD=URL, each method once, got {shorten(word)}")
+        Server(url, "")  # an address that is none is said before anything is asked
+        about[method] = {"engine": "server", "url": url, "chat": parsed.chat}
+        makers[method] = lambda url=url: server(parsed, url)  # type: ignore[misc]
+    return about, makers
+
+
+def server(parsed: argparse.Namespace, url: str) -> Engine:
+    """One server, with what counts its tokens."""
+    options = {"key": os.environ.get(parsed.key_env), "timeout": parsed.timeout, "retries": parsed.retries}
+    first = Server(url, parsed.served_model or "", chat=parsed.chat, **options)
+    if not first.model:
+        first.model = first.models()[0]
+    return Counted(first, parsed.tokenizer) if parsed.tokenizer else first
+
+
+def locals_of(parsed: argparse.Namespace, longest: int) -> Found:
+    """The same of a model on this machine, one engine for each method."""
+    folder = Path(parsed.model)
+    if not (folder / "config.json").is_file():
+        raise ValueError(f"{parsed.model}: no folder with a config.json")
+    config = read_config(str(folder / "config.json"))
+    about: dict[str, dict[str, Any]] = {}
+    makers: dict[str, Callable[[], Engine]] = {}
+    for method, spec in scaled(config, parsed.methods, parsed.factor, longest).items():
+        said = export(spec, to="transformers", config=config, layer_type=main_layer(from_config(config)))
+        if not said.faithful:
+            raise ValueError(f"transformers cannot run {method} on this model: {said.reason}")
+        about[method] = {"engine": "transformers", "config": said.text}
+        makers[method] = lambda config=said.config: Local(folder, config, device=parsed.device)  # type: ignore[misc]
+    return about, makers
+
+
+def scaled(config: Mapping[str, Any], methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
+    """{method: the model's embedding under it}; every factor is the same."""
+    specs = from_config(config)
+    spec = specs[main_layer(specs)]
+    factor = factor or max(longest / spec.context, 1.0)
+    found = {}
+    for method in methods.split(","):
+        if method not in OFFERED:
+            raise ValueError(f"a method must be one of {', '.join(OFFERED)}, got {shorten(method)}")
+        scaling = METHODS[method]() if method == "none" else METHODS[method](factor=factor)  # type: ignore[call-arg]
+        target = max(longest, spec.context)
+        found[method] = dataclasses.replace(spec, scaling=scaling, target=target)
+    return found
+
+
+def print_flags(parsed: argparse.Namespace, longest: int) -> int:
+    """What to start the server of each method with."""
+    if not parsed.model:
+        raise ValueError("name the model's config.json, or a model of the list, to print flags for")
+    name = parsed.model if not Path(parsed.model).is_dir() else str(Path(parsed.model) / "config.json")
+    config = read_config(name)
+    faithful = True
+    for method, spec in scaled(config, parsed.methods, parsed.factor, longest).items():
+        said = export(spec, to=parsed.flags, config=config, layer_type=main_layer(from_config(config)))
+        print(f"# {method}" + ("" if said.faithful else f": not as intended, {said.reason}"))
+        print(said.text)
+        faithful = faithful and said.faithful
+    return 0 if faithful else 1
+
+
+def show(found: Evaluation) -> None:
+    """Recall by length and method."""
+    print("  ".join(["length".rjust(9), *(method.rjust(16) for method in found.methods)]))
+    columns = [found.over_lengths(method) for method in found.methods]
+    for row, length in enumerate(found.lengths):
+        cells = [f"{mean[row]:.2f} ({low[row]:.2f}-{high[row]:.2f})" for mean, low, high in columns]
+        print("  ".join([f"{length:,}".rjust(9), *(cell.rjust(16) for cell in cells)]))
+
+
+def tokens_of(text: str) -> int:
+    """A length of a list."""
+    try:
+        return tokens(text)
+    except argparse.ArgumentTypeError as error:
+        raise ValueError(str(error)) from None
