@@ -12,18 +12,12 @@ from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
 from rope_viz.configs.models import from_config
 from rope_viz.configs.upload import Upload, name_of
+from rope_viz.embedding.spec import shorten
+from rope_viz.figures.files.style import LABEL, PARAMETERS, Style
 
 if TYPE_CHECKING:
     from rope_viz.pictures.choices import Choice
     from rope_viz.pictures.page import Picture
-
-LOOK = {
-    "width": "pixels of 1/96 inch, 100 to 5000",
-    "height": "pixels of 1/96 inch, 100 to 5000",
-    "font": "size of the letters in points, 4 to 72",
-    "theme": "light, dark; light unless told otherwise",
-    "title": "instead of its own",
-}
 
 
 def add(commands: Any, arguments: Sequence[str] = ()) -> None:
@@ -36,13 +30,22 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
         description=description(name) if asked else "Every picture of the app as a file; --list names them all.",
         epilog="" if asked else "rope-viz figure PAGE/PICTURE --help shows the flags that a picture has of its own.",
     )
-    drawn.add_argument("picture", nargs="?", metavar="PAGE/PICTURE", help="such as scaling/comparison")
+    drawn.add_argument(
+        "picture",
+        nargs="?",
+        metavar="PAGE/PICTURE",
+        help="such as scaling/comparison, or a file that was saved as .json",
+    )
     drawn.add_argument("--list", action="store_true", help="all pictures, one a line")
     add_spec_flags(drawn, length=False)
     drawn.add_argument("-o", "--output", metavar="FILE", help="plot.svg, .pdf, .png, .html, .csv or .json")
-    looks = drawn.add_argument_group("how it looks")
-    for key, help_text in LOOK.items():
-        looks.add_argument(f"--{key}", help=help_text)
+    looks = drawn.add_argument_group("how it looks, as in an address")
+    for key, parameter in PARAMETERS.items():
+        known = f"{', '.join(filter(None, parameter.options))}. " if parameter.options else ""
+        looks.add_argument(flag(key), dest=f"look.{key}", metavar="VALUE", help=known + parameter.help)
+    looks.add_argument(
+        "--label", action="append", default=[], metavar="LINE=TEXT", help="A label of your own for a line; repeatable."
+    )
     looks.add_argument("--pin", metavar="PAIR", help="mark a pair")
     looks.add_argument("--view", metavar="LOW,HIGH", help="the part of the x axis to draw, in its own units")
     if asked:
@@ -64,12 +67,18 @@ def run(parsed: argparse.Namespace) -> int:
         return 0
     if parsed.picture is None or parsed.output is None:
         raise ValueError("name a picture and a file: rope-viz figure scaling/comparison -o plot.svg; --list names all")
-    picture = found(parsed.picture)
     form = Path(parsed.output).suffix.lower().removeprefix(".")
     if form not in forms.FORMS or form == "packed":
         endings = ", ".join(f".{name}" for name in forms.FORMS if name != "packed")
         raise ValueError(f"{parsed.output}: the file must end in {endings}")
-    look = forms.paper({key: text for key in LOOK if (text := getattr(parsed, key)) is not None})
+    given_looks = looks_of(parsed)
+    look = Style.read(given_looks)
+    if parsed.picture.lower().endswith(".json"):
+        # A file that was saved as JSON says which picture it is of, and how it looked.
+        saved = Path(parsed.picture).read_bytes()
+        Path(parsed.output).write_bytes(forms.again(saved, form, given_looks))
+        return 0
+    picture = found(parsed.picture)
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
     own = Upload(name_of(config), config, from_config(config)) if config is not None and not listed else None
@@ -85,6 +94,17 @@ def run(parsed: argparse.Namespace) -> int:
     now = Now(spec, parsed.model if listed else link.CUSTOM, layer or "", own, pin, given, view)
     Path(parsed.output).write_bytes(forms.render(picture, now, form, look))
     return 0
+
+
+def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
+    """How the file shall look, as parameters of an address. Raises `ValueError` with one sentence."""
+    given = {key: text for key in PARAMETERS if (text := getattr(parsed, f"look.{key}")) is not None}
+    for written in parsed.label:
+        line, equals, text = written.partition("=")
+        if not equals:
+            raise ValueError(f"--label takes LINE=TEXT, not {shorten(written)}")
+        given[LABEL + line] = text
+    return given
 
 
 def found(name: str) -> Picture:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import plotly.colors
-import plotly.graph_objects as go
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.figures import theme
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures import dials, theme
 
 MODES = {"turn": "One position", "score": "Query and key"}
 STARTS = {"turn": (0, 0), "score": (1040, 1024)}
@@ -21,7 +19,6 @@ LAST_POSITION = 10_000_000
 # The height of the picture, wide and narrow, and of the controls below it.
 HEIGHTS = {"turn": (512, 505), "score": (500, 620), "compact": (360, 430)}
 CONTROLS = 110
-STILL_WIDTH = 1000
 
 COLOURS = {
     "background": theme.BACKGROUND,
@@ -96,56 +93,10 @@ def palette() -> dict[str, Any]:
 
 
 def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What the dials show where they stand: of each pair its frequency, plain and scaled, and its angle in turns."""
-    first = np.array(message["first"])
-    scaled = np.array(message["scaled"] or message["first"])
-    m, n = message["start"]["m"], message["start"]["n"]
-    columns = {"pair": np.arange(len(first)), "θ plain (rad/token)": first, "θ scaled (rad/token)": scaled}
-    turn = scaled / spectrum.TAU
-    if message["mode"] == "score":
-        return columns | {f"turns between query {m} and key {n}": ((m - n) * turn) % 1.0}
-    return columns | {f"turns at position {m}": (m * turn) % 1.0}
+    """What the dials show as they stand at the start: a row per pair."""
+    return dials.table(message, **message["start"])
 
 
-def still(message: Mapping[str, Any]) -> go.Figure:
-    """The dials as they stand at the start: 12 o'clock is no turn, hands go with the clock."""
-    pairs = min(len(message["first"]), MAX_PAIRS)
-    wide, tall = STILL_WIDTH, message["heights"][0]
-    columns = min(pairs, max(1, math.ceil(math.sqrt(pairs * wide / tall))))
-    rows = math.ceil(pairs / columns)
-    x, y = np.arange(pairs) % columns + 0.5, rows - np.arange(pairs) // columns - 0.5
-    ring = np.append(np.linspace(0, spectrum.TAU, 33), np.nan)
-    traces = []
-    for kind, colour in enumerate(theme.BAND_COLOURS):
-        of = np.flatnonzero(np.array(message["bands"][:pairs]) == kind)
-        if of.size:
-            ring_x, ring_y = x[of][:, None] + 0.42 * np.sin(ring), y[of][:, None] + 0.42 * np.cos(ring)
-            name = message["names"][kind]
-            traces.append(theme.line(ring_x.ravel(), ring_y.ravel(), name, colour, width=1, hoverinfo="skip"))
-    for name, colour, turn in hands(message):
-        angle = spectrum.TAU * turn[:pairs]
-        ends = np.stack([np.zeros(pairs), np.ones(pairs), np.full(pairs, np.nan)], axis=1)
-        tip_x = x[:, None] + 0.36 * ends * np.sin(angle)[:, None]
-        tip_y = y[:, None] + 0.36 * ends * np.cos(angle)[:, None]
-        traces.append(theme.line(tip_x.ravel(), tip_y.ravel(), name, colour, width=2, hoverinfo="skip"))
-    hidden = {"showgrid": False, "showline": False, "showticklabels": False, "ticks": "", "tickvals": []}
-    each = min((wide - 24) / columns, (tall - 24) / rows)
-    return theme.figure(
-        traces,
-        x=hidden | {"range": [0, (wide - 24) / each], "showspikes": False},
-        y=hidden | {"range": [rows - (tall - 24) / each, rows]},
-        height=tall,
-        margin={"l": 12, "r": 12, "t": 12, "b": 12},
-        hovermode=False,
-    )
-
-
-def hands(message: Mapping[str, Any]) -> list[tuple[str, str, FloatArray]]:
-    """(name, colour, turns of every pair) of each hand: before scaling and after, or of the key and the query."""
-    first = np.array(message["first"]) / spectrum.TAU
-    scaled = np.array(message["scaled"] or message["first"]) / spectrum.TAU
-    m, n = message["start"]["m"], message["start"]["n"]
-    if message["mode"] == "score":
-        return [(f"key {n}", theme.KEY, n * scaled % 1.0), (f"query {m}", theme.QUERY, m * scaled % 1.0)]
-    plain = [("before scaling", theme.PLAIN, m * first % 1.0)] if message["plain"] else []
-    return [*plain, (f"position {m}", theme.CURRENT, m * scaled % 1.0)]
+def still(message: Mapping[str, Any]) -> theme.Figure:
+    """The dials as they stand at the start, as the browser draws them."""
+    return dials.still(message, **message["start"], pin=message.get("pin"))

@@ -15,9 +15,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.figures import theme
+from rope_viz.figures import numbers, theme
+from rope_viz.figures.envelopes import envelope_traces, thinned
 from rope_viz.figures.frequencies import length_rules
-from rope_viz.figures.scaling import Compared
+from rope_viz.figures.scaling import Compared, plain
 from rope_viz.studies import decay, scores
 from rope_viz.studies.budget import WORK, Thinning
 from rope_viz.studies.envelope import envelope
@@ -132,7 +133,7 @@ def main(
     if shown == "own":
         fig = curves(compared, where, [own] * len(compared), mean=False)
         if sequence is not None:
-            fig.add_traces(_sequence_mean(spec, *sequence, where))
+            _add_sequence(fig, spec, *sequence, where)
         return fig, "Score of the given q and k by distance"
     even = [scores.even_parts(c.spec) for c in compared]
     return curves(compared, where, even, mean=True), "Mean cosine by distance: " + ", ".join(c.label for c in compared)
@@ -143,10 +144,10 @@ def with_plain(compared: Sequence[Compared]) -> list[Compared]:
     spec = compared[0].spec
     if np.array_equal(spec.plain_inv_freq, compared[0].inv_freq):
         return list(compared)
-    return [*compared, Compared("plain", spec.plain(), theme.PLAIN, "dot")]
+    return [*compared, plain(compared[0])]
 
 
-def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Parts], *, mean: bool) -> go.Figure:
+def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Parts], *, mean: bool) -> theme.Figure:
     """Exact score against distance for every spec; each pixel column shows its smallest and largest score."""
     spec = compared[0].spec
     traces, ends, marks = [], [], []
@@ -160,14 +161,14 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
     order = [*compared[1:], compared[0]]
     parts_of = [*coefficients[1:], coefficients[0]]
     for c, (x, low, high, mark) in zip(order, WORKERS.map(drawn, order, parts_of), strict=True):
-        traces.append(_envelope_trace(x, low, high, c))
+        traces.extend(envelope_traces(x, low, high, c))
         ends.append((float(x[-1]), float((low[-1] + high[-1]) / 2), c.label, c.colour))
         marks.extend(mark)
     top = max(float(np.hypot(a, b).sum()) + abs(unrotated) for a, b, unrotated in coefficients)
     span = [-0.55, 1.05] if mean else [-1.05 * top, 1.05 * top]
     title = "mean over the head of cos Δθᵢ" if mean else "score (Rₘ q)·(Rₙ k)"
     x_of = math.log10 if where.log else float
-    return theme.figure(
+    fig = theme.figure(
         traces,
         x=where.axis(),
         y={"title": title, "range": span, "zeroline": True, "zerolinecolor": theme.RULE},
@@ -179,17 +180,26 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
         ],
         margin=MARGIN,
     )
+    lines = [(c.label, c.inv_freq, parts) for c, parts in zip(compared, coefficients, strict=True)]
+    fig.table = lambda: numbers.score_table(lines, thinning, columns=COLUMNS, log=where.log)
+    return fig
 
 
-def _sequence_mean(spec: RopeSpec, q: FloatArray, k: FloatArray, where: Range) -> list[dict[str, Any]]:
-    """The mean score of a whole sequence at every distance that occurs in it; nothing where none is in view."""
+def _add_sequence(fig: theme.Figure, spec: RopeSpec, q: FloatArray, k: FloatArray, where: Range) -> None:
+    """Draw the mean score of a whole sequence at every distance that occurs in it; nothing where none is in view."""
     mean = scores.mean_score(q, k, spec.inv_freq(spec.target), pairing=spec.pairing)
     stop = min(where.stop, len(mean))
     if stop <= where.start:
-        return []
-    x, y = _thinned(np.arange(where.start, stop), mean[where.start : stop], where)
+        return
+    every = np.arange(where.start, stop)
+    x, y = thinned(every, mean[where.start : stop], where.columns, start=where.start, log=where.log)
     name = f"mean over {len(mean):,} tokens"
-    return [theme.line(x, y, name, theme.FURTHER[3], dash="dash", hovertemplate=f"{name} %{{y:.4f}}<extra></extra>")]
+    hover = f"{name} %{{y:.4f}}<extra></extra>"
+    fig.add_traces([theme.line(x, y, name, theme.TEXT, dash="dash", hovertemplate=hover)])
+    table = fig.table
+    # Its distances end with the sequence: they stand in columns of their own.
+    own = {f"{numbers.DISTANCE}, sequence": every, name: mean[where.start : stop]}
+    fig.table = lambda: {**(table() if table else {}), **own}
 
 
 def random_scores(spec: RopeSpec, where: Range, kind: Kind) -> go.Figure:
@@ -231,6 +241,7 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
     stop = min(where.stop, where.start + min(BOUND_LONGEST, BOUND_WORK // spec.pairs))
     x = np.arange(where.start, stop)
     traces, ends = [], []
+    table: dict[str, Any] = {numbers.DISTANCE: x}
     lines = [
         ("plain", spec.plain_inv_freq, theme.PLAIN, "dot"),
         ("scaled", spec.inv_freq(spec.target), theme.CURRENT, "solid"),
@@ -240,14 +251,15 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
     x_of = math.log10 if where.log else float
     for name, inv_freq, colour, dash in lines:
         values = decay.s_curve(inv_freq, start=where.start, stop=stop)
-        at, y = _thinned(x, values, where)
+        table[name] = values
+        at, y = thinned(x, values, where.columns, start=where.start, log=where.log)
         traces.append(theme.line(at, y, name, colour, dash=dash))
         ends.append((x_of(float(x[-1])), float(values[-1]), name, colour))
     top = 1.08 * (spec.pairs + 1) / 2
     axis = where.axis()
     if stop < where.length and where.start == 0:
         axis["range"] = [0, math.log10(stop)] if where.log else [0, stop]
-    return theme.figure(
+    fig = theme.figure(
         traces,
         x=axis,
         y={"title": "mean |S_j| over pairs", "range": [0, top]},
@@ -258,6 +270,8 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
         ],
         margin=MARGIN,
     )
+    fig.table = lambda: table
+    return fig
 
 
 def entropy(spec: RopeSpec, where: Range, a: FloatArray, b: FloatArray, unrotated: float) -> go.Figure:
@@ -269,7 +283,7 @@ def entropy(spec: RopeSpec, where: Range, a: FloatArray, b: FloatArray, unrotate
     lines = [("uniform", np.log(length), theme.PLAIN, "dot")]
     for name, gain, colour, dash in (
         ("as scaled", factor, theme.CURRENT, "solid"),
-        ("without attention factor", 1.0, theme.FURTHER[0], "dash"),
+        ("without attention factor", 1.0, theme.TEXT, "dash"),
     ):
         if name == "as scaled" or abs(factor - 1) > 1e-12:
             logits = decay.attention_logits(score, head_dim=spec.head_dim, attention_factor=gain, unrotated=unrotated)
@@ -339,26 +353,6 @@ def _columns(
         values = scores.curve(inv_freq, a, b, start=where.start, stop=where.stop, backend="torch", device=device)
         x, low, high = envelope(values, where.columns, start=where.start, log=where.log)
     return x, low + unrotated, high + unrotated
-
-
-def _envelope_trace(x: FloatArray, low: FloatArray, high: FloatArray, c: Compared) -> dict[str, Any]:
-    """One polyline through the lower and the upper end of every column; single distances where there is room."""
-    width = 2.5 if c.colour == theme.CURRENT else 1.8
-    hover = f"{c.label} %{{y:.4f}}<extra></extra>"
-    if np.array_equal(low, high):
-        return theme.line(x, low, c.label, c.colour, dash=c.dash, width=width, hovertemplate=hover)
-    zigzag = np.empty(2 * len(x))
-    zigzag[0::2], zigzag[1::2] = low, high
-    return theme.line(np.repeat(x, 2), zigzag, c.label, c.colour, width=1.2, hovertemplate=hover)
-
-
-def _thinned(x: Any, y: FloatArray, where: Range) -> tuple[Any, FloatArray]:
-    if len(x) <= where.columns:
-        return x, y
-    at, low, high = envelope(y, where.columns, start=where.start, log=where.log)
-    zigzag = np.empty(2 * len(at))
-    zigzag[0::2], zigzag[1::2] = low, high
-    return np.repeat(at, 2), zigzag
 
 
 def _first_negative_mark(c: Compared, x: FloatArray, low: FloatArray, where: Range) -> list[dict[str, Any]]:

@@ -139,7 +139,7 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
         "customdata": [["holds" if ok else "turns negative" for ok in holds]],
         "hovertemplate": f"base %{{x:,.4~g}}: %{{customdata}} within {theme.tokens(length)}<extra></extra>",
     }
-    return theme.figure(
+    fig = theme.figure(
         [strip],
         x={"title": "base (log)", "type": "log", "range": [3, 9], "dtick": 1, "showspikes": False, "showgrid": False},
         y={"showgrid": False, "fixedrange": True, "showline": False, "ticks": ""},
@@ -149,6 +149,8 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
         notes=said_above(thinned(spec.rotary_dim, length, len(candidates)).sentence()),
         margin={"l": 24, "r": 24, "t": 34, "b": 48},
     )
+    fig.table = lambda: {"base": candidates, f"1: mean cosine at or above 0 up to {length} tokens": holds * 1.0}
+    return fig
 
 
 def bases_drawn(spec: RopeSpec, length: int, *, quick: bool = False) -> FloatArray:

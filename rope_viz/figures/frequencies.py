@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import theme
+from rope_viz.figures import numbers, theme
 
 QUANTITIES = {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}
 MAX_POSITION = 10_000_000
@@ -117,16 +117,17 @@ def heatmap(
     if quantity == "angle":
         # Where a bin holds more than about a third of a turn it has no angle: the background shows.
         share = np.where(np.abs(mean) > 0.8, np.angle(mean) / (2 * math.pi) % 1.0, np.nan)
+        shown = share
         trace |= {"z": share.astype(np.float32), "zmin": 0, "zmax": 1, "colorscale": theme.CYCLIC}
         trace["colorbar"] |= {"tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "turn", "side": "top"}}
         trace["hovertemplate"] = hover + "angle %{z:.3f} turn<extra></extra>"
     else:
-        values = mean.real if quantity == "cos" else mean.imag
-        trace |= {"z": values.astype(np.float32), "zmin": -1, "zmax": 1, "colorscale": theme.DIVERGING}
+        shown = mean.real if quantity == "cos" else mean.imag
+        trace |= {"z": shown.astype(np.float32), "zmin": -1, "zmax": 1, "colorscale": theme.DIVERGING}
         trace["colorbar"] |= {"tickvals": [-1, 0, 1], "title": {"text": quantity, "side": "top"}}
         each = "" if end - first <= bins else f" (mean of {(end - first) / (len(edges) - 1):,.0f} positions)"
         trace["hovertemplate"] = hover + f"{quantity} %{{z:.3f}}{each}<extra></extra>"
-    return theme.figure(
+    fig = theme.figure(
         [trace],
         x={
             "title": "position (tokens)",
@@ -148,6 +149,10 @@ def heatmap(
         hovermode="closest",
         margin={"l": 68, "r": 76, "t": 26, "b": 48},
     )
+    kind = "angle (turn)" if quantity == "angle" else f"{quantity} of the angle"
+    each = kind if np.all(np.diff(edges) == 1) else f"mean of {kind}"
+    fig.table = lambda: numbers.binned_table(edges, shown.T.astype(np.float32), each)
+    return fig
 
 
 def length_rules(spec: RopeSpec, *, axis: str, stop: float = math.inf) -> list[dict[str, Any]]:

@@ -114,7 +114,7 @@ def speeds(report: Report) -> go.Figure:
         "marker": {"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": colours}},
         "hoverinfo": "skip",
     }
-    return theme.figure(
+    fig = theme.figure(
         [bars, marks],
         x={
             "title": "bytes moved per second (GB/s); tick: best round",
@@ -128,6 +128,8 @@ def speeds(report: Report) -> go.Figure:
         hovermode="closest",
         margin={"l": 20, "r": 20, "t": 12, "b": 48},
     )
+    fig.table = lambda: {"way": names, "median (GB/s)": median, "best round (GB/s)": best}
+    return fig
 
 
 def ways_table(report: Report) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.figures import theme
+from rope_viz.figures import looks, numbers, theme
 from rope_viz.figures.frequencies import length_rules, pin_rule
 from rope_viz.studies import precision
 from rope_viz.studies.budget import fewer
@@ -97,7 +97,7 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
     rules = [each for each in length_rules(spec, axis="x", stop=high) if abs(math.log(each["x0"] / position)) > 0.4]
     here = theme.rule(position, f"position {theme.tokens(position)}", axis="x", dash="dot")
     here["label"] |= {"textposition": "start", "yanchor": "bottom"}
-    return theme.figure(
+    fig = theme.figure(
         [trace, seam, line],
         x={
             "title": "position (tokens, log)",
@@ -118,6 +118,11 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         hovermode="closest",
         margin={"l": 68, "r": 84, "t": 26, "b": 48},
     )
+    fig.table = lambda: {
+        **numbers.binned_table(edges, found, "largest error found (rad)"),
+        **numbers.binned_table(edges, error.T.astype(np.float32), "its power of ten"),
+    }
+    return fig
 
 
 @functools.lru_cache(maxsize=128)
@@ -141,9 +146,8 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
     # The rounding the reader picked is drawn last so that it lies on top.
     drawn.sort(key=lambda name: name == where)
     traces, ends = [], []
-    colours = iter([(colour, dash) for dash in theme.DASHES for colour in theme.FURTHER])
     for name in drawn:
-        colour, dash = (theme.CURRENT, "solid") if name == where else next(colours)
+        colour, dash = looks.CURRENT if name == where else looks.of_entry(name, tuple(PLACES))
         x, off = score_curve(spec, name, live=live)
         y = np.maximum(off[shown], 1e-16)
         label = short(name)

@@ -56,7 +56,7 @@ def matrices(spec: RopeSpec, position: int, *, part: str = "whole") -> go.Figure
         axes[f"yaxis{name}"] = shared | _ticks(rows) | {"range": [size - 0.5, -0.5], "anchor": f"x{name}"}
     for axis, text in (("yaxis", "row (dimension)"), ("xaxis2", "column (dimension)")):
         axes[axis]["title"] = {"text": text, "standoff": 6, "font": {"size": 13}}
-    return theme.figure(
+    fig = theme.figure(
         traces,
         x=axes.pop("xaxis") | {"showspikes": False},
         y=axes.pop("yaxis"),
@@ -70,6 +70,11 @@ def matrices(spec: RopeSpec, position: int, *, part: str = "whole") -> go.Figure
         margin={"l": 60, "r": 70, "t": 34, "b": 52},
         **axes,
     )
+    fig.table = lambda: _cells(
+        {"interleaved": (kept[0], kept[0]), "P": (kept[1], kept[0]), "in halves": (kept[1], kept[1])},
+        [traces[0]["z"], (np.arange(size) == column[:, None]).astype(float), traces[2]["z"]],
+    )
+    return fig
 
 
 def permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> go.Figure:
@@ -95,7 +100,7 @@ def permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> go.
     rules = [theme.rule(head * spec.head_dim - 0.5, "", axis="x") for head in range(1, drawn)]
     key = " · ".join(f'<span style="color:{colour}">{name}</span>' for name, (colour, rows) in groups.items() if rows)
     legend = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 4}
-    return theme.figure(
+    fig = theme.figure(
         traces,
         x={"title": f"row of the weight, {drawn} of {heads} heads", "range": [-1, total], "showgrid": False},
         y={
@@ -111,6 +116,13 @@ def permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> go.
         hovermode="closest",
         margin={"l": 92, "r": 24, "t": 34, "b": 48},
     )
+    kinds = {row: name for name, (_, rows) in groups.items() for row in rows}
+    fig.table = lambda: {
+        f"row, {to}": np.arange(total),
+        f"row, {source}": order,
+        "which": [kinds[int(row)] for row in order],
+    }
+    return fig
 
 
 def mistakes(found: Sequence[Mistake]) -> go.Figure:
@@ -195,6 +207,17 @@ def _matrix(spec: RopeSpec, position: int, pairing: Pairing, kept: IntArray, axi
         "xaxis": f"x{axis}",
         "yaxis": f"y{axis}",
     }
+
+
+def _cells(maps: Mapping[str, tuple[IntArray, IntArray]], values: Sequence[Any]) -> dict[str, Any]:
+    """Every cell of several matrices as a row of a table: which matrix, its row and column, its value."""
+    out: dict[str, list[Any]] = {"matrix": [], "row (dimension)": [], "column (dimension)": [], "value": []}
+    for (name, (rows, columns)), grid in zip(maps.items(), values, strict=True):
+        count = len(rows) * len(columns)
+        cells = ([name] * count, np.repeat(rows, len(columns)), np.tile(columns, len(rows)), np.ravel(grid))
+        for column, cell in zip(out.values(), cells, strict=True):
+            column.extend(np.asarray(cell).tolist())
+    return out
 
 
 def _ticks(dimensions: IntArray) -> dict[str, Any]:

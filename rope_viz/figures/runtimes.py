@@ -12,7 +12,7 @@ from rope_viz.advice import board, extend
 from rope_viz.advice.board import Asked, Board, Row, worst
 from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.figures import scaling, theme
+from rope_viz.figures import looks, scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
 
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
@@ -40,8 +40,8 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
         )
     ]
     peaks = []
-    for index, (rows, values) in enumerate(groups):
-        colour = theme.FURTHER[index % len(theme.FURTHER)]
+    for rows, values in groups:
+        colour, dash = looks.of_runtime(rows[0].name)
         names = ", ".join(row.name for row in rows)
         traces.append(
             theme.line(
@@ -49,7 +49,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
                 values,
                 names,
                 colour,
-                dash=theme.DASHES[index % len(theme.DASHES)],
+                dash=dash,
                 hovertemplate=f"{names}: ×%{{y:.4~g}}{explained(rows[0])}<extra></extra>",
             )
         )

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, NtkByParts, Yarn, turns
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.figures import theme
+from rope_viz.figures import looks, theme
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
 
 
@@ -25,6 +25,7 @@ class Compared:
     spec: RopeSpec
     colour: str
     dash: str = "solid"
+    model: str = ""  # whose it is, where several models are compared
 
     @property
     def inv_freq(self) -> FloatArray:
@@ -32,6 +33,7 @@ class Compared:
         return self.spec.inv_freq(self.spec.target)
 
 
+HOVER = "θ′/θ {0} %{{y:.4~g}}<extra></extra>"
 VIEWS = {"ratio": "Speed θ′/θ", "wavelength": "Wavelengths", "ramp": "Ramp γ", "paper": "Paper and released"}
 
 
@@ -48,15 +50,28 @@ def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tu
 
 
 def compared(
-    spec: RopeSpec, others: Sequence[RopeSpec], models: Mapping[str, RopeSpec] | None = None
+    spec: RopeSpec, others: Sequence[RopeSpec], models: Mapping[str, RopeSpec] | None = None, *, name: str = ""
 ) -> list[Compared]:
-    """The current spec, further methods for it and further models by name, each with a colour and a dash of its own."""
-    out = [Compared(short_label(spec.scaling.name), spec, theme.CURRENT)]
-    further = [(short_label(other.scaling.name), other) for other in others] + list((models or {}).items())
-    for index, (label, other) in enumerate(further):
-        colour = theme.FURTHER[index % len(theme.FURTHER)]
-        out.append(Compared(label, other, colour, theme.DASHES[(1 + index // len(theme.FURTHER)) % 4]))
+    """The current spec, further methods for it and further models by name, each in its own look (see `looks`).
+
+    Beside other models the current one is called by its `name`, for a method alone would not say whose it is.
+    """
+    own = (name or "this model") if models else ""
+    out = [Compared(own or short_label(spec.scaling.name), spec, *looks.CURRENT, own)]
+    for other in others:
+        method = short_label(other.scaling.name)
+        label = f"{own}, {method}" if own else method
+        out.append(Compared(label, other, *looks.of_method(other.scaling.name), own))
+    for further, other in (models or {}).items():
+        if (further, other) != (own, spec):
+            out.append(Compared(further, other, *looks.of_model(further), further))
     return out
+
+
+def plain(current: Compared) -> Compared:
+    """The same model before scaling."""
+    label = f"{current.model}, plain" if current.model else "plain"
+    return Compared(label, current.spec.plain(), *looks.PLAIN, current.model)
 
 
 def short_label(method: str) -> str:
@@ -93,7 +108,7 @@ def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Fig
     low = 4.0 / max(float(np.max(c.inv_freq, initial=1.0)) for c in curves)
     top = 16.0 ** np.ceil(np.log(max(slowest, spec.target, 4096) * 1.3) / np.log(16))
     fig = _per_pair(
-        [Compared("plain", spec.plain(), theme.PLAIN, "dot"), *curves],
+        [plain(curves[0]), *curves],
         lambda c: theme.finite(spectrum.wavelength(c.inv_freq)),
         {
             "title": "wavelength (tokens per turn, log)",
@@ -160,13 +175,17 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     pair = np.arange(spec.pairs)
     quotient = released.inv_freq() / paper.inv_freq()
     worst = int(np.argmax(np.abs(np.log(quotient))))
-    curves = [
-        ("released", spectrum.ratio(released), theme.CURRENT, "solid"),
-        ("paper", spectrum.ratio(paper), theme.FURTHER[0], "dash"),
+    looked = {
+        "released": looks.CURRENT if spec.scaling.name == "yarn" else looks.of_method("yarn"),
+        "paper": looks.CURRENT if spec.scaling.name == "yarn-paper" else looks.of_method("yarn-paper"),
+    }
+    curves = {"released": spectrum.ratio(released), "paper": spectrum.ratio(paper)}
+    traces = [
+        theme.line(pair, y, name, looked[name].colour, dash=looked[name].dash, hovertemplate=HOVER.format(name))
+        for name, y in curves.items()
     ]
-    traces = [theme.line(pair, y, f"θ′/θ {name}", colour, dash=dash) for name, y, colour, dash in curves]
     traces.append(theme.line(pair, quotient, "released / paper", theme.TEXT, dash="dot", yaxis="y2"))
-    fastest = max(float(curve.max()) for _, curve, _, _ in curves)
+    fastest = max(float(curve.max()) for curve in curves.values())
     top = max(1.2, float(np.max(quotient)) * 1.15)
     marker = {
         "x": worst,
@@ -185,8 +204,8 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
         y={"title": "θ′ᵢ / θᵢ", "range": [0, 1.08 * max(fastest, 1.0)]},
         notes=[
             marker,
-            _text_at(pair, spectrum.ratio(released), 0.7, "released", theme.CURRENT, "left"),
-            _text_at(pair, spectrum.ratio(paper), 0.7, "paper", theme.FURTHER[0], "right"),
+            _text_at(pair, curves["released"], 0.7, "released", looked["released"].colour, "left"),
+            _text_at(pair, curves["paper"], 0.7, "paper", looked["paper"].colour, "right"),
         ],
         shapes=theme.band_shapes(spectrum.bands(released)),
         margin={"l": 68, "r": 72, "t": 26, "b": 48},

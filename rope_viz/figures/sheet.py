@@ -5,50 +5,57 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import plotly.graph_objects as go
-
 from rope_viz.figures import theme
 
 ROW, MOST = 24, 40
 WIDTH = 920
 LETTER = 6.6
 """Pixels, about what a letter of 12 pixels takes."""
+EDGE, GAP, LEAST = 12, 3, 0.4
 
 
-def sheet(columns: Mapping[str, Sequence[Any]]) -> go.Figure:
-    """The columns side by side, wide texts on several lines; past 40 rows a line says how many are left out."""
+def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.Figure:
+    """The columns side by side, wide texts on several lines; past 40 rows a line says how many are left out.
+
+    `width` is the room for it in pixels; where it is too little for the words, they are set smaller.
+    """
     names = list(columns)
     rows = [[name.replace("_", " ") for name in names]]
     count = max((len(values) for values in columns.values()), default=0)
     rows += [[written(columns[name][row]) for name in names] for row in range(min(count, MOST))]
-    widths = shares(rows)
-    notes, shapes, down = [], [], 0
+    widths, needed = shares(rows, (width - 2 * EDGE) / LETTER)
+    type_size = min(1.0, max((width - 2 * EDGE) / LETTER / max(needed, 1), LEAST))
+    letters = (width - 2 * EDGE) / LETTER / type_size
+    font = {"size": 12 * type_size, "color": theme.TEXT}
+    notes, shapes, down = [], [], 0.0
     for index, row in enumerate(rows):
-        cells = [broken(text, width * WIDTH / LETTER - 2) for text, width in zip(row, widths, strict=True)]
+        cells = [broken(text, share * letters - GAP) for text, share in zip(row, widths, strict=True)]
         lines = max((cell.count("<br>") + 1 for cell in cells), default=1)
         for place, cell in enumerate(cells):
-            font = {"size": 12, "color": theme.TEXT}
             text = f"<b>{cell}</b>" if index == 0 else cell
             where = {"x": sum(widths[:place]), "y": -down - 4, "xanchor": "left", "yanchor": "top", "align": "left"}
             notes.append(where | {"text": text, "showarrow": False, "font": font})
-        down += 8 + 16 * lines
+        down += 8 + 16 * lines * type_size
         rule = {"type": "line", "x0": 0, "x1": 1, "y0": -down, "y1": -down}
         shapes.append(rule | {"line": {"width": 1, "color": theme.RULE if index == 0 else theme.GRID}})
     if count > MOST:
         text = f"and {count - MOST:,} rows more, which the csv file holds"
         where = {"x": 0, "y": -down - 4, "xanchor": "left", "yanchor": "top"}
-        notes.append(where | {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.TEXT}})
+        notes.append(where | {"text": text, "showarrow": False, "font": font})
         down += ROW
     hidden = {"showgrid": False, "showline": False, "showticklabels": False, "ticks": "", "tickvals": []}
-    return theme.figure(
+    fig = theme.figure(
         [],
         x=hidden | {"range": [0, 1]},
         y=hidden | {"range": [-down, 0]},
-        height=down + 24,
+        height=round(down) + 2 * EDGE,
         notes=notes,
         shapes=shapes,
-        margin={"l": 12, "r": 12, "t": 12, "b": 12},
+        margin={side: EDGE for side in "lrtb"},
     )
+    fig.table = lambda: columns
+    fig.at_size = lambda wide, _: sheet(columns, wide)
+    return fig
 
 
 def written(value: Any) -> str:
@@ -60,10 +67,19 @@ def written(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) or hasattr(value, "dtype") else theme.plain_text(str(value))
 
 
-def shares(rows: Sequence[Sequence[str]]) -> list[float]:
-    """The width of each column, by its widest cell where that is not too wide; they add up to 1."""
-    widest = [min(max(len(text) for text in column), 60) + 3 for column in zip(*rows, strict=True)]
-    return [width / sum(widest) for width in widest]
+def shares(rows: Sequence[Sequence[str]], letters: float) -> tuple[list[float], float]:
+    """The width of each column, which add up to 1, and how many letters wide the narrowest such table is.
+
+    No column is narrower than its longest word; what is left of so many `letters` goes to the widest cells.
+    """
+    longest = [
+        max(max(map(len, text.split()), default=0) for text in column) + GAP for column in zip(*rows, strict=True)
+    ]
+    widest = [min(max(map(len, column)), 60) + GAP for column in zip(*rows, strict=True)]
+    needed, spare = sum(longest), max(letters - sum(longest), 0.0)
+    wanted = [max(wide - word, 0) for wide, word in zip(widest, longest, strict=True)]
+    given = [word + spare * want / (sum(wanted) or 1) for word, want in zip(longest, wanted, strict=True)]
+    return [width / (sum(given) or 1) for width in given], needed
 
 
 def broken(text: str, most: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ def figure(
     shapes: Iterable[dict[str, Any]] = (),
     notes: Iterable[dict[str, Any]] = (),
     **layout: Any,
-) -> go.Figure:
+) -> Figure:
     """A figure in the house style from traces and axes given as plain dicts."""
     base = {
         # Plotly's own template would add 7 kB to every redraw and colours that have no dark twin.
@@ -91,7 +91,19 @@ def figure(
         "shapes": list(shapes),
         "annotations": list(notes),
     }
-    return go.Figure(data=list(traces), layout=base | layout)
+    return Figure(data=list(traces), layout=base | layout)
+
+
+class Figure(go.Figure):  # type: ignore[misc]
+    """A Plotly figure that also knows the thing it is a picture of.
+
+    `table`, where it is set, gives the columns of a CSV, name -> values of equal length: what a curve or a map sums up
+    for the eye stands there in full. `at_size` makes the figure anew for a width and, if one is wanted, a height, in
+    pixels with type of the usual size.
+    """
+
+    table: Callable[[], Mapping[str, Any]] | None = None
+    at_size: Callable[[float, float | None], Figure] | None = None
 
 
 # What every axis starts from; a figure with several subplots lays it under each of its own.

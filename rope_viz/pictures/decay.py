@@ -82,7 +82,7 @@ def curves(now: Now) -> Figure:
     spec, shown, log, length = now.spec, now[SHOW], now[LOG], now[LENGTH]
     where = decay.Range.of(length, now.seen(decay.whole(length, log)), log=log, quick=now.coarse, backend=now[BACKEND])
     names = now[COMPARE]
-    others = scaling.compared(spec, scaling.alternatives(spec, names), model_specs(now[MODELS]))
+    others = scaling.compared(spec, scaling.alternatives(spec, names), model_specs(now[MODELS]), name=now.name)
     own = mine(now)
     sequence = None if now.coarse else own.sequence
     figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)

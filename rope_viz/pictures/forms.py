@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.embedding.spec import shorten
 from rope_viz.figures import clocks, files, sheet, theme
+from rope_viz.figures.files import PRESETS, Style
+from rope_viz.pictures import registry
 from rope_viz.pictures.kinds import Clocks, Figure, Kind, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.packed import bare, cells, columns, packed, prose
@@ -32,67 +30,70 @@ FORMS = {
 }
 """{form: media type}."""
 
-LOOKS = ("html", "svg", "png", "pdf")
-"""Forms that have a size, a theme and a title of their own."""
-OPTIONS = ("width", "height", "font", "theme", "title")
 SCRIPTS = Path(__file__).parents[1] / "ui" / "components"
 
 
-@dataclass(frozen=True)
-class Paper:
-    """How a file looks: size in pixels, font size in points (0: the usual ones), theme, title (empty: its own)."""
-
-    width: int = 0
-    height: int = 0
-    font: float = 0
-    theme: str = "light"
-    title: str = ""
-
-
-def paper(query: Mapping[str, str]) -> Paper:
-    """How an address wants a file to look. Raises `ValueError` with a sentence."""
-    sizes = {
-        name: _number(name, query[name], *ends)
-        for name, ends in {"width": (100, 5000), "height": (100, 5000), "font": (4, 72)}.items()
-        if name in query
-    }
-    theme_name, title = query.get("theme", "light"), query.get("title", "")
-    if theme_name not in ("light", "dark"):
-        raise ValueError(f"theme must be light or dark, not {shorten(theme_name)}.")
-    if len(title) > 300:
-        raise ValueError(f"title must have at most 300 characters, got {len(title)}.")
-    return Paper(int(sizes.get("width", 0)), int(sizes.get("height", 0)), sizes.get("font", 0), theme_name, title)
-
-
-def render(picture: Picture, now: Now, form: str, look: Paper | None = None) -> bytes:
+def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
     """A picture of this `now` in one of `FORMS`. Raises `ValueError` with a sentence where it cannot be drawn."""
     drawn = picture(now)
     if form == "packed":
         return packed(picture, now, drawn)
-    look = look or Paper()
-    if form == "csv":
-        if not isinstance(drawn, Figure):
-            return table_csv(numbers(drawn))
-        return files.to_csv(drawn.fig) if drawn.fig.data else b""
+    look = look or Style()
     if form == "html" and isinstance(drawn, Clocks):
         return clocks_page(drawn, look)
     if form == "html" and isinstance(drawn, Table):
         return table_page(drawn, look)
-    if form == "json":
-        return as_json(now, drawn)
     fig = figure(drawn)
-    fig = theme.darkened(fig) if look.theme == "dark" else fig
-    return WRITERS[form](fig, look.title or drawn.title)
+    if form == "json" and not isinstance(drawn, Figure):
+        given = numbers(drawn)
+        body = {"values": [list(values) for values in given.values()]}
+        fig = go.Figure([{"type": "table", "header": {"values": list(given)}, "cells": body}])
+    return files.render(fig, form, options=look, title=drawn.title, meta=meta(picture, now, drawn))
 
 
-WRITERS: Mapping[str, Callable[[go.Figure, str], bytes]] = files.WRITERS
+def meta(picture: Picture, now: Now, drawn: Kind) -> dict[str, Any]:
+    """What a file says of itself: which picture of which page, the sentence over it, the page's address, the spec."""
+    view = f"{picture.address}, {drawn.variant}" if drawn.variant else picture.address
+    page = "" if picture.page == "home" else picture.page
+    try:
+        query = urlencode(registry.query(now, picture) | ({"pin": str(now.pin)} if now.pin is not None else {}))
+        address = f"/{page}?{query}" if query else f"/{page}"
+    except KeyError:
+        # What an address cannot hold (a reader's own config) has no name outside of a session.
+        address = ""
+    zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
+    said = {"picture": picture.address, "view": view, "address": address, **zoom}
+    return said | {"sentence": bare(drawn.sentence), "spec": now.spec_json}
+
+
+def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
+    """A picture from the JSON that was saved of it, in another form; `look` are parameters that differ from then.
+
+    A chart is drawn from the numbers in the file, anything else from the address in it. Raises `ValueError` with a
+    sentence where it is no such file.
+    """
+    fig, said = files.from_json(content)
+    then = {key: str(text) for key, text in said.pop("style", {}).items()}
+    style = Style.read(then | PRESETS.get(look.get("preset", ""), {}) | dict(look))
+    page, _, name = str(said.get("picture") or "").partition("/")
+    if fig.data and fig.data[0].type == "table":
+        try:
+            picture = registry.picture(page, name)
+            now = registry.read(registry.page(page), dict(parse_qsl(urlsplit(str(said["address"])).query)))
+        except KeyError as error:
+            raise ValueError(f"this file does not say which picture it is of: {error.args[0]}") from None
+        return render(picture, now, form, style)
+    kept = {key: value for key, value in said.items() if key not in ("kind", "title", "version")}
+    return files.render(fig, form, options=style, title=str(said.get("title", "")), meta=kept)
 
 
 def figure(drawn: Kind) -> go.Figure:
-    """A still figure of any kind of picture."""
+    """A still figure of any kind of picture, with the numbers of its table."""
+    if isinstance(drawn, Figure):
+        return drawn.fig
     if isinstance(drawn, Clocks):
         return clocks.still(drawn.message)
-    return sheet.sheet(columns(drawn)) if isinstance(drawn, Table) else drawn.fig
+    return sheet.sheet(columns(drawn))
 
 
 def numbers(drawn: Clocks | Table) -> Mapping[str, Any]:
@@ -100,34 +101,7 @@ def numbers(drawn: Clocks | Table) -> Mapping[str, Any]:
     return clocks.numbers(drawn.message) if isinstance(drawn, Clocks) else columns(drawn)
 
 
-def as_json(now: Now, drawn: Kind) -> bytes:
-    """Plotly's own JSON, every array a list, with the spec, the title and the sentence beside it."""
-    if isinstance(drawn, Figure):
-        data, layout = [trace.to_plotly_json() for trace in drawn.fig.data], drawn.fig.layout.to_plotly_json()
-    else:
-        given = numbers(drawn)
-        body = {"values": [list(values) for values in given.values()]}
-        data, layout = [{"type": "table", "header": {"values": list(given)}, "cells": body}], {}
-    out = {
-        "data": _listed(data),
-        "layout": _listed(layout),
-        "title": drawn.title,
-        "sentence": bare(drawn.sentence),
-        "spec": now.spec_json,
-    }
-    return json.dumps(out, allow_nan=False, ensure_ascii=False).encode()
-
-
-def table_csv(given: Mapping[str, Any]) -> bytes:
-    """Columns as comma-separated values, all digits; what a spreadsheet would run gets an apostrophe in front."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(given)
-    writer.writerows([_cell(value) for value in row] for row in zip(*given.values(), strict=True))
-    return out.getvalue().encode()
-
-
-def table_page(drawn: Table, look: Paper) -> bytes:
+def table_page(drawn: Table, look: Style) -> bytes:
     """A table as a page of its own."""
     given = cells(drawn)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in given)
@@ -137,10 +111,10 @@ def table_page(drawn: Table, look: Paper) -> bytes:
     )
     body = f"<p>{prose(drawn.sentence)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     style = "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #8884}body{font-family:sans-serif}"
-    return _page(look.title or drawn.title, body, look, style)
+    return _page(look.title_of(drawn.title) or drawn.title, body, look, style)
 
 
-def clocks_page(drawn: Clocks, look: Paper) -> bytes:
+def clocks_page(drawn: Clocks, look: Style) -> bytes:
     """A page on which the clocks turn, offline."""
     dials, script = ((SCRIPTS / name).read_text(encoding="utf-8") for name in ("dials.js", "clocks.js"))
     # Both scripts become one module: what the second imports from the first stands above it.
@@ -149,10 +123,10 @@ def clocks_page(drawn: Clocks, look: Paper) -> bytes:
     root = 'root: document.querySelector(".rv-clocks"), memory: {}, component: { setStateValue() {} }'
     start = f"show({{ {root} }}, {data});"
     body = f'<div class="rv-clocks"></div><script type="module">{dials}\n{chr(10).join(kept)}\n{start}</script>'
-    return _page(look.title or drawn.title, body, look, "body{margin:16px}")
+    return _page(look.title_of(drawn.title) or drawn.title, body, look, "body{margin:16px}")
 
 
-def _page(title: str, body: str, look: Paper, style: str) -> bytes:
+def _page(title: str, body: str, look: Style, style: str) -> bytes:
     dark = look.theme == "dark"
     back, text, line, main = (
         theme.DARK[colour] if dark else colour for colour in (theme.BACKGROUND, theme.TEXT, theme.RULE, theme.CURRENT)
@@ -163,34 +137,3 @@ def _page(title: str, body: str, look: Paper, style: str) -> bytes:
         f"<title>{html.escape(title)}</title><style>body{{background:{back};color:{text}}}{style}</style></head>"
         f'<body style="{names};--st-font:sans-serif">{body}</body></html>'
     ).encode()
-
-
-def _listed(value: Any) -> Any:
-    """Plotly's values as plain JSON: arrays as lists, no NaN."""
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind == "f" and not np.isfinite(value).all():
-            return [_listed(each) for each in value.tolist()]
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {name: _listed(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_listed(item) for item in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _cell(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float):
-        return "" if value != value else repr(value)
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "@", "\t", "-") else value
-
-
-def _number(name: str, text: str, low: float, high: float) -> float:
-    try:
-        value = float(text) if len(text) < 20 else -1.0
-    except ValueError:
-        value = -1.0
-    if not low <= value <= high:
-        raise ValueError(f"{name} must be a number from {low} to {high}, not {shorten(text)}.")
-    return value

@@ -86,15 +86,6 @@ class Now:
         return catalog()[self.model].name
 
     @property
-    def file(self) -> str:
-        """A stem for files that carries the parameters."""
-        spec = self.spec
-        parts = [self.model, f"d{spec.head_dim}", f"base{link.text(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
-        if spec.scaling.name != "none":
-            parts.append(spec.scaling.name + link.text(spec.scaling.factor_for(spec)))
-        return "_".join(parts)
-
-    @property
     def spec_json(self) -> dict[str, Any]:
         """The full spec as plain data."""
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}

@@ -13,6 +13,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.figures import theme
+from rope_viz.figures.files import stem
+from rope_viz.pictures.choices import Models
 from rope_viz.pictures.kinds import KINDS, Clocks, Kind, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Picture
@@ -28,7 +30,7 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
         "title": drawn.title,
         "sentence": prose(drawn.sentence),
         "variant": drawn.variant,
-        "file": file(picture, now, drawn),
+        "file": file(picture, now, drawn.variant),
     }
     if isinstance(drawn, Clocks):
         return framed(message | dict(drawn.message))
@@ -38,9 +40,14 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
     return pack(drawn.fig, message, quick=now.coarse)
 
 
-def file(picture: Picture, now: Now, drawn: Kind) -> str:
-    """The stem of the picture's files."""
-    return f"rope-{picture.page}-{drawn.variant or picture.name}_{now.file}"
+def file(picture: Picture, now: Now, variant: str = "") -> str:
+    """The stem of the picture's files: what it shows, of which models, over which range."""
+    others = [model for choice in picture.uses if isinstance(choice, Models) for model in now[choice]]
+    length = next((now[choice] for choice in picture.uses if choice.name == "length"), None)
+    span = (0, length) if isinstance(length, int) else None
+    extra = [f"zoom{now.view[0]:.6g}-{now.view[1]:.6g}"] if now.view is not None and picture.zooms else []
+    name = f"{picture.page}-{variant or picture.name}"
+    return stem(name, [now.model, *others], spec=now.spec, span=span, extra=extra)
 
 
 def cells(table: Table) -> dict[str, list[Any]]:

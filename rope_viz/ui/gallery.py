@@ -20,7 +20,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from rope_viz import __version__
-from rope_viz.pictures import forms, kept, registry
+from rope_viz.figures.files import Style, is_key
+from rope_viz.pictures import forms, kept, packed, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.now import Now
 
@@ -161,14 +162,14 @@ async def answer(request: Request) -> Response:
         if request.method == "POST":
             await take(request)
         query = asked(request)
-        look = forms.paper({key: query.pop(key) for key in forms.OPTIONS if key in query})
+        look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
         now = registry.read(registry.page(picture.page), query)
         key = registry.key(now, picture)
     except kept.UnknownError as error:
         return said(410, str(error), {"rope-viz-missing": error.name})
     except ValueError as error:
         return said(400, str(error))
-    tag = hashlib.sha256(repr((version(), form, look if form in forms.LOOKS else None, key)).encode()).hexdigest()[:32]
+    tag = hashlib.sha256(repr((version(), form, look, key)).encode()).hexdigest()[:32]
     headers = {**OPEN, "etag": f'"{tag}"', "cache-control": caching(now)}
     if form not in ("packed", "json", "csv"):
         headers["content-security-policy"] = ALONE
@@ -189,8 +190,7 @@ async def answer(request: Request) -> Response:
             return said(500, "This picture could not be drawn. The server's log says why.")
         if content is None:
             return Response(status_code=499)
-    stem = f"rope-{picture.page}-{picture.name}_{now.file}".encode("ascii", "replace").decode().replace('"', "")
-    headers["content-disposition"] = f'inline; filename="{stem}.{form}"'
+    headers["content-disposition"] = f'inline; filename="{packed.file(picture, now)}.{form}"'
     return Response(content, media_type=forms.FORMS[form], headers=headers)
 
 

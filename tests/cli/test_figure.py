@@ -9,7 +9,7 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.configs.catalog import model_specs
-from rope_viz.figures import files, frequencies, theme
+from rope_viz.figures import theme
 from rope_viz.pictures import registry
 
 SMALL = ("--head-dim", "16", "--context", "512", "--target", "2k", "--scaling", "yarn")
@@ -21,7 +21,8 @@ def figure(path, name="frequencies/wavelengths", *arguments):
 
 
 def rows(path):
-    return list(csv.reader(path.open(encoding="utf-8")))
+    text = path.read_text(encoding="utf-8").splitlines()
+    return list(csv.reader(line for line in text if not line.startswith("#")))
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -114,7 +115,7 @@ def test_html_stands_alone_and_cannot_upload(tmp_path):
     assert figure(path) == 0
     page = path.read_text(encoding="utf-8")
     assert "<title>Wavelength of each of 8 pairs" in page
-    assert '"showSendToCloud": false' in page
+    assert '"showSendToCloud":false' in page
     assert "<script src=" not in page
     assert 'src="http' not in page
 
@@ -123,13 +124,37 @@ def test_the_dark_theme_is_the_pages_own(tmp_path):
     light, dark = tmp_path / "light.html", tmp_path / "dark.html"
     figure(light)
     assert figure(dark, "frequencies/wavelengths", *SMALL, "--theme", "dark") == 0
-    assert '"paper_bgcolor":"#FFFFFF"' in light.read_text(encoding="utf-8")
-    assert f'"paper_bgcolor":"{theme.DARK["#FFFFFF"]}"' in dark.read_text(encoding="utf-8")
+    assert '"paper_bgcolor": "#FFFFFF"' in light.read_text(encoding="utf-8")
+    assert f'"paper_bgcolor": "{theme.DARK["#FFFFFF"]}"' in dark.read_text(encoding="utf-8")
 
 
-def test_both_themes_hold_the_same_numbers():
-    fig = frequencies.heatmap(model_specs("gpt-oss-20b")[""], stop=64)
-    assert files.to_csv(fig) == files.to_csv(theme.darkened(fig))
+def test_the_look_of_a_file_is_said_by_flags(tmp_path):
+    path = tmp_path / "plot.svg"
+    arguments = ("--preset", "one-column", "--font", "serif", "--legend", "legend", "--label", "plain=before")
+    assert figure(path, "frequencies/wavelengths", *SMALL, *arguments) == 0
+    text = path.read_text(encoding="utf-8")
+    assert 'width="240.94' in text
+    assert "<!-- before -->" in text
+    assert "<!-- plain -->" not in text
+
+
+@pytest.mark.parametrize("name", ["scaling/comparison", "frequencies/heatmap", "rotation/turning", "scaling/methods"])
+def test_a_saved_json_draws_the_same_files_again(tmp_path, name):
+    saved, one, other = tmp_path / "spec.json", tmp_path / "one.svg", tmp_path / "other.svg"
+    look = ("--width", "120mm", "--theme", "dark")
+    assert figure(saved, name, *SMALL, *look) == 0
+    assert figure(one, name, *SMALL, *look) == 0
+    assert main(["figure", str(saved), "-o", str(other)]) == 0
+    drawn, again = (path.read_text(encoding="utf-8").split("</metadata>")[1] for path in (one, other))
+    assert drawn == again
+    assert main(["figure", str(saved), "--theme", "light", "-o", str(other)]) == 0
+    assert other.read_text(encoding="utf-8").split("</metadata>")[1] != drawn
+
+
+def test_json_of_something_else_is_one_line(tmp_path, capsys):
+    (tmp_path / "x.json").write_text('{"model_type": "llama"}')
+    assert main(["figure", str(tmp_path / "x.json"), "-o", str(tmp_path / "y.svg")]) == 2
+    assert "there is no figure in this JSON" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("kind", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")])

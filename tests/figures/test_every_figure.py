@@ -8,55 +8,20 @@ import numpy as np
 import pytest
 
 from rope_viz import RopeSpec
-from rope_viz.advice import board
 from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.figures import attention, decay, distance, frequencies, kernels, precision, runtimes, scaling, theme
+from rope_viz.figures import decay, distance, frequencies, scaling, theme
 from rope_viz.figures.words import common as words
 from rope_viz.figures.words import decay as words_decay
 from rope_viz.pictures.packed import pack
 from rope_viz.studies import rotation, scores
-from rope_viz.studies.attention import DEFAULT_SENTENCE
-from rope_viz.studies.precision import ROUNDINGS
+from tests.figures.drawn import FIGURES
 
 LLAMA = model_specs("llama-3.1-8b")[""]
 QWEN = model_specs("qwen3-8b-yarn")[""]
 EVEN = (np.full(64, 1 / 64), np.zeros(64))
 PARTS = (*EVEN, 0.0)
-
-
-def every_figure():
-    curves = scaling.compared(QWEN, scaling.alternatives(QWEN, list(scaling.choices(QWEN))))
-    where = decay.Range.of(4096, None, log=False)
-    yield "wavelengths", frequencies.wavelengths(LLAMA, pin=3)
-    for quantity in frequencies.QUANTITIES:
-        yield quantity, frequencies.heatmap(LLAMA, stop=100_000, quantity=quantity)
-    for view in scaling.VIEWS:
-        yield view, scaling.view(view, curves, pin=5)[0]
-    for view in decay.VIEWS:
-        yield view, decay.main(view, decay.with_plain(curves), where, PARTS, "iid")[0]
-    yield "contributions", distance.contributions(LLAMA, 1000, PARTS, pin=None)
-    yield "map", distance.attention_map(LLAMA, 16, PARTS, True)
-    yield "errors", kernels.errors(LLAMA)
-    jane = {"sentence": DEFAULT_SENTENCE}
-    for view in attention.VIEWS:
-        yield f"attention {view}", attention.maps(QWEN, **jane, offset=4096, causal=True, shown=view)
-    yield "dots", attention.added_or_multiplied(QWEN, offset=4096)
-    yield "lengths", attention.lengths(QWEN, **jane, offset=4096)
-    yield "linear", attention.linear_weights(QWEN, **jane, spacing=4096, causal=False)
-    yield "costs", attention.costs(QWEN, causal=True)
-    for rounded in ROUNDINGS:
-        yield rounded, precision.heatmap(LLAMA, rounded, position=4096, pin=3)
-    for view in precision.VIEWS:
-        yield view, precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
-    kimi = catalog()["kimi-k2-instruct"]
-    asked = board.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
-    yield "runtimes", runtimes.curves(board.board(asked), asked.spec, pin=3)[0]
-    yield "bases", distance.bases(LLAMA, 8192, quick=True)
-
-
-FIGURES = dict(every_figure())
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -141,8 +106,9 @@ def test_the_whole_curve_shows_every_extreme():
     where = decay.Range.of(1_000_000, None, log=False)
     fig, _ = decay.main("mean", scaling.compared(LLAMA.plain(), []), where, PARTS, "iid")
     exact = scores.mean_cosine(LLAMA.plain_inv_freq, 1_000_000)
-    assert np.min(fig.data[0].y) == pytest.approx(exact.min(), abs=1e-12)
-    assert np.max(fig.data[0].y) == pytest.approx(exact.max(), abs=1e-12)
+    low, high = fig.data
+    assert np.min(low.y) == pytest.approx(exact.min(), abs=1e-12)
+    assert np.max(high.y) == pytest.approx(exact.max(), abs=1e-12)
 
 
 def test_the_same_curve_comes_from_torch():

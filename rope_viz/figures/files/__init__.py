@@ -1,0 +1,106 @@
+"""A figure as a file, without a browser: `render` gives its bytes in any of `FORMS`.
+
+SVG, PNG and PDF are drawn by Matplotlib, HTML, CSV and JSON come from Plotly's own data. The same figure, style and
+meta data give the same bytes, on any thread, so that a file can be kept under its address.
+
+    from rope_viz.figures.files import Style, render
+    render(fig, "pdf", options=Style.read({"preset": "one-column"}), title="…", meta={"address": "…", "spec": {…}})
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rope_viz import __version__
+from rope_viz.embedding.spec import shorten
+from rope_viz.figures.files.names import stem as stem
+from rope_viz.figures.files.style import PARAMETERS as PARAMETERS
+from rope_viz.figures.files.style import PRESETS as PRESETS
+from rope_viz.figures.files.style import Style as Style
+from rope_viz.figures.files.style import is_key as is_key
+from rope_viz.figures.files.style import listed, one_line
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Plotly and Matplotlib are loaded by what draws: a command that only asks for the parameters must not wait for them.
+FORMS: dict[str, str] = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+    "html": "text/html",
+    "csv": "text/csv",
+    "json": "application/json",
+}
+"""{form, which is also a file's ending: its media type}."""
+
+
+def render(
+    fig: go.Figure,
+    form: str,
+    *,
+    options: Style | None = None,
+    title: str = "",
+    meta: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The bytes of the figure as a file.
+
+    `title` names it (and stands above it if the style says so). `meta` is what the file says of itself: "spec" (a
+    mapping), "view", "address" and whatever else; "version" is added. Without `meta` a CSV is the table alone.
+    Raises `ValueError` with a sentence for an unknown form, for a style that this figure cannot have, and where
+    Matplotlib is missing.
+    """
+    if form not in FORMS:
+        raise ValueError(f"a file must be {listed(tuple(FORMS))}, not {shorten(form)}")
+    from rope_viz.figures.files import picture, tables, web
+
+    style = options or Style()
+    said = None if meta is None else {"version": f"RoPE Viz {__version__}", **meta}
+    if form == "csv":
+        return tables.to_csv(fig, style, title, said)
+    if form == "json":
+        return web.to_json(fig, style, title, said)
+    if form == "html":
+        return web.to_html(fig, style, title, said)
+    return picture.draw(fig, form, style, title, inside(form, title, said or {}))
+
+
+def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
+    """The figure of a JSON file and all else that it says; `ValueError` with a sentence for anything else."""
+    from rope_viz.figures.files import web
+
+    return web.from_json(content)
+
+
+def inside(form: str, title: str, meta: Mapping[str, Any]) -> dict[str, str | None]:
+    """What is written into a picture's own meta data: title, address, version, spec."""
+    version, address = f"RoPE Viz {__version__}", str(meta.get("address") or "")
+    rest = {key: value for key, value in meta.items() if key not in ("address", "version") and value not in (None, "")}
+    details = json.dumps(rest, ensure_ascii=False, default=str) if rest else ""
+    if form == "png":
+        out = {"Title": title, "Source": address, "Software": version, "Description": details}
+    elif form == "pdf":
+        out = {"Title": title, "Subject": address, "Creator": version, "Keywords": details}
+    else:
+        out = {"Title": title, "Source": address, "Creator": version, "Description": details}
+    kept: dict[str, str | None] = {key: one_line(value) for key, value in out.items() if value}
+    # No date: a file is the same whenever it is made.
+    return kept | ({"CreationDate": None} if form == "pdf" else {"Date": None} if form == "svg" else {})
+
+
+def save(
+    fig: go.Figure,
+    path: str,
+    *,
+    title: str,
+    options: Style | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the figure in the form that the file's ending names. Raises `ValueError` for one that is not known."""
+    form = Path(path).suffix.lower().removeprefix(".")
+    if form not in FORMS:
+        raise ValueError(f"{path}: the file must end in {', '.join('.' + name for name in FORMS)}")
+    Path(path).write_bytes(render(fig, form, options=options, title=title, meta=meta))

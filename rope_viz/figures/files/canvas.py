@@ -1,0 +1,253 @@
+"""A sheet to draw on in pixels of 1/96 inch, the origin at the top left: lines, areas, pictures, texts, by Matplotlib.
+
+Nothing of pyplot, no settings of the reader's own, and no date: the same strokes give the same bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import math
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from rope_viz.figures.files.colours import rgba
+from rope_viz.figures.files.markup import Lines, Run
+
+# Matplotlib measures in points of 1/72 inch.
+POINT = 0.75
+LEADING = 1.25
+# From the middle of a line of text down to its baseline, and up from there to the top of a capital, in font sizes.
+BASELINE, CAPITAL = 0.36, 0.73
+SETTINGS: dict[str, Any] = {
+    "text.parse_math": False,
+    "text.usetex": False,
+    "text.hinting": "none",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "rope-viz",
+    "pdf.fonttype": 42,
+    "pdf.compression": 6,
+    "lines.scale_dashes": False,
+    "path.simplify": True,
+    "image.composite_image": False,
+    "hatch.linewidth": 0.6,
+}
+MISSING = "this file is drawn by Matplotlib: pip install matplotlib; .html, .csv and .json need nothing"
+# Matplotlib's settings belong to the process: one drawing at a time.
+DRAWING = threading.RLock()
+Box = tuple[float, float, float, float]
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Matplotlib with our settings and no others, for one thread at a time. Raises `ValueError` where it is missing."""
+    try:
+        import matplotlib
+        import matplotlib.figure
+        import matplotlib.image
+        import matplotlib.patches
+    except ImportError:
+        raise ValueError(MISSING) from None
+    own = ("backend", "backend_fallback", "interactive", "toolbar", "timezone")
+    with DRAWING, warnings.catch_warnings():
+        # A sign that no font has is drawn as a box; settings that will go are set to what they are anyway.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        warnings.filterwarnings("ignore", category=matplotlib.MatplotlibDeprecationWarning)
+        usual: Any = matplotlib.rcParamsDefault
+        rules: Any = {key: usual[key] for key in usual if key not in own} | SETTINGS
+        with matplotlib.rc_context(rules):
+            yield
+
+
+class Canvas:
+    """One sheet. What is drawn later lies above."""
+
+    def __init__(self, width: float, height: float, *, families: Sequence[str], background: str) -> None:
+        from matplotlib.figure import Figure
+
+        self.width, self.height, self.families = width, height, tuple(families)
+        face = rgba(background)
+        self.figure = Figure(figsize=(width / 96, height / 96), dpi=96, facecolor=face if face[3] else "none")
+        self.axes = self.figure.add_axes((0, 0, 1, 1), frame_on=False, xticks=[], yticks=[], autoscale_on=False)
+        self.axes.set(xlim=(0, width), ylim=(height, 0))
+        self.order = 1.0
+
+    def measure(self, run: Run, size: float) -> float:
+        """The width of a run of text in pixels."""
+        return _width(run.text, self.families, run.bold) * size
+
+    def line(
+        self,
+        x: Any,
+        y: Any,
+        *,
+        colour: str,
+        width: float,
+        dash: Sequence[float] = (),
+        clip: Box | None = None,
+        cap: Any = "butt",
+    ) -> None:
+        """A polyline; gaps where a coordinate is not a number. `dash` are strokes and gaps in pixels."""
+        from matplotlib.lines import Line2D
+
+        style: Any = (0, [max(length, 0.1) * POINT for length in dash]) if dash else "-"
+        self._add(
+            Line2D(
+                np.asarray(x, dtype=float),
+                np.asarray(y, dtype=float),
+                color=rgba(colour),
+                linewidth=width * POINT,
+                linestyle=style,
+                solid_capstyle=cap,
+                solid_joinstyle="round",
+            ),
+            clip,
+        )
+
+    def area(
+        self,
+        rings: Sequence[Any],
+        *,
+        fill: str = "",
+        edge: str = "",
+        width: float = 0.0,
+        hatch: str = "",
+        clip: Box | None = None,
+    ) -> None:
+        """Closed shapes, each (points, 2), filled and framed alike; a hatch is drawn in the colour of the edge."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        paths = [Path(np.vstack([ring, ring[:1]]), closed=True) for ring in map(np.asarray, rings) if len(ring) > 1]
+        if paths:
+            face = rgba(fill) if fill else (0.0, 0.0, 0.0, 0.0)
+            look: Any = {"facecolor": face, "edgecolor": rgba(edge) if edge else "none", "linewidth": width * POINT}
+            self._add(PathPatch(Path.make_compound_path(*paths), hatch=hatch or None, **look), clip)
+
+    def box(self, box: Box, **look: Any) -> None:
+        """A rectangle (left, top, right, bottom)."""
+        left, top, right, bottom = box
+        self.area([[(left, top), (right, top), (right, bottom), (left, bottom)]], **look)
+
+    def picture(self, pixels: Any, box: Box) -> None:
+        """An array (rows, columns, 4) of 8 bits, its first row on top, into a box."""
+        from matplotlib.image import AxesImage
+
+        left, top, right, bottom = box
+        image = AxesImage(self.axes, extent=(left, right, bottom, top), interpolation="none", origin="upper")
+        image.set_data(pixels)
+        self._add(image, None)
+
+    def markers(
+        self, x: Any, y: Any, *, symbol: str, size: float, fill: str, edge: str, width: float, clip: Box | None
+    ) -> None:
+        """Points of one look."""
+        from matplotlib.lines import Line2D
+
+        ring = rgba(edge) if edge else rgba(fill)
+        look: Any = {"markersize": size * POINT, "markerfacecolor": rgba(fill), "markeredgecolor": ring}
+        self._add(Line2D(x, y, linestyle="none", marker=symbol, markeredgewidth=width * POINT, **look), clip)
+
+    def text(self, lines: Lines, x: float, y: float, *, size: float, colour: str, **place: Any) -> Box:
+        """Lines of text at a point (see `Canvas.extent` for `place`); the box they take."""
+        left, top = self._corner(lines, size, **place)
+        angle = place.get("angle", 0.0)
+        turn = math.radians(angle)
+        sides, _ = self._sizes(lines, size)
+        widest = max(sides)
+        for row, (line, wide) in enumerate(zip(lines, sides, strict=True)):
+            at = left + (widest - wide) * {"left": 0.0, "center": 0.5, "right": 1.0}[place.get("align", "left")]
+            down = top + (row + 0.5) * LEADING * size + BASELINE * size
+            for run in line:
+                if run.text.strip():
+                    self.axes.text(
+                        x + at * math.cos(turn) - down * math.sin(turn),
+                        y + at * math.sin(turn) + down * math.cos(turn),
+                        run.text,
+                        fontsize=size * POINT,
+                        family=list(self.families),
+                        weight="bold" if run.bold else "normal",
+                        color=rgba(run.colour or colour),
+                        rotation=-angle,
+                        rotation_mode="anchor",
+                        va="baseline",
+                        zorder=self._next(),
+                    )
+                at += self.measure(run, size)
+        return self.extent(lines, x, y, size=size, **place)
+
+    def extent(self, lines: Lines, x: float, y: float, *, size: float, **place: Any) -> Box:
+        """The box of a text: `across` and `down` say which part of it lies at the point, `angle` turns it clockwise.
+
+        `across` is left, center or right, `down` top, middle or bottom, both before turning; `align` is that of lines.
+        """
+        left, top = self._corner(lines, size, **place)
+        sides, high = self._sizes(lines, size)
+        turn = math.radians(place.get("angle", 0.0))
+        corners = [(left + dx, top + dy) for dx in (0.0, max(sides)) for dy in (0.0, high)]
+        xs = [x + u * math.cos(turn) - v * math.sin(turn) for u, v in corners]
+        ys = [y + u * math.sin(turn) + v * math.cos(turn) for u, v in corners]
+        return min(xs), min(ys), max(xs), max(ys)
+
+    def size(self, lines: Lines, size: float) -> tuple[float, float]:
+        """Width and height of lines of text."""
+        sides, high = self._sizes(lines, size)
+        return max(sides), high
+
+    def write(self, form: str, dpi: int, metadata: Mapping[str, str | None]) -> bytes:
+        """The sheet as the bytes of an svg, pdf or png file."""
+        out = io.BytesIO()
+        self.figure.savefig(out, format=form, dpi=dpi, metadata=dict(metadata))
+        return out.getvalue()
+
+    def _sizes(self, lines: Lines, size: float) -> tuple[list[float], float]:
+        return [sum(self.measure(run, size) for run in line) for line in lines], len(lines) * LEADING * size
+
+    def _corner(
+        self,
+        lines: Lines,
+        size: float,
+        *,
+        across: str = "left",
+        down: str = "middle",
+        angle: float = 0.0,
+        align: str = "left",
+    ) -> tuple[float, float]:
+        wide, high = self.size(lines, size)
+        return (
+            -wide * {"left": 0.0, "center": 0.5, "right": 1.0}[across],
+            -high * {"top": 0.0, "middle": 0.5, "bottom": 1.0}[down],
+        )
+
+    def _next(self) -> float:
+        self.order += 1.0
+        return self.order
+
+    def _add(self, artist: Any, clip: Box | None) -> None:
+        from matplotlib.patches import Rectangle
+
+        artist.set_zorder(self._next())
+        self.axes.add_artist(artist)
+        if clip is not None:
+            left, top, right, bottom = clip
+            frame = Rectangle((left, top), right - left, bottom - top, transform=self.axes.transData)
+            artist.set_clip_path(frame)
+        else:
+            artist.set_clip_on(False)
+
+
+@functools.lru_cache(maxsize=4096)
+def _width(text: str, families: tuple[str, ...], bold: bool) -> float:
+    """The width of a text in font sizes."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family=list(families), size=100, weight="bold" if bold else "normal")
+    with DRAWING:
+        wide, _, _ = text_to_path.get_text_width_height_descent(text or " ", font, ismath=False)
+    return float(wide) / 100.0 if text else 0.0

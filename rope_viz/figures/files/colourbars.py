@@ -1,0 +1,152 @@
+"""The scale beside a map: which colour is which number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rope_viz.figures.files.axes import Axis
+from rope_viz.figures.files.colours import ramp
+from rope_viz.figures.files.markup import Lines
+from rope_viz.figures.files.plan import PAD, TICK, Plan, font_size, height_of, text_lines
+
+WIDTH, GAP = 12.0, 9.0
+STEPS = 256
+
+
+@dataclass
+class Scale:
+    """One scale: its colours, its ends, and what Plotly says of its bar."""
+
+    colours: Any
+    low: float
+    high: float
+    bar: Mapping[str, Any]
+
+    @property
+    def lying(self) -> bool:
+        """Whether it lies under the figure."""
+        return self.bar.get("orientation") == "h"
+
+
+def scales(plan: Plan) -> list[Scale]:
+    """The scales that a figure shows."""
+    out, shared = [], False
+    for trace in plan.sheet.data:
+        if trace.get("type") != "heatmap":
+            continue
+        if trace.get("coloraxis"):
+            shared = True
+        elif trace.get("showscale") is not False:
+            out.append(Scale(trace["colorscale"], trace["zmin"], trace["zmax"], trace.get("colorbar") or {}))
+    common = plan.sheet.layout.get("coloraxis")
+    if shared and isinstance(common, Mapping) and common.get("showscale") is not False:
+        out.append(Scale(common["colorscale"], common["cmin"], common["cmax"], common.get("colorbar") or {}))
+    return out
+
+
+def room(plan: Plan) -> tuple[float, float]:
+    """Pixels they take on the right and at the bottom."""
+    found = scales(plan)
+    return (
+        sum(_depth(plan, each) for each in found if not each.lying),
+        sum(_depth(plan, each) for each in found if each.lying),
+    )
+
+
+def draw(plan: Plan) -> None:
+    """All scales, upright ones beside the plots, lying ones under them."""
+    s = plan.scale
+    right = plan.canvas.width - PAD * s
+    below = plan.canvas.height - PAD * s
+    left, end = plan.column_pixels[0][0], plan.column_pixels[-1][1]
+    for each in reversed(scales(plan)):
+        depth = _depth(plan, each)
+        if each.lying:
+            wide = (end - left) * float(each.bar.get("len", 1.0))
+            middle = (left + end) / 2
+            top = below - depth + GAP * s
+            _bar(plan, each, (middle - wide / 2, top, middle + wide / 2, top + 0.8 * WIDTH * s))
+            below -= depth
+        else:
+            x = right - depth + GAP * s
+            _bar(plan, each, (x, plan.row_pixels[-1][1], x + WIDTH * s, plan.row_pixels[0][0]))
+            right -= depth
+
+
+def _axis(plan: Plan, scale: Scale, box: tuple[float, float, float, float]) -> Axis:
+    given = {key: scale.bar[key] for key in ("tickvals", "ticktext") if scale.bar.get(key) is not None}
+    axis = Axis("x" if scale.lying else "y", given, low=float(scale.low), high=float(scale.high))
+    start, stop = (box[0], box[2]) if scale.lying else (box[3], box[1])
+    size = _type(plan, scale)
+    axis.place(start, stop, size, lambda lines: plan.canvas.size(lines, size))
+    return axis
+
+
+def _type(plan: Plan, scale: Scale) -> float:
+    return font_size(scale.bar, plan.size * 12 / 13, "tickfont")
+
+
+def _title(plan: Plan, scale: Scale) -> Lines:
+    words = str((scale.bar.get("title") or {}).get("text") or "")
+    return text_lines(plan, words, 0.3 * plan.canvas.width, _type(plan, scale)) if words else []
+
+
+def _depth(plan: Plan, scale: Scale) -> float:
+    """Its bar, ticks and labels, across it."""
+    s, size = plan.scale, _type(plan, scale)
+    (left, right), bottom, top = plan.column_pixels[0], plan.row_pixels[0][0], plan.row_pixels[-1][1]
+    axis = _axis(plan, scale, (left, top, right, bottom))
+    labels = [plan.canvas.size(words, size) for _, words in axis.ticks if any(words)]
+    if scale.lying:
+        return GAP * s + 0.8 * WIDTH * s + TICK * s + max((high for _, high in labels), default=0.0)
+    title = _title(plan, scale)
+    beside = WIDTH * s + (TICK + 2) * s + max((wide for wide, _ in labels), default=0.0)
+    return GAP * s + max(beside, plan.canvas.size(title, size)[0] if title else 0.0)
+
+
+def _bar(plan: Plan, scale: Scale, box: tuple[float, float, float, float]) -> None:
+    canvas, s, size = plan.canvas, plan.scale, _type(plan, scale)
+    colour = str(plan.sheet.layout["font"]["color"])
+    shades = ramp(scale.colours, (np.arange(STEPS) + 0.5) / STEPS)
+    shades = np.rint(255 * shades).astype(np.uint8)
+    canvas.picture(shades[None] if scale.lying else shades[::-1, None], box)
+    axis = _axis(plan, scale, box)
+    for at, words in axis.ticks:
+        pixel = float(axis.pixel(at))
+        if scale.lying:
+            canvas.line([pixel] * 2, [box[3], box[3] + TICK * s], colour=colour, width=s)
+            canvas.text(words, pixel, box[3] + TICK * s, size=size, colour=colour, across="center", down="top")
+        else:
+            canvas.line([box[2], box[2] + TICK * s], [pixel] * 2, colour=colour, width=s)
+            canvas.text(words, box[2] + (TICK + 2) * s, pixel, size=size, colour=colour)
+    title = _title(plan, scale)
+    if title and not scale.lying:
+        canvas.text(title, box[0], box[1] - _lift(plan, scale, axis), size=size, colour=colour, down="bottom")
+
+
+def _lift(plan: Plan, scale: Scale, axis: Axis) -> float:
+    """How far the title stands above the bar: clear of a tick at its top."""
+    high = (plan.canvas.size(words, _type(plan, scale))[1] / 2 for at, words in axis.ticks if any(words))
+    top = max(
+        (half - float(abs(axis.pixel(at) - axis.stop)) for (at, _), half in zip(axis.ticks, high, strict=False)),
+        default=0.0,
+    )
+    return max(top, 0.0) + 1 * plan.scale
+
+
+def head(plan: Plan) -> float:
+    """How far titles of upright scales reach above the plots."""
+    found = [each for each in scales(plan) if not each.lying]
+    box = (0.0, plan.row_pixels[-1][1], 1.0, plan.row_pixels[0][0])
+    return max(
+        (
+            height_of(lines, _type(plan, each)) + _lift(plan, each, _axis(plan, each, box))
+            for each in found
+            if (lines := _title(plan, each))
+        ),
+        default=0.0,
+    )

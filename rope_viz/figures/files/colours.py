@@ -1,0 +1,125 @@
+"""The colours of a file: light, dark, transparent, and greys in which nothing is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rope_viz.figures import theme
+
+RGB = re.compile(r"rgba?\(\s*([\d.]+)\s*,\s*([\d.]+)\s*,\s*([\d.]+)\s*(?:,\s*([\d.]+)\s*)?\)")
+HEX = re.compile(r"#[0-9A-Fa-f]{6}")
+WHOLE = re.compile(rf"#[0-9A-Fa-f]{{6}}(?:[0-9A-Fa-f]{{2}})?|{RGB.pattern}")
+IN_TEXT = re.compile(r"(color:\s*)([^;\"']+)")
+DATA = ("x", "y", "z", "customdata", "ticktext", "tickvals")
+CLEAR = "#FFFFFF00"
+NAMES = {"white": "#FFFFFF", "black": "#000000", "none": CLEAR, "transparent": CLEAR}
+
+Colour = tuple[float, float, float, float]
+Recolour = Callable[[str], str]
+
+# Greys that stand for the palette's colours; lines are told apart by their dashes, ranges by how dark they are.
+INKS = {theme.PLAIN: "#7A7A7A", theme.CURRENT: "#000000", theme.TEXT: "#1A1A1A", theme.RULE: "#6E6E6E"}
+INKS |= dict(zip(theme.FURTHER, ("#2E2E2E", "#484848", "#5E5E5E", "#3A3A3A"), strict=True))
+TINTS = dict(zip(theme.BAND_COLOURS, ("#00000008", "#0000001C", "#0000002A", "#00000014", "#00000038"), strict=True))
+FALLING = [[0.0, "#FFFFFF"], [1.0, "#101010"]]
+RISING = [[0.0, "#141414"], [0.5, "#8C8C8C"], [1.0, "#FAFAFA"]]
+
+
+def rgba(name: str) -> Colour:
+    """A colour as four shares: #RRGGBB, #RRGGBBAA, rgb(), rgba(). Raises `ValueError` for others."""
+    name = NAMES.get(name, name)
+    if re.fullmatch(r"#[0-9A-Fa-f]{6}([0-9A-Fa-f]{2})?", name):
+        red, green, blue, alpha = (int(name[i : i + 2] or "FF", 16) / 255 for i in (1, 3, 5, 7))
+        return red, green, blue, alpha
+    found = RGB.fullmatch(name)
+    if found is None:
+        raise ValueError(f"a figure's colour must be #RRGGBB or rgb(…), got {name!r}")
+    red, green, blue = (min(float(part) / 255, 1.0) for part in found.groups()[:3])
+    return red, green, blue, float(found[4] or 1)
+
+
+def ramp(scale: Sequence[Sequence[Any]], share: Any) -> Any:
+    """The colours (…, 4) of values from 0 to 1 on a colour scale; clear where there is no value."""
+    at = np.array([float(stop) for stop, _ in scale])
+    stops = np.array([rgba(name) for _, name in scale])
+    share = np.asarray(share, dtype=float)
+    known = np.clip(np.nan_to_num(share), 0.0, 1.0)
+    # Two stops at one place are a step; from there on it is the second.
+    right = np.clip(np.searchsorted(at, known, side="right"), 1, len(at) - 1)
+    wide = at[right] - at[right - 1]
+    part = np.where(wide > 0, (known - at[right - 1]) / np.where(wide > 0, wide, 1.0), 1.0)[..., None]
+    out = stops[right - 1] * (1 - part) + stops[right] * part
+    out[np.isnan(share)] = 0.0
+    return out
+
+
+def recoloured(value: Any, change: Recolour) -> Any:
+    """Plain data with every colour changed; words, and arrays of numbers, are left as they are."""
+    if isinstance(value, str):
+        if WHOLE.fullmatch(value):
+            return change(value)
+        return IN_TEXT.sub(lambda found: found[1] + change(found[2]), value) if "<span" in value else value
+    if isinstance(value, Mapping):
+        # A list of texts is data, one text may hold marks.
+        kept = {*DATA, *(["text"] if not isinstance(value.get("text"), str) else [])}
+        return {key: item if key in kept else recoloured(item, change) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [recoloured(item, change) for item in value]
+    return value
+
+
+def dark(name: str) -> str:
+    """The twin of every colour in a text that has one."""
+    return HEX.sub(lambda found: theme.DARK.get(found[0].upper(), found[0]), name)
+
+
+def grey(name: str) -> str:
+    """The colours in a text as greys: what the palette gives a meaning by its own ink, others by their luminance."""
+
+    if WHOLE.fullmatch(name) and len(name) == 9 and int(name[7:], 16) < 0x40 and name[:7].upper() in TINTS:
+        return TINTS[name[:7].upper()]
+
+    def one(found: re.Match[str]) -> str:
+        known = found[0].upper()
+        if known in INKS:
+            return INKS[known]
+        red, green, blue, _ = rgba(known)
+        level = round(255 * (0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2) ** (1 / 2.2))
+        return f"#{level:02X}{level:02X}{level:02X}"
+
+    def triple(found: re.Match[str]) -> str:
+        red, green, blue = (round(float(part)) for part in found.groups()[:3])
+        return one(re.match(".*", f"#{red:02X}{green:02X}{blue:02X}"))  # type: ignore[arg-type]
+
+    return RGB.sub(triple, HEX.sub(one, name))
+
+
+def dark_grey(name: str) -> str:
+    """The greys in a text on a dark ground: what was dark is light."""
+
+    def one(found: re.Match[str]) -> str:
+        level = round(232 - int(found[0][1:3], 16) * (232 - 17) / 255)
+        return f"#{level:02X}{level:02X}{level:02X}"
+
+    return HEX.sub(one, name)
+
+
+def grey_scale(scale: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """A colour scale in greys of steady lightness: from the background up for sizes, from dark to light for signs.
+
+    Steps stay steps, each of its own grey.
+    """
+    at = [float(stop) for stop, _ in scale]
+    names = [str(name) for _, name in scale]
+    kinds = list(dict.fromkeys(names))
+    if len(set(at)) < len(at) and len(kinds) == len(at) // 2:
+        levels = np.linspace(90, 225, len(kinds)).round().astype(int)
+        own = {name: f"#{level:02X}{level:02X}{level:02X}" for name, level in zip(kinds, levels, strict=True)}
+        return [[stop, own[name]] for stop, name in zip(at, names, strict=True)]
+    light = [sum(rgba(grey(name))[:3]) for name in names]
+    two_sided = light[0] < max(light) > light[-1] or light[0] > min(light) < light[-1]
+    return [list(stop) for stop in (RISING if two_sided else FALLING)]

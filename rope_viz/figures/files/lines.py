@@ -1,0 +1,240 @@
+"""The lines of a figure: their names, labels of one's own, a legend or labels at the ends, and dashes for greys."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rope_viz.embedding.spec import shorten
+from rope_viz.figures import theme
+from rope_viz.figures.files.axes import Axis, array_of, read_axes
+from rope_viz.figures.files.markup import plain
+from rope_viz.figures.files.style import listed
+
+# In greys the dash says what the colour says elsewhere: {(dash, which of the further colours): dash}.
+GREY_DASHES = {
+    ("dash", 0): "9px,4px",
+    ("dash", 1): "5px,3px",
+    ("dash", 2): "2px,2px",
+    ("dash", 3): "14px,5px",
+    ("dashdot", 0): "9px,3px,2px,3px",
+    ("dashdot", 1): "5px,2px,2px,2px",
+    ("dashdot", 2): "9px,3px,2px,3px,2px,3px",
+    ("dashdot", 3): "14px,3px,5px,3px",
+    ("dot", 0): "1px,3px",
+    ("dot", 1): "3px,5px",
+    ("dot", 2): "1px,5px",
+    ("dot", 3): "2px,4px,6px,4px",
+    ("longdash", 0): "18px,4px",
+    ("longdash", 1): "18px,9px",
+    ("longdash", 2): "22px,3px,3px,3px",
+    ("longdash", 3): "22px,3px,8px,3px",
+}
+SPARE = (
+    "6px,6px",
+    "12px,2px",
+    "4px,2px,1px,2px",
+    "16px,3px,1px,3px,1px,3px",
+    "3px,1px",
+    "8px,8px",
+    "1px,1px",
+    "20px,2px",
+)
+HATCHES = ("", "/", "x", "\\", ".", "-")
+
+
+def line_name(trace: Mapping[str, Any]) -> str:
+    """The name of the line that a trace is or belongs to, "" where it is none: a map, a helper, a filled range."""
+    if trace.get("type") == "bar":
+        return "" if trace.get("orientation") == "h" else str(trace.get("name") or "")
+    hidden = (trace.get("meta") or {}).get("csv") is False
+    if trace.get("type", "scatter") != "scatter" or hidden:
+        return ""
+    if trace.get("legendgroup"):
+        return str(trace["legendgroup"])
+    if trace.get("hoverinfo") == "skip":
+        return ""
+    drawn = "markers" in (trace.get("mode") or "lines") or (trace.get("line") or {}).get("width", 2) > 0
+    return str(trace.get("name") or "") if drawn else ""
+
+
+def line_names(data: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of all lines, in the order in which they are drawn."""
+    return list(dict.fromkeys(name for name in map(line_name, data) if name))
+
+
+def look(trace: Mapping[str, Any]) -> tuple[str, str, float]:
+    """Colour, dash and width of a line or of points."""
+    line, marker = trace.get("line") or {}, trace.get("marker") or {}
+    colour = line.get("color") or marker.get("color") or theme.TEXT
+    if not isinstance(colour, str):
+        colour = next((each for each in colour if isinstance(each, str)), theme.TEXT)
+    return colour, str(line.get("dash") or "solid"), float(line.get("width", 2))
+
+
+def relabel(data: list[dict[str, Any]], layout: dict[str, Any], labels: Sequence[tuple[str, str]]) -> None:
+    """Give lines labels of the reader's own. Raises `ValueError` for a line that the figure has not."""
+    if not labels:
+        return
+    names = line_names(data)
+    shown = {plain(name): name for name in names}
+    looks = {line_name(trace): look(trace)[0] for trace in reversed(data) if line_name(trace)}
+    own: dict[str, str] = {}
+    for wanted, label in labels:
+        if wanted not in shown:
+            known = f"its lines are {listed(tuple(shown))}" if shown else "it has no named lines"
+            raise ValueError(f"this figure has no line {shorten(wanted)}; {known}")
+        own[shown[wanted]] = theme.plain_text(label)
+    for note in layout.get("annotations", ()):
+        found = owner(note, looks)
+        if found in own:
+            note["text"] = own[found] + _rest(str(note["text"]), found)
+    for trace in data:
+        name = line_name(trace)
+        if name in own:
+            trace["name"] = own[name] + _rest(str(trace.get("name") or name), name)
+            if trace.get("legendgroup"):
+                trace["legendgroup"] = own[name]
+            if isinstance(trace.get("hovertemplate"), str):
+                trace["hovertemplate"] = re.sub(rf"^{re.escape(name)}\b", lambda _: own[name], trace["hovertemplate"])  # noqa: B023
+
+
+def owner(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | None:
+    """The line that a note names: of its colour, and with its name (or the name's first words) at the beginning."""
+    text = str(note.get("text") or "")
+    colour = (note.get("font") or {}).get("color")
+    for name in sorted(looks, key=len, reverse=True):
+        begins = text == name or re.match(rf"{re.escape(name)}(?=[\s:,×÷])", text)
+        short = len(text) > 2 and name.startswith(text) and name[len(text) :][:1] in ("", " ", ",")
+        if looks[name] == colour and (begins or short):
+            return name
+    return None
+
+
+def _rest(text: str, name: str) -> str:
+    return text[len(name) :] if text.startswith(name) else ""
+
+
+def place_labels(data: list[dict[str, Any]], layout: dict[str, Any], where: str) -> None:
+    """Name the lines at their ends, in a legend, or nowhere; "auto" leaves that to the figure."""
+    if where == "auto":
+        return
+    looks = {line_name(trace): look(trace)[0] for trace in reversed(data) if line_name(trace)}
+    if not looks:
+        return
+    notes = list(layout.get("annotations", ()))
+    naming = {id(note): name for note in notes if (name := owner(note, looks)) is not None}
+    bare = [note for note in notes if id(note) in naming and not _rest(str(note["text"]), naming[id(note)])]
+    if where == "ends":
+        named = {naming[id(note)] for note in bare}
+        layout["annotations"] = notes + _ends(data, layout, [name for name in looks if name not in named])
+        return
+    layout["annotations"] = [
+        note for note in notes if all(note is not each for each in bare) and not _is_key(note, looks)
+    ]
+    layout["showlegend"] = where == "legend"
+    if where == "legend":
+        layout["legend"] = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"}
+        seen: set[str] = set()
+        for trace in data:
+            name = line_name(trace)
+            trace["showlegend"] = bool(name) and name not in seen
+            if trace["showlegend"]:
+                trace["name"] = name
+            seen.add(name)
+
+
+def _is_key(note: Mapping[str, Any], looks: Mapping[str, str]) -> bool:
+    """Whether a note is a legend in words."""
+    text = plain(note.get("text"))
+    return "<span" in str(note.get("text")) and all(plain(name) in text for name in looks)
+
+
+def _ends(data: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Labels at the right ends of these lines, as far as they are in view."""
+    axes = read_axes(layout, data)
+    notes = []
+    for name in names:
+        parts = [trace for trace in data if line_name(trace) == name and trace.get("type", "scatter") == "scatter"]
+        found = _last_seen(axes, parts[-1]) if parts else None
+        if found is not None:
+            refs = {"xref": parts[-1].get("xaxis") or "x", "yref": parts[-1].get("yaxis") or "y"}
+            notes.append(theme.end_label(*found, name, look(parts[-1])[0]) | refs)
+    return notes
+
+
+def follow_ends(data: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> None:
+    """After a change of ranges: labels of line ends to where the lines now end."""
+    axes = read_axes(layout, data)
+    notes = []
+    for note in layout.get("annotations", ()):
+        mine = [
+            trace
+            for trace in data
+            if note.get("name") == "end" and str(note.get("text")) in (trace.get("name"), trace.get("legendgroup"))
+        ]
+        found = _last_seen(axes, mine[-1]) if mine else None
+        if found is not None:
+            notes.append({**note, "x": found[0], "y": found[1], "yshift": 0})
+        elif not mine:
+            notes.append(note)
+    layout["annotations"] = notes
+
+
+def _last_seen(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The coordinates of the last point of a curve that is in view."""
+    x_axis, y_axis = axes[trace.get("xaxis") or "x"], axes[trace.get("yaxis") or "y"]
+    x, y = x_axis.coordinates(array_of(trace["x"])), y_axis.coordinates(array_of(trace["y"]))
+    seen = [
+        i
+        for i, (a, b) in enumerate(zip(x, y, strict=True))
+        if math.isfinite(a) and math.isfinite(b) and x_axis.holds(a) and y_axis.holds(b)
+    ]
+    if not seen:
+        return None
+    last = max(seen, key=lambda i: (x[i] - x_axis.low) / (x_axis.high - x_axis.low))
+    return float(x[last]), float(y[last])
+
+
+def in_greys(data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
+    """A dash of its own for every line, a hatch for every kind of bar, maps in steady greys."""
+    from rope_viz.figures.files.colours import grey_scale
+
+    dashes = _grey_dashes(data)
+    for trace in data:
+        name = line_name(trace)
+        if trace.get("type") == "bar":
+            trace["marker"] = _hatched(trace.get("marker") or {})
+        elif trace.get("type") == "heatmap" and trace.get("colorscale") is not None:
+            trace["colorscale"] = grey_scale(trace["colorscale"])
+        elif (
+            name in dashes
+            and "lines" in (trace.get("mode") or "lines")
+            and (trace.get("line") or {}).get("width", 2) > 0
+        ):
+            trace["line"] = {**(trace.get("line") or {}), "dash": dashes[name]}
+    shared = layout.get("coloraxis")
+    if isinstance(shared, Mapping) and shared.get("colorscale") is not None:
+        layout["coloraxis"] = {**shared, "colorscale": grey_scale(shared["colorscale"])}
+
+
+def _grey_dashes(data: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """A dash for every line that says what its colour and dash say; of two alike the later one gets a spare one."""
+    out: dict[str, str] = {}
+    for name in line_names([trace for trace in data if trace.get("type", "scatter") == "scatter"]):
+        colour, dash, _ = next(look(trace) for trace in data if line_name(trace) == name)
+        if colour in theme.FURTHER:
+            dash = GREY_DASHES.get((dash, theme.FURTHER.index(colour)), dash)
+        taken = set(out.values())
+        out[name] = dash if dash not in taken else next((each for each in SPARE if each not in taken), dash)
+    return out
+
+
+def _hatched(marker: Mapping[str, Any]) -> dict[str, Any]:
+    colour = marker.get("color")
+    if not isinstance(colour, (list, tuple)):
+        return dict(marker)
+    kinds = list(dict.fromkeys(colour))
+    return {**marker, "pattern": {"shape": [HATCHES[kinds.index(each) % len(HATCHES)] for each in colour]}}

@@ -1,0 +1,346 @@
+"""The room around every panel: measured, not guessed, in a few rounds, for ticks depend on boxes and boxes on ticks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rope_viz.figures import theme
+from rope_viz.figures.files import colourbars
+from rope_viz.figures.files import lines as named
+from rope_viz.figures.files.axes import Axis
+from rope_viz.figures.files.canvas import Box
+from rope_viz.figures.files.markup import Run, parse
+from rope_viz.figures.files.plan import (
+    NEAR,
+    PAD,
+    TICK,
+    Heading,
+    Interval,
+    Panel,
+    Plan,
+    Strip,
+    font_size,
+    height_of,
+    text_lines,
+)
+
+ROUNDS = 4
+LEAST = 30.0
+# Ends that would take more of the width than this go into a legend, unless the reader wants them.
+MOST_FOR_ENDS = 0.34
+BIGGER = 1.15
+
+
+def settle(plan: Plan) -> None:
+    """Find the boxes of all panels. Raises `ValueError` where there is no room for them."""
+    sheet = plan.sheet
+    wide, high, pad = plan.canvas.width, plan.canvas.height, PAD * plan.scale
+    if sheet.title:
+        plan.heading = text_lines(plan, theme.plain_text(sheet.title), wide - 2 * pad, plan.size * BIGGER, bold=True)
+    plan.column_pixels = _even(plan.columns, 50 * plan.scale, wide - 50 * plan.scale)
+    plan.row_pixels = _even(plan.rows, high - 45 * plan.scale, 25 * plan.scale)
+    for turn in range(ROUNDS):
+        _place(plan)
+        if turn < 2 and sheet.style.legend == "auto" and _ends_do_not_fit(plan):
+            named.place_labels(sheet.data, sheet.layout, "legend")
+        plan.headings, plan.strips = _headings(plan), _strips(plan)
+        left, right, over, under = _needs(plan)
+        plan.legend = _legend(plan, pad + left[0], wide - pad)
+        upright, lying = plan.beside = colourbars.room(plan)
+        gaps = [
+            max(right[i] + left[i + 1] + pad, 0.6 * wide * (b[0] - a[1]))
+            for i, (a, b) in enumerate(itertools.pairwise(plan.columns))
+        ]
+        plan.column_pixels = _laid(plan.columns, pad + left[0], wide - pad - right[-1] - upright, gaps)
+        gaps = [under[i + 1] + over[i] + pad for i in range(len(plan.rows) - 1)]
+        first = pad + height_of(plan.heading, plan.size * BIGGER) + _legend_height(plan) + over[-1]
+        plan.row_pixels = _laid(plan.rows, high - pad - lying - under[0], first, gaps)
+    thin = min(b - a for a, b in plan.column_pixels) < LEAST
+    if thin or min(a - b for a, b in plan.row_pixels) < min(LEAST, 0.2 * high):
+        what = f"{wide:.0f} by {high:.0f} pixels with type of {plan.size:.3g}"
+        raise ValueError(f"{what} leave no room for the figure: take a larger size, or smaller type")
+    _place(plan)
+    plan.headings, plan.strips = _headings(plan), _strips(plan)
+
+
+def _place(plan: Plan) -> None:
+    """Give panels their boxes and axes their pixels and ticks."""
+    for panel in plan.panels:
+        (left, right), (bottom, top) = plan.column_pixels[panel.column], plan.row_pixels[panel.row]
+        if plan.sheet.layout.get(f"{panel.y.name[0]}axis{panel.y.name[1:]}", {}).get("scaleanchor"):
+            left, right, bottom, top = _even_units(panel, left, right, bottom, top)
+        panel.box = (left, top, right, bottom)
+        for axis, start, stop in ((panel.x, left, right), (panel.y, bottom, top)):
+            size = font_size(axis.given, plan.size * 12 / 13, "tickfont")
+            axis.place(start, stop, size, lambda lines, size=size: plan.canvas.size(lines, size))  # type: ignore[misc]
+
+
+def _even_units(panel: Panel, left: float, right: float, bottom: float, top: float) -> tuple[float, ...]:
+    """A box in which a step on either axis is equally long, in the middle of the one given."""
+    across, up = abs(panel.x.high - panel.x.low), abs(panel.y.high - panel.y.low)
+    unit = min((right - left) / across, (bottom - top) / up)
+    free_x, free_y = (right - left - unit * across) / 2, (bottom - top - unit * up) / 2
+    return left + free_x, right - free_x, bottom - free_y, top + free_y
+
+
+def _even(spans: Sequence[Interval], start: float, stop: float) -> list[Interval]:
+    return [(start + a * (stop - start), start + b * (stop - start)) for a, b in spans]
+
+
+def _laid(spans: Sequence[Interval], start: float, stop: float, gaps: Sequence[float]) -> list[Interval]:
+    """Intervals in proportion to `spans` from start to stop with these gaps between them."""
+    sign = 1.0 if stop >= start else -1.0
+    room = abs(stop - start) - sum(gaps) if sign * (stop - start) > 0 else 0.0
+    whole = sum(b - a for a, b in spans)
+    out, at = [], start
+    for (a, b), gap in zip(spans, [*gaps, 0.0], strict=True):
+        end = at + sign * max(room, 1.0) * (b - a) / whole
+        out.append((at, end))
+        at = end + sign * gap
+    # From the bottom up the start is the larger pixel; both ways the first number is the low end of the axis.
+    return out
+
+
+def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Pixels left and right of every column, over and under every row."""
+    left, right = [0.0] * len(plan.columns), [0.0] * len(plan.columns)
+    over, under = [0.0] * len(plan.rows), [0.0] * len(plan.rows)
+    s = plan.scale
+    for panel in plan.panels:
+        box, c, r = panel.box, panel.column, panel.row
+        for axis in (panel.x, panel.y):
+            if not axis.shown:
+                continue
+            depth = axis_depth(plan, axis, panel)
+            if axis.upright:
+                side = right if axis.opposite else left
+                side[c] = max(side[c], depth)
+            else:
+                under[r] = max(under[r], depth)
+            for at, words in axis.ticks:
+                wide, high = _turned(plan, axis, words)
+                pixel = float(axis.pixel(at))
+                if axis.upright:
+                    over[r] = max(over[r], box[1] - (pixel - high / 2))
+                    under[r] = max(under[r], pixel + high / 2 - box[3])
+                elif not axis.angle:
+                    left[c] = max(left[c], box[0] - (pixel - wide / 2))
+                    right[c] = max(right[c], pixel + wide / 2 - box[2])
+        ends = [plan.canvas.size(parse(note["text"]), size)[0] for note, size in end_labels(plan, panel)]
+        right[c] = max([right[c], *(wide + 8 * s for wide in ends)])
+    for panel in plan.panels:
+        strips = [strip for owner, strip in plan.strips if owner is panel]
+        high = sum(
+            max((height_of(each.lines, each.size) for each in strips if each.level == level), default=0.0)
+            for level in range(1 + max((each.level for each in strips), default=-1))
+        )
+        above = [height_of(each.lines, each.size) + each.shift for each in plan.headings if each.panel is panel]
+        over[panel.row] = max(over[panel.row], high + max(above, default=0.0) + (3 * s if high or above else 0.0))
+    over[-1] = max(over[-1], colourbars.head(plan))
+    return left, right, over, under
+
+
+def axis_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
+    """How far ticks, their labels and the title of an axis reach from the plot."""
+    return ticks_depth(plan, axis) + title_depth(plan, axis, panel)
+
+
+def ticks_depth(plan: Plan, axis: Axis) -> float:
+    """How far ticks and their labels reach."""
+    sizes = [_turned(plan, axis, words)[0 if axis.upright else 1] for _, words in axis.ticks if any(words)]
+    marks = 0.0 if axis.given.get("ticks") == "" else TICK * plan.scale
+    return marks + (max(sizes) + (3.0 if axis.upright else 1.0) * plan.scale if sizes else 0.0)
+
+
+def title_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
+    """The height of a title's lines, and a gap; the lines are remembered for drawing."""
+    if not axis.title:
+        return 0.0
+    size = title_size(plan, axis)
+    left, top, right, bottom = panel.box
+    along = (bottom - top) if axis.upright else (right - left)
+    whole = plan.canvas.height if axis.upright else plan.canvas.width
+    # A title may be longer than its axis, but lies over its middle and inside the sheet.
+    middle = (top + bottom) / 2 if axis.upright else (left + right) / 2
+    room = 2 * min(middle, whole - middle) - 2 * PAD * plan.scale
+    alone = len(plan.rows if axis.upright else plan.columns) == 1
+    plan.titles[axis.name] = text_lines(plan, axis.title, max(room if alone else along, 20.0), size)
+    return height_of(plan.titles[axis.name], size) + (4.0 if axis.upright else 2.0) * plan.scale
+
+
+def title_size(plan: Plan, axis: Axis) -> float:
+    """The size of an axis title."""
+    return font_size(axis.given.get("title") or {}, plan.size)
+
+
+def tick_size(plan: Plan, axis: Axis) -> float:
+    """The size of tick labels."""
+    return font_size(axis.given, plan.size * 12 / 13, "tickfont")
+
+
+def _turned(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
+    wide, high = plan.canvas.size(words, tick_size(plan, axis)) if any(words) else (0.0, 0.0)
+    turn = math.radians(axis.angle)
+    return (
+        abs(wide * math.cos(turn)) + abs(high * math.sin(turn)),
+        abs(wide * math.sin(turn)) + abs(high * math.cos(turn)),
+    )
+
+
+def end_labels(plan: Plan, panel: Panel) -> list[tuple[Mapping[str, Any], float]]:
+    """(note, size) of the labels that stand to the right of a panel: of lines that end at its border."""
+    if any(each.y.opposite and each.column == panel.column for each in plan.panels):
+        return []
+    found = []
+    for note in plan.sheet.layout.get("annotations", ()):
+        mine = (note.get("xref") or "x") == panel.x.name and (note.get("yref") or "y") == panel.y.name
+        if mine and note.get("name") == "end" and note.get("visible") is not False:
+            at = float(panel.x.pixel(_coordinate(panel.x, note["x"])))
+            size = font_size(note, plan.size)
+            near = max(NEAR * plan.scale, 0.06 * (panel.box[2] - panel.box[0]))
+            # Where a line ends inside the plot its label goes there, if there is room for it before the border.
+            room = panel.box[2] - at
+            tight = room < plan.canvas.size(parse(note["text"]), size)[0] and at > (panel.box[0] + panel.box[2]) / 2
+            if abs(room) < near or tight:
+                found.append((note, size))
+    return found
+
+
+def _coordinate(axis: Axis, value: Any) -> float:
+    """A note's place: on a log axis it is a power of ten already."""
+    return float(axis.coordinates([value])[0]) if isinstance(value, str) else float(value)
+
+
+def _ends_do_not_fit(plan: Plan) -> bool:
+    for panel in plan.panels:
+        ends = end_labels(plan, panel)
+        sizes = [plan.canvas.size(parse(note["text"]), size) for note, size in ends]
+        if sizes and max(wide for wide, _ in sizes) > MOST_FOR_ENDS * plan.canvas.width:
+            return True
+        if sum(high for _, high in sizes) * 0.92 > panel.box[3] - panel.box[1]:
+            return True
+    return False
+
+
+def _headings(plan: Plan) -> list[Heading]:
+    """Notes that stand on top of a plot."""
+    out = []
+    notes = plan.sheet.layout.get("annotations", ())
+    for note in notes:
+        ref = str(note.get("yref") or "y")
+        on_top = (
+            (ref == "paper" or ref.endswith(" domain")) and note.get("y", 0) >= 1 and note.get("yanchor") == "bottom"
+        )
+        if not on_top or note.get("showarrow") is not False or note.get("visible") is False:
+            continue
+        size = font_size(note, plan.size)
+        x_ref = str(note.get("xref") or "x")
+        if x_ref == "paper":
+            at = plan.paper("x", float(note["x"]))
+            panel = min(
+                plan.panels, key=lambda each: (each.row != len(plan.rows) - 1, abs(sum(each.box[0::2]) / 2 - at))
+            )
+        else:
+            panel = plan.panel(x_ref.replace(" domain", ""), ref.replace(" domain", ""))
+            share = float(note["x"])
+            at = panel.box[0] + share * (panel.box[2] - panel.box[0])
+        across = {"left": "left", "right": "right"}.get(str(note.get("xanchor")), "center")
+        room = panel.box[2] - panel.box[0]
+        pad = PAD * plan.scale
+        if len(plan.columns) == 1:
+            room = plan.canvas.width - pad - (at if across == "left" else pad)
+        elif across == "left":
+            room = _free_to_the_right(plan, panel, notes) - at - 4
+        words = text_lines(plan, str(note["text"]), room, size)
+        out.append(Heading(panel, words, at, size, across, str(note.get("align") or "center"), note, 2 * plan.scale))
+    return out
+
+
+def _free_to_the_right(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, Any]]) -> float:
+    """Where the next panel with a heading of its own begins, else where the sheet ends."""
+    titled = {str(note.get("xref")) for note in notes if str(note.get("yref")).endswith(" domain")}
+    starts = [
+        each.box[0]
+        for each in plan.panels
+        if each.row == panel.row and each.box[0] > panel.box[2] and f"{each.x.name} domain" in titled
+    ]
+    return min(starts, default=plan.canvas.width - PAD * plan.scale - plan.beside[0])
+
+
+def _strips(plan: Plan) -> list[tuple[Panel, Strip]]:
+    """Labels of rules and of ranges above the plots, on as many levels as it takes."""
+    found: list[tuple[Panel, Strip]] = []
+    for shape in plan.sheet.layout.get("shapes", ()):
+        label = shape.get("label") or {}
+        if not label.get("text") or shape.get("yref") != "paper" or shape.get("y1") != 1:
+            continue
+        where = str(label.get("textposition", ""))
+        rule = shape["type"] == "line" and shape["x0"] == shape["x1"] and where != "start"
+        if not rule and not (shape["type"] == "rect" and where.startswith("top")):
+            continue
+        ref = str(shape.get("xref") or "x")
+        panel = next((each for each in plan.panels if each.x.name == ref), plan.panels[0])
+        ends = [float(at) for at in panel.x.coordinates([shape["x0"], shape["x1"]])]
+        low, high = sorted((panel.x.low, panel.x.high))
+        inside = [min(max(at, low), high) for at in ends]
+        if (
+            not all(map(math.isfinite, ends))
+            or (rule and not panel.x.holds(ends[0]))
+            or (not rule and inside[0] == inside[1])
+        ):
+            continue
+        size = font_size(label, plan.size * 12 / 13)
+        across = {"right": "right", "left": "left"}.get(str(label.get("xanchor")), "center")
+        at = float(panel.x.pixel(sum(inside) / 2))
+        words = parse(str(label["text"]))
+        wide, _ = plan.canvas.size(words, size)
+        left = at - wide * {"left": 0.0, "center": 0.5, "right": 1.0}[across]
+        left = min(max(left, PAD * plan.scale), plan.canvas.width - PAD * plan.scale - plan.beside[0] - wide)
+        colour = str((label.get("font") or {}).get("color") or plan.sheet.layout["font"]["color"])
+        found.append((panel, Strip(words, at, size, colour, across, box=(left, 0.0, left + wide, 0.0))))
+    for place, (panel, strip) in enumerate(found):
+        others = [other for owner, other in found[:place] if owner is panel]
+        strip.level = next(
+            level
+            for level in range(len(found) + 1)
+            if not any(
+                other.level == level
+                and strip.box[0] < other.box[2] + 6 * plan.scale
+                and other.box[0] < strip.box[2] + 6 * plan.scale
+                for other in others
+            )
+        )
+    return found
+
+
+def _legend(plan: Plan, left: float, right: float) -> list[tuple[Box, Any]]:
+    """(box, trace) of the legend's entries, in rows from the top."""
+    if not plan.sheet.layout.get("showlegend"):
+        return []
+    s, row = plan.scale, plan.size * 1.35
+    top = PAD * s + height_of(plan.heading, plan.size * BIGGER)
+    out, x, y, seen = [], left, top, set()
+    for trace in plan.sheet.data:
+        name = named.line_name(trace)
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        wide = 34 * s + plan.canvas.measure(Run(_plain(name)), plan.size * 12 / 13)
+        if x > left and x + wide > right:
+            x, y = left, y + row
+        out.append(((x, y, x + wide, y + row), trace))
+        x += wide + 14 * s
+    return out
+
+
+def _plain(name: str) -> str:
+    return "".join(run.text for line in parse(name) for run in line)
+
+
+def _legend_height(plan: Plan) -> float:
+    return max((box[3] for box, _ in plan.legend), default=0.0) - (
+        min((box[1] for box, _ in plan.legend), default=0.0) - 4 * plan.scale if plan.legend else 0.0
+    )

@@ -1,0 +1,86 @@
+"""The little HTML that Plotly's texts may hold, as lines of runs: bold, colours, line breaks."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+TOKEN = re.compile(r"<[^<>]*>|[^<]+|<")
+COLOUR = re.compile(r"color:\s*([^;\"']+)")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A piece of text of one look; "" is the colour around it."""
+
+    text: str
+    bold: bool = False
+    colour: str = ""
+
+
+Lines = list[list[Run]]
+
+
+def parse(words: Any) -> Lines:
+    """The lines of a text with marks; marks that are not known are left out."""
+    lines: Lines = [[]]
+    bold, colours = 0, [""]
+    for token in TOKEN.findall(str(words)):
+        tag = token.lower()
+        if tag in ("<br>", "<br/>", "<br />"):
+            lines.append([])
+        elif tag in ("<b>", "</b>"):
+            bold += 1 if tag == "<b>" else -1
+        elif tag.startswith("<span"):
+            found = COLOUR.search(token)
+            colours.append(found[1].strip() if found else colours[-1])
+        elif tag == "</span>":
+            colours = colours[:-1] or [""]
+        elif not (tag.startswith("<") and len(tag) > 1):
+            lines[-1].append(Run(html.unescape(token), bold > 0, colours[-1]))
+    return lines
+
+
+def plain(words: Any) -> str:
+    """A text without marks, its lines with a blank between them."""
+    return " ".join("".join(run.text for run in line) for line in parse(words)).strip()
+
+
+def wrapped(lines: Lines, widest: float, measure: Callable[[Run], float]) -> Lines:
+    """The lines, broken at blanks where they are wider than `widest`; a word that is wider stays whole."""
+    out: Lines = []
+    for line in lines:
+        pieces = [
+            dataclasses.replace(run, text=word) for run in line for word in re.findall(r"\s*\S+|\s+$", run.text)
+        ] or [Run("")]
+        total = sum(map(measure, pieces))
+        # As many lines as it takes, about equally long.
+        wanted = total / max(1, -(-total // max(widest, 1.0))) if total > widest else widest
+        row: list[Run] = []
+        used = 0.0
+        for piece in pieces:
+            more = measure(piece)
+            if row and (used + more > widest or used >= wanted):
+                out.append(joined(row))
+                row, used = [], 0.0
+                piece = dataclasses.replace(piece, text=piece.text.lstrip())
+                more = measure(piece)
+            row.append(piece)
+            used += more
+        out.append(joined(row))
+    return out
+
+
+def joined(row: list[Run]) -> list[Run]:
+    """Neighbours of one look as one run."""
+    out: list[Run] = []
+    for run in row:
+        if out and (out[-1].bold, out[-1].colour) == (run.bold, run.colour):
+            out[-1] = dataclasses.replace(run, text=out[-1].text + run.text)
+        else:
+            out.append(run)
+    return out

@@ -1,0 +1,55 @@
+"""What a file is called: the picture, every model in it, and the range it shows."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from rope_viz.configs.link import text
+from rope_viz.embedding.spec import RopeSpec
+
+LONGEST = 180
+
+
+def stem(
+    picture: str,
+    models: Sequence[str] = (),
+    *,
+    spec: RopeSpec | None = None,
+    span: tuple[float, float] | None = None,
+    extra: Sequence[str] = (),
+) -> str:
+    """The name of a file without its ending.
+
+    `picture` is "page/name" or "page.name", `models` the ids of all models in it, the current one first; `spec` is what
+    that one is at now, `span` the range that is shown in the units of its axis, `extra` what else tells it apart.
+
+        stem("decay/curves", ["llama-3.1-8b", "qwen3-8b"], spec=spec, span=(0, 131072))
+        # rope-decay-curves_llama-3.1-8b_d128_base500000_L8192_to131072_llama38_vs_qwen3-8b_0-131072
+    """
+    first, *others = list(dict.fromkeys(models)) or [""]
+    parts = ["rope-" + picture.replace(".", "-"), first]
+    if spec is not None:
+        parts += [f"d{spec.head_dim}", f"base{text(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
+        if spec.scaling.name != "none":
+            parts.append(spec.scaling.name + text(spec.scaling.factor_for(spec)))
+    if others:
+        parts.append("vs_" + "_".join(others))
+    parts += list(extra)
+    if span is not None:
+        parts.append("-".join(f"{end:.6g}" if abs(end) < 1e6 and end != int(end) else text(end) for end in span))
+    # Whatever is no letter, digit, dot, hyphen or low line may mean something to a shell or a file system.
+    clean = (unicodedata.normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts if part)
+    whole = "_".join(re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.") for part in clean)
+    return shortened(re.sub(r"_{2,}", "_", whole).strip("_"))
+
+
+def shortened(name: str) -> str:
+    """A name that a file system takes: of one that is too long the middle is left out, and a sum of it put there."""
+    if len(name) <= LONGEST:
+        return name
+    import hashlib
+
+    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: LONGEST - 50]}_{mark}_{name[-40:]}"

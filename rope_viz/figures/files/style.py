@@ -1,0 +1,300 @@
+"""How a file of a figure looks: one value made of strings, the same in an address, in a dialog and as flags.
+
+Style.read({"preset": "one-column", "theme": "transparent", "label.plain": "before"})
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rope_viz.configs.link import number, text
+from rope_viz.embedding.spec import shorten
+
+# Pixels are 1/96 inch, as in a browser.
+UNITS = {"px": 1.0, "mm": 96.0 / 25.4, "cm": 960.0 / 25.4, "in": 96.0, "pt": 96.0 / 72.0}
+USUAL_SIZE = 13.0
+WIDTHS, HEIGHTS, FONT_SIZES, DPIS = (94.0, 4800.0), (56.0, 4800.0), (5.0, 72.0), (36, 1200)
+MOST_PIXELS = 50_000_000
+MOST_LABELS, LONGEST_LABEL, LONGEST_TITLE = 40, 80, 300
+
+THEMES = ("light", "dark", "transparent")
+LEGENDS = {
+    "auto": "As on the page, as a legend where the ends have no room",
+    "ends": "At the ends of the lines",
+    "legend": "As a legend",
+    "none": "None",
+}
+SCALES = ("", "linear", "log")
+FONTS = {"sans": ("DejaVu Sans",), "serif": ("STIXGeneral",), "mono": ("DejaVu Sans Mono",)}
+"""{general family: what Matplotlib brings along for it}; any other name is a font of the machine that draws."""
+YES, NO = ("yes", "on", "true", "1"), ("no", "off", "false", "0")
+
+PRESETS: dict[str, dict[str, str]] = {
+    "one-column": {"width": "85mm", "font_size": "8pt", "dpi": "300"},
+    "two-columns": {"width": "178mm", "font_size": "8pt", "dpi": "300"},
+    "slide": {"width": "1280px", "height": "720px", "font_size": "22px", "dpi": "144"},
+}
+"""{name: what it sets}; what is given beside a preset wins."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a dialog or a flag says about one parameter, and what it may be where it is one of a few."""
+
+    label: str
+    help: str
+    options: tuple[str, ...] = ()
+
+
+PARAMETERS: dict[str, Parameter] = {
+    "preset": Parameter("Preset", "Sizes to start from.", tuple(PRESETS)),
+    "width": Parameter("Width", "Like 85mm or 1000px; a bare number is pixels of 1/96 inch."),
+    "height": Parameter("Height", "Like 60mm or 430px; empty: what suits the width."),
+    "font": Parameter("Font", "sans, serif, mono, or the name of a font of the machine that draws."),
+    "font_size": Parameter("Font size", "Like 8pt or 13px; lines and ticks go with it."),
+    "theme": Parameter("Theme", "Background and colours.", THEMES),
+    "grey": Parameter("Grey-safe", "Greys, dashes and hatching only: nothing is lost in print.", ("yes", "no")),
+    "title": Parameter("Title", "yes: the figure's own above it; or a title of your own; no: none."),
+    "legend": Parameter("Labels", "Where lines are named.", tuple(LEGENDS)),
+    "xmin": Parameter("x from", "Where the x axis begins."),
+    "xmax": Parameter("x to", "Where the x axis ends."),
+    "ymin": Parameter("y from", "Where the y axis begins."),
+    "ymax": Parameter("y to", "Where the y axis ends."),
+    "xscale": Parameter("x scale", "Linear or logarithmic; empty: as on the page.", SCALES),
+    "yscale": Parameter("y scale", "Linear or logarithmic; empty: as on the page.", SCALES),
+    "dpi": Parameter("Dots per inch", "Of a PNG."),
+}
+"""{key in an address: what it is}; besides, `label.<name of a line>` gives that line a label of one's own."""
+LABEL = "label."
+
+
+@dataclass(frozen=True)
+class Style:
+    """The look of one file. Every field is checked: `ValueError` with a sentence for what cannot be.
+
+    Lengths are text with a unit ("85mm", "8pt"; a bare number is pixels) and "" is what the figure has by itself.
+    `labels` are (name of a line, label of one's own). `xmin` to `ymax` are values of the axis, also on a log axis.
+    `title` is "no", "yes" for the figure's own, or one's own.
+    """
+
+    width: str = ""
+    height: str = ""
+    font: str = "sans"
+    font_size: str = f"{USUAL_SIZE:g}px"
+    theme: str = "light"
+    grey: bool = False
+    title: str = "no"
+    legend: str = "auto"
+    labels: tuple[tuple[str, str], ...] = ()
+    xmin: float | None = None
+    xmax: float | None = None
+    ymin: float | None = None
+    ymax: float | None = None
+    xscale: str = ""
+    yscale: str = ""
+    dpi: int = 288
+
+    def __post_init__(self) -> None:
+        for name, bounds in (("width", WIDTHS), ("height", HEIGHTS), ("font_size", FONT_SIZES)):
+            object.__setattr__(self, name, _length(getattr(self, name), name, bounds))
+        if not self.font_size:
+            object.__setattr__(self, "font_size", f"{USUAL_SIZE:g}px")
+        object.__setattr__(self, "font", _font(self.font))
+        for name, options in (("theme", THEMES), ("legend", tuple(LEGENDS)), ("xscale", SCALES), ("yscale", SCALES)):
+            _one_of(getattr(self, name), name, options)
+        object.__setattr__(self, "grey", _switch(self.grey, "grey"))
+        object.__setattr__(self, "title", _title(self.title))
+        object.__setattr__(self, "dpi", _dpi(self.dpi))
+        for letter in "xy":
+            self._check_range(letter)
+        object.__setattr__(self, "labels", _labels(self.labels))
+
+    @property
+    def font_px(self) -> float:
+        """The font size in pixels."""
+        return _pixels(self.font_size)
+
+    @property
+    def scale(self) -> float:
+        """By how much type differs from that of the page, where it is 13 pixels."""
+        return self.font_px / USUAL_SIZE
+
+    def width_px(self, natural: float) -> float:
+        """The width in pixels; `natural` where none is given."""
+        return _pixels(self.width) if self.width else natural
+
+    def height_px(self, natural: float) -> float:
+        """The height in pixels; `natural` where none is given."""
+        return _pixels(self.height) if self.height else natural
+
+    def title_of(self, own: str) -> str:
+        """What stands above a figure whose own title is this; nothing where there shall be none."""
+        return {"no": "", "yes": own}.get(self.title, self.title)
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The fonts to draw with: the one asked for, and one that has every sign of our figures."""
+        own = FONTS.get(self.font, (self.font,))
+        return (*own, *(name for name in FONTS["sans"] if name not in own))
+
+    @staticmethod
+    def read(params: Mapping[str, str]) -> Style:
+        """The style that these parameters describe; keys of anything else are left alone.
+
+        Raises `ValueError` with a sentence that names the parameter.
+        """
+        preset = params.get("preset", "")
+        if preset and preset not in PRESETS:
+            raise ValueError(f"preset must be {listed(tuple(PRESETS))}, not {shorten(preset)}")
+        given: dict[str, Any] = dict(PRESETS.get(preset, {}))
+        given |= {key: params[key] for key in PARAMETERS if key in params and key != "preset"}
+        for key in ("xmin", "xmax", "ymin", "ymax"):
+            if key in given:
+                given[key] = _number(given[key], key)
+        own = tuple((key[len(LABEL) :], label) for key, label in params.items() if key.startswith(LABEL))
+        return Style(**given, labels=own)
+
+    def query(self) -> dict[str, str]:
+        """The shortest parameters that `read` turns back into this style, in one order."""
+        out: dict[str, str] = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value == field.default:
+                continue
+            if field.name == "labels":
+                out |= {LABEL + name: label for name, label in value}
+            elif isinstance(value, bool):
+                out[field.name] = "yes" if value else "no"
+            else:
+                out[field.name] = text(value)
+        return out
+
+    def _check_range(self, letter: str) -> None:
+        low, high = getattr(self, f"{letter}min"), getattr(self, f"{letter}max")
+        for name, value in ((f"{letter}min", low), (f"{letter}max", high)):
+            if value is not None:
+                object.__setattr__(self, name, _number(value, name))
+        if low is not None and high is not None and not low < high:
+            raise ValueError(f"{letter}min must be less than {letter}max, got {low:g} and {high:g}")
+        if getattr(self, f"{letter}scale") == "log" and any(value is not None and value <= 0 for value in (low, high)):
+            raise ValueError(
+                f"a log axis has no 0 and no negative numbers: {letter}min and {letter}max must be above 0"
+            )
+
+
+def is_key(key: str) -> bool:
+    """Whether a key of an address is about the look of a file."""
+    return key in PARAMETERS or key.startswith(LABEL)
+
+
+def listed(words: tuple[str, ...]) -> str:
+    """a, b or c."""
+    return " or ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+
+
+def one_line(value: Any) -> str:
+    """A value of the meta data as one line of text; mappings as JSON."""
+    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return " ".join(words.split())
+
+
+def _length(written: Any, name: str, bounds: tuple[float, float]) -> str:
+    if written in ("", None):
+        return ""
+    found = re.fullmatch(r"\s*([0-9]{1,5}(?:\.[0-9]{1,4})?|\.[0-9]{1,4})\s*([a-z]{0,3})\s*", str(written).lower())
+    if isinstance(written, bool) or not found or (found[2] and found[2] not in UNITS):
+        raise ValueError(f"{name} must be a length like 85mm, 8pt or 1000px, not {shorten(written)}")
+    unit = found[2] or "px"
+    pixels = float(found[1]) * UNITS[unit]
+    low, high = (bound / UNITS[unit] for bound in bounds)
+    if not bounds[0] <= pixels <= bounds[1]:
+        raise ValueError(f"{name} must be between {low:.4g}{unit} and {high:.4g}{unit}, not {shorten(written)}")
+    return f"{float(found[1]):.9g}{unit}"
+
+
+def _pixels(length: str) -> float:
+    return float(length[:-2]) * UNITS[length[-2:]]
+
+
+def _font(name: Any) -> str:
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9 .+_-]{0,59}", name.strip()):
+        raise ValueError(f"font must be {listed(tuple(FONTS))}, or the name of a font, not {shorten(name)}")
+    family = name.strip()
+    if family.lower() in FONTS:
+        return family.lower()
+    known = installed()
+    if known and family.lower() not in known:
+        raise ValueError(f"no font {shorten(family)} is installed here: take {listed(tuple(FONTS))}")
+    return known.get(family.lower(), family)
+
+
+def installed() -> dict[str, str]:
+    """{name in small letters: name} of the fonts that can be drawn with here; empty without Matplotlib."""
+    try:
+        from matplotlib.font_manager import fontManager
+    except ImportError:
+        return {}
+    return {str(entry.name).lower(): str(entry.name) for entry in fontManager.ttflist}
+
+
+def _one_of(value: Any, name: str, options: tuple[str, ...]) -> None:
+    if value not in options:
+        raise ValueError(f"{name} must be {listed(tuple(filter(None, options)))}, not {shorten(value)}")
+
+
+def _switch(value: Any, name: str) -> bool:
+    word = str(value).lower()
+    if word not in YES + NO:
+        raise ValueError(f"{name} must be yes or no, not {shorten(value)}")
+    return word in YES
+
+
+def _title(value: Any) -> str:
+    words = str(value).strip()
+    if words.lower() in ("", *NO):
+        return "no"
+    if words.lower() in YES:
+        return "yes"
+    if len(words) > LONGEST_TITLE or not words.isprintable():
+        raise ValueError(f"title must have at most {LONGEST_TITLE} characters on one line, got {len(words):,}")
+    return words
+
+
+def _dpi(value: Any) -> int:
+    digits = str(value).strip()
+    if not re.fullmatch(r"[0-9]{1,5}", digits) or not DPIS[0] <= int(digits) <= DPIS[1]:
+        raise ValueError(f"dpi must be a whole number between {DPIS[0]} and {DPIS[1]}, not {shorten(value)}")
+    return int(digits)
+
+
+def _number(written: Any, name: str) -> float | None:
+    """A number as a person writes it, negative ones too; None where nothing is written."""
+    if written is None or (isinstance(written, str) and not written.strip()):
+        return None
+    if isinstance(written, bool) or not isinstance(written, (str, int, float)):
+        raise ValueError(f"{name} must be a number, not {shorten(written)}")
+    word = str(written).strip().replace("−", "-")
+    try:
+        value = number(word.removeprefix("-")) if isinstance(written, str) else abs(float(written))
+    except ValueError:
+        raise ValueError(f"{name} must be a number, not {shorten(written)}") from None
+    if not math.isfinite(value) or value > 1e30:
+        raise ValueError(f"{name} must be a number up to 1e30, not {shorten(written)}")
+    return -value if word.startswith("-") else value
+
+
+def _labels(given: Any) -> tuple[tuple[str, str], ...]:
+    pairs: tuple[tuple[str, str], ...] = tuple(sorted(dict(given).items()))
+    if len(pairs) > MOST_LABELS:
+        raise ValueError(f"at most {MOST_LABELS} lines can have a label of their own, got {len(pairs)}")
+    for name, label in pairs:
+        if not isinstance(label, str) or len(label) > LONGEST_LABEL or not (label.isprintable() and label.strip()):
+            wanted = f"one line of 1 to {LONGEST_LABEL} characters"
+            raise ValueError(f"the label of {shorten(name)} must be {wanted}, not {shorten(label)}")
+    return pairs

@@ -1,0 +1,282 @@
+"""Curves, points, bars, areas and maps of a figure, drawn on the sheet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rope_viz.figures import theme
+from rope_viz.figures.files.axes import Axis, array_of
+from rope_viz.figures.files.colours import ramp, rgba
+from rope_viz.figures.files.markup import Run
+from rope_viz.figures.files.place import Places
+from rope_viz.figures.files.plan import Panel, Plan, font_size
+
+SYMBOLS = {
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "cross": "P",
+    "x": "X",
+    "triangle-up": "^",
+    "triangle-down": "v",
+    "star": "*",
+    "circle-open": "o",
+    "line-ns": "|",
+    "line-ew": "_",
+}
+# Dots per inch of maps: what a printer shows of an area of colour, not the sharper ones of text and lines.
+MAP_DPI = 300
+MOST_CELL_TEXTS = 4096
+
+
+def draw(plan: Plan, places: Places) -> None:
+    """All traces, maps first, as Plotly does."""
+    below: tuple[Any, Any] | None = None
+    for trace in sorted(plan.sheet.data, key=lambda each: each.get("type") != "heatmap"):
+        panel = plan.panel(trace.get("xaxis") or "x", trace.get("yaxis") or "y")
+        kind = trace.get("type", "scatter")
+        if kind not in DRAWN:
+            raise ValueError(f"{kind} is drawn by browsers only: take html, csv or json")
+        below = DRAWN[kind](plan, panel, trace, below, places)
+
+
+def scatter(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
+    """A curve, points or an area: down to the curve before, or closed in itself."""
+    x, y = panel.x.of(array_of(trace["x"])), panel.y.of(array_of(trace["y"]))
+    line, mode = trace.get("line") or {}, trace.get("mode") or "lines"
+    s = line_scale(plan)
+    fill = str(trace.get("fillcolor") or theme.tint(theme.CURRENT, 0.2))
+    if trace.get("fill") == "tonexty" and below is not None:
+        _between(plan, panel, below, (x, y), fill)
+    elif trace.get("fill") == "toself":
+        plan.canvas.area(_pieces(x, y), fill=fill, clip=panel.box)
+    width = float(line.get("width", 2)) * s
+    if "lines" in mode and width > 0:
+        colour, dash = str(line.get("color") or theme.TEXT), dashes(line.get("dash"), width)
+        cap = "butt" if dash else "round"
+        plan.canvas.line(x, y, colour=colour, width=width, dash=dash, clip=panel.box, cap=cap)
+        if trace.get("fill") != "toself":
+            places.draw(x, y, panel.box)
+    if "markers" in mode:
+        _points(plan, panel, trace.get("marker") or {}, x, y, str(line.get("color") or theme.CURRENT))
+        if "lines" not in mode:
+            places.draw(x, y, panel.box)
+    if "text" in mode:
+        _texts(plan, trace, x, y)
+    return x, y
+
+
+def _between(plan: Plan, panel: Panel, below: Any, above: Any, fill: str) -> None:
+    """The area between two curves over the same places, piece by piece where there are gaps."""
+    (x0, y0), (x1, y1) = below, above
+    if len(x0) != len(x1):
+        plan.canvas.area(
+            [np.column_stack([np.append(x0, x1[::-1]), np.append(y0, y1[::-1])])], fill=fill, clip=panel.box
+        )
+        return
+    good = np.isfinite(x0) & np.isfinite(y0) & np.isfinite(y1)
+    rings = [
+        np.column_stack([np.append(x0[part], x1[part][::-1]), np.append(y0[part], y1[part][::-1])])
+        for part in _runs(good)
+    ]
+    plan.canvas.area(rings, fill=fill, clip=panel.box)
+
+
+def _pieces(x: Any, y: Any) -> list[Any]:
+    return [np.column_stack([x[part], y[part]]) for part in _runs(np.isfinite(x) & np.isfinite(y))]
+
+
+def _runs(good: Any) -> list[slice]:
+    """The stretches without a gap."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], good.astype(int), [0]])))
+    return [slice(a, b) for a, b in zip(edges[0::2], edges[1::2], strict=True)]
+
+
+def _points(plan: Plan, panel: Panel, marker: Mapping[str, Any], x: Any, y: Any, usual: str) -> None:
+    s = line_scale(plan)
+    edge = marker.get("line") or {}
+    symbol = SYMBOLS.get(str(marker.get("symbol") or "circle"), "o")
+    size = float(marker.get("size") or 6) * s
+    if len(x) > 24 and symbol == "s":
+        # Squares stand for cells: they must not grow together where the panel is small.
+        size = min(size, 1.3 * min(panel.box[2] - panel.box[0], panel.box[3] - panel.box[1]) / len(x) + 0.8)
+    own, rings = marker.get("color") or usual, edge.get("color") or ""
+    every = [own] * len(x) if isinstance(own, str) else list(own)
+    ringed = [rings] * len(x) if isinstance(rings, str) else list(rings)
+    width = float(edge.get("width") or 0) * s
+    for pair in dict.fromkeys(zip(every, ringed, strict=True)):
+        mine = np.array([both == pair for both in zip(every, ringed, strict=True)])
+        fill, ring = (pair[1] or pair[0], pair[1]) if symbol in "|_" else pair
+        thick = width or (1.5 * s if symbol in "|_" else 0.0)
+        box = panel.box
+        plan.canvas.markers(x[mine], y[mine], symbol=symbol, size=size, fill=fill, edge=ring, width=thick, clip=box)
+
+
+def _texts(plan: Plan, trace: Mapping[str, Any], x: Any, y: Any) -> None:
+    font = trace.get("textfont") or {}
+    size = font_size(trace, plan.size, "textfont")
+    colour = str(font.get("color") or plan.sheet.layout["font"]["color"])
+    position = str(trace.get("textposition") or "middle center").split()
+    down = {"top": "bottom", "middle": "middle", "bottom": "top"}[position[0]]
+    across = {"left": "right", "center": "center", "right": "left"}[position[-1] if len(position) > 1 else "center"]
+    for at, to, word in zip(x, y, trace["text"], strict=True):
+        if word and np.isfinite(at) and np.isfinite(to):
+            plan.canvas.text([[Run(str(word))]], at, to, size=size, colour=colour, across=across, down=down)
+
+
+def bar(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
+    """Bars from 0, upright or lying."""
+    lying = trace.get("orientation") == "h"
+    along, across = (panel.y, panel.x) if lying else (panel.x, panel.y)
+    middle = along.coordinates(array_of(trace["y" if lying else "x"]))
+    values = across.of(array_of(trace["x" if lying else "y"]))
+    zero = float(across.of([0.0])[0]) if not across.log else across.start
+    width = float(trace.get("width") or 1 - (plan.sheet.layout.get("bargap") or 0.2))
+    marker = trace.get("marker") or {}
+    colours, hatches = marker.get("color") or theme.CURRENT, (marker.get("pattern") or {}).get("shape") or ""
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for place, (at, to) in enumerate(zip(middle, values, strict=True)):
+        low, high = sorted(float(side) for side in along.pixel([at - width / 2, at + width / 2]))
+        start, stop = sorted((zero, float(to)))
+        if np.all(np.isfinite([low, high, start, stop])):
+            left, top, right, bottom = (start, low, stop, high) if lying else (low, start, high, stop)
+            look = (_each(colours, place), _each(hatches, place))
+            groups.setdefault(look, []).append([(left, top), (right, top), (right, bottom), (left, bottom)])
+            places.fill((left, top, right, bottom))
+    for (colour, hatch), rings in groups.items():
+        if hatch:
+            light = theme.tint(colour[:7], 0.25)
+            thin = 0.6 * plan.scale
+            plan.canvas.area(rings, fill=light, edge=colour, width=thin, hatch=3 * hatch, clip=panel.box)
+        else:
+            plan.canvas.area(rings, fill=colour, clip=panel.box)
+    return None
+
+
+def _each(values: Any, place: int) -> str:
+    """One of several values, or the one that is for all."""
+    return values if isinstance(values, str) else str(values[place])
+
+
+def heatmap(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
+    """A map: every dot is the mean colour of the cells under it, so that nothing narrower than a dot is left out."""
+    z = array_of(trace["z"]).astype(float)
+    common = plan.sheet.layout.get("coloraxis") if trace.get("coloraxis") else None
+    scale = common["colorscale"] if common else trace["colorscale"]
+    low, high = (common["cmin"], common["cmax"]) if common else (trace["zmin"], trace["zmax"])
+    cells = ramp(scale, (z - low) / ((high - low) or 1.0)).astype(np.float32)
+    dpi = MAP_DPI if plan.vector else min(plan.sheet.style.dpi, MAP_DPI)
+    left, top, right, bottom = panel.box
+    down = _covered(panel.y, _edges(panel.y, trace.get("y"), z.shape[0]), top, bottom, dpi)
+    across = _covered(panel.x, _edges(panel.x, trace.get("x"), z.shape[1]), left, right, dpi)
+    plan.canvas.picture(_pixels(cells, down, across), panel.box)
+    _gaps(plan, panel, trace, z.shape)
+    if trace.get("text") is not None and z.size <= MOST_CELL_TEXTS:
+        _cell_texts(plan, panel, trace, z.shape)
+    return None
+
+
+def _edges(axis: Axis, values: Any, count: int) -> Any:
+    """The borders of cells in coordinates, (count + 1,)."""
+    middle = (
+        np.arange(count, dtype=float) if values is None else np.asarray(axis.coordinates(array_of(values)), dtype=float)
+    )
+    if len(middle) == 1:
+        return np.array([middle[0] - 0.5, middle[0] + 0.5])
+    between = (middle[1:] + middle[:-1]) / 2
+    return np.concatenate([[2 * middle[0] - between[0]], between, [2 * middle[-1] - between[-1]]])
+
+
+def _covered(axis: Axis, edges: Any, start: float, stop: float, dpi: int) -> Any:
+    """The border of every dot between two pixels as a place among the cells: 2.5 is the middle of the third cell."""
+    dots = max(2, round((stop - start) * dpi / 96))
+    pixels = start + (stop - start) * np.arange(dots + 1) / dots
+    at = axis.low + (pixels - axis.start) / (axis.stop - axis.start) * (axis.high - axis.low)
+    order = slice(None) if edges[-1] >= edges[0] else slice(None, None, -1)
+    return np.interp(at, edges[order], np.arange(len(edges), dtype=float)[order])
+
+
+def _pixels(cells: Any, down: Any, across: Any) -> Any:
+    """Cells (rows, columns, 4) as dots of 8 bits: one cell's colour, or the mean of as many as lie under a dot."""
+    # Colours are mixed by what they cover, clear ones weigh nothing.
+    cells[..., :3] *= cells[..., 3:]
+    many = [np.abs(np.diff(borders)).max() > 1.05 for borders in (down, across)]
+    for axis, borders in enumerate((down, across)):
+        if many[axis]:
+            cells = _mixed(cells, borders, axis)
+    alpha = cells[..., 3:]
+    cells[..., :3] /= np.where(alpha > 0, alpha, 1.0)
+    dots = np.rint(np.clip(cells, 0.0, 1.0) * 255).astype(np.uint8)
+    for axis, borders in enumerate((down, across)):
+        if not many[axis]:
+            middle = (borders[1:] + borders[:-1]) / 2
+            dots = np.take(dots, np.clip(middle.astype(int), 0, dots.shape[axis] - 1), axis=axis)
+            outside = np.abs(np.diff(borders)) < 1e-9
+            dots[(slice(None), outside) if axis else outside] = 0
+    return dots
+
+
+def _mixed(cells: Any, borders: Any, axis: int) -> Any:
+    """The mean of cells between borders along an axis; clear outside."""
+    cells = np.moveaxis(cells, axis, 0)
+    sums = np.concatenate([np.zeros((1, *cells.shape[1:])), np.cumsum(cells, axis=0, dtype=np.float64)])
+    whole = np.minimum(borders.astype(int), len(cells) - 1)
+    part = (borders - whole).reshape(-1, *[1] * (cells.ndim - 1))
+    wide = np.diff(borders).reshape(-1, *[1] * (cells.ndim - 1))
+    seen = np.abs(wide) > 1e-9
+    mean = np.diff(sums[whole] + part * cells[whole], axis=0) / np.where(seen, wide, 1.0)
+    return np.ascontiguousarray(np.moveaxis((mean * seen).astype(np.float32), 0, axis))
+
+
+def _gaps(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
+    """The thin grid that sets cells apart."""
+    left, top, right, bottom = panel.box
+    ground = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
+    if not rgba(ground)[3]:
+        return
+    for axis, key, count, gap in ((panel.x, "x", shape[1], "xgap"), (panel.y, "y", shape[0], "ygap")):
+        wide = min(float(trace.get(gap) or 0) * plan.scale, 0.12 * abs(axis.stop - axis.start) / count)
+        if not wide:
+            continue
+        for pixel in axis.pixel(_edges(axis, trace.get(key), count))[1:-1]:
+            ends = ([pixel] * 2, [top, bottom]) if key == "x" else ([left, right], [pixel] * 2)
+            plan.canvas.line(*ends, colour=ground, width=wide)
+
+
+def _cell_texts(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
+    words = np.asarray(trace["text"], dtype=object)
+    if not re.fullmatch(r"%\{text\}", str(trace.get("texttemplate") or "")):
+        return
+    x, y = (
+        axis.of(array_of(trace[key])) if trace.get(key) is not None else axis.pixel(np.arange(count))
+        for axis, key, count in ((panel.x, "x", shape[1]), (panel.y, "y", shape[0]))
+    )
+    room = min(abs(panel.x.stop - panel.x.start) / shape[1], abs(panel.y.stop - panel.y.start) / shape[0])
+    size = min(font_size(trace, plan.size, "textfont"), 0.9 * room)
+    colour = str((trace.get("textfont") or {}).get("color") or theme.TEXT)
+    for row, column in zip(*np.nonzero(words != ""), strict=True):
+        lines = [[Run(str(words[row, column]))]]
+        plan.canvas.text(lines, x[column], y[row], size=size, colour=colour, across="center")
+
+
+def line_scale(plan: Plan) -> float:
+    """By how much lines and points are thinner or thicker than on the page."""
+    return float(min(max(plan.scale, 0.55), 2.2))
+
+
+def dashes(name: Any, width: float) -> tuple[float, ...]:
+    """Strokes and gaps in pixels of a dash by Plotly's name for it, or of its own list of lengths."""
+    unit = max(width, 1.8)
+    known = {"dash": (3, 3), "dot": (1, 1), "dashdot": (3, 1, 1, 1), "longdash": (5, 5), "longdashdot": (5, 2, 1, 2)}
+    if name in (None, "", "solid"):
+        return ()
+    if name in known:
+        return tuple(unit * length for length in known[name])
+    return tuple(float(length) * max(width / 2, 0.6) for length in re.findall(r"[0-9.]+", str(name)))
+
+
+DRAWN = {"scatter": scatter, "bar": bar, "heatmap": heatmap}

@@ -1,0 +1,104 @@
+"""Every figure of the package, drawn once for the tests: `FIGURES` have two axes with titles, `OTHERS` may not."""
+
+import numpy as np
+
+from rope_viz.advice import board
+from rope_viz.configs.catalog import catalog, model_specs
+from rope_viz.figures import (
+    attention,
+    clocks,
+    decay,
+    dials,
+    distance,
+    frequencies,
+    kernels,
+    learn,
+    precision,
+    rotation,
+    runtimes,
+    scaling,
+    sheet,
+)
+from rope_viz.kernels.process import Report
+from rope_viz.studies.attention import DEFAULT_SENTENCE
+from rope_viz.studies.conversion import conversion_mistakes
+from rope_viz.studies.precision import ROUNDINGS
+
+LLAMA = model_specs("llama-3.1-8b")[""]
+QWEN = model_specs("qwen3-8b-yarn")[""]
+PARTS = (np.full(64, 1 / 64), np.zeros(64), 0.0)
+
+
+def every_figure():
+    curves = scaling.compared(QWEN, scaling.alternatives(QWEN, list(scaling.choices(QWEN))))
+    where = decay.Range.of(4096, None, log=False)
+    yield "wavelengths", frequencies.wavelengths(LLAMA, pin=3)
+    for quantity in frequencies.QUANTITIES:
+        yield quantity, frequencies.heatmap(LLAMA, stop=100_000, quantity=quantity)
+    for view in scaling.VIEWS:
+        yield view, scaling.view(view, curves, pin=5)[0]
+    for view in decay.VIEWS:
+        yield view, decay.main(view, decay.with_plain(curves), where, PARTS, "iid")[0]
+    yield "contributions", distance.contributions(LLAMA, 1000, PARTS, pin=None)
+    yield "map", distance.attention_map(LLAMA, 16, PARTS, True)
+    yield "errors", kernels.errors(LLAMA)
+    jane = {"sentence": DEFAULT_SENTENCE}
+    for view in attention.VIEWS:
+        yield f"attention {view}", attention.maps(QWEN, **jane, offset=4096, causal=True, shown=view)
+    yield "dots", attention.added_or_multiplied(QWEN, offset=4096)
+    yield "lengths", attention.lengths(QWEN, **jane, offset=4096)
+    yield "linear", attention.linear_weights(QWEN, **jane, spacing=4096, causal=False)
+    yield "costs", attention.costs(QWEN, causal=True)
+    for rounded in ROUNDINGS:
+        yield rounded, precision.heatmap(LLAMA, rounded, position=4096, pin=3)
+    for view in precision.VIEWS:
+        yield view, precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
+    kimi = catalog()["kimi-k2-instruct"]
+    asked = board.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
+    yield "runtimes", runtimes.curves(board.board(asked), asked.spec, pin=3)[0]
+    yield "bases", distance.bases(LLAMA, 8192, quick=True)
+
+
+def other_figures():
+    long = decay.Range.of(131_072, None, log=True)
+    models = {name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b")}
+    beside = decay.with_plain(scaling.compared(LLAMA, [], models, name="Llama 3.1 8B"))
+    yield "long decay", decay.main("mean", beside, long, PARTS, "iid")[0]
+    for part in rotation.PARTS:
+        yield f"matrices {part}", rotation.matrices(LLAMA, 1000, part=part)
+    yield "permutation", rotation.permutation(LLAMA, 32, "interleaved", "half")
+    found = conversion_mistakes(LLAMA, np.arange(rotation.DISTANCES), length=LLAMA.target)
+    yield "mistakes", rotation.mistakes(found)
+    yield "table", sheet.sheet({"runtime": ["vLLM", "llama.cpp"], "why": ["agrees", "reads β as 32 " * 12]})
+    yield "arrow", learn.arrow(3)
+    yield "speeds", kernels.speeds(measured())
+    yield "time", attention.costs(QWEN, causal=True, shown="time")
+    yield "dials", dials.still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
+    yield "dials score", clocks.still(clocks.message(LLAMA, pin=None, mode="score"))
+
+
+def measured():
+    """A measurement made up."""
+    names = {"copy": 0.05, "ours, out=": 0.1, "ours": 0.12, "torch.compile of eager rotate_half": 0.3, "eager": 0.8}
+    ways = {
+        name: {
+            "name": name,
+            "median_s": median,
+            "best_s": 0.9 * median,
+            "bytes_per_second": 1e9 / median,
+            "fraction_of_copy": 0.05 / median,
+            "error": None if name == "copy" else 1e-7,
+            "note": "",
+            "rounds": 15,
+        }
+        for name, median in names.items()
+    }
+    machine = {"device": "Z80", "gpu": False, "gpu_found": False, "threads": 2, "torch": "2.13.0", "bytes": 10**9}
+    return Report(kernels.workload("half", "float32", "1024", "auto"), machine, [], ways)
+
+
+FIGURES = dict(every_figure())
+OTHERS = dict(other_figures())
+# The maps of all roundings are built alike.
+ALIKE = set(ROUNDINGS) - {"bf16-inv-freq", "phase64"}
+DRAWN = {name: fig for name, fig in (FIGURES | OTHERS).items() if name not in ALIKE}

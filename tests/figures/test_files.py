@@ -1,0 +1,429 @@
+"""Figures as files: every form of every figure opens, says what it is of, and is the same whenever it is made."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from rope_viz import __version__
+from rope_viz.figures import frequencies, theme
+from rope_viz.figures.files import FORMS, Style, from_json, picture, render, save
+from rope_viz.figures.files.canvas import Canvas
+from rope_viz.figures.files.place import Places
+from tests.figures.drawn import DRAWN, LLAMA
+
+META = {"spec": {"base": 500_000.0}, "view": "θ of llama", "address": "https://host/rope?a=1&b=2"}
+# Of every family of figures one: what holds for all forms alike is asked of these.
+SOME = ("wavelengths", "attention weights", "bf16-inv-freq", "contributions", "bases", "table", "dials", "speeds")
+SVG = "{http://www.w3.org/2000/svg}"
+COLUMN = Style.read({"preset": "one-column", "dpi": "72"})
+
+
+def ratio():
+    return DRAWN["ratio"]
+
+
+def png_chunks(raw):
+    """{kind: contents} of a PNG."""
+    found, at = {}, 8
+    while at < len(raw):
+        size, kind = struct.unpack(">I4s", raw[at : at + 8])
+        found.setdefault(kind.decode(), []).append(raw[at + 8 : at + 8 + size])
+        at += size + 12
+    return found
+
+
+def png_pixels(raw):
+    """A PNG as an array (rows, columns, 4) of 8 bits."""
+    import matplotlib.image
+
+    return (matplotlib.image.imread(io.BytesIO(raw)) * 255).round().astype(int)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_figure_is_an_svg_of_outlines(name):
+    raw = render(DRAWN[name], "svg", options=COLUMN, title=name, meta=META)
+    root = ElementTree.fromstring(raw)
+    assert root.tag == f"{SVG}svg"
+    assert float(root.attrib["width"].removesuffix("pt")) == pytest.approx(85 / 25.4 * 72, abs=0.01)
+    assert len(list(root.iter(f"{SVG}path"))) > 10
+    # Text is drawn: no font is needed to show it.
+    assert not list(root.iter(f"{SVG}text"))
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_figure_is_a_png_of_the_size_asked_for(name):
+    raw = render(DRAWN[name], "png", options=COLUMN, title=name, meta=META)
+    assert raw.startswith(b"\x89PNG\r\n\x1a\n")
+    wide, _ = struct.unpack(">II", png_chunks(raw)["IHDR"][0][:8])
+    assert wide == pytest.approx(85 / 25.4 * 72, abs=1)
+    assert np.ptp(png_pixels(raw)[..., :3]) > 100, "there is ink on it"
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_figure_is_a_pdf_with_its_fonts_in_it(name, tmp_path):
+    raw = render(DRAWN[name], "pdf", options=COLUMN, title=name, meta=META)
+    assert raw.startswith(b"%PDF")
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", raw)
+    assert float(box[1]) == pytest.approx(85 / 25.4 * 72, abs=0.01)
+    fonts, files = raw.count(b"/FontDescriptor ") - raw.count(b"/Type /FontDescriptor"), raw.count(b"/FontFile2 ")
+    assert fonts == files > 0
+    assert b"/Type3" not in raw
+    if shutil.which("pdffonts"):
+        path = tmp_path / "figure.pdf"
+        path.write_bytes(raw)
+        done = subprocess.run(["pdffonts", path], capture_output=True, text=True, check=True)
+        rows = done.stdout.splitlines()[2:]
+        assert rows
+        assert all(re.search(r"TrueType +\S+ +yes yes", row) for row in rows), done.stdout
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_figure_is_a_page(name):
+    page = render(DRAWN[name], "html", title="A <b>title</b>", meta=META).decode()
+    assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in page
+    assert '"showSendToCloud":false' in page
+    assert "<script src=" not in page
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_figure_is_numbers_and_json(name):
+    fig = DRAWN[name]
+    rows = list(csv.reader(io.StringIO(render(fig, "csv").decode())))
+    assert len(rows) > 1
+    assert len({len(row) for row in rows}) == 1
+    assert any(cell for cell in rows[1])
+    said = json.loads(render(fig, "json", title=name, meta=META))
+    assert (said["title"], said["spec"], said["address"]) == (name, META["spec"], META["address"])
+    assert len(said["data"]) == len(fig.data)
+
+
+# The names of texts, the boxes that labels take, and the sheet they are on.
+SIZES = [
+    {"dpi": "40"},
+    {"preset": "one-column", "dpi": "60"},
+    {"preset": "slide", "dpi": "36"},
+    {"width": "60mm", "font_size": "7pt", "legend": "ends", "dpi": "60"},
+    {"preset": "one-column", "legend": "legend", "title": "yes", "font": "serif", "dpi": "60"},
+]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: " ".join(size.values()))
+def test_no_text_is_cut_and_no_label_lies_on_another(size, monkeypatch):
+    written, sheets = [], []
+    write, make = Canvas.text, Places.__init__
+
+    def text(self, lines, x, y, **place):
+        written.append((write(self, lines, x, y, **place), lines, self))
+        return written[-1][0]
+
+    def places(self, *size):
+        make(self, *size)
+        sheets.append(self)
+
+    monkeypatch.setattr(Canvas, "text", text)
+    monkeypatch.setattr(Canvas, "write", lambda *_: b"")
+    monkeypatch.setattr(Places, "__init__", places)
+    style = Style.read(size)
+    asked = list(DRAWN) if size == SIZES[1] else list(DRAWN)[SIZES.index(size) :: 5]
+    for name in asked:
+        written.clear()
+        picture.draw(DRAWN[name], "png", style, "A title that is somewhat longer than one column", {})
+        for (left, top, right, bottom), lines, sheet in written:
+            assert -1 <= left <= right <= sheet.width + 1, (name, lines)
+            assert -1 <= top <= bottom <= sheet.height + 1, (name, lines)
+        boxes = sheets[-1].boxes
+        for place, one in enumerate(boxes):
+            for other in boxes[:place]:
+                wide = min(one[2], other[2]) - max(one[0], other[0])
+                high = min(one[3], other[3]) - max(one[1], other[1])
+                # A line of text is a fifth taller than its letters.
+                assert wide < 1 or high < 0.2 * style.font_px, (name, one, other)
+
+
+def test_no_label_of_a_line_lies_on_the_data(monkeypatch):
+    sheets = []
+    make = Places.__init__
+
+    def places(self, *size):
+        make(self, *size)
+        sheets.append(self)
+
+    monkeypatch.setattr(Canvas, "write", lambda *_: b"")
+    monkeypatch.setattr(Places, "__init__", places)
+    for name in ("wavelengths", "ratio", "wavelength", "mean", "errors", "costs", "error", "runtimes"):
+        for style in (Style(dpi=36), COLUMN):
+            picture.draw(DRAWN[name], "png", style, "", {})
+            covered = [sheets[-1]._inked(box) for box in sheets[-1].boxes]
+            assert max(covered) < 0.12, (name, style.width)
+
+
+def test_the_bytes_depend_on_nothing_but_figure_style_and_meta(tmp_path):
+    """Another process, with another order of hashes and another date, makes the same files."""
+    script = (
+        "import hashlib, sys\n"
+        "from rope_viz.configs.catalog import model_specs\n"
+        "from rope_viz.figures import frequencies\n"
+        "from rope_viz.figures.files import FORMS, Style, render\n"
+        "spec = model_specs('llama-3.1-8b')['']\n"
+        "for fig in (frequencies.heatmap(spec, stop=64),):\n"
+        "    for form in FORMS:\n"
+        "        style = Style.read({'preset': 'one-column'})\n"
+        "        print(hashlib.sha256(render(fig, form, options=style, title='θ', meta={'a': 1})).hexdigest())\n"
+    )
+    here = []
+    for fig in (frequencies.heatmap(LLAMA, stop=64),):
+        for form in FORMS:
+            style = Style.read({"preset": "one-column"})
+            here.append(hashlib.sha256(render(fig, form, options=style, title="θ", meta={"a": 1})).hexdigest())
+    root = Path(__file__).parents[2]
+    env = {"PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "86400", "PATH": "", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.split() == here, done.stderr
+
+
+def test_threads_at_once_make_the_same_files():
+    styles = [Style(dpi=72), Style.read({"preset": "one-column", "theme": "dark", "font": "serif", "dpi": "72"})]
+    forms = ("svg", "png", "pdf")
+    work = [("ratio", form, style) for style in styles for form in forms] + [
+        ("dials", "svg", style) for style in styles
+    ]
+    alone = [render(DRAWN[name], form, options=style) for name, form, style in work]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda job: render(DRAWN[job[0]], job[1], options=job[2]), work))
+    assert together == alone
+
+
+def test_settings_of_matplotlib_neither_matter_nor_change():
+    import matplotlib
+
+    before = render(ratio(), "svg")
+    with matplotlib.rc_context({"text.usetex": True, "font.size": 30, "svg.fonttype": "none", "lines.linewidth": 9}):
+        assert render(ratio(), "svg") == before
+        assert matplotlib.rcParams["font.size"] == 30
+    from matplotlib import pyplot
+
+    assert pyplot.get_fignums() == []
+
+
+def test_svg_says_what_it_is_of():
+    text = render(ratio(), "svg", title="Speed <θ>", meta=META).decode()
+    assert "<title>Speed &lt;θ&gt;</title>" in text
+    assert "<dc:source>https://host/rope?a=1&amp;b=2</dc:source>" in text
+    assert f"RoPE Viz {__version__}" in text
+    assert "500000.0" in text
+    assert "dc:date" not in text
+
+
+def test_png_says_what_it_is_of_and_how_many_dots_an_inch_has():
+    chunks = png_chunks(render(ratio(), "png", options=Style(dpi=100), title="Speed θ", meta=META))
+    said = dict(chunk.split(b"\0", 1) for kind in ("tEXt", "iTXt") for chunk in chunks.get(kind, []))
+    assert b"https://host/rope?a=1&b=2" in said[b"Source"]
+    assert said[b"Software"] == f"RoPE Viz {__version__}".encode()
+    assert "Speed θ".encode() in said[b"Title"]
+    assert b"500000.0" in said[b"Description"]
+    assert struct.unpack(">II", chunks["pHYs"][0][:8]) == (round(100 / 0.0254),) * 2
+
+
+def test_pdf_says_what_it_is_of():
+    raw = render(ratio(), "pdf", title="Speed", meta=META)
+    assert b"/Title (Speed)" in raw
+    assert b"/Subject (https://host/rope?a=1&b=2)" in raw
+    assert f"/Creator (RoPE Viz {__version__})".encode() in raw
+    assert b"/CreationDate" not in raw
+
+
+def test_html_says_what_it_is_of():
+    page = render(ratio(), "html", title="Speed", meta=META).decode()
+    assert '<meta name="rope-viz:address" content="https://host/rope?a=1&amp;b=2">' in page
+
+
+def test_json_draws_the_same_figure_again():
+    for name in ("ratio", "phase64", "dials"):
+        fig = DRAWN[name]
+        again, said = from_json(render(fig, "json", options=COLUMN, title=name, meta=META))
+        style = Style.read(said["style"])
+        assert style == COLUMN
+        if name != "dials":  # which are arranged anew for a width, and a file has one arrangement
+            assert render(again, "svg", options=style) == render(fig, "svg", options=style), name
+        assert render(again, "svg") == render(fig, "svg"), name
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"data": 3}', '{"data": [{"type": "nonsense"}], "layout": {}}', "[" * 9999]
+)
+def test_json_of_something_else_is_refused_in_a_sentence(text):
+    with pytest.raises(ValueError, match=r"JSON|drawn"):
+        from_json(text)
+
+
+def test_a_dark_file_has_the_dark_palette():
+    dark = render(ratio(), "svg", options=Style(theme="dark")).decode().lower()
+    assert theme.DARK[theme.CURRENT].lower() in dark
+    assert theme.CURRENT.lower() not in dark
+    assert theme.DARK[theme.BACKGROUND].lower() in dark
+
+
+def test_a_transparent_file_has_no_ground():
+    pixels = png_pixels(render(ratio(), "png", options=Style(theme="transparent", dpi=72)))
+    assert pixels[2, 2, 3] == 0
+    assert pixels[..., 3].max() == 255
+    assert png_pixels(render(ratio(), "png", options=Style(dpi=72)))[2, 2, 3] == 255
+
+
+@pytest.mark.parametrize("name", ["ratio", "contributions", "attention scores", "angle", "bases", "dials", "random"])
+@pytest.mark.parametrize("ground", ["light", "dark"])
+def test_a_grey_file_has_no_colour(name, ground):
+    style = Style(grey=True, theme=ground, dpi=48)
+    pixels = png_pixels(render(DRAWN[name], "png", options=style))[..., :3]
+    assert (pixels.max(axis=-1) - pixels.min(axis=-1)).max() <= 2
+
+
+def test_in_greys_every_line_has_a_dash_of_its_own():
+    from rope_viz.figures.files import lines
+    from rope_viz.figures.files.dress import dressed
+
+    for name in ("ratio", "wavelength", "error", "long decay", "errors", "costs"):
+        sheet = dressed(DRAWN[name], Style(grey=True))
+        named = {lines.line_name(trace): lines.look(trace)[1] for trace in sheet.data if lines.line_name(trace)}
+        assert len(set(named.values())) == len(named), (name, named)
+
+
+def test_maps_are_mixed_not_sampled_where_cells_are_narrower_than_dots():
+    # Stripes of 0 and 1, a thousand on 300 dots: what is between them is their mean, not the one that was hit.
+    z = np.tile([0.0, 1.0], 500)[None].repeat(4, axis=0)
+    trace = {"type": "heatmap", "z": z, "zmin": 0, "zmax": 1, "colorscale": [[0, "#000000"], [1, "#FFFFFF"]]}
+    fig = theme.figure([trace | {"showscale": False}], x={"showticklabels": False}, y={"showticklabels": False})
+    pixels = png_pixels(render(fig, "png", options=Style(width="300px", height="120px", dpi=96)))
+    inner = pixels[55:65, 60:240, 0]
+    assert inner.min() > 100
+    assert inner.max() < 155
+
+
+def test_own_labels_stand_wherever_a_line_is_named():
+    style = Style(labels=(("YaRN", "ours & theirs"),), legend="legend")
+    page = render(ratio(), "html", options=style).decode()
+    figure = json.loads(re.search(r"const figure = (.*);\n", page)[1])
+    names = [trace["name"] for trace in figure["data"] if trace.get("showlegend")]
+    assert "ours &amp; theirs" in names
+    assert "YaRN" not in names
+    head = render(ratio(), "csv", options=style).decode().splitlines()[0]
+    assert "ours & theirs" in head.split(",")
+    svg = render(ratio(), "svg", options=Style(labels=(("YaRN", "ours & theirs"),))).decode()
+    assert "<!-- ours &amp; theirs -->" in svg
+    assert "<!-- YaRN -->" not in svg
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_label_for_a_line_that_is_not_there_is_refused_with_those_that_are(form):
+    if form == "json":
+        pytest.skip("JSON holds the figure as it is, and the style beside it")
+    with pytest.raises(ValueError, match=r"no line 'Yarn'; its lines are .*NTK-aware"):
+        render(ratio(), form, options=Style(labels=(("Yarn", "x"),)))
+
+
+def test_a_legend_takes_the_place_of_labels_at_the_ends():
+    def texts(style):
+        return re.findall(r"<!-- (.*?) -->", render(ratio(), "svg", options=style).decode())
+
+    ends, legend, none = (texts(Style(legend=where)) for where in ("ends", "legend", "none"))
+    assert ends.count("NTK-aware") == legend.count("NTK-aware") == 1
+    assert "NTK-aware" not in none
+    assert "pair i" in none
+
+
+def test_labels_that_have_no_room_at_the_ends_go_into_a_legend():
+    long = "a name that is much longer than a column of a paper has room for"
+    style = {"width": "60mm", "font_size": "8pt", "label.plain": long[:60]}
+    narrow = render(DRAWN["wavelengths"], "svg", options=Style.read(style)).decode()
+    assert re.findall(r"<!-- (a name.*?) -->", narrow) == [long[:60]]
+
+
+def test_ranges_and_scales_are_those_asked_for():
+    from rope_viz.figures.files.dress import dressed
+
+    fig = DRAWN["wavelengths"]
+    axis = dressed(fig, Style(xmin=10, xmax=30, ymin=64)).layout
+    assert axis["xaxis"]["range"] == [10, 30]
+    assert axis["yaxis"]["range"][0] == pytest.approx(np.log10(64))
+    linear = dressed(fig, Style(yscale="linear")).layout
+    assert linear["yaxis"]["type"] == "linear"
+    assert linear["yaxis"]["title"]["text"] == "wavelength (tokens per turn)"
+    end = next(note for note in linear["annotations"] if note["text"] == "plain")
+    assert end["y"] == pytest.approx(2 * np.pi / LLAMA.plain_inv_freq[-1])
+    # A map of pairs runs from top to bottom, and still does.
+    pairs = dressed(DRAWN["cos"], Style(ymin=10, ymax=20)).layout["yaxis"]["range"]
+    assert pairs == [20, 10]
+
+
+@pytest.mark.parametrize(
+    ("name", "style", "said"),
+    [
+        ("wavelengths", {"ymin": -1.0}, "logarithmic"),
+        ("wavelengths", {"xmin": 100.0}, "leave nothing of the x axis"),
+        ("attention weights", {"xmin": 1.0}, "names"),
+        ("lengths", {"xscale": "log"}, "names"),
+        ("wavelengths", {"width": "100px", "font_size": "40px"}, "no room"),
+        ("wavelengths", {"width": "1200mm", "dpi": 1200}, "too many"),
+    ],
+)
+def test_what_a_figure_cannot_have_is_said_in_a_sentence(name, style, said):
+    with pytest.raises(ValueError, match=said):
+        render(DRAWN[name], "svg", options=Style(**style))
+
+
+def test_what_only_browsers_draw_is_said_in_a_sentence():
+    fig = go.Figure(go.Scatterpolar(r=[1], theta=[2]), layout={"height": 300, "font": {"color": "#000000"}})
+    with pytest.raises(ValueError, match="scatterpolar is drawn by browsers only: take html, csv or json"):
+        render(fig, "svg")
+
+
+def test_signs_that_a_font_has_not_come_from_another_or_are_boxes(recwarn):
+    style = Style(font="serif", labels=(("YaRN", "Δθᵢ 10⁻⁷ 漢字"),))
+    text = render(ratio(), "svg", options=style).decode()
+    assert "<!-- Δθᵢ 10⁻⁷ 漢字 -->" in text
+    assert not [each for each in recwarn if "Glyph" in str(each.message)]
+
+
+@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
+def test_without_matplotlib_a_sentence_says_what_to_install(form, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ValueError, match="pip install matplotlib"):
+        render(ratio(), form)
+    assert render(ratio(), "csv")
+
+
+def test_a_form_that_is_none_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="must be svg, png, pdf, html, csv or json"):
+        render(ratio(), "jpg")
+    with pytest.raises(ValueError, match=r"must end in \.svg"):
+        save(ratio(), str(tmp_path / "x.jpg"), title="x")
+
+
+def test_a_saved_file_is_what_is_rendered(tmp_path):
+    for form in FORMS:
+        path = tmp_path / f"plot.{form.upper()}"
+        save(ratio(), str(path), title="x", meta=META)
+        assert path.read_bytes() == render(ratio(), form, title="x", meta=META)
+
+
+def test_a_png_is_packed_whole():
+    chunks = png_chunks(render(ratio(), "png", options=Style(width="400px", height="200px", dpi=96)))
+    wide, high = struct.unpack(">II", chunks["IHDR"][0][:8])
+    assert (wide, high) == (400, 200)
+    assert len(zlib.decompress(b"".join(chunks["IDAT"]))) == high * (1 + 4 * wide)

@@ -1,0 +1,112 @@
+"""One colour and one dash for every method and model, whatever stands beside it; and names that say whose a line is."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from rope_viz.configs.catalog import catalog, model_specs
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.figures import decay, looks, precision, scaling, theme
+from rope_viz.figures.files import lines
+from rope_viz.studies.scores import even_parts
+
+LLAMA = model_specs("llama-3.1-8b")[""]
+LLAMA_2 = model_specs("llama-2-7b")[""]
+QWEN = model_specs("qwen3-8b")[""]
+ALL = list(scaling.choices(LLAMA))
+
+
+def drawn(fig):
+    """{line: (colour, dash)} of a figure."""
+    plain = [trace.to_plotly_json() for trace in fig.data]
+    return {lines.line_name(trace): lines.look(trace)[:2] for trace in plain if lines.line_name(trace)}
+
+
+@pytest.mark.parametrize("view", ["ratio", "wavelength", "ramp"])
+def test_a_method_looks_the_same_whatever_is_selected_beside_it(view):
+    whole = drawn(scaling.view(view, scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL)))[0])
+    for name in ALL:
+        some = scaling.compared(LLAMA, scaling.alternatives(LLAMA, [name]))
+        assert drawn(scaling.view(view, some)[0]).items() <= whole.items()
+    backwards = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL[::-1]))
+    assert drawn(scaling.view(view, backwards)[0]) == whole
+
+
+def test_a_method_looks_the_same_in_every_figure():
+    curves = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL))
+    speed = drawn(scaling.ratios(curves))
+    parts = [even_parts(each.spec) for each in curves]
+    for length in (500, 200_000):  # as lines, and as bands between the ends of columns
+        where = decay.Range.of(length, None, log=True)
+        assert drawn(decay.curves(curves, where, parts, mean=True)) == speed
+
+
+def test_no_two_methods_look_alike_and_none_like_the_current_spec():
+    shown = [looks.of_method(name) for name in METHODS]
+    assert set(looks.METHODS) == set(METHODS)
+    assert len(set(shown)) == len(shown)
+    assert looks.CURRENT not in shown
+    assert looks.of_method("none") == looks.PLAIN
+
+
+def test_a_model_looks_the_same_whatever_is_selected_beside_it():
+    specs = {catalog()[name].name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b", "gpt-neox-20b")}
+    whole = {c.label: (c.colour, c.dash) for c in scaling.compared(LLAMA, [], specs)}
+    for count in (1, 2):
+        for some in itertools.permutations(specs, count):
+            for c in scaling.compared(LLAMA, [], {name: specs[name] for name in some}):
+                assert whole[c.label] == (c.colour, c.dash)
+
+
+def test_no_two_models_look_alike_and_none_like_a_method():
+    assert set(looks.MODELS) <= set(catalog())
+    shown = [looks.of_model(name) for name in looks.MODELS]
+    assert len(set(shown)) == len(shown)
+    assert not set(shown) & {looks.CURRENT, *looks.METHODS.values()}
+
+
+def test_a_model_looks_the_same_by_its_id_and_by_its_name():
+    for name, model in catalog().items():
+        assert looks.of_model(model.name) == looks.of_model(name)
+    assert looks.of_model("a model of my own") == looks.of_model("a model of my own")
+
+
+def test_a_rounding_looks_the_same_whatever_is_selected_beside_it():
+    names = list(precision.SHORT)[:4]
+    whole = drawn(precision.scores(LLAMA, "phase64", shown="error", names=names, live=True))
+    for name in names:
+        some = drawn(precision.scores(LLAMA, "phase64", shown="error", names=[name], live=True))
+        assert some.items() <= whole.items()
+
+
+def test_beside_other_models_the_current_one_is_called_by_its_name():
+    curves = decay.with_plain(scaling.compared(LLAMA_2, [], {"Qwen3 8B": QWEN}, name="Llama 2 7B"))
+    assert [c.label for c in curves] == ["Llama 2 7B", "Qwen3 8B"]
+    unnamed = scaling.compared(LLAMA_2, [], {"Qwen3 8B": QWEN})
+    assert [c.label for c in unnamed] == ["this model", "Qwen3 8B"]
+
+
+def test_beside_other_models_a_method_says_whose_it_is():
+    curves = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ["yarn"]), {"Qwen3 8B": QWEN}, name="Llama 3.1 8B")
+    labels = [c.label for c in decay.with_plain(curves)]
+    assert labels == ["Llama 3.1 8B", "Llama 3.1 8B, YaRN", "Qwen3 8B", "Llama 3.1 8B, plain"]
+    assert [c.label for c in decay.with_plain(scaling.compared(LLAMA, []))] == ["Llama 3", "plain"]
+
+
+def test_a_model_is_not_compared_with_itself():
+    assert len(scaling.compared(QWEN, [], {"Qwen3 8B": QWEN}, name="Qwen3 8B")) == 1
+
+
+def luminance(colour):
+    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("colour", sorted({look.colour for look in (looks.CURRENT, *looks.METHODS.values())}))
+def test_every_colour_of_a_line_reads_on_its_ground(colour):
+    # WCAG 2 AA for text, which the labels are: 4.5 to 1.
+    for ink, ground in ((colour, theme.BACKGROUND), (theme.DARK[colour], theme.DARK[theme.BACKGROUND])):
+        high, low = sorted((luminance(ink), luminance(ground)), reverse=True)
+        assert (high + 0.05) / (low + 0.05) >= 4.5

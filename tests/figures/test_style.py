@@ -1,0 +1,121 @@
+"""A style from parameters, and what it refuses."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rope_viz.figures.files import PARAMETERS, PRESETS, Style, is_key
+from rope_viz.figures.files.style import LEGENDS, THEMES
+
+
+def test_nothing_given_is_the_look_of_the_page():
+    style = Style.read({})
+    assert style == Style()
+    assert style.query() == {}
+    assert (style.scale, style.width_px(1000), style.height_px(430)) == (1.0, 1000, 430)
+
+
+def test_lengths_have_units():
+    style = Style.read({"width": "85 mm", "height": "6CM", "font_size": "9pt"})
+    assert style.width_px(0) == pytest.approx(85 * 96 / 25.4)
+    assert style.height_px(0) == pytest.approx(60 * 96 / 25.4)
+    assert style.font_px == pytest.approx(12)
+    assert (style.width, style.height) == ("85mm", "6cm")
+    assert Style.read({"width": "800"}) == Style(width="800px")
+
+
+def test_a_preset_sets_and_what_stands_beside_it_wins():
+    for name, sets in PRESETS.items():
+        assert Style.read({"preset": name}) == Style.read(sets)
+    mine = Style.read({"preset": "one-column", "width": "90mm"})
+    assert (mine.width, mine.font_size) == ("90mm", "8pt")
+
+
+def test_numbers_are_written_as_people_write_them():
+    style = Style.read({"xmin": "-0.5", "xmax": "128k", "ymin": "−1e-8", "ymax": " "})
+    assert (style.xmin, style.xmax, style.ymin, style.ymax) == (-0.5, 131_072, -1e-8, None)
+
+
+def test_labels_are_by_line():
+    style = Style.read({"label.YaRN": "Ours", "label.plain, really": "a=b"})
+    assert style.labels == (("YaRN", "Ours"), ("plain, really", "a=b"))
+
+
+def test_other_parameters_of_an_address_are_left_alone():
+    assert Style.read({"model": "qwen3-8b", "base": "77000", "decay.length": "64"}) == Style()
+    assert not is_key("model")
+    assert is_key("label.x")
+    assert all(is_key(name) for name in PARAMETERS)
+
+
+def test_the_order_of_parameters_makes_no_difference():
+    given = {"width": "85mm", "label.b": "2", "label.a": "1", "theme": "dark"}
+    assert Style.read(given) == Style.read(dict(reversed(given.items())))
+    assert list(Style.read(given).query()) == list(Style.read(dict(reversed(given.items()))).query())
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "width": st.builds("{}mm".format, st.integers(40, 900)),
+            "height": st.builds("{}px".format, st.integers(60, 2000)),
+            "font": st.sampled_from(["sans", "serif", "mono", "Serif"]),
+            "font_size": st.builds("{}pt".format, st.integers(6, 30)),
+            "theme": st.sampled_from(THEMES),
+            "grey": st.sampled_from(["yes", "no", "on", "off"]),
+            "title": st.sampled_from(["yes", "no"]),
+            "legend": st.sampled_from(list(LEGENDS)),
+            "xmin": st.floats(-1e9, -1, allow_subnormal=False).map(repr),
+            "ymax": st.floats(1e-6, 1e9).map(repr),
+            "xscale": st.sampled_from(["", "linear"]),
+            "dpi": st.integers(36, 1200).map(str),
+            "label.plain": st.text("abc =&|", min_size=1, max_size=20).filter(str.strip),
+        },
+    )
+)
+def test_what_a_style_says_of_itself_reads_back(params):
+    style = Style.read(params)
+    assert Style.read(style.query()) == style
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"width": "85furlongs"}, "width must be a length like 85mm"),
+        ({"width": "1mm"}, "width must be between"),
+        ({"width": "-85mm"}, "width must be a length"),
+        ({"width": "٨٥mm"}, "width must be a length"),
+        ({"height": "1e9"}, "height must be a length"),
+        ({"font_size": "200pt"}, "font_size must be between 3.75pt and 54pt"),
+        ({"font": "No Such Font"}, "no font 'No Such Font' is installed"),
+        ({"font": "x; url(http://evil)"}, "font must be sans, serif or mono"),
+        ({"theme": "blue"}, "theme must be light, dark or transparent, not 'blue'"),
+        ({"grey": "maybe"}, "grey must be yes or no"),
+        ({"title": "x" * 301}, "title"),
+        ({"legend": "left"}, "legend must be auto, ends, legend or none"),
+        ({"xmin": "wide"}, "xmin must be a number"),
+        ({"xmin": "nan"}, "xmin must be a number"),
+        ({"xmin": "1e400"}, "xmin must be a number"),
+        ({"xmin": "5", "xmax": "5"}, "xmin must be less than xmax"),
+        ({"yscale": "log", "ymin": "0"}, "above 0"),
+        ({"yscale": "cubic"}, "yscale must be linear or log"),
+        ({"dpi": "3000"}, "dpi must be a whole number between 36 and 1200"),
+        ({"dpi": "100.5"}, "dpi must be a whole number"),
+        ({"preset": "poster"}, "preset must be one-column, two-columns or slide"),
+        ({"label.x": ""}, "label of 'x' must be one line"),
+        ({"label.x": "a\nb"}, "label of 'x' must be one line"),
+        ({"label.x": "y" * 81}, "1 to 80 characters"),
+        ({f"label.{n}": "y" for n in range(41)}, "at most 40 lines"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence_that_names_the_parameter(params, said):
+    with pytest.raises(ValueError, match=said.replace("(", r"\(")) as caught:
+        Style.read(params)
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 200
+
+
+def test_a_font_of_the_machine_is_taken_by_its_name():
+    assert Style(font="dejavu serif").families == ("DejaVu Serif", "DejaVu Sans")
+    assert Style(font="serif").families == ("STIXGeneral", "DejaVu Sans")
