@@ -80,12 +80,24 @@ def option(
 ) -> Option:
     """One method, set so that the trained length times its factor is the target."""
     extended = extend(spec, method, target)
-    attention = extended.attention_factor(target)
-    found = bands(extended, length=target)
+    return described(extended, target, factor=max(target / spec.context, 1.0), config=config, layer=layer)
+
+
+def described(
+    spec: RopeSpec,
+    target: int,
+    *,
+    factor: float,
+    config: Mapping[str, Any] | None = None,
+    layer: str | None = None,
+) -> Option:
+    """An embedding as it stands, in numbers at the target length."""
+    attention = spec.attention_factor(target)
+    found = bands(spec, length=target)
     return Option(
-        method=method,
-        spec=extended,
-        factor=max(target / spec.context, 1.0),
+        method=spec.scaling.name,
+        spec=spec,
+        factor=factor,
         attention_factor=attention,
         logit_factor=attention**2,
         kept=found.count(KEPT),
@@ -93,9 +105,9 @@ def option(
         divided=found.count(DIVIDED),
         sped=found.count(SPED),
         still=found.count(STILL),
-        unseen=unseen_pairs(extended, target),
-        first_negative=first_negative_distance(extended, target),
-        config=written(extended, config, layer),
+        unseen=unseen_pairs(spec, target),
+        first_negative=first_negative_distance(spec, target),
+        config=written(spec, config, layer),
     )
 
 

@@ -2,7 +2,9 @@
 
 To add one, put a file beside this one: the config's own keys, and `_about` with name, source, status (V1: a copy of
 the published file or the authors' code; V2: class defaults or other copies that agree; UNVERIFIED: a number from
-memory, or sources that conflict), note, trained_length, pairing and, where the entry is about one layer type, layer.
+memory, or sources that conflict), note, trained_length, pairing and, where the entry is about one layer type, layer;
+`sizes`, what else the config.json says of layers, heads and vocabulary; `documented`, the extensions that its maker
+writes about and the config does not have.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +23,10 @@ from rope_viz.embedding.spec import RopeSpec, shorten
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the list. `trained_length` may differ from the spec's context, which is what the config says."""
+    """A model of the list. `trained_length` may differ from the spec's context, which is what the config says.
+
+    Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, a sentence.
+    """
 
     id: str
     name: str
@@ -32,6 +37,8 @@ class Model:
     pairing: str
     config: Mapping[str, Any] = field(hash=False)
     layer: str | None = None
+    sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
 
     @property
     def verified(self) -> bool:

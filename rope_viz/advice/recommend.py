@@ -1,0 +1,268 @@
+"""What to do for a longer context, and why: what the maker documented first, then the methods in order for this model.
+
+The order among methods nobody documented for a model is a judgement, and each says its reasons in numbers: pairs that
+reach angles they never had, neighbours that move together, the first negative mean cosine, the factor on the logits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from rope_viz.advice.evidence import Evidence, evidence
+from rope_viz.advice.extend import Option, described, extend, fits
+from rope_viz.advice.recognise import Recognised, family
+from rope_viz.configs.models import from_config
+from rope_viz.configs.parts import text_part
+from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
+
+Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "not advised"]
+RANKS: tuple[Rank, ...] = ("as it is", "documented", "its own, further", "usual", "possible", "not advised")
+
+# The order of the methods that nobody documented for a model, the best first.
+USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to reach the length: the embedding, its rank, the reasons in words, what was measured, the source.
+
+    `option` holds its numbers at the length (pairs at unseen angles and so on).
+    """
+
+    method: str
+    title: str
+    rank: Rank
+    spec: RopeSpec
+    option: Option
+    reasons: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    source: str = ""
+
+    @property
+    def id(self) -> str:
+        """A short name that an address may hold: the method, and "documented" or "kept" where it is that."""
+        return {"documented": "documented", "as it is": "kept"}.get(self.rank, self.method)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """All ways for one model and one length, the best first; `short` says what the best costs on short texts."""
+
+    recognised: Recognised
+    target: int
+    ways: tuple[Way, ...]
+    short: tuple[str, ...]
+
+    @property
+    def best(self) -> Way:
+        """The first."""
+        return self.ways[0]
+
+    def way(self, id: str) -> Way:
+        """A way by its short name; the best where there is none of this name."""
+        return next((way for way in self.ways if way.id == id), self.best)
+
+
+def recommend(config: Mapping[str, Any], recognised: Recognised, target: int) -> Advice:
+    """Everything that can be done to reach `target` tokens. Raises `ValueError` where it is no length."""
+    require_number(target, "the length", least=1, most=MAX_LENGTH, integer=True)
+    ways = [*first(config, recognised, int(target)), *others(recognised, int(target))]
+    seen: dict[str, Way] = {}
+    for way in sorted(ways, key=lambda way: RANKS.index(way.rank)):
+        if not any(same(way.spec, one.spec) for one in seen.values()):
+            seen.setdefault(way.id, way)
+    chosen = tuple(seen.values())
+    return Advice(recognised, int(target), chosen, tuple(on_short_texts(chosen[0], recognised)))
+
+
+def same(one: RopeSpec, other: RopeSpec) -> bool:
+    """Whether two embeddings turn every pair alike, for as many tokens."""
+    return one == other or (
+        one.scaling.name == other.scaling.name == "yarn"
+        and one.target == other.target
+        and np.array_equal(one.inv_freq(), other.inv_freq())
+        and one.attention_factor() == other.attention_factor()
+    )
+
+
+def start(recognised: Recognised) -> RopeSpec:
+    """The model as it was trained: its own sizes and base, nothing scaled, its trained length as the context."""
+    length = recognised.trained.length
+    return dataclasses.replace(recognised.spec, context=length, target=length, scaling=Scaling())
+
+
+def first(config: Mapping[str, Any], recognised: Recognised, target: int) -> Iterator[Way]:
+    """What needs no choice of ours: the config as it is where it reaches, and what the maker documented."""
+    model, spec = recognised.model, recognised.spec
+    scaled = spec.scaling.name != "none"
+    documented = [] if model is None else sorted(model.documented, key=lambda one: one["to"])
+    entry = next((one for one in documented if one["to"] >= target), None)
+    if entry is not None and target > recognised.trained.length:
+        made = documented_spec(config, recognised, entry["rope_scaling"])
+        title = f"{entry['says']}"
+        yield way("documented", made, target, recognised, title, entry["source"], reach=entry["to"])
+    if target <= recognised.reach:
+        if scaled:
+            whose = f"what {family(model)} ships with" if model is not None else "what the config has"
+            title = f"Keep the config: {LABELS[spec.scaling.name]}, {whose}, reaches {recognised.reach:,} tokens"
+            exact = model is not None and spec in from_config(model.config).values()
+            source = model.source if exact and model is not None else "the config itself"
+            kept = way("as it is", spec, target, recognised, title, source, reach=recognised.reach)
+            yield kept if entry is None else dataclasses.replace(kept, rank="possible")
+        else:
+            title = f"Keep the config: the model was trained on {recognised.trained.length:,} tokens"
+            yield way("as it is", spec, target, recognised, title, recognised.trained.source)
+    elif scaled and getattr(spec.scaling, "factor", None) is not None:
+        title = f"{LABELS[spec.scaling.name]} with a larger factor, further than its maker went"
+        yield way("its own, further", further(recognised, target), target, recognised, title)
+
+
+def further(recognised: Recognised, target: int) -> RopeSpec:
+    """The config's own method with a factor as much larger as the length is; the rest of it stays."""
+    spec = recognised.spec
+    factor = spec.scaling.factor_for(spec) * target / recognised.reach
+    scaling: Any = spec.scaling
+    return dataclasses.replace(spec, target=target, scaling=dataclasses.replace(scaling, factor=factor))
+
+
+def documented_spec(config: Mapping[str, Any], recognised: Recognised, rope: Mapping[str, Any]) -> RopeSpec:
+    """The embedding of the model with the documented keys in its config."""
+    part = text_part(config)
+    length = round(float(rope["factor"]) * int(rope["original_max_position_embeddings"]))
+    base = {"rope_theta": recognised.spec.base}
+    kept = {
+        key: value
+        for name in ("rope_parameters", "rope_scaling")
+        for key, value in (part.config.get(name) or {}).items()
+        if key in ("partial_rotary_factor", "mrope_section", "mrope_interleaved")
+    }
+    inner = {key: value for key, value in part.config.items() if key not in ("rope_parameters", "rope_scaling")}
+    changed = {**inner, **base, "rope_scaling": {**kept, **rope}, "max_position_embeddings": length}
+    found = from_config({**changed, "model_type": part.kind})
+    return found.get(recognised.layer, next(iter(found.values())))
+
+
+def others(recognised: Recognised, target: int) -> Iterator[Way]:
+    """The methods nobody documented for this model, each with its place."""
+    base, trained = start(recognised), recognised.trained.length
+    if target <= trained:
+        return
+    plain = way("not advised", extend(base, "none", target), target, recognised, "Nothing: only a longer limit")
+    if plain.option.unseen == 0:
+        yield dataclasses.replace(plain, rank="usual", title="Nothing to scale: no pair meets an angle it never had")
+        return
+    for name in USUAL:
+        if not fits(base, name, target):
+            continue
+        rank: Rank = "usual" if name == "yarn" else "possible"
+        yield way(rank, extend(base, name, target), target, recognised, f"{LABELS[name]}, s = {target / trained:.4g}")
+    yield plain
+
+
+def way(
+    rank: Rank,
+    spec: RopeSpec,
+    target: int,
+    recognised: Recognised,
+    title: str,
+    source: str = "",
+    *,
+    reach: int | None = None,
+) -> Way:
+    """One way with its numbers and its reasons."""
+    method, measured = spec.scaling.name, numbers(spec, target)
+    model = recognised.model.id if recognised.model is not None else ""
+    told = tuple(reasons(spec, measured, recognised, target, reach))
+    return Way(method, title, rank, spec, measured, told, evidence(method, model), source)
+
+
+@functools.lru_cache(maxsize=256)
+def numbers(spec: RopeSpec, target: int) -> Option:
+    """The numbers of a spec at a length, kept: the mean cosine takes a while at a million tokens."""
+    return described(spec, target, factor=spec.scaling.factor_for(spec))
+
+
+def reasons(spec: RopeSpec, measured: Option, recognised: Recognised, target: int, reach: int | None) -> Iterator[str]:
+    """Why, in sentences with the numbers of this model at this length."""
+    trained, pairs = recognised.trained.length, spec.pairs
+    if reach is not None and reach > target:
+        yield f"It reaches {reach:,} tokens; you asked for {target:,}."
+    if target <= trained and spec.scaling.name == "none":
+        yield "Every angle up to this length was seen in training."
+        return
+    if measured.unseen:
+        yield (
+            f"{measured.unseen} of {pairs} pairs reach angles at {target:,} tokens that they never had in "
+            f"{trained:,} tokens of training."
+        )
+    else:
+        yield f"No pair reaches an angle at {target:,} tokens that it did not have in training."
+    yield from by_method(spec, measured, target)
+    if measured.first_negative is not None:
+        yield (
+            f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: beyond it, "
+            "tokens that are alike are no longer preferred on average."
+        )
+    if abs(measured.logit_factor - 1.0) > 1e-3:
+        yield f"All logits are multiplied by {measured.logit_factor:.3g}, to counter how attention spreads out."
+
+
+def by_method(spec: RopeSpec, measured: Option, target: int) -> Iterator[str]:
+    """What a method does to neighbours, and what it asks for."""
+    name, pairs = spec.scaling.name, spec.pairs
+    nearest = float(spec.inv_freq(target)[0] / spec.plain_inv_freq[0])
+    if name == "linear":
+        yield (
+            f"Every pair is slowed by {1.0 / nearest:.3g}, so neighbouring tokens come as much closer together; a "
+            "model needs fine-tuning to read them."
+        )
+    elif name in ("yarn", "llama3") and measured.kept:
+        yield f"{measured.kept} of {pairs} pairs keep their speed: neighbouring tokens stay as far apart as they were."
+    elif name in ("ntk", "dynamic"):
+        yield "The fastest pair keeps its speed and the slowest is divided by the whole factor; those between, in part."
+    elif name == "longrope":
+        yield "Its lists were searched for one length of this model; they say nothing about another."
+    elif name == "none":
+        yield "Nothing is divided, so nothing is lost on short texts, and nothing is won on long ones."
+    if name == "dynamic":
+        yield (
+            "Its base follows the length, so short texts stay as they were: in transformers only. Keys in the cache "
+            "keep the base at which they were made; vLLM, SGLang and llama.cpp do not scale by the length."
+        )
+    if name == "llama3":
+        yield "It is known from models that were trained with it, and has no factor on cos and sin."
+
+
+def on_short_texts(best: Way, recognised: Recognised) -> Iterator[str]:
+    """What the method costs below the trained length."""
+    trained, spec = recognised.trained.length, best.spec
+    if spec.scaling.name == "none":
+        return
+    if spec.scaling.name == "dynamic":
+        yield f"Up to {spec.context:,} tokens nothing changes: dynamic NTK scales by the length."
+        return
+    if best.rank == "as it is" and recognised.model is not None:
+        yield "The model was trained with this scaling: short texts are read as its maker meant them."
+        return
+    at = trained if spec.scaling.name == "longrope" else None
+    changed = np.abs(spec.inv_freq(at) / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
+    count, factor = int(np.count_nonzero(changed)), spec.attention_factor(at) ** 2
+    if spec.scaling.name == "longrope":
+        yield f"Up to {spec.context:,} tokens the short list is used, beyond it the long one."
+        return
+    yield (
+        f"The factor is always on: {count} of {spec.pairs} pairs turn more slowly below {trained:,} tokens too, and "
+        f"all logits are multiplied by {factor:.3g}."
+    )
+    yield (
+        f"Serve two configs where most texts are shorter than {trained:,} tokens: the stock one for those, this one "
+        "for the long ones. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp "
+        "and mlx-lm never do."
+    )

@@ -1,0 +1,75 @@
+"""Snippets to run beside a model: each writes the frequencies it really uses to inv_freq.json.
+
+`rope-viz verify config.json --from inv_freq.json` compares them with what the config means. The one for transformers
+is run by tests; those for vLLM, SGLang and mlx-lm were read in their code and not run.
+"""
+
+from __future__ import annotations
+
+TRANSFORMERS = """import json
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained("./model")
+rotary = next(module for module in model.modules() if hasattr(module, "inv_freq"))
+found = {
+    "inv_freq": rotary.inv_freq.float().tolist(),
+    "attention_factor": float(getattr(rotary, "attention_scaling", 1.0)),
+}
+json.dump(found, open("inv_freq.json", "w"))"""
+
+# What a server keeps is the table of cosines and sines itself: a row per position, cosines first.
+TABLE = """import json
+
+def read(model):  # the first table of cosines and sines among the model's modules
+    rotary = next(module for module in model.modules() if hasattr(module, "cos_sin_cache"))
+    cos, sin = rotary.cos_sin_cache[:2].double().chunk(2, dim=-1)
+    factor = (cos[0] ** 2 + sin[0] ** 2).sqrt().mean().item()
+    # At position 1 every angle is below half a turn.
+    return json.dumps({"inv_freq": sin[1].atan2(cos[1]).tolist(), "attention_factor": factor})
+"""
+
+VLLM = f"""{TABLE}
+from vllm import LLM
+
+# The overrides and the length of the server. VLLM_ALLOW_INSECURE_SERIALIZATION=1 lets a function run inside.
+llm = LLM("./model", hf_overrides=OVERRIDES, max_model_len=LENGTH)
+open("inv_freq.json", "w").write(llm.apply_model(read)[0])"""
+
+SGLANG = f"""{TABLE}
+# A running server lets nobody look inside: this asks its own rotary code with the config of the server.
+from sglang.srt.layers.rotary_embedding import get_rope
+from transformers import AutoConfig
+
+config = AutoConfig.from_pretrained("./model", **OVERRIDES)
+rope = dict(config.rope_parameters)
+head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+base = rope.pop("rope_theta")
+rotary = get_rope(head, head, config.max_position_embeddings, base, True, rope)
+rotary.modules = lambda: [rotary]
+open("inv_freq.json", "w").write(read(rotary))"""
+
+GGUF = "rope-viz verify config.json --from gguf:model.gguf"
+
+MLX = """import json
+from mlx_lm import load
+
+model, _ = load("./model")
+rope = model.layers[0].self_attn.rope
+# mlx keeps periods, the inverse of frequencies; plain RoPE keeps its base alone.
+periods = getattr(rope, "_freqs", None)
+if periods is None:
+    inv_freq = [rope.base ** (-2 * pair / rope.dims) * rope.scale for pair in range(rope.dims // 2)]
+else:
+    inv_freq = (1.0 / periods).tolist()
+found = {"inv_freq": inv_freq, "attention_factor": float(getattr(rope, "mscale", 1.0))}
+json.dump(found, open("inv_freq.json", "w"))"""
+
+SNIPPETS = {
+    "transformers": TRANSFORMERS,
+    "transformers-4": TRANSFORMERS,
+    "vllm": VLLM,
+    "sglang": SGLANG,
+    "llama.cpp": GGUF,
+    "mlx-lm": MLX,
+}
+"""{runtime: what to run}."""

@@ -1,0 +1,99 @@
+"""The KV cache and the weights, against the caches and the classes of transformers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rope_viz.advice.memory import DTYPES, GPU, USED, cache, human, sized
+from rope_viz.advice.weights import parameters, weight_bytes
+from rope_viz.configs.catalog import catalog
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "memory.json").read_text())
+# Bytes per token, table 1 of https://arxiv.org/abs/2505.09343.
+PUBLISHED = {
+    "qwen2.5-72b": ({"model_type": "qwen2", "hidden_size": 8192, "num_hidden_layers": 80}, (64, 8), 327_680),
+    "llama-3.1-405b": ({"model_type": "llama", "hidden_size": 16384, "num_hidden_layers": 126}, (128, 8), 516_096),
+}
+
+
+@pytest.mark.parametrize("case", GOLDEN["caches"], ids=lambda case: case["config"]["model_type"])
+def test_a_cache_is_as_large_as_that_of_transformers(case):
+    found = cache(case["config"])
+    for length, measured in case["bytes"].items():
+        # A sliding layer of transformers lets the oldest token of its window go before it is asked again.
+        gone = sum(one.layers * one.per_token for one in found.groups if one.window and int(length) >= one.window)
+        assert found.bytes(int(length)) - gone == measured
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_bytes_per_token_are_the_published_ones(name):
+    sizes, (heads, kept), per_token = PUBLISHED[name]
+    config = {**sizes, "num_attention_heads": heads, "num_key_value_heads": kept, "max_position_embeddings": 32768}
+    assert cache(config).per_token == per_token
+
+
+def test_latent_attention_keeps_one_vector_and_one_rotated_key():
+    model = catalog()["deepseek-v3"]
+    assert cache(sized(model.config, model.sizes)).per_token == 70_272
+
+
+@pytest.mark.parametrize("case", GOLDEN["parameters"], ids=lambda case: case["model"])
+def test_parameters_are_those_of_the_class(case):
+    model = catalog()[case["model"]]
+    assert parameters(sized(model.config, model.sizes)) == pytest.approx(case["parameters"], rel=5e-4)
+
+
+@pytest.mark.parametrize("id", [model.id for model in catalog().values() if model.sizes])
+def test_a_model_of_the_list_with_sizes_has_a_cache(id):
+    model = catalog()[id]
+    found = cache(sized(model.config, model.sizes))
+    assert found.bytes(4096) > found.bytes(128) > 0
+    assert parameters(sized(model.config, model.sizes)) > 1e8
+
+
+def test_the_longest_length_fits_and_one_token_more_does_not():
+    model = catalog()["qwen3-8b"]
+    config = sized(model.config, model.sizes)
+    room = USED * GPU - weight_bytes(config)[0]
+    found = cache(config)
+    longest = found.longest(room, 3)
+    assert found.bytes(longest, 3) <= room < found.bytes(longest + 1, 3)
+
+
+def test_a_model_larger_than_the_gpu_fits_at_no_length_and_a_window_at_every_one():
+    large, windowed = catalog()["deepseek-v3"], catalog()["mistral-7b-v0.1"]
+    assert cache(sized(large.config, large.sizes)).longest(-1.0) == 0
+    assert cache(sized(windowed.config, windowed.sizes)).longest(60e9) is None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_cache_scales_with_its_type(dtype):
+    model = catalog()["llama-3-8b"]
+    config = sized(model.config, model.sizes)
+    assert cache(config, dtype=dtype).per_token == 131_072 / 2.0 * DTYPES[dtype]
+
+
+def test_quantized_weights_are_counted_as_they_are_stored():
+    model = catalog()["llama-3-8b"]
+    config = sized(model.config, model.sizes)
+    whole, _ = weight_bytes(config)
+    assert weight_bytes({**config, "quantization_config": {"quant_method": "gptq", "bits": 4}})[0] == whole / 4
+    assert weight_bytes({**config, "quantization_config": {"quant_method": "fp8"}})[0] == whole / 2
+    assert weight_bytes({**config, "torch_dtype": "float32"})[0] == whole * 2
+
+
+def test_what_is_missing_or_not_known_is_said():
+    with pytest.raises(ValueError, match="num_hidden_layers is missing"):
+        cache(catalog()["modernbert-base-global"].config)
+    with pytest.raises(ValueError, match="not a matter of heads and windows alone"):
+        cache({**catalog()["gemma-4-full"].config, "num_hidden_layers": 4})
+    with pytest.raises(ValueError, match="must be one of bfloat16"):
+        cache(catalog()["qwen3-8b"].config, dtype="int3")
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(147_456, "147 KB"), (19.33e9, "19.3 GB"), (12, "12 bytes"), (1.4e12, "1.4 TB")]
+)
+def test_bytes_are_said_in_powers_of_ten(count, said):
+    assert human(count) == said

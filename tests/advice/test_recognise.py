@@ -1,0 +1,89 @@
+"""Which model a config is, how long it was trained for, and what its length keys get wrong."""
+
+import pytest
+
+from rope_viz.advice.recognise import recognise
+from rope_viz.configs.catalog import catalog
+
+STOCK = {
+    **{"architectures": ["Qwen3ForCausalLM"], "attention_bias": False, "head_dim": 128, "hidden_size": 4096},
+    **{"intermediate_size": 12288, "max_position_embeddings": 40960, "max_window_layers": 36, "model_type": "qwen3"},
+    **{"num_attention_heads": 32, "num_hidden_layers": 36, "num_key_value_heads": 8, "rope_scaling": None},
+    **{"rope_theta": 1000000, "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16"},
+    **{"transformers_version": "4.51.0", "use_cache": True, "use_sliding_window": False, "vocab_size": 151936},
+}
+"""The published config.json of Qwen3-8B."""
+
+
+@pytest.mark.parametrize("id", catalog())
+def test_every_model_of_the_list_is_known_by_its_numbers(id):
+    model = catalog()[id]
+    config = {**model.sizes, **{key: value for key, value in model.config.items() if key != "_about"}}
+    found = recognise(config)
+    assert found.model == model
+    assert found.trained.length == model.trained_length
+    assert not found.mistakes
+
+
+def test_stock_qwen3_was_trained_on_less_than_it_says():
+    found = recognise({**STOCK, "_name_or_path": "Qwen/Qwen3-8B"})
+    assert found.how == "model"
+    assert (found.trained.length, found.says, found.room, found.reach) == (32_768, 40_960, 8_192, 32_768)
+    assert "This is Qwen3 8B (matches the list), trained on 32,768 tokens" in found.sentence
+    assert "the config says 40,960, of which 8,192 are room for the prompt" in found.sentence
+
+
+def test_without_a_name_the_numbers_say_it():
+    found = recognise(STOCK)
+    assert found.how == "numbers"
+    assert "its numbers are those of Qwen3 8B" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("changes", "sign"),
+    [
+        ({"vocab_size": 152_000}, "64 entries more"),
+        ({"_name_or_path": "acme/support-bot"}, "named support-bot"),
+        ({"unsloth_fixed": True}, "Unsloth"),
+        ({"architectures": ["Qwen3ForSequenceClassification"]}, "Qwen3ForSequenceClassification"),
+    ],
+)
+def test_a_fine_tune_is_told_as_one(changes, sign):
+    found = recognise({**STOCK, **changes})
+    assert found.how == "fine-tune"
+    assert found.sentence.startswith("This is a fine-tune of Qwen3 8B (")
+    assert sign in found.sentence
+    assert found.trained.length == 32_768
+
+
+def test_a_longer_limit_without_scaling_is_told_as_the_mistake_it_is():
+    found = recognise({**STOCK, "max_position_embeddings": 131_072})
+    assert found.reach == 32_768
+    assert "max_position_embeddings is 131,072 and nothing scales" in found.mistakes[0]
+
+
+def test_a_factor_that_counts_from_the_stock_limit_is_a_mistake():
+    rope = {"rope_type": "yarn", "factor": 3.2, "original_max_position_embeddings": 40_960}
+    found = recognise({**STOCK, "max_position_embeddings": 131_072, "rope_scaling": rope})
+    assert "original_max_position_embeddings is 40,960" in found.mistakes[0]
+
+
+def test_the_trained_length_says_where_it_comes_from():
+    other = {**STOCK, "num_hidden_layers": 20, "max_position_embeddings": 16_384}
+    assert recognise(other).trained.source == "max_position_embeddings of the config"
+    scaled = {**other, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}}
+    assert recognise(scaled).trained.length == 4096
+    assert "original_max_position_embeddings" in recognise(scaled).trained.source
+    assert "list of models" in recognise(STOCK).trained.source
+    stated = recognise({**STOCK, "max_position_embeddings": 131_072}, trained=131_072)
+    assert (stated.trained.length, stated.trained.source, stated.mistakes) == (131_072, "your own word", ())
+
+
+def test_a_qwen3_of_another_size_has_the_same_room():
+    found = recognise({**STOCK, "num_hidden_layers": 40, "hidden_size": 5120, "num_attention_heads": 40})
+    assert (found.model, found.trained.length, found.room) == (None, 32_768, 8_192)
+
+
+def test_another_base_or_another_layer_count_is_another_model():
+    assert recognise({**STOCK, "rope_theta": 5_000_000}).model is None
+    assert recognise({**STOCK, "num_hidden_layers": 35}).model is None

@@ -1,0 +1,160 @@
+"""What is recommended: what the maker documented first; what is written says exactly that to every runtime."""
+
+import json
+
+import pytest
+
+from rope_viz.advice.recognise import recognise
+from rope_viz.advice.recommend import recommend
+from rope_viz.advice.write import NAMES, difference, whole, writing
+from rope_viz.configs.catalog import catalog
+from rope_viz.configs.parts import text_part
+from rope_viz.runtimes import emulate
+from tests.advice.test_recognise import STOCK
+
+CARD = "model card, Processing Long Texts"
+LISTS = {"rope_type": "longrope"}
+# {model: (length, what its maker documents for it, where)}; as the published files and cards have it.
+DOCUMENTED = [
+    ("qwen3-8b", 65_536, {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32768}, CARD),
+    ("qwen3-8b", 131_072, {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}, CARD),
+    ("qwen3-8b-yarn", 131_072, {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}, CARD),
+    ("qwen2.5-7b-instruct", 131_072, {"factor": 4.0, "original_max_position_embeddings": 32768}, CARD),
+    ("qwen2.5-7b-instruct-yarn", 131_072, {"factor": 4.0, "original_max_position_embeddings": 32768}, CARD),
+    (
+        "qwen3.5-9b",
+        524_288,
+        {"factor": 2.0, "original_max_position_embeddings": 262144, "mrope_interleaved": True},
+        CARD,
+    ),
+    ("qwen3.5-9b", 1_010_000, {"factor": 4.0, "original_max_position_embeddings": 262144}, CARD),
+    ("deepseek-v2", 131_072, {"type": "yarn", "factor": 40.0, "mscale_all_dim": 0.707}, "config.json"),
+    ("deepseek-v2-lite", 131_072, {"type": "yarn", "factor": 40.0, "mscale": 0.707}, "config.json"),
+    ("deepseek-v3", 131_072, {"type": "yarn", "factor": 40.0, "mscale_all_dim": 1.0}, "config.json"),
+    ("kimi-k2-instruct", 131_072, {"type": "yarn", "factor": 32.0, "beta_fast": 1.0}, "config.json"),
+    ("kimi-k2-thinking", 262_144, {"type": "yarn", "factor": 64.0, "beta_fast": 1.0}, "config.json"),
+    ("kimi-k2.5", 262_144, {"type": "yarn", "factor": 64.0, "beta_fast": 32.0}, "config.json"),
+    ("gemma-3-12b-global", 131_072, {"rope_type": "linear", "factor": 8.0}, "config.json"),
+    ("gemma-3-27b-global", 131_072, {"rope_type": "linear", "factor": 8.0}, "config.json"),
+    ("gpt-oss-20b", 131_072, {"rope_type": "yarn", "factor": 32.0, "truncate": False}, "config.json"),
+    ("internlm2.5-7b", 32_768, {"rope_type": "dynamic", "factor": 2.0}, "config.json"),
+    ("llama-3.1-8b", 131_072, {"rope_type": "llama3", "factor": 8.0, "high_freq_factor": 4.0}, "config.json"),
+    ("llama-3.2-1b", 131_072, {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0}, "config.json"),
+    ("llama-4-scout", 10_485_760, {"rope_type": "llama3", "factor": 16.0, "high_freq_factor": 1.0}, "args.py"),
+    ("ministral-3-3b", 262_144, {"rope_type": "yarn", "factor": 16.0, "llama_4_scaling_beta": 0.1}, "config.json"),
+    ("olmo-3.1-32b", 65_536, {"rope_type": "yarn", "factor": 8.0, "beta_fast": 32}, "config.json"),
+    ("phi-3-mini-128k-2024-04", 131_072, LISTS, "config.json"),
+    ("phi-3-vision-128k", 131_072, LISTS, "config.json"),
+    ("phi-3.5-mini", 131_072, LISTS, "config.json"),
+    ("phi-4-mini", 131_072, LISTS, "config.json"),
+    ("yarn-llama-2-7b-64k", 65_536, {"rope_type": "yarn", "factor": 16.0}, "train.sh"),
+    ("yarn-llama-2-7b-128k", 131_072, {"rope_type": "yarn", "factor": 32.0}, "train.sh"),
+    ("yarn-mistral-7b-128k", 131_072, {"rope_type": "yarn", "factor": 16.0}, "model card"),
+]
+
+
+@pytest.mark.parametrize(("id", "length", "keys", "where"), DOCUMENTED, ids=lambda value: str(value)[:24])
+def test_the_first_recommendation_is_what_the_maker_documented(id, length, keys, where):
+    model = catalog()[id]
+    found = recognise(model.config, known=model)
+    best = recommend(model.config, found, length).best
+    assert best.rank in ("documented", "as it is")
+    assert best.source
+    written = whole(best.spec, model.config, found.layer).config
+    part = text_part(written).config
+    rope = part.get("rope_scaling") or part["rope_parameters"]
+    rope = rope.get("full_attention", rope) if isinstance(rope.get("full_attention"), dict) else rope
+    assert {key: rope[key] for key in keys} == keys
+    assert part["max_position_embeddings"] >= length or best.rank == "as it is"
+
+
+@pytest.mark.parametrize(("length", "factor"), [(65_536, 2.0), (131_072, 4.0)])
+@pytest.mark.parametrize("limit", [40_960, 131_072])
+def test_stock_qwen3_is_extended_over_what_it_was_trained_on(length, factor, limit):
+    config = {**STOCK, "max_position_embeddings": limit}
+    best = recommend(config, recognise(config), length).best
+    assert best.rank == "documented"
+    flags = writing(best.spec, "llama.cpp", config=config, length=length).text
+    assert f"--rope-scale {factor} --yarn-orig-ctx 32768" in flags
+    assert flags.endswith(f"-c {length}")
+    options = writing(best.spec, "vllm", config=config, length=length)
+    assert f'"factor": {factor}' in options.text
+    assert '"original_max_position_embeddings": 32768' in options.text
+    assert options.text.endswith(f"--max-model-len {length}")
+    assert options.made.faithful
+    assert options.proof.startswith("Proved")
+
+
+@pytest.mark.parametrize("runtime", NAMES)
+@pytest.mark.parametrize(
+    "changes", [{}, {"rope_theta": None, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}]
+)
+def test_both_generations_of_readers_read_the_written_file(runtime, changes):
+    config = {key: value for key, value in {**STOCK, **changes}.items() if value is not None}
+    best = recommend(config, recognise(config), 131_072).best
+    file = whole(best.spec, config)
+    assert file.fit
+    assert not [finding for finding in file.findings if finding.severity != "note"]
+    for release in ("5.23.0", "4.57.6", "4.52.4"):
+        answer = emulate(file.config, runtime="transformers", version=release)
+        assert answer.inv_freq == pytest.approx(best.spec.inv_freq(), rel=1e-6)
+        assert answer.attention_factor == pytest.approx(best.spec.attention_factor())
+    given = writing(best.spec, runtime, config=config, file=file)
+    assert given.made.faithful
+    assert given.command
+    assert given.check
+
+
+def test_nothing_is_changed_where_the_model_was_trained_for_the_length():
+    best = recommend(STOCK, recognise(STOCK), 32_768).best
+    assert (best.rank, best.spec.scaling.name) == ("as it is", "none")
+    file = whole(best.spec, STOCK)
+    assert (file.config, file.fragment) == (STOCK, {})
+    assert difference(STOCK, file.config) == ""
+
+
+def test_a_method_that_does_nothing_for_the_model_is_not_the_best():
+    long = {**STOCK, "rope_theta": 1e9, "num_hidden_layers": 8, "max_position_embeddings": 32_768}
+    for length in (65_536, 262_144):
+        advice = recommend(long, recognise(long), length)
+        assert advice.best.method not in ("none", "proportional")
+        assert next(way for way in advice.ways if way.method == "none").rank == "not advised"
+
+
+def test_a_scaled_model_goes_further_by_its_own_method():
+    model = catalog()["llama-3.1-8b"]
+    advice = recommend(model.config, recognise(model.config, known=model), 262_144)
+    assert (advice.best.rank, advice.best.method) == ("its own, further", "llama3")
+    assert advice.best.spec.scaling.factor == 16.0
+
+
+def test_the_trained_length_a_reader_gives_decides_the_factor():
+    found = recognise({**STOCK, "num_hidden_layers": 20}, trained=16_384)
+    advice = recommend(STOCK, found, 65_536)
+    assert advice.best.spec.scaling.factor == 4.0
+    assert advice.best.spec.context == 16_384
+
+
+def test_what_a_static_factor_costs_on_short_texts_is_said():
+    advice = recommend(STOCK, recognise(STOCK), 131_072)
+    assert "40 of 64 pairs turn more slowly below 32,768 tokens too" in advice.short[0]
+    assert "Serve two configs" in advice.short[1]
+    assert any("RULER" in one.text for one in advice.best.evidence)
+
+
+def test_sentences_are_sentences():
+    for model in catalog().values():
+        advice = recommend(model.config, recognise(model.config, known=model), 65_536)
+        for way in advice.ways:
+            for sentence in (*way.reasons, *(one.text for one in way.evidence)):
+                assert sentence.endswith("."), sentence
+                assert ".." not in sentence, sentence
+
+
+def test_the_file_downloaded_is_json_and_the_diff_names_what_changed():
+    best = recommend(STOCK, recognise(STOCK), 131_072).best
+    file = whole(best.spec, STOCK)
+    assert json.loads(file.text) == file.config
+    changed = difference(STOCK, file.config)
+    assert '+  "max_position_embeddings": 131072,' in changed
+    assert '-  "rope_theta"' not in changed
