@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from rope_viz.configs import without
+from rope_viz.configs import published, without
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, require_number, shorten
 
 Params: TypeAlias = dict[str, Any]
@@ -29,30 +29,15 @@ RENAMED_LAYERS = {
 
 @functools.cache
 def table() -> dict[str, dict[str, Any]]:
-    """{model type: facts} of every architecture of transformers 5.23.0 that has text RoPE."""
+    """{model type: facts} of every architecture of transformers 5.23.0 with text RoPE, and of other published ones."""
     text = importlib.resources.files(__package__).joinpath("architectures.json").read_text(encoding="utf-8")
     loaded: dict[str, dict[str, Any]] = json.loads(text)
-    return {**loaded, **REMOTE_CODE}
-
-
-# Architectures whose code is not in transformers but travels with the model.
-REMOTE_CODE: dict[str, dict[str, Any]] = {
-    "chatglm": {
-        "aliases": {"kv_channels": "head_dim", "seq_length": "max_position_embeddings"},
-        "hidden_size": 4096,
-        "num_attention_heads": 32,
-        "head_dim": 128,
-        "max_position_embeddings": 2048,
-        "pairing": "interleaved",
-        "partial": True,
-    },
-    "internlm2": {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 2048},
-}
+    return {**loaded, **published.TYPES}
 
 
 def entry(kind: str) -> dict[str, Any] | None:
     """What is known of a model type: its facts, or where its text part is; None for a type outside the list."""
-    return table().get(kind) or without.WRAPPERS.get(kind)
+    return table().get(kind) or without.WRAPPERS.get(kind) or published.WRAPPERS.get(kind)
 
 
 class Fields:

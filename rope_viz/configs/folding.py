@@ -231,6 +231,36 @@ def fixed_base(fields: Fields) -> Layers:
     return {"": {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": share}}
 
 
+def written_base(_: Fields) -> Layers:
+    """Baichuan 7B, TeleChat and Grok-1: the base is written in the code, and no scaling is read."""
+    return {"": {"rope_type": "default", "rope_theta": 10_000.0}}
+
+
+def qwen(fields: Fields) -> Layers:
+    """Qwen 1: rotary_emb_base and rotary_pct. What `use_dynamic_ntk` does begins beyond seq_length."""
+    share = fields.config.get("rotary_pct")
+    params = {"rope_type": "default", "rope_theta": fields.theta("rotary_emb_base")}
+    return {"": {**params, "partial_rotary_factor": 1.0 if share is None else share}}
+
+
+def base_under(*places: str) -> Callable[[Fields], Layers]:
+    """Types that keep their base under another name, or under a key of an object."""
+
+    def rule(fields: Fields) -> Layers:
+        found = [at(fields.config, place) for place in places]
+        base = next((value for value in found if value is not None), fields.config.get("rope_theta"))
+        return folded(Fields({**fields.config, "rope_theta": base}, fields.facts, ""))
+
+    return rule
+
+
+def at(config: Mapping[str, Any], name: str) -> Any:
+    """The value under a key, or, with a dot in the name, under a key of an object."""
+    outer, _, inner = name.partition(".")
+    part = config.get(outer)
+    return part if not inner else part.get(inner) if isinstance(part, Mapping) else None
+
+
 def plain_theta(fields: Fields) -> Layers:
     """ESM: rope_theta and nothing else."""
     return {"": {"rope_type": "default", "rope_theta": fields.theta()}}
@@ -288,7 +318,12 @@ RULES: dict[str, Callable[[Fields], Layers]] = {
     **dict.fromkeys(MODERNBERT, modernbert),
     **dict.fromkeys(AS_GIVEN, as_given),
     **dict.fromkeys(("gptj", "codegen", "roformer"), fixed_base),
-    "minimax_m2": partial_from_rotary_dim,
+    **dict.fromkeys(("minimax_m2", "minimax_m1", "minimax_text_01"), partial_from_rotary_dim),
+    **dict.fromkeys(("baichuan", "telechat", "grok-1"), written_base),
+    "qwen": qwen,
+    "internlm": base_under("rotary.base"),
+    "dbrx": base_under("attn_config.rope_theta"),
+    "phi3small": base_under("rope_embedding_base"),
     "olmo3": olmo3,
     "gpt_neox": neox(0.25),
     "gpt_neox_japanese": neox(1.0),

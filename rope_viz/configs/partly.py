@@ -30,6 +30,8 @@ MIXED = (
     *("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen4_exp_text", "lfm2", "lfm2_moe", "lfm3", "bamba"),
     *("granitemoehybrid", "olmo_hybrid", "zamba2", "minimax", "recurrent_gemma", "bailing_hybrid"),
 )
+# `attn_type_list`: 1 for an attention layer, 0 for lightning attention, which does not rotate.
+LIGHTNING = ("minimax_text_01", "minimax_m1")
 WITHOUT_ATTENTION = ("linear_attention", "conv", "mamba", "recurrent", "moe")
 # {type: (key, its default, type of the usual layers, type of every n-th)}
 PATTERNS = {
@@ -85,6 +87,9 @@ def turning(fields: Fields) -> list[bool] | None:
     if fields.kind in BASES:
         given = fields.config.get("layer_rope_theta")
         return [bool(base) for base in numbers(given, "layer_rope_theta")] if given else None
+    if fields.kind in LIGHTNING:
+        given = fields.config.get("attn_type_list")
+        return [bool(flag) for flag in numbers(given, "attn_type_list")] if given else None
     kinds = layer_kinds(fields)
     if kinds is None:
         return None
@@ -149,6 +154,8 @@ def where(fields: Fields) -> str:
         return "those with a 1 in no_rope_layers (by default every 4th has no positions)"
     if kind in BASES:
         return "those whose layer_rope_theta is not 0"
+    if kind in LIGHTNING:
+        return "those with a 1 in attn_type_list; lightning attention keeps the order itself"
     if windowed(fields):
         return "the sliding-window layers; the full-attention layers have no positions"
     if kind in MIXED:

@@ -65,7 +65,9 @@ def text_part(config: Mapping[str, Any]) -> Part:
             part = unwrapped(part, facts)
         else:
             break
-    return Part(**{**vars(part), "facts": table().get(part.kind)})
+    # DeepSeek VL2 Tiny has the attention of the first DeepSeek MoE in its language model, and the type of the second.
+    kind = "deepseek" if part.kind == "deepseek_v2" and part.config.get("use_mla") is False else part.kind
+    return Part(**{**vars(part), "kind": kind, "facts": table().get(kind)})
 
 
 def unwrapped(part: Part, facts: Mapping[str, Any]) -> Part:
@@ -141,6 +143,10 @@ def text_fields(config: Mapping[str, Any]) -> Fields:
         return unlisted_fields(part.config, part.kind, part.unlisted)
     if part.facts.get("not_text"):
         raise ValueError(f"model_type must be a language model's: {part.kind} has positions in more than one dimension")
+    if part.kind == "chatglm" and part.config.get("position_encoding_2d") is True:
+        raise ValueError(
+            "position_encoding_2d is true: ChatGLM-6B rotates by two positions, which is not computed here"
+        )
     return Fields(part.config, part.facts, part.kind, wrapper=part.unlisted)
 
 

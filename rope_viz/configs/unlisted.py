@@ -6,19 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.configs.architectures import UNKNOWN, Fields
+from rope_viz.configs.folding import at
 from rope_viz.embedding.spec import shorten
 
 # {the usual key: names that cannot be mistaken for anything else, whatever the type}
 UNMISTAKABLE = {
-    "hidden_size": ("n_embd", "d_model", "dim"),
+    "hidden_size": ("n_embd", "d_model", "dim", "model_dim"),
     "num_attention_heads": ("n_head", "n_heads", "num_heads"),
     "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
     "head_dim": ("kv_channels", "attention_head_dim", "head_size", "attention_head_size"),
     "max_position_embeddings": (
         *("max_position_embedding", "n_positions", "max_seq_len", "max_sequence_length", "max_seq_length"),
-        *("seq_length", "n_ctx", "model_max_length"),
+        *("seq_length", "n_ctx", "model_max_length", "max_context_length"),
     ),
-    "rope_theta": ("rotary_emb_base", "rope_base", "rotary_base", "attn_config.rope_theta"),
+    "rope_theta": (
+        "rotary_emb_base",
+        "rope_base",
+        "rope_embedding_base",
+        "rope_freq_constant",
+        "rotary_base",
+        "attn_config.rope_theta",
+        "rotary.base",
+    ),
     "partial_rotary_factor": ("rotary_pct", "rope_pct", "rotary_percent", "rotary_emb_fraction"),
     "rope_interleave": ("rotary_emb_interleaved",),
 }
@@ -43,13 +52,6 @@ def unlisted_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -
         read["partial_rotary_factor"] = rotary / head_dim
         taken.append("rotary_dim")
     return Fields(read, facts, kind, taken=tuple(taken), wrapper=wrapper)
-
-
-def at(config: Mapping[str, Any], name: str) -> Any:
-    """The value under a key, or, with a dot in the name, under a key of an object."""
-    outer, _, inner = name.partition(".")
-    part = config.get(outer)
-    return part if not inner else part.get(inner) if isinstance(part, Mapping) else None
 
 
 def doubt(fields: Fields) -> str:

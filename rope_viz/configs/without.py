@@ -77,7 +77,7 @@ TYPES: dict[str, frozenset[str]] = {
     ),
     "hybrid": names(
         """
-        glm5_next glm5_next_text jamba kimi_linear nemotron_h zamba
+        glm5_next glm5_next_text jamba kimi_linear nemotron_h phi4flash zamba
         """
     ),
     "encoder": names(
@@ -174,6 +174,8 @@ def reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
 
     `listed` says whether the type is one whose code was read: of others the unmistakable keys are believed.
     """
+    if kind in REASONS and names_another(config):
+        return ""
     if kind in REASONS:
         return "" if kind == "mpt" and rotates_by_mosaic(config) else WHY[REASONS[kind]]
     key, value = "position_embedding_type", config.get("position_embedding_type")
@@ -184,6 +186,8 @@ def reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
             return f"{key} is {shorten(value)}, so {WHY[known or 'none']}"
     if (kind == "falcon" or not listed) and (config.get("alibi") is True or config.get("use_alibi") is True):
         return f"alibi is true, so {WHY['alibi']}"
+    if kind == "baichuan" and config.get("hidden_size") == 5120:
+        return f"its 13B models do not rotate, {WHY['alibi']}"
     if kind == "zamba2" and config.get("use_mem_rope") is False:
         return f"use_mem_rope is false, so {WHY['hybrid']}"
     if kind == "olmo_hybrid" and without_base(config):
@@ -192,9 +196,17 @@ def reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
     if not listed and isinstance(attention, Mapping) and attention.get("alibi") is True:
         return f"attn_config.alibi is true, so {WHY['alibi']}"
     for key in ("rotary_pct", "rope_pct", "rotary_emb_fraction", "qk_rope_head_dim"):
+        if kind == "deepseek":
+            break  # its attention rotates whole heads, whatever those keys say
         if isinstance(config.get(key), (int, float)) and not isinstance(config.get(key), bool) and config[key] == 0:
             return f"{key} is 0, so no part of a head rotates"
     return ""
+
+
+def names_another(config: Mapping[str, Any]) -> bool:
+    """Whether the class that a config names is known to be another's: Grok 2 is published as a "git"."""
+    named = config.get("architectures")
+    return isinstance(named, list) and "Grok1ForCausalLM" in named
 
 
 def without_base(config: Mapping[str, Any]) -> bool:

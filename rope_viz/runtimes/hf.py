@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from rope_viz.configs import published
 from rope_viz.configs.rewrite import NULL_HEADS
 from rope_viz.runtimes.case import (
     ORIGINAL,
@@ -30,7 +31,7 @@ from rope_viz.runtimes.strict import STRICT_CLASSES
 
 # The last one came with 5.0.
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
-REMOTE = ("chatglm", "internlm2")
+REMOTE = tuple(published.TYPES)
 # Their configuration classes in release 4 want exactly {type, factor}, or do not know the old key "type".
 STRICT = ("olmo", "olmo2")
 NEEDS_ROPE_TYPE = names(
@@ -145,7 +146,22 @@ OLMO3_SLIDING = Rule("olmo3-sliding-base", "OLMo 3's sliding layers use rope_the
 STANDARD = (SU_IS_LONGROPE, TOP_ORIGINAL, FILL_ORIGINAL)
 """What the configuration classes of transformers 5 do, so what vLLM and SGLang start from."""
 
+
+def dbrx(case: Case) -> Case:
+    """The base of DBRX stands in attn_config; the rotary module looks for it at the top."""
+    inner = case.fields.mapping("attn_config") or {}
+    params = case.fields.mapping("rope_scaling") or case.fields.mapping("rope_parameters") or {}
+    if inner.get("rope_theta") is None or params.get("rope_theta") is not None:
+        return case
+    return case.but(base=case.fields.theta())
+
+
 V5 = (
+    Rule(
+        "dbrx-base",
+        "attn_config.rope_theta is not read: the base is rope_theta at the top, or 10000.",
+        when(model("dbrx"), dbrx),
+    ),
     SU_IS_LONGROPE,
     UNKNOWN_TYPE,
     TOP_ORIGINAL,

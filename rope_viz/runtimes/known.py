@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from rope_viz.configs import published
 from rope_viz.configs.architectures import Fields
 from rope_viz.configs.without import names
 from rope_viz.embedding.spec import shorten
@@ -19,6 +20,8 @@ from rope_viz.embedding.spec import shorten
 How: TypeAlias = Literal["executed", "by rule", "not known"]
 HOW: tuple[How, ...] = ("executed", "by rule", "not known")
 
+# Published types that a runtime reads by the file of another, key by key the same.
+TWINS = {"kimi_k2": "deepseek_v3"}
 # Where the general rules of a runtime were read.
 RULES_READ = {
     "transformers": "modeling_rope_utils.py, the configuration classes and CONFIG_MAPPING_NAMES",
@@ -65,9 +68,16 @@ def known(runtime: str, release: str, fields: Fields, scaling: str) -> Known:
             with_type = scaling if scaling in kinds[kind] else f"other types, {scaling} by its rules"
             return Known("executed", f"tests/goldens/{golden}: {kind} run in {at} with {with_type}")
     file = served(runtime, kind)
+    twin = TWINS.get(kind)
+    if twin is not None and file is not None and file == served(runtime, twin):
+        for golden, kinds in read("executed.json").get(at, {}).items():
+            if twin in kinds:
+                return Known("by rule", f"{kind} goes through {file} of {at}, run with {twin}: tests/goldens/{golden}")
     where = RULES_READ[runtime]
     if runtime == "tensorrt-llm":
         return Known("by rule", where) if kind in TENSORRT else Known("not known", f"{kind} was not tried in {at}")
+    if runtime == "transformers" and kind in published.SOURCES:
+        return Known("by rule", f"it runs the code that travels with the model; read: {published.SOURCES[kind]}")
     if runtime in GENERAL or file is None:
         return Known("by rule", where)
     if file == "transformers":

@@ -81,6 +81,11 @@ CASES = [
         scaled({**LLAMA, "model_type": "llama4_text", "attention_chunk_size": 4096}, **YARN),
         scaled(**YARN),
     ),
+    (
+        "base-not-read",
+        {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "attn_config": {"rope_theta": 500000}},
+        {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "attn_config": {"rope_theta": 5e5}, "rope_theta": 5e5},
+    ),
     ("head-dim-derived", {**LLAMA, "head_dim": 64}, {**LLAMA, "head_dim": 128}),
     (
         "null-head-dim",

@@ -59,8 +59,9 @@ def test_the_part_is_found_where_it_stands(config, place, kind):
 
 def test_a_type_outside_the_list_around_the_part_is_named():
     assert all(text_part(config).unlisted is None for config, _, _ in KNOWN)
+    # deepseek_vl_v2 is outside transformers, and its published code was read.
     assert [text_part(config).unlisted for config, _, _ in OUTSIDE] == [
-        *("internvl_chat", "deepseek_vl_v2", "vila", "omni"),
+        *("internvl_chat", None, "vila", "omni"),
         *("", ""),
     ]
 

@@ -15,6 +15,7 @@ from rope_viz.advice.lint.several import (
     sections_do_not_add_up,
 )
 from rope_viz.advice.lint.shapes import (
+    base_not_read,
     base_too_small,
     head_dim_derived,
     null_head_dim,
@@ -328,6 +329,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     factor_mismatch,
     swapped_betas,
     integer_factor,
+    base_not_read,
     nested_truncate,
     type_keys,
     scaled_sliding,

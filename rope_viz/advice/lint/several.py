@@ -42,11 +42,12 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
     usual = list(rule.sections) if rule is not None and sum(rule.sections) == pairs else None
     repaired = None if usual is None else with_key(view.config, name, usual)
     ours = "transformers lays them out and says nothing" if silent else "transformers raises"
+    ours = ours if rule is not None else f"transformers reads no sections for {kind or 'this model'}"
     message = (
         f"{name} {counts} adds up to {sum(counts)}, and {pairs} pairs rotate: {ours}, vLLM refuses, SGLang rescales "
         f"them to {rescaled(view.config)} with a print."
     )
-    yield Finding("", "error", where(view.config, name), message, None, repaired)
+    yield Finding("", "error" if rule is not None else "warning", where(view.config, name), message, None, repaired)
 
 
 def rescaled(config: Mapping[str, Any]) -> str:

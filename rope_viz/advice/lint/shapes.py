@@ -16,11 +16,27 @@ from rope_viz.runtimes.compare import largest
 def unlisted_type(view: View) -> Iterator[Finding]:
     """A model type, or a wrapper's, whose code was not read: the general rules may not be its own.
 
-    Source: the types of transformers 5.23.0 and those of rope_viz.configs.remote.
+    Source: the types of transformers 5.23.0 and those of rope_viz.configs.published.
     """
     text = doubt(view.fields)
     if text:
         yield Finding("", "note", "model_type", text)
+
+
+def base_not_read(view: View) -> Iterator[Finding]:
+    """The base of DBRX stands in attn_config alone, where vLLM, SGLang and mlx-lm read it and transformers does not.
+
+    Source: transformers 5.23.0, run: DbrxConfig fills rope_parameters with base 10000 beside attn_config.rope_theta.
+    """
+    if view.fields.kind != "dbrx":
+        return
+    spec, theirs = view.specs[""], emulate(view.config, runtime="transformers")
+    effect = None if theirs.inv_freq is None else largest(spec.inv_freq(), theirs.inv_freq)
+    if effect is None:
+        return
+    text = f"transformers 5 does not read this base, {spec.base:g}, and takes 10000: write rope_theta at the top too."
+    place = ".".join((*view.root, "attn_config", "rope_theta"))
+    yield Finding("", "warning", place, text, effect, {**view.config, "rope_theta": spec.base})
 
 
 def some_layers(view: View) -> Iterator[Finding]:
