@@ -45,9 +45,13 @@ class Place {
     this.kind = kind;
     kind.then((script) => script.prepare?.());
     this.memory = remembered.get(data.picture) ?? remembered.set(data.picture, {}).get(data.picture);
-    this.kept = data.kept ? data.kept.map((text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))) : this.kept;
-    if (data.kept) this.failed = null;
-    if (this.message) this.show(this.message);
+    if (data.kept) {
+      this.kept = data.kept.map((text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
+      this.blocked = false;
+    }
+    const theme = getComputedStyle(this.root).getPropertyValue("--st-background-color");
+    if (this.message && this.theme !== theme) this.show(this.message);
+    this.theme = theme;
     this.want();
   }
 
@@ -64,6 +68,7 @@ class Place {
     const address = this.address();
     if (address !== this.wanted) {
       this.wanted = address;
+      this.held = false;
       this.retry = FIRST_RETRY;
       this.fail(null);
       clearTimeout(this.again);
@@ -76,7 +81,7 @@ class Place {
   }
 
   get due() {
-    return this.root.isConnected && this.near && !this.blocked && !this.asked && this.shown !== this.wanted;
+    return this.root.isConnected && this.near && !this.held && !this.blocked && !this.asked && this.shown !== this.wanted;
   }
 
   follows(knob) {
@@ -175,7 +180,7 @@ function mark(place) {
 // At rest: what is near the view and not yet shown, from the top of the page down.
 function pump() {
   for (const place of places) if (!place.root.isConnected) leave(place);
-  if (wanted || settling) return;
+  if (wanted) return;
   const order = [...places].filter((place) => place.due).sort((a, b) => (a.root.compareDocumentPosition(b.root) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1));
   let free = AT_ONCE - [...places].filter((place) => place.asked).length;
   for (const place of order) if (free-- > 0) place.ask();
@@ -216,14 +221,16 @@ export function caughtUp() {
   return Promise.race([running, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
 }
 
-// After a release: what the page has not given another address when it has run goes back to what its own one shows.
+// After a release: who gets another address asks at once; the others wait until the page has run, and then go back to
+// what their own one shows.
 export function released(calm = 0) {
+  if (wanted) for (const place of places) place.held = true;
   wanted = null;
   clearTimeout(settling);
   settling = setTimeout(() => {
     const working = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "running";
     if (working || calm < 4) return released(working ? 0 : calm + 1);
-    settling = 0;
+    for (const place of places) place.held = false;
     pump();
   }, 50);
 }

@@ -1,0 +1,209 @@
+"""Pictures by their addresses, as hands meet them: scrolled to, cut off, forgotten, copied, shown elsewhere."""
+
+import functools
+import http.server
+import json
+import threading
+
+import pytest
+from playwright.sync_api import expect
+
+STATE = "document.querySelector('[data-picture=\"{}\"]').dataset.state"
+SHIFTS = """() => {
+  window.__shifts = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      for (const { node } of entry.sources) window.__shifts.push([entry.value, node?.className ?? node?.nodeName]);
+    }
+  }).observe({ type: "layout-shift", buffered: true });
+}"""
+
+
+DARK = """() => {
+  const canvas = Object.assign(document.createElement("canvas"), { width: 800, height: 400 }).getContext("2d");
+  canvas.drawImage(document.images[0], 0, 0, 800, 400);
+  return [...canvas.getImageData(0, 0, 800, 400).data].filter((value, index) => index % 4 < 3 && value < 128).length;
+}"""
+
+
+def asked_for(seen):
+    """The pictures that the browser asks for from now on."""
+    found = []
+
+    def note(request):
+        if "/picture/" in request.url:
+            found.append(request.url.split("/picture/")[1].split(".packed")[0])
+
+    seen.page.on("request", note)
+    return found
+
+
+def test_below_the_fold_nothing_is_asked_for_until_it_is_scrolled_to(visit):
+    seen = visit()
+    found = asked_for(seen)
+    seen.open("/decay")
+    assert "decay/curves" in found
+    assert "decay/bases" not in found
+    assert seen.page.evaluate(STATE.format("decay/bases")) == "far"
+    seen.look("decay/bases")
+    assert "decay/bases" in found
+    assert seen.page.evaluate(STATE.format("decay/bases")) == "shown"
+    assert seen.errors == []
+
+
+def test_a_choice_asks_only_for_the_pictures_that_depend_on_it(visit):
+    seen = visit().open("/scaling")
+    found = asked_for(seen)
+    seen.page.get_by_role("radio", name="Wavelengths").or_(seen.page.get_by_text("Wavelengths")).first.click()
+    seen.settle()
+    assert set(found) == {"scaling/comparison"}
+
+
+@pytest.mark.parametrize("path", ["/scaling", "/frequencies", "/runtimes"])
+def test_nothing_jumps_when_a_picture_comes(visit, path):
+    seen = visit()
+    seen.page.add_init_script(f"({SHIFTS})()")
+    seen.open(path)
+    seen.page.wait_for_timeout(500)
+    shifts = seen.page.evaluate("window.__shifts")
+    ours = [shift for shift in shifts if "rv-" in str(shift[1])]
+    assert sum(value for value, _ in ours) < 0.02, shifts
+
+
+def test_a_picture_that_fails_says_so_in_its_place_and_comes_when_asked_again(visit):
+    seen = visit()
+    broken = [True]
+    sentence = "This picture could not be drawn."
+
+    def answer(route):
+        return route.fulfill(status=500, body=sentence) if broken else route.continue_()
+
+    seen.page.route("**/picture/scaling/comparison.packed**", answer)
+    seen.open("/scaling")
+    place = seen.page.locator('[data-picture="scaling/comparison"]')
+    expect(place.get_by_role("status")).to_contain_text(sentence)
+    expect(seen.page.locator('[data-picture="scaling/methods"] td').first).to_be_visible()
+    broken.clear()
+    place.get_by_role("button", name="Try again").click()
+    seen.settle()
+    expect(place.get_by_role("status")).to_have_count(0)
+    assert place.locator(".js-line").count() > 0
+
+
+def test_offline_for_ten_seconds_in_the_middle_of_a_drag_it_recovers(visit):
+    seen = visit().open("/frequencies")
+    seen.page.set_default_timeout(60_000)
+    box = seen.slider("base").bounding_box()
+    middle = box["y"] + box["height"] / 2
+    seen.page.mouse.move(box["x"] + 0.5 * box["width"], middle)
+    seen.page.mouse.down()
+    for step in range(10):
+        seen.page.mouse.move(box["x"] + (0.5 + 0.01 * step) * box["width"], middle)
+        seen.page.wait_for_timeout(40)
+    before = seen.page.evaluate("document.querySelector('[data-says]').innerText")
+    seen.page.context.set_offline(True)
+    for step in range(50):
+        seen.page.mouse.move(box["x"] + (0.6 - 0.005 * step) * box["width"], middle)
+        seen.page.wait_for_timeout(200)
+    seen.page.context.set_offline(False)
+    for step in range(10):
+        seen.page.mouse.move(box["x"] + (0.35 - 0.005 * step) * box["width"], middle)
+        seen.page.wait_for_timeout(40)
+    seen.page.mouse.up()
+    seen.page.wait_for_timeout(1000)
+    seen.settle()
+    value = seen.knob("base").input_value()
+    assert f"base={value}" in seen.page.url
+    shown = seen.page.locator('[data-picture="frequencies/wavelengths"]')
+    assert shown.get_attribute("data-state") == "shown"
+    expect(shown.get_by_role("status")).to_have_count(0)
+    assert seen.page.evaluate("document.querySelector('[data-says]').innerText") != before
+
+
+CONFIG = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16, "max_position_embeddings": 4096}
+
+
+def test_a_server_that_forgot_my_config_gets_it_again(visit, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG | {"rope_theta": 77_000.0}))
+    seen = visit().open("/runtimes")
+    methods = []
+
+    def forget(route):
+        methods.append(route.request.method)
+        if route.request.method == "GET":
+            return route.fulfill(status=410, body="No longer kept.", headers={"rope-viz-missing": "x"})
+        return route.continue_()
+
+    seen.page.route("**/picture/runtimes/matrix.packed**own=**", forget)
+    seen.page.locator("[data-testid=stSidebar] input[type=file]").set_input_files(path)
+    seen.settle()
+    seen.look("runtimes/matrix")
+    says = seen.page.locator('[data-says="runtimes/matrix"]')
+    expect(says).to_have_text("The config of llama, as it stands.", timeout=20_000)
+    assert methods[-2:] == ["GET", "POST"]
+
+
+def test_the_dials_outlive_a_change_of_what_they_show(visit):
+    """Streamlit may replace a component's node; the hands go on where they were."""
+    seen = visit(reduced_motion="reduce").open("/rotation?rotation.at=777,0")
+    field = seen.page.locator("[data-do=at]")
+    expect(field).to_have_value("777")
+    seen.page.get_by_text("Query and key", exact=True).first.click()
+    seen.settle()
+    assert seen.page.locator(".rv-clocks canvas").count() == 1
+    assert seen.page.evaluate("document.querySelector('.rv-clocks').dataset.mode") == "score"
+    expect(field).to_have_value("777")
+    seen.page.get_by_text("One position", exact=True).first.click()
+    seen.settle()
+    assert seen.page.evaluate("document.querySelector('.rv-clocks').dataset.mode") == "turn"
+    expect(field).to_have_value("777")
+    assert seen.errors == []
+
+
+def test_copy_address_gives_what_a_document_needs(visit):
+    seen = visit(permissions=["clipboard-read", "clipboard-write"])
+    seen.open("/scaling?model=qwen3-8b-yarn&scaling.show=paper")
+    seen.page.locator('[data-picture="scaling/comparison"]').get_by_role("button", name="Copy address").click()
+    expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()
+    address = seen.page.evaluate("navigator.clipboard.readText()")
+    wanted = "/rope-viz/picture/scaling/comparison.svg?model=qwen3-8b-yarn&scaling.show=paper"
+    assert address == seen.url + wanted
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A site of another origin, with what is put into its folder."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=site.serve_forever, daemon=True).start()
+    yield f"http://localhost:{site.server_port}", tmp_path
+    site.shutdown()
+
+
+def test_an_image_of_another_origin_shows_the_picture(visit, server, elsewhere):
+    origin, folder = elsewhere
+    address = f"{server}/rope-viz/picture/scaling/comparison.svg?model=qwen3-8b-yarn"
+    (folder / "page.html").write_text(f'<img id="picture" crossorigin="anonymous" src="{address}">')
+    tab = visit(origin).page
+    tab.goto(f"{origin}/page.html")
+    tab.wait_for_selector("#picture")
+    width, height = tab.evaluate(
+        "document.querySelector('#picture').decode().then(() => { const i = document.querySelector('#picture');"
+        " return [i.naturalWidth, i.naturalHeight]; })"
+    )
+    assert width > 500
+    assert height > 200
+    dark = tab.evaluate(DARK)
+    assert dark > 50, "something is drawn in it"
+
+
+def test_the_file_of_a_table_and_the_pdf_come_from_the_server(visit):
+    seen = visit().open("/scaling")
+    with seen.page.expect_download() as caught:
+        seen.page.get_by_role("button", name="Download CSV").click()
+    lines = caught.value.path().read_text().splitlines()
+    assert next(line for line in lines if not line.startswith("#")).startswith("method,factor s,kept")
+    with seen.page.expect_download() as caught:
+        seen.page.get_by_role("button", name="PDF").click()
+    assert caught.value.path().read_bytes().startswith(b"%PDF")
