@@ -27,6 +27,7 @@ page.questions(
         "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",
         "runtimes": "What does each runtime make of this config, what is wrong with it, and how is it said to each?",
         "decay": "How does the score of a query and a key change with distance, and what do the bounds promise?",
+        "axes": "How do rows, columns and frames turn the pairs of models that see, and what lies beyond their grid?",
         "attention": "What does position do to the attention of a sentence, added, rotated or not at all?",
         "precision": "From which position on does rounding confuse this model, and who rounds where?",
         "kernels": "How exactly and how fast are q and k rotated for real, here and on your machine?",

@@ -61,7 +61,7 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
     many, few = ticks(labels, 8 if wide else 14), ticks(labels, 4 if wide else 8)
     traces, notes = [], []
     layout: dict[str, Any] = {}
-    narrow: dict[str, Any] = {"height": 80 + 300 * len(shown), "margin": {"l": 58, "r": 62, "t": 44, "b": 52}}
+    narrow: dict[str, Any] = {"height": narrow_height(len(shown)), "margin": {"l": 58, "r": 62, "t": 44, "b": 52}}
     for index, (scene, values) in enumerate(zip(shown, maps, strict=True)):
         mark = "" if index == 0 else str(index + 1)
         x, y, colours = f"x{mark}", f"y{mark}", f"coloraxis{mark}"
@@ -84,8 +84,15 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
             }
         )
         bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": right, "xpad": 6, "tickformat": ".4~g", "nticks": 7}
+        if len(shown) > 1 and shades == "own":
+            bar["title"] = {"text": ("left", "right")[index], "side": "top", "font": {"size": 11}}
         layout[colours] = {"cmin": shaded_from(low), "cmax": 1.0, "colorscale": scale(low), "colorbar": bar}
-        lying = bar | {"x": 1.0, "y": (bottom + top) / 2, "len": top - bottom, "nticks": 5}
+        lying = {key: value for key, value in bar.items() if key != "title"} | {
+            "x": 1.0,
+            "y": (bottom + top) / 2,
+            "len": top - bottom,
+            "nticks": 5,
+        }
         both = {"type": "category", "showgrid": False, "showspikes": False, "ticklen": 2, "tickangle": 0}
         first = {} if index == 0 else {"matches": "x"}
         layout[f"xaxis{mark}"] = theme.merged(
@@ -115,6 +122,16 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
         meta={"narrow": narrow, "linked": len(shown) > 1},
         **layout,
     )
+
+
+def narrow_height(maps: int) -> int:
+    """The height of `sight` on a narrow screen, where maps stand below each other."""
+    return 80 + 300 * maps
+
+
+def named(shown: Sequence[Scene]) -> str:
+    """The scenes in a title."""
+    return " and ".join(title(scene) for scene in shown)
 
 
 def panel_title(x: str, y: str, text: str) -> dict[str, Any]:

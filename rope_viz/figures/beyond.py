@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from rope_viz.configs.axes.beyond import METHODS, Carried, Peak, false_peaks
 from rope_viz.embedding import spectrum
@@ -24,7 +23,7 @@ NAMED = 4  # false peaks with their numbers
 UNITS = {"time": "frame", "row": "row", "column": "column"}
 
 
-def heights(done: Carried, unit: str, *, coarse: bool = False) -> go.Figure:
+def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
     """cos of every pair over the places of one direction, and below it the mean over these pairs.
 
     The trained side is a solid rule in both; false peaks of the score are ringed and numbered.
@@ -80,7 +79,7 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> go.Figure:
     end = theme.rule(done.trained, f"trained {done.trained:,} {unit}", axis="x")
     few = theme.thinned(len(labels), 9)
     frame = {"anchor": "x", "domain": [SPLIT[1], 1.0], "range": [len(labels) - 0.5, -0.5], "showgrid": False}
-    return theme.figure(
+    fig = theme.figure(
         traces,
         x={
             "title": f"{LOOKS[done.role].word} ({unit})",
@@ -102,6 +101,11 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> go.Figure:
         hovermode="closest",
         margin={"l": 68, "r": 92, "t": 30, "b": 48},
     )
+    scores = {"score as trained": plain} | ({f"score, {label}": now} if done.changed.size else {})
+    bins = {"from": edges[:-1], "to": edges[1:] - 1}
+    angle = {f"pair {name}: mean of cos": row for name, row in zip(labels, mean.astype(np.float32), strict=True)}
+    fig.table = lambda: {UNITS[done.role]: places} | scores | bins | angle
+    return fig
 
 
 def hover(name: str) -> str:

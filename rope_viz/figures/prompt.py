@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,7 +56,7 @@ def positions(
         shapes=shapes,
         notes=notes,
         hovermode="x unified",
-        margin={"l": 68, "r": 24, "t": 44, "b": 48},
+        margin={"l": 68, "r": 24, "t": 58, "b": 48},
     )
 
 
@@ -86,17 +85,16 @@ def outlined(values: FloatArray, first: int, end: int) -> tuple[FloatArray, Floa
     if count <= 2 * BINS:
         return index, values[first:end]
     edges = np.unique(np.linspace(first, end, BINS + 1).astype(np.int64))
-    x, y = [], []
-    for low, high in itertools.pairwise(edges.tolist()):
-        part = values[low:high]
-        if np.all(np.isnan(part)):
-            x.append(float(low))
-            y.append(np.nan)
-            continue
-        places = sorted((int(np.nanargmin(part)), int(np.nanargmax(part))))
-        x += [float(low + place) for place in places]
-        y += [float(part[place]) for place in places]
-    return np.array(x), np.array(y)
+    shown = values[first:end]
+    sizes = np.diff(edges)
+    # A row for each bin, filled up with gaps; a bin of gaps alone stays one.
+    held = np.full((len(sizes), int(sizes.max())), np.nan)
+    held[np.arange(held.shape[1]) < sizes[:, None]] = shown
+    gone = np.isnan(held)
+    low, high = np.where(gone, np.inf, held).argmin(axis=1), np.where(gone, -np.inf, held).argmax(axis=1)
+    places = np.sort(np.stack([low, high], axis=1), axis=1)
+    x = (edges[:-1, None] + places).astype(np.float64).ravel()
+    return x, np.take_along_axis(held, places, axis=1).ravel()
 
 
 def bands(laid: Laid) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -111,8 +109,10 @@ def bands(laid: Laid) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             shapes.append(box | {"x0": start - 0.5, "x1": stop - 0.5, "fillcolor": theme.tint(colour, 0.08)})
         if (stop - start) >= 0.1 * total or (colour is not None and (stop - start) >= 0.05 * total):
             where = {"x": (start + stop) / 2, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-            text = f"{called(piece)}<br>{laid.tokens(index):,} tokens, {theme.digits(laid.cost(index))} positions"
-            notes.append(where | {"text": text, "font": {"size": 12, "color": theme.TEXT}, "align": "center"})
+            text = f"{called(piece)}<br>{laid.tokens(index):,} tokens<br>{theme.digits(laid.cost(index))} positions"
+            notes.append(
+                where | {"text": text, "font": {"size": 12, "color": theme.TEXT}, "align": "center", "name": "panel"}
+            )
     return shapes, notes
 
 
@@ -173,7 +173,8 @@ def gap_note(count: int, laid: Laid, top: float) -> dict[str, Any]:
     where = {"x": count, "y": min(max(following(laid), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
     text = f"rope_delta<br><b>{signed(delta)}</b><br>token {count:,}<br>is at {theme.digits(following(laid))}"
     side = {"yanchor": "top" if following(laid) > 0.5 * top else "bottom", "align": "left"}
-    return where | side | {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.CURRENT}}
+    look = {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.CURRENT}, "name": "end"}
+    return where | side | look
 
 
 def differs(at: int, laid: Laid, other: Laid, runtime: str, other_runtime: str) -> dict[str, Any]:

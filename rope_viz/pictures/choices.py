@@ -7,6 +7,7 @@ before it allow. Options, limits and defaults may depend on those: then they are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -65,13 +66,15 @@ class Choice(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pick(Choice[Name]):
-    """One of a few options (name -> label); the first is the default. `offered` are those that there are just now.
+    """One of a few options (name -> label). `offered` are those that there are just now, with their labels there.
 
-    `menu`: as a menu of this width in pixels, instead of a row of buttons.
+    The default is `usual` where that is offered, else the first. `menu`: as a menu of this width in pixels, instead of
+    a row of buttons.
     """
 
     options: Mapping[Name, str]
     offered: Callable[[Now], Mapping[Name, str]] | None = None
+    usual: Callable[[Now], Name] | None = None
     menu: int = 0
 
     def shown(self, now: Now) -> Mapping[Name, str]:
@@ -79,7 +82,10 @@ class Pick(Choice[Name]):
         return self.options if self.offered is None else self.offered(now)
 
     def default(self, now: Now) -> Name:
-        return next(iter(self.shown(now)), next(iter(self.options)))
+        shown = self.shown(now)
+        if self.usual is not None and (usual := self.usual(now)) in shown:
+            return usual
+        return next(iter(shown), next(iter(self.options)))
 
     def parse(self, written: str) -> Name:
         for name in self.options:
@@ -92,6 +98,57 @@ class Pick(Choice[Name]):
 
     def says(self) -> str:
         return ", ".join(self.options)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Menu(Choice[str]):
+    """One of many entries (name -> label), which depend on the rest, in a menu of `width` pixels.
+
+    The default is `usual` where there is such, else the first. `check` says of a name whether it can ever be meant.
+    """
+
+    entries: Callable[[Now], Mapping[str, str]]
+    usual: Callable[[Now], str]
+    check: Callable[[str], bool]
+    width: int = 260
+
+    def default(self, now: Now) -> str:
+        shown, usual = self.entries(now), self.usual(now)
+        return usual if usual in shown else next(iter(shown))
+
+    def parse(self, written: str) -> str:
+        if not self.check(written):
+            raise ValueError(f"{self.key} has no entry {shorten(written)}")
+        return written
+
+    def settled(self, value: str, now: Now) -> str:
+        return value if value in self.entries(now) else self.default(now)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Borders(Choice[tuple[int, ...]]):
+    """How a whole is divided among names, as a bar whose borders are dragged; `shares` (name -> share) as it was."""
+
+    shares: Callable[[Now], Mapping[str, int]]
+
+    def default(self, now: Now) -> tuple[int, ...]:
+        return tuple(self.shares(now).values())
+
+    def parse(self, written: str) -> tuple[int, ...]:
+        words = written.split(",")
+        if not 1 <= len(words) <= 16 or not all(re.fullmatch(r"[0-9]{1,4}", word) for word in words):
+            raise ValueError(f"{self.key} must be whole numbers with commas, such as 24,20,20, not {shorten(written)}")
+        return tuple(int(word) for word in words)
+
+    def settled(self, value: tuple[int, ...], now: Now) -> tuple[int, ...]:
+        usual = self.default(now)
+        return value if len(value) == len(usual) and sum(value) == sum(usual) else usual
+
+    def text(self, value: tuple[int, ...]) -> str:
+        return ",".join(map(str, value))
+
+    def says(self) -> str:
+        return "pairs of each axis, such as 24,20,20"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import plotly.graph_objects as go
 
-from rope_viz.figures import clocks, files, sheet, theme
+from rope_viz.figures import clocks, files, patch, sheet, theme
 from rope_viz.figures.files import PRESETS, Style
 from rope_viz.pictures import registry
-from rope_viz.pictures.kinds import Clocks, Figure, Kind, Table
+from rope_viz.pictures.kinds import Clocks, Figure, Kind, Patch, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.packed import bare, cells, columns, packed, prose
 from rope_viz.pictures.page import Picture
@@ -91,6 +91,8 @@ def figure(drawn: Kind) -> go.Figure:
     """A still figure of any kind of picture, with the numbers of its table."""
     if isinstance(drawn, Figure):
         return drawn.fig
+    if isinstance(drawn, Patch):
+        return patch.still(drawn.message)
     if isinstance(drawn, Clocks):
         return clocks.still(drawn.message)
     return sheet.sheet(columns(drawn))
@@ -98,6 +100,8 @@ def figure(drawn: Kind) -> go.Figure:
 
 def numbers(drawn: Clocks | Table) -> Mapping[str, Any]:
     """The numbers behind a picture that is no figure, by columns."""
+    if isinstance(drawn, Patch):
+        return patch.numbers(drawn.message)
     return clocks.numbers(drawn.message) if isinstance(drawn, Clocks) else columns(drawn)
 
 
@@ -115,14 +119,15 @@ def table_page(drawn: Table, look: Style) -> bytes:
 
 
 def clocks_page(drawn: Clocks, look: Style) -> bytes:
-    """A page on which the clocks turn, offline."""
-    dials, script = ((SCRIPTS / name).read_text(encoding="utf-8") for name in ("dials.js", "clocks.js"))
+    """A page on which the clocks turn, or the patch moves, offline."""
+    name = "patch" if isinstance(drawn, Patch) else "clocks"
+    dials, script = ((SCRIPTS / file).read_text(encoding="utf-8") for file in ("dials.js", f"{name}.js"))
     # Both scripts become one module: what the second imports from the first stands above it.
     kept = [line for line in script.splitlines() if not line.startswith(("import ", "export {"))]
     data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
-    root = 'root: document.querySelector(".rv-clocks"), memory: {}, component: { setStateValue() {} }'
+    root = f'root: document.querySelector(".rv-{name}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
     start = f"show({{ {root} }}, {data});"
-    body = f'<div class="rv-clocks"></div><script type="module">{dials}\n{chr(10).join(kept)}\n{start}</script>'
+    body = f'<div class="rv-{name}"></div><script type="module">{dials}\n{chr(10).join(kept)}\n{start}</script>'
     return _page(look.title_of(drawn.title) or drawn.title, body, look, "body{margin:16px}")
 
 

@@ -45,6 +45,11 @@ class Clocks:
 
 
 @dataclass(frozen=True)
+class Patch(Clocks):
+    """The pairs of one patch of an image, which moves over its grid, as `figures.patch` packs them for the browser."""
+
+
+@dataclass(frozen=True)
 class Table:
     """Numbers or words in columns of equal length, or as rows; `title` says what they are of.
 
@@ -60,5 +65,5 @@ class Table:
 
 Kind: TypeAlias = Figure | Clocks | Table
 
-KINDS: dict[type[Kind], str] = {Figure: "chart", Clocks: "clocks", Table: "table"}
+KINDS: dict[type[Kind], str] = {Figure: "chart", Clocks: "clocks", Patch: "patch", Table: "table"}
 """What the browser calls them."""

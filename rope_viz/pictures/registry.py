@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from rope_viz.configs import link
 from rope_viz.embedding.spec import RopeSpec, knobs, require_number, shorten
 from rope_viz.pictures import configs, kept
-from rope_viz.pictures.choices import Choice, Number
+from rope_viz.pictures.choices import Borders, Choice, Number
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page, Picture
 
@@ -23,6 +23,7 @@ PAGES = {
     "frequencies": "Frequencies",
     "scaling": "Scaling",
     "decay": "Decay",
+    "axes": "Axes",
     "runtimes": "Runtimes",
     "attention": "Attention",
     "precision": "Precision",
@@ -80,7 +81,7 @@ def read(page: Page, query: Mapping[str, str]) -> Now:
 
 def moved(page: Page, now: Now, name: str, value: str) -> Now:
     """`now` with one knob, of the spec, its method or the page, somewhere else. Raises `ValueError`."""
-    choice = next((each for each in page.choices if each.key == name and isinstance(each, Number)), None)
+    choice = next((each for each in page.choices if each.key == name and isinstance(each, Number | Borders)), None)
     if choice is not None:
         return dataclasses.replace(now, given={**now.given, name: choice.parse(value)})
     knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)

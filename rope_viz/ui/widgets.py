@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,10 +11,23 @@ import streamlit as st
 
 from rope_viz.configs.catalog import catalog
 from rope_viz.pictures import vectors
-from rope_viz.pictures.choices import Choice, Kept, Line, Models, Number, Pick, Several, Switch, clean_line
+from rope_viz.pictures.choices import (
+    Borders,
+    Choice,
+    Kept,
+    Line,
+    Menu,
+    Models,
+    Number,
+    Pick,
+    Several,
+    Switch,
+    clean_line,
+)
 from rope_viz.pictures.now import Now
 from rope_viz.ui import state
 from rope_viz.ui.components.knob import knobs
+from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
 
 
@@ -37,16 +51,22 @@ def control(choice: Choice[Any], now: Now) -> None:
     if isinstance(choice, Kept):
         _kept(choice, now)
         return
+    if isinstance(choice, Borders):
+        _bar(choice, now, keep)
+        return
     st.session_state[key] = list(value) if isinstance(value, tuple) else value
     options: dict[str, Any] = {"key": key, "on_change": changed, "help": choice.help or None}
     if isinstance(choice, Pick):
         names = list(choice.shown(now))
-        show = choice.options.__getitem__
+        show = choice.shown(now).__getitem__
         if choice.menu:
             st.selectbox(choice.label, names, format_func=show, width=choice.menu, **options)
         else:
             options["label_visibility"] = "collapsed"
             st.segmented_control(choice.label, names, required=True, format_func=show, **options)
+    elif isinstance(choice, Menu):
+        entries = choice.entries(now)
+        st.selectbox(choice.label, list(entries), format_func=entries.__getitem__, width=choice.width, **options)
     elif isinstance(choice, Several):
         shown = choice.shown(now)
         st.pills(
@@ -76,6 +96,16 @@ def _slider(choice: Number, now: Now, keep: Callable[[Any], None]) -> None:
     page, _, name = choice.key.rpartition(".")
     with st.container(width=300):
         knobs(f"knob.{choice.key}", {name: (choice.ends(now), now[choice])}, lambda _, new: keep(new), page=page)
+
+
+def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
+    def changed(written: str) -> None:
+        with contextlib.suppress(ValueError):  # what the bar sends can always be read
+            keep(choice.settled(choice.parse(written), now))
+
+    with st.container(width=520):
+        counts: tuple[int, ...] = now[choice]
+        sections(f"bar.{choice.key}", choice.key, dict(zip(choice.shares(now), counts, strict=True)), changed)
 
 
 def _kept(choice: Kept[Any], now: Now) -> None:

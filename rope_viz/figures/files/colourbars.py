@@ -34,17 +34,19 @@ class Scale:
 
 def scales(plan: Plan) -> list[Scale]:
     """The scales that a figure shows."""
-    out, shared = [], False
+    out: list[Scale] = []
+    shared: dict[str, None] = {}
     for trace in plan.sheet.data:
         if trace.get("type") != "heatmap":
             continue
         if trace.get("coloraxis"):
-            shared = True
+            shared[str(trace["coloraxis"])] = None
         elif trace.get("showscale") is not False:
             out.append(Scale(trace["colorscale"], trace["zmin"], trace["zmax"], trace.get("colorbar") or {}))
-    common = plan.sheet.layout.get("coloraxis")
-    if shared and isinstance(common, Mapping) and common.get("showscale") is not False:
-        out.append(Scale(common["colorscale"], common["cmin"], common["cmax"], common.get("colorbar") or {}))
+    for name in shared:
+        common = plan.sheet.layout.get(name)
+        if isinstance(common, Mapping) and common.get("showscale") is not False:
+            out.append(Scale(common["colorscale"], common["cmin"], common["cmax"], common.get("colorbar") or {}))
     return out
 
 

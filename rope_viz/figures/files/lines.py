@@ -215,9 +215,10 @@ def in_greys(data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
             and (trace.get("line") or {}).get("width", 2) > 0
         ):
             trace["line"] = {**(trace.get("line") or {}), "dash": dashes[name]}
-    shared = layout.get("coloraxis")
-    if isinstance(shared, Mapping) and shared.get("colorscale") is not None:
-        layout["coloraxis"] = {**shared, "colorscale": grey_scale(shared["colorscale"])}
+    for key in [key for key in layout if key.startswith("coloraxis")]:
+        shared = layout[key]
+        if isinstance(shared, Mapping) and shared.get("colorscale") is not None:
+            layout[key] = {**shared, "colorscale": grey_scale(shared["colorscale"])}
 
 
 def _grey_dashes(data: Sequence[Mapping[str, Any]]) -> dict[str, str]:

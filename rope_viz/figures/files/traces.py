@@ -165,7 +165,7 @@ def _each(values: Any, place: int) -> str:
 def heatmap(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
     """A map: every dot is the mean colour of the cells under it, so that nothing narrower than a dot is left out."""
     z = array_of(trace["z"]).astype(float)
-    common = plan.sheet.layout.get("coloraxis") if trace.get("coloraxis") else None
+    common = plan.sheet.layout.get(str(trace["coloraxis"])) if trace.get("coloraxis") else None
     scale = common["colorscale"] if common else trace["colorscale"]
     low, high = (common["cmin"], common["cmax"]) if common else (trace["zmin"], trace["zmax"])
     cells = ramp(scale, (z - low) / ((high - low) or 1.0)).astype(np.float32)

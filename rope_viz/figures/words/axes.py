@@ -18,6 +18,7 @@ from rope_viz.figures.words.common import counted
 from rope_viz.studies.plane import block_means
 
 PLURAL = {"time": "frames", "row": "rows", "column": "columns"}
+FAINT = 0.75  # where the score at both is at least that, the arms of the cross hardly stand out
 BLIND = 0.9995  # from here on a score is 1.000 to a reader
 
 
@@ -71,7 +72,8 @@ def shape(scene: Scene, reach: int) -> str:
             return ": a row away is as far as the image is wide"
         return ": a spot" if scene.part.endswith(ALL_HEADS) else ": its directions are not those of the grid"
     both = float(block_means(scene.seen, [reach, reach + 1], [reach, reach + 1], axes=("row", "column"))[0, 0])
-    return f", at both {both:.3f}: a cross".replace("-", "−")
+    cross = "a spot with a faint cross" if both >= FAINT else "a cross"
+    return f", at both {both:.3f}: {cross}".replace("-", "−")
 
 
 def never_below(scene: Scene, role: str, reach: int) -> bool:

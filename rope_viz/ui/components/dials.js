@@ -44,9 +44,9 @@ export function arrange(s) {
   s.canvas.style.height = `${h}px`;
   const dpr = Math.min(2, devicePixelRatio || 1);
   Object.assign(s.canvas, { width: Math.round(w * dpr), height: Math.round(h * dpr) });
-  const top = narrow ? 40 : 28, pair = data.mode === "score";
-  const aside = !pair ? null : narrow ? { x: 8, y: h - 150, w: w - 16, h: 128 } : { x: w - 262, y: 64, w: 250, h: h - 84 };
-  const room = { w: pair && !narrow ? w - 290 : w, h: (pair && narrow ? h - 196 : h) - top };
+  const top = narrow ? 40 : 28, pair = data.mode !== "turn", low = data.mode === "patch" ? 256 : 150;
+  const aside = !pair ? null : narrow ? { x: 8, y: h - low, w: w - 16, h: low - 22 } : { x: w - 262, y: 64, w: 250, h: h - 84 };
+  const room = { w: pair && !narrow ? w - 290 : w, h: (pair && narrow ? h - low - 46 : h) - top };
   const g = grid(n, room.w, room.h), step = g.size + g.label;
   const left = Math.max(0, (room.w - g.columns * g.size) / 2), over = top + Math.max(0, (room.h - g.rows * step) / 2);
   const dials = Array.from({ length: n }, (_, i) => ({
@@ -65,7 +65,7 @@ export function arrange(s) {
   paintStill(s, s.still.getContext("2d"));
 }
 
-const write = (x, text, at, y, size, fill, align = "left", face = "") => {
+export const write = (x, text, at, y, size, fill, align = "left", face = "") => {
   Object.assign(x, { font: `${face} ${size}px ${x.family}`, fillStyle: fill, textAlign: align });
   x.fillText(text, at, y);
 };
@@ -114,7 +114,7 @@ function paintStill(s, x) {
   }
 }
 
-function hand(x, d, turn, reach, colour, width) {
+export function hand(x, d, turn, reach, colour, width) {
   x.strokeStyle = colour;
   x.lineWidth = width;
   x.beginPath();

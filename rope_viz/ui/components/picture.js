@@ -12,7 +12,7 @@ const AT_ONCE = 3, FIRST_RETRY = 1000, LAST_RETRY = 16000, NEAR = "300px";
 
 const here = new URL(".", import.meta.url), version = here.pathname.split("/").at(-2);
 const places = new Set();
-const KINDS = { chart: "chart.js", clocks: "clocks.js", table: "table.js" };
+const KINDS = { chart: "chart.js", clocks: "clocks.js", patch: "patch.js", table: "table.js" };
 // What a reader did to a picture (zoom, hands) outlives its node: {address of the picture: anything}.
 const remembered = new Map();
 

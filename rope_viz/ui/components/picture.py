@@ -17,7 +17,7 @@ from rope_viz.ui import state
 from rope_viz.ui.components.component import component
 
 # What stands below a picture, wide and narrow.
-TOOLS = {"chart": (40, 130), "clocks": (110, 220), "table": (40, 92)}
+TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
 
 
 def mount(picture: Picture, now: Now) -> None:

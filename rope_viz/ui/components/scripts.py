@@ -24,6 +24,8 @@ SCRIPTS = {
     "clocks.js": HERE / "clocks.js",
     "dials.js": HERE / "dials.js",
     "clocks_files.js": HERE / "clocks_files.js",
+    "patch.js": HERE / "patch.js",
+    "sections.js": HERE / "sections.js",
     "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
 

@@ -1,0 +1,35 @@
+"""What do several position axes do to images, films and prompts, and how do they reach beyond what was trained?"""
+
+from rope_viz.pictures import axes, scenes
+from rope_viz.ui import page
+
+page.start("Axes", says=axes.sight)
+with page.row():
+    page.controls(*scenes.WHICH, *scenes.OTHER)
+page.show(axes.sight)
+with page.row():
+    page.controls(axes.REACH, axes.SHADES)
+
+page.section("Who owns which speed", says=axes.speeds)
+with page.row():
+    page.controls(scenes.WAY, scenes.SECTIONS)
+page.show(axes.speeds)
+with page.row():
+    page.controls(*scenes.BASES, *scenes.SIDES.values())
+
+page.section("Positions along a prompt", says=axes.positions)
+page.controls(axes.PROMPT)
+with page.row():
+    page.controls(axes.RUNTIME, axes.SECOND)
+page.show(axes.positions)
+page.show(axes.costs)
+
+page.section("Beyond the grid", says=axes.further)
+with page.row():
+    page.controls(axes.ALONG, axes.METHOD, axes.GROWTH)
+page.show(axes.further)
+
+page.section("One patch as clocks", says=axes.clocks)
+page.controls(axes.FRAME)
+page.show(axes.clocks)
+page.explain("axes")

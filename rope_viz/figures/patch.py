@@ -1,0 +1,120 @@
+"""The pairs of one patch of an image as dials, packed for the browser, which moves the patch over its grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rope_viz.configs.axes.patches import Role, Scene
+from rope_viz.embedding.axes import MIXED, STILL
+from rope_viz.embedding.spectrum import TAU
+from rope_viz.figures import clocks, theme
+from rope_viz.figures.axes import LOOKS, MIX, Look, look
+
+HEIGHTS = (480, 620)
+ORDER: tuple[Role, ...] = ("time", "row", "column")
+MOST = 5
+WIDE = 1000
+HIDDEN = {"csv": False}
+STANDING = Look("still", "", theme.PLAIN, "solid")
+
+
+def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
+    """Every pair (the first 256) with the radians that a frame, a row and a column turn it, and where the patch lies.
+
+    `bands` is what moves a pair, by its place in `names`: an axis, several, or none. `first` is the share of a turn
+    that it makes over the sides of the image, in radians.
+    """
+    seen = scene.seen
+    roles = [role for role in ORDER if role in seen.axes]
+    weights = np.stack([seen.along(role) if role in roles else np.zeros(seen.pairs) for role in ORDER], axis=1)
+    looks, kinds = kinds_of(scene)
+    sides = [scene.sides.get(role, 1) for role in ORDER]
+    shown = f"The first {clocks.MAX_PAIRS} of {seen.pairs}" if seen.pairs > clocks.MAX_PAIRS else f"{seen.pairs}"
+    both = [(each.colour, theme.DARK[each.colour]) for each in looks]
+    return {
+        "title": f"{shown} pairs of a patch as dials. The arrow keys move the patch over the image.",
+        "mode": "patch",
+        "most": clocks.MAX_PAIRS,
+        "weights": weights[: clocks.MAX_PAIRS].tolist(),
+        "first": np.abs(weights @ np.array(sides, dtype=np.float64)).tolist(),
+        "bands": kinds,
+        "names": [f"{each.word} {each.letter}".rstrip() for each in looks],
+        "sides": sides,
+        "units": scene.units,
+        "moves": [role in scene.roles for role in ORDER],
+        "start": {"t": at.get("time", 0), "m": at.get("row", 0), "n": at.get("column", 0)},
+        "context": 1,
+        "target": 1,
+        "scaled": None,
+        "plain": False,
+        "palette": clocks.palette()
+        | {"bands": [list(side) for side in zip(*both, strict=True)]}
+        | {role: [LOOKS[role].colour, theme.DARK[LOOKS[role].colour]] for role in ORDER},
+        "cycle": [],
+        "heights": HEIGHTS,
+    }
+
+
+def kinds_of(scene: Scene) -> tuple[list[Look], list[int]]:
+    """The looks of all that moves a pair of this part, and the place in them of each pair."""
+    owner = scene.seen.owner
+    found = sorted({int(each) for each in owner}, key=lambda each: (each < 0, abs(each)))
+    names = {MIXED: MIX, STILL: STANDING}
+    looks = [names[each] if each < 0 else look(scene.seen.axes[each]) for each in found]
+    # There are as many dashes of rings as that; what is beyond shares the last.
+    return looks[:MOST], [min(found.index(int(each)), MOST - 1) for each in owner]
+
+
+def turns(message: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The turn that every dial shows, in [0, 1), (pairs,)."""
+    at = message["start"]
+    return np.asarray((np.array(message["weights"]) @ np.array([at["t"], at["m"], at["n"]]) / TAU) % 1.0)
+
+
+def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
+    """What the dials show where they stand: of each pair what moves it, by how much, and its angle in turns."""
+    weights, at = np.array(message["weights"]), message["start"]
+    names = [message["names"][kind] for kind in message["bands"][: len(weights)]]
+    columns = {f"rad per {role}": weights[:, k] for k, role in enumerate(ORDER) if message["moves"][k]}
+    where = f"turns at frame {at['t']}, row {at['m']}, column {at['n']}"
+    return {"pair": np.arange(len(weights)), "moved by": names, **columns, where: turns(message)}
+
+
+def still(message: Mapping[str, Any]) -> theme.Figure:
+    """The dials as they stand: 3 o'clock is no turn, hands go against the clock, coloured by what moves them."""
+    turn = turns(message)
+    pairs = len(turn)
+    wide, tall = WIDE, message["heights"][0]
+    columns = min(pairs, max(1, int(np.ceil(np.sqrt(pairs * wide / tall)))))
+    rows = int(np.ceil(pairs / columns))
+    x, y = np.arange(pairs) % columns + 0.5, rows - np.arange(pairs) // columns - 0.5
+    ring = np.append(np.linspace(0, TAU, 33), np.nan)
+    traces = []
+    for kind, name in enumerate(message["names"]):
+        of = np.flatnonzero(np.array(message["bands"][:pairs]) == kind)
+        if not of.size:
+            continue
+        colour = message["palette"]["bands"][0][kind]
+        ring_x, ring_y = x[of][:, None] + 0.42 * np.cos(ring), y[of][:, None] + 0.42 * np.sin(ring)
+        traces.append(
+            theme.line(ring_x.ravel(), ring_y.ravel(), f"{name}, dials", colour, width=1, hoverinfo="skip", meta=HIDDEN)
+        )
+        angle = TAU * turn[of][:, None]
+        reach = np.array([0.0, 0.36, np.nan])
+        tip_x, tip_y = x[of][:, None] + reach * np.cos(angle), y[of][:, None] + reach * np.sin(angle)
+        traces.append(theme.line(tip_x.ravel(), tip_y.ravel(), name, colour, width=2.5, hoverinfo="skip", meta=HIDDEN))
+    hidden = {"showgrid": False, "showline": False, "showticklabels": False, "ticks": "", "tickvals": []}
+    each = min((wide - 24) / columns, (tall - 24) / rows)
+    fig = theme.figure(
+        traces,
+        x=hidden | {"range": [0, (wide - 24) / each], "showspikes": False},
+        y=hidden | {"range": [rows - (tall - 24) / each, rows]},
+        height=tall,
+        margin={"l": 12, "r": 12, "t": 12, "b": 12},
+        hovermode=False,
+    )
+    fig.table = lambda: numbers(message)
+    return fig

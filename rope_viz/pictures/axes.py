@@ -1,0 +1,234 @@
+"""The pictures of the page Axes: what several position axes do to images, films and prompts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.configs.axes.beyond import METHODS, carried, offered
+from rope_viz.configs.axes.catalog import axes_catalog
+from rope_viz.configs.axes.patches import ROLES, Role, Scene
+from rope_viz.configs.axes.written import USUAL, Laid, Reader, lay, pieces, reader
+from rope_viz.configs.catalog import catalog
+from rope_viz.configs.upload import Upload
+from rope_viz.embedding.spec import Knob
+from rope_viz.figures import axes, beyond, patch, prompt
+from rope_viz.figures.words import axes as words
+from rope_viz.pictures.choices import Choice, Line, Number, Pick, Positions
+from rope_viz.pictures.kinds import ROW, Figure, Patch, Table
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Page
+from rope_viz.pictures.scenes import CHANGES, MODEL, OTHER, SIDEBAR, WHICH, scene, shown
+from rope_viz.runtimes.axes import HAS, INTERLEAVED, SECTIONED, axes_answers
+
+REACH = Number(key="axes.reach", knob=axes.REACH, usual=32)
+SHADES = Pick(key="axes.shades", label="Colours", options=axes.SHADES, when=lambda now: len(shown(now)) > 1)
+
+
+def config_of(now: Now) -> Mapping[str, Any]:
+    """The config of the model that is looked at."""
+    if now[MODEL] != SIDEBAR:
+        return axes_catalog()[now[MODEL]].config
+    return now.config or {}
+
+
+def reads(now: Now) -> Reader | None:
+    """How the model lays out prompts; None where it takes none that are known."""
+    return reader(config_of(now))
+
+
+def servers(now: Now) -> dict[str, str]:
+    """The runtimes that are known to have the model."""
+    read = reads(now)
+    kind = "" if read is None else read.kind
+    names = ["transformers", "transformers-4.57", *(name for name, kinds in HAS.items() if kind in kinds)]
+    if kind in (*SECTIONED, *INTERLEAVED):
+        names.append("llama.cpp")
+    return {name: prompt.RUNTIMES[name] for name in names if kind != "glm_image" or name == "transformers"}
+
+
+def others(now: Now) -> dict[str, str]:
+    """The runtimes beside the first, and none of them."""
+    found = {name: label for name, label in servers(now).items() if name != now[RUNTIME]}
+    return {"none": "No other runtime"} | found
+
+
+def unread(now: Now) -> str:
+    """Why no prompt can be laid out."""
+    read = reads(now)
+    if read is None:
+        return (
+            "A prompt of text, images and films is laid out for language models that see: choose one above, such as "
+            "Qwen2-VL 7B."
+        )
+    try:
+        laid(now)
+    except ValueError as error:
+        return f"This prompt cannot be laid out: {error}."
+    return ""
+
+
+PROMPT = Line(key="axes.prompt", label="Prompt", usual=USUAL, check=pieces)
+RUNTIME = Pick(key="axes.runtime", label="Runtime", options=prompt.RUNTIMES, offered=servers, menu=200)
+SECOND = Pick(
+    key="axes.second",
+    label="Beside it",
+    options={"none": "No other runtime", **prompt.RUNTIMES},
+    offered=others,
+    usual=lambda now: "vllm",
+    menu=200,
+)
+
+WORDS = {"time": "In time", "row": "Down", "column": "Across"}
+ALONG: Pick[Role] = Pick(
+    key="axes.along",
+    label="Direction",
+    options={role: WORDS[role] for role in ROLES},
+    offered=lambda now: {role: WORDS[role] for role in scene(now).roles},
+    usual=lambda now: direction(scene(now)),
+)
+METHOD = Pick(
+    key="axes.method",
+    label="Method",
+    options=METHODS,
+    offered=lambda now: offered(scene(now), now[ALONG]),
+)
+GROWTH = Number(
+    key="axes.growth",
+    knob=beyond.GROWTH,
+    usual=lambda now: 2.0 if now[ALONG] == "time" else 4.0,
+)
+AT = Positions(
+    key="axes.at",
+    label="Row and column",
+    usual=lambda now: middle(scene(now)),
+    most=1023,
+)
+FRAME = Number(
+    key="axes.frame",
+    knob=Knob("Frame", 0, 8191, "The frame of the clip in which the patch lies.", integer=True),
+    usual=0,
+    limit=lambda now: scene(now).sides.get("time", 1) - 1,
+    when=lambda now: "time" in scene(now).roles and scene(now).sides.get("time", 1) > 1,
+)
+ALL: tuple[Choice[Any], ...] = (*WHICH, *CHANGES)
+PAGE = Page("axes", (*ALL, *OTHER, REACH, SHADES, PROMPT, RUNTIME, SECOND, ALONG, METHOD, GROWTH, AT, FRAME))
+
+
+def direction(of: Scene) -> Role:
+    """The direction that most readers want to grow: a clip's time, else the rows."""
+    film = of.part.startswith("transformer") and of.sides.get("time", 1) > 1
+    return "time" if "time" in of.roles and film else next((role for role in of.roles if role != "time"), "time")
+
+
+def middle(of: Scene) -> tuple[int, int]:
+    """The patch in the middle of the image."""
+    return of.sides.get("row", 1) // 2, of.sides.get("column", 1) // 2
+
+
+@PAGE.picture(
+    *ALL,
+    *OTHER,
+    REACH,
+    SHADES,
+    height=axes.HEIGHT,
+    narrow=lambda now: axes.narrow_height(len(shown(now))),
+    config=True,
+)
+def sight(now: Now) -> Figure:
+    """The score of a patch with the patches around it."""
+    both, reach = shown(now), int(now[REACH])
+    figure = axes.sight(both, reach, shades=now[SHADES], coarse=now.coarse)
+    title = f"The score of a patch with those up to {reach:,} rows and columns away: {axes.named(both)}"
+    return Figure(figure, title, words.sight(both, reach), variant="sight")
+
+
+@PAGE.picture(*ALL, *OTHER, height=lambda now: axes.speeds_height(shown(now)), config=True)
+def speeds(now: Now) -> Figure:
+    """Which axis owns which speed: a tick for every pair at its wavelength."""
+    both = shown(now)
+    return Figure(axes.speeds(both), f"The wavelengths of every axis: {axes.named(both)}", words.speeds(both))
+
+
+@PAGE.picture(*WHICH, PROMPT, RUNTIME, SECOND, height=prompt.HEIGHT, zooms=True, config=True, refuses=unread)
+def positions(now: Now) -> Figure:
+    """The positions of every axis along a prompt, in one runtime or two."""
+    first, second = laid(now)
+    name, other = now[RUNTIME], now[SECOND] if second is not None else ""
+    figure = prompt.positions(first, name, second, other, view=now.seen((0.0, float(first.positions.tokens))))
+    sentence = words.prompt(first, name, second, other)
+    if "llama.cpp" in (name, other):
+        sentence = f"{sentence} {words.standing(still(now), 'llama.cpp')}".rstrip()
+    return Figure(figure, "Positions along a prompt, a line for each axis over the tokens", sentence)
+
+
+@PAGE.picture(
+    *WHICH,
+    PROMPT,
+    RUNTIME,
+    SECOND,
+    height=lambda now: ROW * (len(pieces(now[PROMPT])) + 1),
+    config=True,
+    refuses=unread,
+)
+def costs(now: Now) -> Table:
+    """What every piece of the prompt costs, in tokens and in positions."""
+    first, second = laid(now)
+    found = [(now[RUNTIME], first), *([(now[SECOND], second)] if second is not None else [])]
+    return Table(prompt.table(found), "What every piece of the prompt costs, in tokens and in positions")
+
+
+@PAGE.picture(*ALL, ALONG, METHOD, GROWTH, height=beyond.HEIGHT, config=True)
+def further(now: Now) -> Figure:
+    """One direction of an image or clip carried beyond what was trained, and where its score comes home."""
+    of, role = scene(now), now[ALONG]
+    done = carried(of, role, now[METHOD], float(now[GROWTH]))
+    unit = "frames" if role == "time" else of.units
+    title = f"{axes.LOOKS[role].word} beyond {done.trained:,} {unit}: cos of every pair, and the score"
+    return Figure(beyond.heights(done, unit, coarse=now.coarse), title, words.beyond(done, unit))
+
+
+@PAGE.picture(*ALL, AT, FRAME, sets=AT, height=patch.HEIGHTS[0], narrow=patch.HEIGHTS[1], config=True)
+def clocks(now: Now) -> Patch:
+    """The pairs of one patch as clocks, hands coloured by the axis that moves them."""
+    of = scene(now)
+    row, column = now[AT]
+    at: dict[Role, int] = {"row": row, "column": column}
+    at = {role: min(place, of.sides.get(role, 1) - 1) for role, place in at.items() if role in of.roles}
+    if FRAME.when(now):
+        at["time"] = int(now[FRAME])
+    return Patch(patch.message(of, at), words.patch(of, at), variant="patch")
+
+
+def laid(now: Now) -> tuple[Laid, Laid | None]:
+    """The prompt in the first runtime, and in the second where there is one."""
+    own = (now[MODEL], now.model, now.own) if now[MODEL] == SIDEBAR else (now[MODEL], "", None)
+    first = _laid(*own, now[PROMPT], now[RUNTIME])
+    return first, None if now[SECOND] == "none" else _laid(*own, now[PROMPT], now[SECOND])
+
+
+@functools.lru_cache(maxsize=32)
+def _laid(axes_model: str, model: str, own: Upload | None, line: str, runtime: str) -> Laid:
+    if axes_model != SIDEBAR:
+        config = axes_catalog()[axes_model].config
+    else:
+        config = catalog()[model].config if own is None else own.config
+    read = reader(config)
+    assert read is not None
+    return lay(pieces(line), read, runtime)
+
+
+def still(now: Now) -> tuple[int, ...]:
+    """The pairs that stand still in llama.cpp."""
+    return _still(now[MODEL]) if now[MODEL] != SIDEBAR else _standing(config_of(now))
+
+
+@functools.lru_cache(maxsize=64)
+def _still(model: str) -> tuple[int, ...]:
+    return _standing(axes_catalog()[model].config)
+
+
+def _standing(config: Mapping[str, Any]) -> tuple[int, ...]:
+    found = (answer.still for answer in axes_answers(config) if answer.runtime == "llama.cpp")
+    return next(found, ())

@@ -1,0 +1,184 @@
+// The pairs of one patch as clocks: the pointer or the arrow keys move it over its image, wholly in the browser.
+// picture.js asks for it, rope_viz/figures/patch.py packs it.
+
+import { TAU, arrange, digits, hand, tokens, whole, write } from "./dials.js";
+
+const MOVES = { ArrowUp: [0, -1, 0], ArrowDown: [0, 1, 0], ArrowLeft: [0, 0, -1], ArrowRight: [0, 0, 1] };
+const NAMES = ["frame", "row", "column"], KEYS = ["t", "m", "n"], ROLES = ["time", "row", "column"];
+
+const at = (s) => KEYS.map((key) => s[key]);
+const angle = (s, i) => s.data.weights[i].reduce((sum, each, k) => sum + each * s[KEYS[k]], 0);
+const turn = (all) => all / TAU - Math.floor(all / TAU);
+
+// The image as large as it fits into the room beside the dials.
+function image(s) {
+  const { aside: a } = s.place, [, rows, columns] = s.data.sides, cell = Math.min(a.w / columns, a.h / rows);
+  return { cell, x: a.x + (a.w - cell * columns) / 2, y: a.y + (s.place.narrow ? (a.h - cell * rows) / 2 : 0), w: cell * columns, h: cell * rows };
+}
+
+function paint(s) {
+  const { ctx: x, data, c, place } = s;
+  x.setTransform(1, 0, 0, 1, 0, 0);
+  x.drawImage(s.still, 0, 0);
+  x.setTransform(place.dpr, 0, 0, place.dpr, 0, 0);
+  x.lineCap = "round";
+  place.dials.forEach((dial, i) => {
+    hand(x, dial, turn(angle(s, i)), 0.86, c.bands[data.bands[i]], Math.max(1.6, place.size / 22));
+    if (i !== s.hover) return;
+    Object.assign(x, { strokeStyle: c.current, lineWidth: 2 });
+    x.strokeRect(dial.x - place.size / 2 + 1, dial.y - place.size / 2 + 1, place.size - 2, place.step - 2);
+  });
+  const [, rows, columns] = data.sides, { cell, x: left, y: top, w, h } = image(s);
+  Object.assign(x, { fillStyle: c.face, strokeStyle: c.rule, lineWidth: 1 });
+  x.fillRect(left, top, w, h);
+  if (cell >= 5) {
+    x.globalAlpha = 0.5;
+    x.beginPath();
+    for (let k = 1; k < columns; k++) (x.moveTo(left + k * cell, top), x.lineTo(left + k * cell, top + h));
+    for (let k = 1; k < rows; k++) (x.moveTo(left, top + k * cell), x.lineTo(left + w, top + k * cell));
+    x.stroke();
+    x.globalAlpha = 1;
+  }
+  x.strokeRect(left, top, w, h);
+  const cx = left + (s.n + 0.5) * cell, cy = top + (s.m + 0.5) * cell, size = Math.max(7, cell);
+  for (const [k, from, to] of [[1, [left, cy], [left + w, cy]], [2, [cx, top], [cx, top + h]]]) {
+    if (!data.moves[k]) continue;
+    Object.assign(x, { strokeStyle: c[ROLES[k]], lineWidth: 1.5 });
+    x.setLineDash(k === 1 ? [6, 3] : [2, 3]);
+    x.beginPath();
+    x.moveTo(...from);
+    x.lineTo(...to);
+    x.stroke();
+    x.setLineDash([]);
+  }
+  x.fillStyle = c.current;
+  x.fillRect(cx - size / 2, cy - size / 2, size, size);
+  const parts = NAMES.map((name, k) => [name, k]).filter(([, k]) => data.moves[k] && data.sides[k] > 1);
+  const y = place.narrow ? 17 : top - 12;
+  let where = place.narrow ? 0 : place.aside.x;
+  for (const [name, k] of parts) {
+    const text = `${name} ${whole(s[KEYS[k]])}`;
+    write(x, text, where, y, 14, c[ROLES[k]], "left", "600");
+    where += x.measureText(text).width + 12;
+  }
+  if (!place.narrow) write(x, `Move over the image of ${whole(rows)} × ${whole(columns)} ${data.units}`, place.aside.x, top + h + 18, 12, c.plain);
+}
+
+function wake(s) {
+  s.request ||= requestAnimationFrame(() => {
+    s.request = 0;
+    if (!s.root.isConnected || !s.data) return;
+    if (s.stale) arrange(s);
+    s.stale = false;
+    paint(s);
+    inspect(s);
+    Object.assign(s.root.dataset, { row: s.m, column: s.n, frame: s.t, drawn: (s.frames = (s.frames ?? 0) + 1) });
+  });
+}
+
+// The line below: the pair under the hand, else what may be done.
+function inspect(s) {
+  const i = s.hover, all = i === null ? 0 : angle(s, i);
+  s.ui.now.textContent = i === null ? "Move over the image, or use the arrow keys; point at a dial to read it. Grey face: angles within the image."
+    : `pair ${i}, ${s.data.names[s.data.bands[i]]} · ${NAMES.map((name, k) => [name, s.data.weights[i][k]]).filter(([, each]) => each)
+      .map(([name, each]) => `${digits(each)} rad per ${name}, ${tokens(Math.round(TAU / Math.abs(each)))} for a turn`).join(" · ") || "stands still"} · now ${(all / TAU).toFixed(3)} turns`;
+  for (const k of [1, 2]) if (document.activeElement !== s.ui.fields[k]) s.ui.fields[k].value = s[KEYS[k]];
+}
+
+// At rest: say it to a screen reader, note it for the link.
+function tell(s) {
+  clearTimeout(s.timer);
+  s.timer = setTimeout(() => {
+    s.ui.said.textContent = `Row ${whole(s.m)}, column ${whole(s.n)}.`;
+    if (s.told === `${s.m},${s.n}`) return;
+    s.told = `${s.m},${s.n}`;
+    s.toldAt = performance.now();
+    s.owner.component.setStateValue("at", { m: s.m, n: s.n });
+  }, 300);
+}
+
+function go(s, place, quiet = false) {
+  const before = at(s).join();
+  KEYS.forEach((key, k) => (s[key] = Math.min(Math.max(0, Math.round(place[k])), s.data.sides[k] - 1)));
+  if (at(s).join() === before) return;
+  wake(s);
+  if (!quiet) tell(s);
+}
+
+function build(place, data) {
+  if (!document.getElementById("rv-patch-style")) document.head.append(Object.assign(document.createElement("style"), { id: "rv-patch-style", textContent: STYLE }));
+  const { root } = place;
+  root.innerHTML = `<canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-tools">
+    <label>Row <input type="text" inputmode="numeric" autocomplete="off" data-k="1"></label><label>Column <input type="text" inputmode="numeric" autocomplete="off" data-k="2"></label>
+    <div class="rv-space"></div>${data.alone ? "" : "<span>Download</span>"}</div><div class="rv-said" aria-live="polite"></div>`;
+  const canvas = root.querySelector("canvas"), fields = [null, ...root.querySelectorAll("input")];
+  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, hover: null, ui: { now: root.querySelector(".rv-now"), said: root.querySelector(".rv-said"), fields } };
+  if (!data.alone) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress, file }) => {
+    const forms = { png: "Picture", svg: "Vector picture", pdf: "Vector picture for a document", html: "A page that works offline", csv: "The numbers" };
+    root.querySelector(".rv-tools").append(...Object.entries(forms).map(([form, help]) => file(place, form, form.toUpperCase(), help)), copyAddress(place));
+  });
+  const point = ({ offsetX: x, offsetY: y }) => {
+    const { cell, x: left, y: top, w, h } = image(s);
+    return x >= left && x < left + w && y >= top && y < top + h ? [s.t, Math.floor((y - top) / cell), Math.floor((x - left) / cell)] : null;
+  };
+  const dial = ({ offsetX: x, offsetY: y }) => {
+    const { place: p } = s, column = Math.floor((x - p.left) / p.size), row = Math.floor((y - p.over) / p.step), i = row * p.columns + column;
+    return column >= 0 && column < p.columns && row >= 0 && i < p.dials.length ? i : null;
+  };
+  const moved = (event) => {
+    if (!s.place) return;
+    const to = point(event), over = to ? null : dial(event);
+    if (to) go(s, to);
+    if (over !== s.hover) ((s.hover = over), wake(s));
+  };
+  canvas.addEventListener("pointermove", moved);
+  canvas.addEventListener("pointerdown", moved);
+  canvas.addEventListener("pointerleave", () => s.hover !== null && ((s.hover = null), wake(s)));
+  canvas.addEventListener("keydown", (event) => {
+    const by = MOVES[event.key];
+    if (!by) return;
+    event.preventDefault();
+    go(s, at(s).map((value, k) => value + by[k] * (event.shiftKey ? 10 : 1)));
+  });
+  for (const k of [1, 2]) fields[k].addEventListener("change", () => {
+    const value = Number(fields[k].value.replace(/[ ,_]/g, ""));
+    if (fields[k].value.trim() && value >= 0) go(s, at(s).map((each, j) => (j === k ? value : each)));
+    fields[k].value = s[KEYS[k]];
+  });
+  new ResizeObserver(() => s.data && ((s.stale = true), wake(s))).observe(canvas);
+  return s;
+}
+
+function dark(root) {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff";
+  return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
+}
+
+// The pairs of a part, or of a knob that moves. The patch stays where the hand left it, unless the address says otherwise.
+export default function show(place, data) {
+  const s = place.root.__patch ?? build(place, data), { t, m, n } = data.start, given = `${m},${n}`;
+  place.root.__patch = s;
+  s.owner = place;
+  const ours = place.memory.patch;
+  if (s.m === undefined && ours && ours.given === given) Object.assign(s, { m: ours.m, n: ours.n });
+  else if (s.m === undefined || (given !== s.given && given !== s.told && performance.now() - (s.toldAt ?? -9e9) > 2000)) Object.assign(s, { m, n, told: given });
+  Object.assign(s, { t, given, data, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: Array(256).fill("#888888"), stale: true });
+  place.memory.patch = s;
+  s.first = data.first.map((value) => value / TAU);
+  s.rates = data.weights.map(() => 0);
+  go(s, at(s), true);
+  s.canvas.setAttribute("aria-label", data.title);
+  wake(s);
+}
+
+const STYLE = `
+.rv-patch { font-family: var(--st-font); color: var(--st-text-color); font-size: 13px; }
+.rv-patch canvas { display: block; width: 100%; cursor: crosshair; touch-action: pan-y; }
+.rv-patch canvas:focus-visible, .rv-patch input:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+.rv-patch .rv-now { min-height: 20px; padding: 4px 0; font-variant-numeric: tabular-nums; }
+.rv-patch label { display: flex; gap: 6px; align-items: center; }
+.rv-patch input { font: inherit; color: inherit; width: 5em; min-height: 32px; box-sizing: border-box; padding: 0 8px; text-align: right; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
+.rv-patch .rv-said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+@media (pointer: coarse), (max-width: 640px) { .rv-patch input { min-height: 40px; } }
+`;

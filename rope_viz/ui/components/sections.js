@@ -1,0 +1,105 @@
+// A whole divided among axes as a bar: its borders are dragged, or moved by the arrow keys, and the pictures follow.
+
+import { caughtUp, follow, released } from "./picture.js";
+
+const text = (state) => state.counts.join(",");
+
+function dark(node) {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#ffffff";
+  return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
+}
+
+const before = (state, k) => state.counts.slice(0, k + 1).reduce((sum, each) => sum + each, 0);
+
+// Border k between the parts k and k + 1, so that `left` lie before it; those beside it give way, no other.
+function move(state, k, left) {
+  const low = before(state, k - 1), high = before(state, k + 1), at = Math.min(Math.max(low, Math.round(left)), high);
+  if (at === before(state, k)) return;
+  state.counts[k] = at - low;
+  state.counts[k + 1] = high - at;
+  state.moves += 1;
+  state.bar.dataset.moving = "";
+  write(state);
+  follow(state.data.key, text(state));
+}
+
+async function commit(state) {
+  const { moves } = state;
+  if (!("moving" in state.bar.dataset)) return;
+  await caughtUp();
+  if (!("moving" in state.bar.dataset) || moves !== state.moves) return;
+  delete state.bar.dataset.moving;
+  state.send("at", { counts: text(state) });
+  released();
+}
+
+function write(state) {
+  const { data, counts, bar } = state, night = dark(bar), total = data.total;
+  [...bar.querySelectorAll(".rv-share")].forEach((part, k) => {
+    const { word, letter, colours } = data.parts[k];
+    part.style.flexGrow = counts[k];
+    part.style.borderTopColor = part.style.color = colours[night ? 1 : 0];
+    part.style.display = counts[k] ? "" : "none";
+    part.textContent = counts[k] / total > 0.13 ? `${word} ${letter} ${counts[k]}` : counts[k] / total > 0.05 ? `${letter} ${counts[k]}` : "";
+    part.title = `${word}: ${counts[k]} of ${total} pairs`;
+  });
+  [...bar.querySelectorAll(".rv-border")].forEach((border, k) => {
+    border.style.left = `${(100 * before(state, k)) / total}%`;
+    border.setAttribute("aria-valuenow", before(state, k));
+    border.setAttribute("aria-valuemin", before(state, k - 1));
+    border.setAttribute("aria-valuemax", before(state, k + 1));
+    border.setAttribute("aria-valuetext", `${data.parts[k].word} ${counts[k]}, ${data.parts[k + 1].word} ${counts[k + 1]}`);
+  });
+}
+
+function build(state) {
+  const { bar, data } = state;
+  bar.innerHTML = data.parts.map(() => '<div class="rv-share"></div>').join("") + data.parts.slice(1).map((part, k) =>
+    `<div class="rv-border" role="slider" tabindex="0" aria-orientation="horizontal" aria-label="Border between ${data.parts[k].word} and ${part.word}"></div>`).join("");
+  [...bar.querySelectorAll(".rv-border")].forEach((border, k) => {
+    const at = (event) => {
+      const { left, width } = bar.getBoundingClientRect();
+      move(state, k, ((event.clientX - left) / width) * data.total);
+    };
+    border.addEventListener("pointerdown", (event) => (event.preventDefault(), border.focus(), border.setPointerCapture(event.pointerId)));
+    border.addEventListener("pointermove", (event) => border.hasPointerCapture(event.pointerId) && at(event));
+    border.addEventListener("pointerup", () => commit(state));
+    border.addEventListener("pointercancel", () => commit(state));
+    border.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -4, PageUp: 4 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      move(state, k, before(state, k) + by);
+    });
+    border.addEventListener("keyup", () => commit(state));
+    border.addEventListener("blur", () => commit(state));
+  });
+}
+
+export default function render(component) {
+  const { parentElement, data } = component;
+  if (!document.getElementById("rv-sections-style")) {
+    document.head.append(Object.assign(document.createElement("style"), { id: "rv-sections-style", textContent: STYLE }));
+  }
+  const bar = parentElement.querySelector(".rv-sections"), names = data.parts.map((part) => part.word).join();
+  const state = (bar.__state ??= { bar, moves: 0, names: "" });
+  // The hand wins over what comes back from the server while it is still moving.
+  const moving = "moving" in bar.dataset;
+  Object.assign(state, { data, send: component.setStateValue, counts: moving ? state.counts : data.counts.slice() });
+  if (state.names !== names) {
+    state.names = names;
+    state.counts = data.counts.slice();
+    build(state);
+  }
+  write(state);
+}
+
+const STYLE = `
+.rv-sections { position: relative; display: flex; height: 36px; margin: 0 8px; font: 13px var(--st-font); }
+.rv-share { flex: 1 1 0; min-width: 0; overflow: hidden; white-space: nowrap; box-sizing: border-box; padding: 8px 4px 0 12px; border-top: 6px solid; font-weight: 600; background: var(--st-secondary-background-color); }
+.rv-border { position: absolute; top: -2px; width: 40px; height: 40px; margin-left: -20px; cursor: ew-resize; touch-action: none; }
+.rv-border::after { content: ""; position: absolute; left: 16px; top: 2px; width: 8px; height: 36px; box-sizing: border-box; border-radius: 4px; background: var(--st-background-color); border: 2px solid var(--st-primary-color); }
+.rv-border:focus-visible { outline: none; }
+.rv-border:focus-visible::after { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+`;

@@ -1,0 +1,103 @@
+"""The page Axes under a hand: two maps, borders that are dragged, a prompt that is written, a patch that is moved."""
+
+from playwright.sync_api import expect
+
+MAP = "document.querySelector('[data-picture=\"axes/sight\"] .rv-plot')"
+TICKS = "document.querySelector('[data-picture=\"axes/speeds\"] .rv-plot')"
+PATCH = "document.querySelector('[data-picture=\"axes/clocks\"]')"
+
+
+def choose(seen, label, entry):
+    box = seen.page.get_by_role("combobox", name=label)
+    box.click()
+    box.fill(entry)
+    seen.page.get_by_role("option", name=entry, exact=True).click()
+
+
+def test_two_models_stand_beside_each_other_and_a_cell_is_read_in_both(visit):
+    seen = visit().open("/axes")
+    seen.until(f"{MAP}.data.length === 2")
+    assert "at 32 columns the score is still 1.000" in seen.page.locator(".rv-says").first.inner_text()
+    box = seen.page.locator(".rv-plot").first.locator(".nsewdrag").first.bounding_box()
+    seen.page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.3)
+    seen.page.mouse.move(box["x"] + box["width"] * 0.81, box["y"] + box["height"] * 0.3)
+    expect(seen.page.locator(".rv-mark")).to_have_count(1)
+    choose(seen, "Model on this page", "RoPE-ViT axial B/16")
+    seen.page.wait_for_url("**axes.model=rope-vit-axial-b**")
+    seen.until(f"{MAP}.data[0].name === 'RoPE-ViT axial B/16, vision'")
+    assert seen.errors == []
+
+
+def test_a_border_is_dragged_and_the_ticks_follow(visit):
+    seen = visit().open("/axes")
+    seen.look("axes/speeds")
+    border = seen.page.get_by_role("slider", name="Border between row and column")
+    border.focus()
+    for _ in range(4):
+        border.press("ArrowRight")
+    seen.page.wait_for_url("**axes.sections=16%2C28%2C20**")
+    seen.until(f"{TICKS}.data[1].x.length === 28 && {TICKS}.data[2].x.length === 20")
+    box = border.bounding_box()
+    seen.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    seen.page.mouse.down()
+    seen.page.mouse.move(box["x"] + box["width"] / 2 - 100, box["y"] + 20, steps=4)
+    seen.until(f"{TICKS}.data[2].x.length > 20")
+    seen.page.mouse.up()
+    seen.page.wait_for_url(lambda url: "axes.sections" in url and "16%2C28%2C20" not in url)
+    seen.page.get_by_role("radio", name="Interleaved").click()
+    seen.page.wait_for_url("**axes.way=interleaved**")
+    seen.settle()
+    assert seen.errors == []
+
+
+def test_a_prompt_is_written_and_a_second_runtime_dashed(visit):
+    seen = visit().open("/axes")
+    seen.look("axes/positions")
+    field = seen.page.get_by_role("textbox", name="Prompt", exact=True)
+    field.fill("text 4, image 112x84, text 3")
+    field.press("Enter")
+    said = seen.page.locator("[data-says='axes/positions']")
+    expect(said).to_contain_text("An image of 112 × 84 pixels is 12 tokens and takes 4 positions")
+    expect(said).to_contain_text("vLLM gives every token the same positions")
+    field = seen.page.get_by_role("textbox", name="Prompt", exact=True)
+    field.fill("a picture of a cat")
+    field.press("Enter")
+    expect(seen.page.locator("[data-testid=stAlert]")).to_contain_text("write pieces with commas")
+    assert seen.errors == []
+
+
+def test_a_film_beyond_its_length_comes_home_less_with_riflex(visit):
+    seen = visit().open("/axes?axes.model=hunyuan-video")
+    seen.look("axes/further")
+    said = seen.page.locator("[data-says='axes/further']")
+    expect(said).to_contain_text("comes home farthest at 50: 0.57")
+    seen.page.get_by_role("radio", name="RIFLEx").click()
+    expect(said).to_contain_text("As trained the score comes home at 50 with 0.57; now it is 0.40 there")
+    assert seen.errors == []
+
+
+def test_the_pointer_and_the_arrow_keys_move_the_patch(visit):
+    seen = visit().open("/axes")
+    place = seen.look("axes/clocks")
+    canvas = place.locator("canvas")
+    canvas.focus()
+    canvas.press("ArrowDown")
+    canvas.press("ArrowRight")
+    seen.until(f"{PATCH}.dataset.row === '19' && {PATCH}.dataset.column === '19'")
+    seen.page.wait_for_url("**axes.at=19%2C19**")
+    box = canvas.bounding_box()
+    seen.page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 80)
+    seen.until(f"Number({PATCH}.dataset.column) > 30")
+    assert seen.errors == []
+
+
+def test_a_config_of_ones_own_with_several_axes_is_the_model(visit):
+    seen = visit().open("/axes?model=qwen3.5-9b")
+    expect(seen.page.get_by_role("combobox", name="Model on this page")).to_be_visible()
+    assert seen.page.evaluate(f"{MAP}.data[0].name").startswith("Qwen3.5 9B")
+    seen.knob("base").fill("20000")
+    seen.knob("base").press("Enter")
+    seen.page.wait_for_url("**base=20000**")
+    seen.settle()
+    assert "0.9" in seen.page.locator(".rv-says").first.inner_text()
+    assert seen.errors == []
