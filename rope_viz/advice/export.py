@@ -10,7 +10,7 @@ import dataclasses
 import json
 import math
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -187,7 +187,7 @@ def difference(spec: RopeSpec, result: Emulation, length: int | None) -> str:
     assert result.inv_freq is not None
     assert result.attention_factor is not None
     intended = spec.inv_freq(length)
-    because = "; ".join(rule.text for rule in result.rules) or "it has no key or flag for another"
+    because = joined(rule.text for rule in result.rules) or "it has no key or flag for another"
     if len(intended) != len(result.inv_freq):
         return f"{len(result.inv_freq)} pairs rotate and not {len(intended)}: {because}"
     if not np.allclose(intended, result.inv_freq, rtol=TOLERANCE, atol=0.0):
@@ -196,6 +196,16 @@ def difference(spec: RopeSpec, result: Emulation, length: int | None) -> str:
     if not math.isclose(result.attention_factor, spec.attention_factor(length), rel_tol=TOLERANCE):
         return f"the factor on cos and sin is {result.attention_factor:.6g}: {because}"
     return ""
+
+
+def joined(sentences: Iterable[str]) -> str:
+    """Sentences as parts of one: without their full stops, and with small letters where no name begins them."""
+    parts = [text.rstrip(".") for text in sentences]
+    small = [
+        text[:1].lower() + text[1:] if text.split(" ")[0] in ("A", "An", "The", "No", "There", "Some", "Only") else text
+        for text in parts
+    ]
+    return "; ".join(small)
 
 
 def distance(result: Export) -> float:

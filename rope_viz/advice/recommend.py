@@ -204,7 +204,7 @@ def reasons(spec: RopeSpec, measured: Option, recognised: Recognised, target: in
         )
     else:
         yield f"No pair reaches an angle at {target:,} tokens that it did not have in training."
-    yield from by_method(spec, measured, target)
+    yield from by_method(spec, measured, target, recognised.spec)
     if measured.first_negative is not None:
         yield (
             f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: beyond it, "
@@ -214,11 +214,11 @@ def reasons(spec: RopeSpec, measured: Option, recognised: Recognised, target: in
         yield f"All logits are multiplied by {measured.logit_factor:.3g}, to counter how attention spreads out."
 
 
-def by_method(spec: RopeSpec, measured: Option, target: int) -> Iterator[str]:
+def by_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
     """What a method does to neighbours, and what it asks for."""
     name, pairs = spec.scaling.name, spec.pairs
-    nearest = float(spec.inv_freq(target)[0] / spec.plain_inv_freq[0])
-    if name == "linear":
+    nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
+    if name == "linear" and nearest < 1.0:
         yield (
             f"Every pair is slowed by {1.0 / nearest:.3g}, so neighbouring tokens come as much closer together; a "
             "model needs fine-tuning to read them."
@@ -257,10 +257,9 @@ def on_short_texts(best: Way, recognised: Recognised) -> Iterator[str]:
     if spec.scaling.name == "longrope":
         yield f"Up to {spec.context:,} tokens the short list is used, beyond it the long one."
         return
-    yield (
-        f"The factor is always on: {count} of {spec.pairs} pairs turn more slowly below {trained:,} tokens too, and "
-        f"all logits are multiplied by {factor:.3g}."
-    )
+    logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
+    slower = f"{count} of {spec.pairs} pairs turn more slowly below {trained:,} tokens too"
+    yield f"The factor is always on: {slower}{logits}."
     yield (
         f"Serve two configs where most texts are shorter than {trained:,} tokens: the stock one for those, this one "
         "for the long ones. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp "

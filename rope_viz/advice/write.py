@@ -153,12 +153,13 @@ def readers(config: Mapping[str, Any], spec: RopeSpec, layer: str | None) -> tup
         try:
             found = emulate(config, runtime=runtime, version=version, length=length, layer_type=layer)
         except ValueError as error:
-            unable.append(f"{name}: {error}")
+            unable.append(f"{name}, which cannot be asked: {error}")
             continue
         if not found.supported or found.inv_freq is None or found.attention_factor is None:
-            unable.append(f"{name} refuses: {found.reason}")
+            unable.append(f"{name}, which refuses it: {found.reason}")
         elif not agrees(found.inv_freq, found.attention_factor, spec, length):
-            unable.append(f"{name}: {'; '.join(rule.text.rstrip('.') for rule in found.rules) or 'reads other keys'}")
+            applied = "; ".join(rule.text.rstrip(".") for rule in found.rules)
+            unable.append(f"{name}, by its rules: {applied or 'it reads other keys'}")
         else:
             able.append(name)
     return tuple(able), tuple(unable)

@@ -1,4 +1,4 @@
-"""The commands: app, table, figure, capture, evaluate, check, compare, runtimes, export, models; flags from knobs.
+"""The commands: app, table, figure, capture, evaluate, check, compare, runtimes, export, extend, verify, models.
 
 Results go to standard output, one-line errors to standard error. The exit code is 0, and 2 where the input is bad;
 `check` has its own (see `check`). A command loads what it needs when it is asked for.
@@ -28,6 +28,8 @@ COMMANDS = {
     "compare": ("tables", "add_compare"),
     "runtimes": ("runtimes", "add_runtimes"),
     "export": ("runtimes", "add_export"),
+    "extend": ("extend", "add"),
+    "verify": ("verify", "add"),
     "models": ("tables", "add_models"),
 }
 

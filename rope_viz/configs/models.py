@@ -118,12 +118,21 @@ def rope_type(fields: Fields, params: Params) -> str:
     kind = "default" if kind is None else kind
     if not isinstance(kind, str):
         raise ValueError(f"rope_type must be a name, got {shorten(kind)}")
-    kind = RENAMED_TYPES.get(kind, kind)
+    kind = meant(RENAMED_TYPES.get(kind, kind))
     if kind == "yarn" and fields.kind in ("phi3", "phi4_multimodal"):
         return "longrope"
     if kind not in ROPE_TYPES:
         raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {shorten(kind)}")
     return kind
+
+
+def meant(kind: str) -> str:
+    """A type that is spelled with capitals or marks, "YaRN" or "Llama-3", as it is meant; any other as it stands.
+
+    No runtime takes it so: transformers 5.23.0 looks it up as it is and raises KeyError.
+    """
+    letters = "".join(letter for letter in kind.lower() if letter.isalnum())
+    return kind if kind in ROPE_TYPES else next((name for name in ROPE_TYPES if name == letters), kind)
 
 
 def rotated(fields: Fields, params: Params, kind: str, head_dim: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rope_viz.configs.models import ROPE_TYPES, from_config
+from rope_viz.configs.models import ROPE_TYPES, from_config, meant
 from rope_viz.configs.partly import partly
 from rope_viz.configs.parts import text_fields
 from rope_viz.configs.raw import LARGEST as LARGEST
@@ -125,7 +125,7 @@ def is_rope_dict(part: Any) -> bool:
     if not isinstance(part, dict) or any(key in part for key in (*SIZES, "model_type", "rope_scaling")):
         return False
     kind = part.get("rope_type", part.get("type"))
-    return kind in (*ROPE_TYPES, "su", "mrope") if isinstance(kind, str) else "factor" in part
+    return meant(kind) in (*ROPE_TYPES, "su", "mrope") if isinstance(kind, str) else "factor" in part
 
 
 def is_layered(part: Any) -> bool:

@@ -45,6 +45,8 @@ QWEN_VL = {
     "rope_theta": 5e6,
 }
 MROPE = {"rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleaved": True}
+# The sizes of DeepSeek-R1-0528-Qwen3-8B, whose attn_factor SGLang multiplies by and transformers does not know.
+R1 = {**LLAMA, "model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6}
 HUNYUAN = {**QWEN_VL, "model_type": "hunyuan_vl_text"}
 
 
@@ -149,6 +151,9 @@ CASES = [
         scaled(HUNYUAN, rope_type="default", mrope_section=[16, 16, 16, 16]),
         scaled(QWEN_VL, **MROPE),
     ),
+    ("runtimes-differ", scaled(R1, **YARN, attn_factor=0.8782488562869419), scaled(R1, **YARN)),
+    ("runtimes-differ", {**R1, "rope_theta": None, "rope_parameters": {"rope_theta": 1e6}}, R1),
+    ("type-spelling", scaled(**{**YARN, "rope_type": "YaRN"}), scaled(**YARN)),
     ("unreadable", {**LLAMA, "rope_theta": "big"}, LLAMA),
     ("unreadable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),
 ]
@@ -166,7 +171,7 @@ def test_every_rule_has_a_case_and_a_source():
     assert all("Source:" in (inspect.getdoc(rule) or "") for rule in RULES)
 
 
-@pytest.mark.parametrize("name", ["llama-3-8b", "llama-3.1-8b", "qwen3-8b-yarn", "codellama-7b", "gpt-oss-20b"])
+@pytest.mark.parametrize("name", ["llama-3-8b", "llama-3.1-8b", "qwen3-8b-yarn", "codellama-7b", "glm-4-9b-0414"])
 def test_a_clean_config_gives_nothing(name):
     assert check(json.loads((CATALOG / f"{name}.json").read_text())) == []
 
@@ -307,3 +312,38 @@ def test_deep_nesting_is_one_clear_sentence():
     # The interpreter would free it recursively.
     while config:
         config = config.pop("text_config", None)
+
+
+def test_attn_factor_that_one_server_reads_is_found_and_repaired():
+    config = scaled(R1, **YARN, attn_factor=0.8782488562869419)
+    found = next(finding for finding in check(config) if finding.rule == "runtimes-differ")
+    assert found.severity == "warning"
+    assert "SGLang 0.5.23: cos and sin × 0.8782" in found.message
+    assert "It is attn_factor that they read and transformers does not" in found.message
+    assert repair(config)["rope_scaling"] == YARN
+
+
+def test_a_base_where_transformers_4_does_not_look_is_found_and_repaired():
+    config = {key: value for key, value in R1.items() if key != "rope_theta"}
+    config["rope_parameters"] = {"rope_type": "default", "rope_theta": 1e6}
+    found = next(finding for finding in check(config) if finding.rule == "runtimes-differ")
+    assert found.severity == "warning"
+    assert "transformers 4.57.6: frequencies off by up to ×93.06, at pair 63" in found.message
+    assert repair(config)["rope_theta"] == 1e6
+    assert not [one for one in check(repair(config)) if one.rule == "runtimes-differ"]
+
+
+@pytest.mark.parametrize("spelled", ["YaRN", "YARN", "Yarn"])
+def test_a_type_is_read_as_it_is_meant_however_it_is_spelled(spelled):
+    config = scaled(**{**YARN, "rope_type": spelled})
+    assert from_config(config) == from_config(scaled(**YARN))
+    found = next(finding for finding in check(config) if finding.rule == "type-spelling")
+    assert f'"{spelled}" is read here as yarn' in found.message
+    assert repair(config)["rope_scaling"] == YARN
+
+
+def test_what_the_check_says_reads_like_sentences():
+    for path in CATALOG.glob("*.json"):
+        for finding in check(json.loads(path.read_text())):
+            for blot in ("..", ".;", ".,", "; ;", " ."):
+                assert blot not in finding.message, finding.message

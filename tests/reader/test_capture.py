@@ -1,6 +1,7 @@
 """What is taken from a model, rotated by our kernels, attends as the model does."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,10 +10,12 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from rope_viz import capture  # noqa: E402
+from rope_viz.cli.main import main  # noqa: E402
 from rope_viz.kernels import reference  # noqa: E402
 from rope_viz.reader import captured, checkpoints  # noqa: E402
 from rope_viz.studies import heads as studies  # noqa: E402
 
+VERIFY = json.loads((Path(__file__).parents[1] / "goldens" / "verify.json").read_text())
 SMALL = {
     "vocab_size": 64,
     "hidden_size": 32,
@@ -271,3 +274,13 @@ def test_values_that_are_no_numbers_are_counted(tmp_path):
 def test_a_file_of_weights_is_no_capture():
     with pytest.raises(ValueError, match="holds no capture: make one with `rope-viz capture`"):
         captured.read_capture(checkpoints.FOLDER / "seed-0" / "model.safetensors")
+
+
+def test_verify_looks_into_the_module_that_a_real_class_builds(tmp_path, capsys):
+    row = next(row for row in VERIFY["rows"] if row["config"].get("rope_scaling", {}).get("rope_type") == "yarn")
+    (tmp_path / "config.json").write_text(json.dumps(row["config"]))
+    assert main(("verify", str(tmp_path), "--from", f"transformers:{tmp_path}")) == 0
+    assert "It took: all 16 frequencies of Qwen3RotaryEmbedding" in capsys.readouterr().out
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**row["config"], "rope_theta": 5e5}))
+    assert main(("verify", str(other), "--from", f"transformers:{tmp_path}")) == 1

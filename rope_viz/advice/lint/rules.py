@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 
+from rope_viz.advice.lint.readers import runtimes_differ, type_spelling
 from rope_viz.advice.lint.several import (
     interleaving_by_another_key,
     no_rotation,
@@ -331,6 +332,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     integer_factor,
     base_not_read,
     nested_truncate,
+    type_spelling,
     type_keys,
     scaled_sliding,
     scaled_window,
@@ -351,4 +353,5 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     interleaving_by_another_key,
     pairs_that_stand_still,
     no_rotation,
+    runtimes_differ,
 )

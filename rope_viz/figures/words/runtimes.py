@@ -70,7 +70,7 @@ def faithful(made: Export, name: str) -> str:
         if made.effect
         else ""
     )
-    return f"**{name} cannot do this**: {plain(made.reason)}.{off}"
+    return f"**{name} cannot do this**: {plain(made.reason.rstrip('.'))}.{off}"
 
 
 def extension(spec: RopeSpec, target: int) -> str:

@@ -1,0 +1,145 @@
+"""A plan as text for a terminal, as Markdown for an issue or a wiki, and as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rope_viz.advice.plan import Plan
+from rope_viz.advice.recommend import Way
+from rope_viz.advice.write import difference
+
+
+def as_dict(plan: Plan) -> dict[str, Any]:
+    """Everything a plan says, as plain data."""
+    held, known = plan.memory, plan.recognised
+    return {
+        "have": {
+            "name": known.name,
+            "model": known.model.id if known.model else None,
+            "how": known.how,
+            "sentence": known.sentence,
+            "trained": {"length": known.trained.length, "source": known.trained.source},
+            "max_position_embeddings": known.says,
+            "reaches": known.reach,
+            "mistakes": list(known.mistakes),
+            "findings": [{"rule": one.rule, "severity": one.severity, "message": one.message} for one in plan.found],
+        },
+        "need": plan.target,
+        "ways": [way_dict(way, plan) for way in plan.advice.ways],
+        "chosen": plan.way.id,
+        "short_texts": list(plan.advice.short),
+        "memory": {
+            "cache_bytes": held.cached if held.cache else None,
+            "bytes_per_token": held.cache.per_token if held.cache else None,
+            "weight_bytes": held.weights if held.cache else None,
+            "longest_on_80_GB": held.longest,
+            "sequences": held.sequences,
+            "sentences": list(held.sentences(plan.target)),
+        },
+        "config": dict(plan.file.config),
+        "config_keys": plan.file.generation,
+        "read_by": list(plan.file.readers),
+        "not_read_by": list(plan.file.others),
+        "runtimes": {
+            one.runtime: {
+                "name": one.name,
+                "faithful": one.made.faithful,
+                "proof": one.proof,
+                "text": one.text,
+                "command": one.command,
+                "notes": list(one.notes),
+                "log": one.log,
+                "check": one.check,
+            }
+            for one in plan.writings
+        },
+    }
+
+
+def way_dict(way: Way, plan: Plan) -> dict[str, Any]:
+    """One way as plain data."""
+    numbers = way.option
+    return {
+        "way": way.id,
+        "method": way.method,
+        "rank": way.rank,
+        "title": way.title,
+        "factor": numbers.factor,
+        "source": way.source,
+        "reasons": list(way.reasons),
+        "measured": [{"text": one.text, "source": one.source} for one in way.evidence],
+        "unseen_pairs": numbers.unseen,
+        "first_negative": numbers.first_negative,
+        "attention_factor": numbers.attention_factor,
+        "chosen": way.id == plan.way.id,
+    }
+
+
+def markdown(plan: Plan) -> str:
+    """The plan as a document: five headings, and blocks to copy."""
+    return "\n".join(lines(plan)) + "\n"
+
+
+def text(plan: Plan) -> str:
+    """The plan for a terminal: the same without the marks of Markdown."""
+    out, copied = [], False
+    for line in lines(plan):
+        if line.startswith("```"):
+            copied = not copied
+        elif copied:
+            out.append(line)
+        elif line.startswith("#"):
+            title = line.lstrip("# ")
+            out += [title, "-" * len(title)]
+        else:
+            out.append(line.replace("**", ""))
+    return "\n".join(out) + "\n"
+
+
+def lines(plan: Plan) -> Iterator[str]:
+    """The document, line by line."""
+    known = plan.recognised
+    yield from ("## What you have", "", known.sentence, f"Trained length: {known.trained.source}.")
+    yield from (f"**Mistake:** {mistake}" for mistake in known.mistakes)
+    yield from (f"- {one.severity}: {one.message}" for one in plan.found)
+    yield from ("", f"## What you need: {plan.target:,} tokens", "")
+    yield from ("## What to do, and why", "")
+    for number, way in enumerate(plan.advice.ways, start=1):
+        mark = "**" if way.id == plan.way.id else ""
+        yield f"{number}. {mark}{way.title}{mark} ({way.rank})"
+        if way.source:
+            yield f"   Source: {way.source}"
+        if way.id == plan.way.id:
+            yield from (f"   - {reason}" for reason in way.reasons)
+            yield from (f"   - Measured: {one.text} ({one.source})" for one in way.evidence)
+    yield ""
+    yield from (f"On short texts: {sentence}" for sentence in plan.advice.short)
+    yield from plan.memory.sentences(plan.target)
+    yield from ("", "## What to write", "", plan.file.generation)
+    if plan.file.fragment:
+        yield from ("", "```diff", difference(plan.config, plan.file.config), "```", "")
+    if plan.file.readers:
+        yield f"Proved: sent back, it means what is intended to {', '.join(plan.file.readers)}."
+    yield from (f"Not to {other.rstrip('.')}." for other in plan.file.others)
+    for one in plan.writings:
+        yield from ("", f"### {one.name}", "", one.proof)
+        if one.text:
+            yield from ("", f"```{one.language}", one.text, "```")
+        yield from ("", "Start it:", "", "```bash", one.command, "```")
+        yield from one.notes
+    yield from ("", "## How to check that it took", "")
+    for one in plan.writings:
+        yield from (f"### {one.name}: the frequencies of the running model", "")
+        yield from (f"```{'bash' if one.runtime == 'llama.cpp' else 'python'}", one.check, "```", "")
+        if one.runtime != "llama.cpp":
+            yield from ("```bash", "rope-viz verify config.json --from inv_freq.json", "```", "")
+        if one.log:
+            yield from (f"In its log: {one.log}", "")
+    yield "Does it find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
+
+
+def data(plan: Plan) -> str:
+    """The plan as JSON."""
+    return json.dumps(as_dict(plan), indent=2)

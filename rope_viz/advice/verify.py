@@ -1,0 +1,214 @@
+"""Did it take? The frequencies that a running model or a file holds, against those that the config means.
+
+A GGUF file is read here: its header alone, as llama.cpp reads it (ggml's docs/gguf.md, version 2 and 3).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from rope_viz.embedding.scaling import Yarn, blend, mscale
+from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number, shorten
+from rope_viz.runtimes.compare import Effect, largest, quotient
+from rope_viz.runtimes.llamacpp import parse_flags
+
+TOLERANCE = 1e-5
+"""A running model keeps float32, and a table of cosines gives its angles back to some 1e-6."""
+COARSE = 1e-4
+MOST_KEYS, MOST_TEXT = 100_000, 64 << 20
+
+# {GGUF type: struct code}; 8 is a string and 9 an array.
+NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What something holds: radians per position, (pairs,), the factor on cos and sin (None: not told), and who."""
+
+    inv_freq: FloatArray
+    attention_factor: float | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparison: the largest ratio of frequencies, and the factor that is held over the one that is meant."""
+
+    took: bool
+    sentence: str
+    effect: Effect | None = None
+    attention_ratio: float | None = None
+
+
+def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
+    """Whether something holds this embedding, at a length where the method depends on it."""
+    meant = spec.inv_freq(length)
+    if len(meant) != len(held.inv_freq):
+        return Verdict(False, f"It did not take: {len(held.inv_freq)} pairs rotate in {held.source}, not {len(meant)}.")
+    effect = largest(meant, held.inv_freq)
+    wrong = effect is not None and effect.ratio > 1.0 + COARSE
+    still = not np.array_equal(meant > 0, held.inv_freq > 0)
+    ratio = None if held.attention_factor is None else quotient(held.attention_factor, spec.attention_factor(length))
+    factor = ratio is not None and not math.isclose(ratio, 1.0, rel_tol=COARSE)
+    if not (wrong or still or factor):
+        told = "" if held.attention_factor is not None else "; the factor on cos and sin was not told"
+        return Verdict(
+            True, f"It took: all {len(meant)} frequencies of {held.source} are the meant ones{told}.", None, ratio
+        )
+    parts = []
+    if wrong and effect is not None:
+        plain = largest(spec.plain_inv_freq, held.inv_freq)
+        unscaled = plain is None or plain.ratio < 1.0 + COARSE
+        parts.append(f"frequencies are off by up to ×{effect.ratio:.4g}, at pair {effect.pair}")
+        parts += ["they are those of the model without any scaling"] if unscaled else []
+    parts += ["other pairs stand still"] if still else []
+    parts += [f"the factor on cos and sin is ×{ratio:.4g} of the meant one"] if factor else []
+    return Verdict(False, f"It did not take in {held.source}: {'; '.join(parts)}.", effect if wrong else None, ratio)
+
+
+def read_numbers(text: str | bytes, source: str) -> Held:
+    """What a snippet wrote: {"inv_freq": [...], "attention_factor": ...}. Raises `ValueError` for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{source} is not the JSON that the snippets write") from None
+    values = found.get("inv_freq") if isinstance(found, Mapping) else None
+    if not isinstance(values, list) or not 1 <= len(values) <= 4096:
+        raise ValueError(f"{source} holds no list of frequencies under inv_freq")
+    for value in values:
+        require_number(value, "inv_freq entries", least=0.0, most=1e9)
+    factor = found.get("attention_factor")
+    if factor is not None:
+        require_number(factor, "attention_factor")
+    return Held(np.asarray(values, dtype=np.float64), None if factor is None else float(factor), source)
+
+
+def read_gguf(path: str | Path, flags: str | None = None) -> Held:
+    """What llama.cpp 0c1e57098 computes from a GGUF file and the flags of its command line.
+
+    Raises `ValueError` where the file is no GGUF, or names no architecture and head size.
+    """
+    keys, factors = gguf_keys(Path(path))
+    kind = keys.get("general.architecture")
+    if not isinstance(kind, str):
+        raise ValueError("the GGUF file names no architecture")
+    given = parse_flags(flags)
+
+    def number(name: str, default: float | None = None) -> float:
+        value = keys.get(f"{kind}.{name}", default)
+        if value is None:
+            raise ValueError(f"the GGUF file holds no {kind}.{name}")
+        require_number(value, f"{kind}.{name}")
+        return float(value)
+
+    context = int(number("context_length"))
+    heads = keys.get(f"{kind}.attention.head_count")
+    many = heads[0] if isinstance(heads, list) and heads else heads
+    head_dim = keys.get(f"{kind}.attention.key_length") or int(number("embedding_length")) // int(many or 1)
+    rotary = int(number("rope.dimension_count", head_dim))
+    scaling = str(given.get("scaling", keys.get(f"{kind}.rope.scaling.type", "linear")))
+    factor = number("rope.scaling.factor", keys.get(f"{kind}.rope.scale_linear", 1.0)) or 1.0
+    factor = float(given.get("scale") or factor)
+    factor = 1.0 / float(given["freq_scale"]) if given.get("freq_scale") else factor
+    factor = 1.0 if scaling == "none" else factor
+    original = int(given.get("orig_ctx") or number("rope.scaling.original_context_length", context))
+    yarn = Yarn(factor, float(given.get("beta_fast", 32.0)), float(given.get("beta_slow", 1.0)))
+    spec = RopeSpec(
+        head_dim=max(int(head_dim), rotary),
+        rotary_dim=rotary,
+        base=float(given.get("freq_base") or number("rope.freq_base", 10_000.0)),
+        context=original,
+        scaling=yarn,
+    )
+    low, high = yarn.correction_range(spec)
+    ramp = 1.0 - np.clip((np.arange(spec.pairs) - low) / max(0.001, high - low), 0.0, 1.0)
+    ramp = ramp if scaling == "yarn" else np.zeros(spec.pairs)
+    values = np.asarray(blend(spec, factor, ramp))
+    held = chosen_factors(factors, spec, int(given.get("ctx") or context), original)
+    if held is not None:
+        values = values / held
+    attention = number("rope.scaling.attn_factor", 1.0) * (mscale(factor) if scaling == "yarn" else 1.0)
+    return Held(values, attention, f"{Path(path).name} as llama.cpp reads it")
+
+
+def chosen_factors(factors: Mapping[str, FloatArray], spec: RopeSpec, length: int, original: int) -> FloatArray | None:
+    """The tensor of divisors that is used at a length: one for all, else the long or the short list."""
+    name = "rope_freqs.weight" if "rope_freqs.weight" in factors else ""
+    if not name and "rope_factors_long.weight" in factors:
+        name = "rope_factors_long.weight" if length > original else "rope_factors_short.weight"
+    found = factors.get(name)
+    if found is not None and len(found) != spec.pairs:
+        raise ValueError(f"{name} holds {len(found)} numbers for {spec.pairs} pairs")
+    return found
+
+
+def gguf_keys(path: Path) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+    """The keys of a GGUF file, long arrays left out, and its tensors of divisors of frequencies."""
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise ValueError(f"{path.name} is no GGUF file")
+        version, tensors, count = unpack(file, "I"), unpack(file, "Q"), unpack(file, "Q")
+        if version not in (2, 3) or count > MOST_KEYS or tensors > MOST_KEYS:
+            raise ValueError(f"{path.name} is a GGUF of version {version}, which is not read here")
+        keys = {}
+        for _ in range(count):
+            name = string(file)
+            keys[name] = value(file, unpack(file, "I"))
+        places = {}
+        for _ in range(tensors):
+            name = string(file)
+            shape = [unpack(file, "Q") for _ in range(unpack(file, "I"))]
+            kind, offset = unpack(file, "I"), unpack(file, "Q")
+            if name.startswith(("rope_freqs", "rope_factors")) and kind == 0 and len(shape) == 1 and shape[0] <= 4096:
+                places[name] = (shape[0], offset)
+        step = int(keys.get("general.alignment") or 32)
+        start = -(-file.tell() // step) * step
+        found = {}
+        for name, (size, offset) in places.items():
+            file.seek(start + offset)
+            found[name] = np.frombuffer(exactly(file, 4 * size), dtype="<f4").astype(np.float64)
+    return keys, found
+
+
+def value(file: BinaryIO, kind: int) -> Any:
+    """One value; of an array of more than 4,096 entries only that it was there."""
+    if kind == 8:
+        return string(file)
+    if kind == 9:
+        inner, size = unpack(file, "I"), unpack(file, "Q")
+        if inner in NUMBERS and size > 4096:
+            file.seek(struct.calcsize(NUMBERS[inner]) * size, 1)
+            return None
+        return [value(file, inner) for _ in range(size)]
+    if kind not in NUMBERS:
+        raise ValueError(f"the GGUF file holds a value of type {shorten(kind)}")
+    return unpack(file, NUMBERS[kind])
+
+
+def string(file: BinaryIO) -> str:
+    """A text with its length before it."""
+    size = unpack(file, "Q")
+    if size > MOST_TEXT:
+        raise ValueError("the GGUF file holds a text that is too long")
+    return exactly(file, size).decode("utf-8", "replace")
+
+
+def unpack(file: BinaryIO, code: str) -> Any:
+    """One little-endian number."""
+    return struct.unpack(f"<{code}", exactly(file, struct.calcsize(f"<{code}")))[0]
+
+
+def exactly(file: BinaryIO, size: int) -> bytes:
+    """So many bytes. Raises `ValueError` where the file ends before."""
+    found = file.read(size)
+    if len(found) < size:
+        raise ValueError("the GGUF file ends too early")
+    return found

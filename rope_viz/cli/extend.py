@@ -1,0 +1,79 @@
+"""The command `extend`: from a config to a longer context, as text, Markdown or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rope_viz.advice.memory import DTYPES
+from rope_viz.advice.plan import plan
+from rope_viz.advice.report import data, markdown, text
+from rope_viz.advice.write import NAMES
+from rope_viz.cli import axes as cli_axes
+from rope_viz.cli.spec import NAMES as CONFIGS
+from rope_viz.cli.spec import named, read_config, tokens
+from rope_viz.configs.catalog import catalog
+from rope_viz.embedding.spec import shorten
+
+FORMATS = {"text": text, "markdown": markdown, "json": data}
+
+
+def add(commands: Any) -> None:
+    """The command and its flags."""
+    asked = commands.add_parser(
+        "extend",
+        help="what to do for a longer context, why, and what to write",
+        description="Exit code 0: what is to be written was sent back through the rules of every runtime asked for and "
+        "means what is intended. 1: to some of them it does not. 2: the input is bad.",
+    )
+    asked.add_argument("config", metavar="CONFIG", help=CONFIGS)
+    asked.add_argument("--to", required=True, type=tokens, metavar="LENGTH", help="tokens, such as 128k")
+    asked.add_argument(
+        "--runtime", action="append", default=[], metavar="NAME", help=f"of {', '.join(NAMES)}; may be repeated"
+    )
+    asked.add_argument("--trained", type=tokens, metavar="LENGTH", help="the trained length, where you know better")
+    asked.add_argument("--layer", help="layer type, such as full_attention")
+    asked.add_argument("--way", default="", metavar="WAY", help="another of the ways it lists, such as yarn or linear")
+    asked.add_argument("--dtype", choices=DTYPES, default="bfloat16", help="of the KV cache")
+    asked.add_argument("--sequences", type=tokens, default=1, metavar="N", help="served at once; 1")
+    asked.add_argument("--format", choices=FORMATS, default="text", help="text, markdown or json")
+    asked.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+    asked.add_argument("-o", "--output", metavar="FILE", help="write the whole config.json there")
+    asked.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """`extend`."""
+    runtimes = [name for given in parsed.runtime or ["transformers"] for name in given.split(",")]
+    for name in runtimes:
+        if name not in NAMES:
+            raise ValueError(f"--runtime must be one of {', '.join(NAMES)}, got {shorten(name)}")
+    config = read_config(parsed.config)
+    known = catalog().get(parsed.config) if not Path(parsed.config).exists() else None
+    with named(parsed.config):
+        cli_axes.refuse_diffusion(config)
+        made = plan(
+            config,
+            parsed.to,
+            list(dict.fromkeys(runtimes)),
+            known=known,
+            trained=parsed.trained,
+            layer=parsed.layer,
+            way=parsed.way,
+            dtype=parsed.dtype,
+            sequences=parsed.sequences,
+        )
+    ways = [way.id for way in made.advice.ways]
+    if parsed.way and parsed.way not in ways:
+        raise ValueError(f"--way must be one of {', '.join(ways)}, got {shorten(parsed.way)}")
+    print(FORMATS[parsed.format](made), end="" if parsed.format != "json" else "\n")
+    if parsed.output:
+        if not made.file.fit:
+            worst = made.file.findings[0]
+            print(f"rope-viz: not written, the check finds {worst.severity}: {worst.message}", file=sys.stderr)
+            return 1
+        Path(parsed.output).write_text(json.dumps(dict(made.file.config), indent=2) + "\n", encoding="utf-8")
+    return 0 if all(one.made.faithful for one in made.writings) else 1

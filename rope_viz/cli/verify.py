@@ -1,0 +1,105 @@
+"""The command `verify`: what a running model or a file holds, against what the config means."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
+from rope_viz.cli.spec import NAMES, layer_of, named, read_config, tokens
+from rope_viz.configs.models import from_config
+from rope_viz.embedding.spec import shorten
+
+LARGEST = 1 << 20
+
+
+def add(commands: Any) -> None:
+    """The command and its flags."""
+    asked = commands.add_parser(
+        "verify",
+        help="whether a running model or a file holds what the config means",
+        description="Exit code 0: it took. 1: it did not. 2: the input is bad. `rope-viz extend` prints a snippet for "
+        "every runtime that writes inv_freq.json out of the running model.",
+    )
+    asked.add_argument("config", metavar="CONFIG", help=NAMES)
+    asked.add_argument(
+        "--from",
+        dest="source",
+        required=True,
+        metavar="WHERE",
+        help="inv_freq.json of a snippet, gguf:FILE, or transformers:FOLDER (its class is built here)",
+    )
+    asked.add_argument("--flags", help="with gguf: the flags of llama.cpp's command line")
+    asked.add_argument("--layer", help="layer type, such as full_attention")
+    asked.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
+    asked.add_argument("--json", action="store_true", help="with the largest ratio")
+    asked.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """`verify`."""
+    config = read_config(parsed.config)
+    with named(parsed.config):
+        specs = from_config(config)
+    layer = parsed.layer or layer_of(parsed.config, specs)
+    if layer not in specs:
+        raise ValueError(f"layer must be one of {', '.join(specs)}, got {shorten(layer)}")
+    if parsed.flags and not parsed.source.startswith("gguf:"):
+        raise ValueError("--flags are those of llama.cpp, for gguf:FILE")
+    with named(parsed.source):
+        held = read(parsed.source, parsed.flags, layer)
+    found = verify(specs[layer], held, parsed.length)
+    if parsed.json:
+        effect = found.effect and {"ratio": found.effect.ratio, "pair": found.effect.pair}
+        told = {"took": found.took, "sentence": found.sentence, "effect": effect}
+        print(json.dumps({**told, "attention_ratio": found.attention_ratio}, indent=2))
+    else:
+        print(found.sentence)
+    return 0 if found.took else 1
+
+
+def read(source: str, flags: str | None, layer: str) -> Held:
+    """What `--from` names."""
+    kind, _, place = source.partition(":")
+    if kind == "gguf" and place:
+        return read_gguf(place, flags)
+    if kind == "transformers" and place:
+        return from_transformers(place, layer)
+    if Path(source).stat().st_size > LARGEST:
+        raise ValueError("it is larger than 1 MiB, so no inv_freq.json")
+    return read_numbers(Path(source).read_bytes(), Path(source).name)
+
+
+def from_transformers(folder: str, layer: str) -> Held:
+    """The rotary module that the class of a model in a folder builds; its weights are not read.
+
+    Raises `ValueError` without PyTorch and transformers, and for a model without such a module.
+    """
+    try:
+        torch, transformers = (importlib.import_module(name) for name in ("torch", "transformers"))
+    except ImportError:
+        raise ValueError("this needs PyTorch and transformers: pip install 'rope-viz[transformers]'") from None
+    config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+    with torch.device("meta"):
+        model = transformers.AutoModel.from_config(config)
+    names = (f"{layer}_inv_freq", "inv_freq")
+    for module in model.modules():
+        name = next((name for name in names if hasattr(module, name)), None)
+        if name is not None and hasattr(module, "config"):
+            # The model was built without memory for its tensors; its rotary module alone is built again with some.
+            live = type(module)(module.config)
+            factor = getattr(live, name.replace("inv_freq", "attention_scaling"), 1.0)
+            label = f"{type(module).__name__} of transformers {transformers.__version__}"
+            return Held(np.asarray(getattr(live, name).double().tolist()), float(factor), label)
+    raise ValueError("the model has no rotary module that was built from a config")
+
+
+def as_text(held: Held) -> Mapping[str, Any]:
+    """What a snippet would have written."""
+    return {"inv_freq": held.inv_freq.tolist(), "attention_factor": held.attention_factor}
