@@ -1,13 +1,17 @@
 """Make the README's moving picture from the running app; run it by hand, it needs the dev requirements.
 
 The browser's clock is stepped by hand, so every frame is drawn and the pace does not depend on the machine.
+
+python assets/make_motion.py [--smallest]: light and dark, or two frames in a temporary folder that show that it runs
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import math
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,14 +46,18 @@ PACE = """(value) => {
 
 def main() -> None:
     """Record light and dark, and fail where a file would be too large for a README."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smallest", action="store_true", help="two frames, in a temporary folder")
+    smallest = parser.parse_args().smallest
+    into = Path(tempfile.mkdtemp()) if smallest else HERE
     url, process = serve()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
-        for theme in ("light", "dark"):
+        for theme in ("light", "dark")[: 1 if smallest else None]:
             options = {"viewport": {"width": 1160, "height": 900}, "color_scheme": theme, "reduced_motion": "reduce"}
             context = browser.new_context(**options)
-            frames = record(Visit(context.new_page(), url).open(ADDRESS).page)
-            path = HERE / f"rotation-{theme}.gif"
+            frames = record(Visit(context.new_page(), url).open(ADDRESS).page, 2 if smallest else FRAMES)
+            path = into / f"rotation-{theme}.gif"
             write(frames, path, dark=theme == "dark")
             print(f"{path.name}: {len(frames)} frames of {frames[0].size}, {path.stat().st_size:,} bytes")
             assert path.stat().st_size < LARGEST, "a README's picture should be under 2 MB: fewer frames or colours"
@@ -58,15 +66,15 @@ def main() -> None:
     process.terminate()
 
 
-def record(page: Page) -> list[Image.Image]:
+def record(page: Page, count: int) -> list[Image.Image]:
     """The canvas frame by frame while the pace rises from slow to fast."""
     page.evaluate(BY_HAND)
     page.locator("[data-do=loop]").click()
     page.locator("[data-do=play]").click()
     box = page.locator(".rv-clocks canvas").bounding_box()
     frames = []
-    for index in range(FRAMES):
-        share = index / (FRAMES - 1)
+    for index in range(count):
+        share = index / (count - 1)
         page.evaluate(PACE, math.log10(SLOW) + share * math.log10(FAST / SLOW))
         page.evaluate("(now) => window.__step(now)", 1000 * (index + 1) / PER_SECOND)
         frames.append(Image.open(io.BytesIO(page.screenshot(clip=box))).convert("RGB"))

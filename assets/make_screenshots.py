@@ -1,8 +1,13 @@
-"""Make the README's screenshots from the running app; run it by hand, it needs the dev requirements."""
+"""Make the README's screenshots from the running app; run it by hand, it needs the dev requirements.
+
+python assets/make_screenshots.py [--smallest]: all of them, or one in a temporary folder that shows that it runs
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
+import tempfile
 from pathlib import Path
 
 from PIL import Image
@@ -23,16 +28,21 @@ SHOTS = {
 
 def main() -> None:
     """One picture per page and theme, in all its colours: a palette loses those of small labels and light tints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smallest", action="store_true", help="one picture, in a temporary folder")
+    smallest = parser.parse_args().smallest
+    into = Path(tempfile.mkdtemp()) if smallest else HERE
     url, process = serve()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
-        for name, address in SHOTS.items():
-            for theme in ("light", "dark"):
+        for name, address in list(SHOTS.items())[: 1 if smallest else None]:
+            for theme in ("light", "dark")[: 1 if smallest else None]:
                 context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme)
                 visit = Visit(context.new_page(), url).open(address)
-                path = HERE / f"{name}-{theme}.png"
+                path = into / f"{name}-{theme}.png"
                 visit.page.screenshot(path=path)
                 Image.open(path).convert("RGB").save(path, optimize=True)
+                print(f"{path.name}: {path.stat().st_size:,} bytes")
                 context.close()
     process.terminate()
 

@@ -204,7 +204,7 @@ def _split_and_rotated(
     q, k, v = torch.split(qkv, list(widths), dim=-1)
     q = q.reshape(*qkv.shape[:2], qkv.shape[2] * widths[0] // widths[1], widths[1])
     q, k = _rotated([q, k], freqs, positions, *flags)
-    return q, k, v.contiguous()
+    return q, k, v.clone(memory_format=torch.contiguous_format)
 
 
 def _rotated(
@@ -233,7 +233,9 @@ def _rotated(
             rows = positions if bounded else library.checked_rows(positions, len(angles))
             angle = angles.detach().float()[rows][..., 0, :, :]
             cos, sin = angle.cos(), angle.sin()
-            turned += [_plain(x.float(), cos, sin, interleaved, transposed=conjugate).to(x.dtype) for x in wide]
+            for x in wide:
+                work = x.to(torch.promote_types(x.dtype, torch.float32))
+                turned.append(_plain(work, cos, sin, interleaved, transposed=conjugate).to(x.dtype))
     return [_as_given(y, tensor_format).contiguous() for y in turned]
 
 

@@ -49,6 +49,9 @@ def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: T
     for target, out in zip(targets, outs, strict=True):
         if target is not out:
             out.copy_(target)
+        elif not out.is_inference():
+            # torch does not see the kernel write: without this a gradient that needs the old values would be wrong.
+            torch.autograd.graph.increment_version(out)
 
 
 def launch(
