@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,7 @@ def run(parsed: argparse.Namespace) -> int:
     asked = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = registry.pin_of(asked, spec.pairs), registry.view_of(asked)
     now = Now(spec, parsed.model if listed else link.CUSTOM, layer or "", own, pin, given, view)
+    now = dataclasses.replace(now, part=picture.parts(now) - 1)
     Path(parsed.output).write_bytes(forms.render(picture, now, form, look))
     return 0
 

@@ -27,7 +27,8 @@ class Now:
 
     `model` and `layer` name where `spec` started; `own` is a reader's own config, where `model` is "custom". `pin` is
     the pinned pair, `view` the x range that was zoomed to, in the units of the axis (powers of ten on a log axis).
-    `coarse` asks for a picture that is quick to draw and to send, for a knob that moves. `given` are choices that were
+    `coarse` asks for a picture that is quick to draw and to send, for a knob that moves, `part` for more
+    than the part before, of pictures that take long. `given` are choices that were
     made, by key. `held` are the names of what is kept because an address cannot hold it: the reader's config ("own"),
     a spec ("spec").
     """
@@ -40,6 +41,7 @@ class Now:
     given: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     view: View | None = None
     coarse: bool = False
+    part: int = 0
     held: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 

@@ -21,6 +21,11 @@ def never(now: Now) -> str:
     return ""
 
 
+def whole(now: Now) -> int:
+    """The usual `parts`: it is drawn at once."""
+    return 1
+
+
 @dataclass(frozen=True, eq=False)
 class Picture:
     """A function that draws, and what must be known before it has drawn: its address and the room it takes."""
@@ -36,6 +41,7 @@ class Picture:
     config: bool = False
     still: bool = False
     refuses: Callable[[Now], str] = never
+    parts: Callable[[Now], int] = whole
 
     @property
     def name(self) -> str:
@@ -89,6 +95,7 @@ class Page:
         config: bool = False,
         still: bool = False,
         refuses: Callable[[Now], str] = never,
+        parts: Callable[[Now], int] = whole,
     ) -> Callable[[Draw], Picture]:
         """Decorator: the function below draws a picture of this page, from the model and these choices alone.
 
@@ -96,11 +103,12 @@ class Page:
         depend on `Now`. `pin`: it shows the pinned pair. `zooms`: it is drawn anew for the part that was zoomed to
         (`now.seen`). `sets`: a click sets this choice instead of the pin. `config`: it depends on the config.json of
         the model beside the spec. `still`: it takes long, and waits until the hand on a knob rests. `refuses`: why
-        there is nothing to draw for this `Now`, in a sentence that then stands in its place.
+        there is nothing to draw for this `Now`, in a sentence that then stands in its place. `parts`: how many times
+        the browser asks, for `now.part` 0 and so on, each time for more: what takes long is seen coarsely first.
         """
 
         def add(draw: Draw) -> Picture:
-            picture = Picture(self.name, draw, uses, height, narrow, pin, zooms, sets, config, still, refuses)
+            picture = Picture(self.name, draw, uses, height, narrow, pin, zooms, sets, config, still, refuses, parts)
             self.pictures[picture.name] = picture
             return picture
 

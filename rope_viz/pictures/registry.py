@@ -24,6 +24,7 @@ PAGES = {
     "scaling": "Scaling",
     "decay": "Decay",
     "axes": "Axes",
+    "recall": "Recall",
     "runtimes": "Runtimes",
     "attention": "Attention",
     "precision": "Precision",
@@ -33,7 +34,7 @@ PAGES = {
 
 LONGEST = 2000
 """Characters of a query; what is longer is kept under a name instead."""
-ASKED = ("pin", "view", "knob", "value", "coarse", "own", "spec")
+ASKED = ("pin", "view", "knob", "value", "coarse", "part", "own", "spec")
 """What a query may hold beside the model and the page's choices."""
 
 
@@ -75,7 +76,8 @@ def read(page: Page, query: Mapping[str, str]) -> Now:
     if own is not None and opened.model != link.CUSTOM:
         raise ValueError(f"own is a config beside model={link.CUSTOM}, not beside {opened.model}.")
     coarse, given = query.get("coarse") == "1", strict(page.choices, query)
-    now = Now(spec, opened.model, opened.layer, own, pin_of(query, spec.pairs), given, view_of(query), coarse, held)
+    pin, view, part = pin_of(query, spec.pairs), view_of(query), part_of(query)
+    now = Now(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
     return moved(page, now, query["knob"], query.get("value", "")) if "knob" in query else now
 
 
@@ -153,6 +155,7 @@ def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
         now.pin if picture.pin else None,
         now.view if picture.zooms else None,
         now.coarse,
+        min(now.part, picture.parts(now) - 1),
         *(choice.text(now[choice]) for choice in picture.uses),
     )
 
@@ -164,6 +167,14 @@ def pin_of(query: Mapping[str, str], pairs: int) -> int | None:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) < pairs):
         raise ValueError(f"pin must be a pair from 0 to {pairs - 1}, not {shorten(text)}.")
+    return int(text)
+
+
+def part_of(query: Mapping[str, str]) -> int:
+    """Which part of a picture that takes long. Raises `ValueError`."""
+    text = query.get("part", "0")
+    if not (text.isascii() and text.isdecimal() and len(text) < 3):
+        raise ValueError(f"part must be a number from 0 to 99, not {shorten(text)}.")
     return int(text)
 
 

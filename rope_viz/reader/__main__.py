@@ -19,7 +19,8 @@ def main() -> None:
     from rope_viz.reader.make import make
 
     found = make(parsed.out, cores=parsed.cores)
-    print(f"done in {found['seconds'] / 60:.1f} minutes; measured: {parsed.out / 'measured.json'}")
+    took = "" if found["seconds"] is None else f" in {found['seconds'] / 60:.1f} minutes"
+    print(f"done{took}; measured: {parsed.out / 'measured.json'}")
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ def summary(plan: Plan, done: Sequence[dict[str, Any]], seconds: float) -> dict[
     tuned = sorted((one for one in done if "rows" in one), key=lambda one: (one["method"], one["seed"]))
     return {
         "made_with": {"torch": torch.__version__, "numpy": np.__version__, "cores": os.cpu_count()},
-        "seconds": round(seconds),
+        "seconds": None if any(one["seconds"] is None for one in done) else round(seconds),
         "course": as_json(plan.course),
         "fine_tuning": as_json(plan.fine_tuning),
         "questions": {"facts": tasks.FACTS, "sequences": plan.sequences},

@@ -29,6 +29,7 @@ class Place {
   constructor(root) {
     this.root = root;
     this.near = false;
+    this.part = 0;
     this.retry = FIRST_RETRY;
     places.add(this);
     near.observe(root);
@@ -58,6 +59,7 @@ class Place {
   address(form = "packed", more = {}) {
     const query = new URLSearchParams(this.data.query);
     if (this.memory.view) query.set("view", this.memory.view.join(","));
+    if (this.part) query.set("part", this.part);
     for (const [key, value] of Object.entries(more)) query.set(key, value);
     if (form === "packed") query.set("v", version);
     const text = query.toString();
@@ -65,6 +67,9 @@ class Place {
   }
 
   want() {
+    const whole = `${this.data.query} ${this.memory.view ?? ""}`;
+    // What takes long comes in parts, coarse first; a change begins again with the first.
+    if (whole !== this.whole) Object.assign(this, { whole, part: 0 });
     const address = this.address();
     if (address !== this.wanted) {
       this.wanted = address;
@@ -105,6 +110,10 @@ class Place {
         this.retry = FIRST_RETRY;
         this.shown = address;
         await this.show(message);
+        if (!more && this.shown === this.wanted && this.part + 1 < this.data.parts) {
+          this.part += 1;
+          this.want();
+        }
       } else if (!more) this.refused(answer, await answer.text());
     } catch (error) {
       if (controller.signal.aborted || error.name === "AbortError") return;

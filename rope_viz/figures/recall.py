@@ -1,0 +1,377 @@
+"""Pictures of what a reader finds: recall over length, by depth, by training step; its two heads; its loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz.embedding.spec import FloatArray
+from rope_viz.embedding.spectrum import Bands
+from rope_viz.figures import theme
+
+SHARE = {"title": "recall (share of facts found)", "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
+# Colour and dash of every method, the same whatever is drawn beside it; the current one is drawn in blue instead.
+STYLES: dict[str, tuple[str, str]] = {
+    "none": (theme.PLAIN, "dot"),
+    "linear": (theme.FURTHER[0], "dash"),
+    "ntk": (theme.FURTHER[1], "solid"),
+    "dynamic": (theme.FURTHER[1], "dash"),
+    "ntk-by-parts": (theme.FURTHER[2], "dash"),
+    "yarn-paper": (theme.FURTHER[2], "dashdot"),
+    "yarn": (theme.FURTHER[2], "solid"),
+    "llama3": (theme.FURTHER[3], "solid"),
+    "longrope": (theme.FURTHER[3], "dash"),
+    "proportional": (theme.FURTHER[0], "dashdot"),
+}
+GAP = 0.06
+
+
+@dataclass(frozen=True)
+class Line:
+    """Recall over length or steps with its interval, each (n,): `x` rising, NaN where nothing is known yet."""
+
+    label: str
+    colour: str
+    dash: str
+    x: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def over_lengths(lines: Sequence[Line], *, trained: int, target: int, ends: tuple[int, int]) -> go.Figure:
+    """Recall at every length, a line with its 95 % band for each method; the trained and the target length marked."""
+    shapes = [theme.rule(trained, f"trained {theme.tokens(trained)}", axis="x")]
+    if trained < target <= ends[1]:
+        shapes.append(theme.rule(target, f"target {theme.tokens(target)}", axis="x", dash="dash"))
+    low, high = ends[0] / 1.15, ends[1] * 1.15
+    return theme.figure(
+        [trace for line in lines for trace in with_band(line)],
+        x={
+            "title": "length (tokens, log)",
+            "type": "log",
+            "range": theme.log_range(low, high),
+            "unifiedhovertitle": {"text": "%{x:,} tokens"},
+            **theme.length_ticks(low, high, most=10),
+        },
+        y=SHARE,
+        shapes=[*shapes, half()],
+        notes=labels(lines, log_x=True),
+        margin={"l": 68, "r": 112, "t": 26, "b": 48},
+    )
+
+
+def recover(lines: Sequence[tuple[Line, Line]], *, target: int, trained: int) -> go.Figure:
+    """Recall over fine-tuning steps: at the target length (the method's dash) and at the trained one (dotted, thin)."""
+    steps = sorted({float(step) for line, _ in lines for step in line.x}) or [0.0, 1.0]
+    traces = []
+    for at_target, at_trained in lines:
+        traces += with_band(at_target, "x:,")
+        name = f"{at_trained.label}, at {theme.tokens(trained)}"
+        traces.append(
+            theme.line(
+                at_trained.x,
+                at_trained.mean,
+                name,
+                at_trained.colour,
+                dash="dot",
+                width=1.2,
+                hovertemplate=f"{name}: %{{y:.2f}}<extra></extra>",
+            )
+        )
+    shown = [step for step in steps if step == 0 or step >= 25]
+    return theme.figure(
+        traces,
+        x={
+            "title": f"steps of fine-tuning at {theme.tokens(target)} tokens",
+            "range": [-0.02 * steps[-1], 1.02 * steps[-1]],
+            "tickvals": shown,
+            "ticktext": [f"{step:,.0f}" for step in shown],
+            "unifiedhovertitle": {"text": "%{x:,} steps"},
+        },
+        y=SHARE,
+        shapes=[half()],
+        notes=labels([line for line, _ in lines], log_x=False),
+        margin={"l": 68, "r": 112, "t": 26, "b": 48},
+    )
+
+
+def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) -> go.Figure:
+    """Recall by depth and length beside each other: white where nothing is found, blue where everything is.
+
+    Each map is (depths, lengths), row 0 the oldest part of the text; cells that are NaN are not asked yet.
+    """
+    count = len(maps)
+    width = (1.0 - GAP * (count - 1)) / count
+    rows = maps[0][1].shape[0]
+    depth = (np.arange(rows) + 0.5) / rows
+    columns = np.arange(len(lengths))
+    marked = [index for index, length in enumerate(lengths) if not length & (length - 1)]
+    ticks = {"tickvals": marked, "ticktext": [theme.tokens(lengths[index]) for index in marked]}
+    traces: list[dict[str, Any]] = []
+    notes, axes = [], {}
+    narrow: dict[str, Any] = {"height": 620, "margin": {"l": 60, "b": 100}}
+    for index, (title, values) in enumerate(maps):
+        mark = "" if index == 0 else str(index + 1)
+        at = {"xaxis": f"x{mark}", "yaxis": f"y{mark}"}
+        traces.append(
+            {
+                "type": "heatmap",
+                "name": title,
+                "x": columns,
+                "y": depth,
+                "z": values.astype(np.float32),
+                "customdata": np.broadcast_to([theme.tokens(length) for length in lengths], values.shape),
+                "coloraxis": "coloraxis",
+                "hoverongaps": False,
+                "xgap": 1,
+                "ygap": 1,
+                "hovertemplate": title + "<br>%{customdata} tokens, depth %{y:.0%}<br>%{z:.0%} found<extra></extra>",
+                **at,
+            }
+        )
+        where = {"xref": f"x{mark} domain", "yref": f"y{mark} domain", "x": 0, "y": 1, "xanchor": "left"}
+        notes.append(
+            where
+            | {"yanchor": "bottom", "showarrow": False, "text": f"<b>{title}</b>", "name": "panel"}
+            | {"font": {"size": 13, "color": theme.TEXT}}
+        )
+        start = index * (width + GAP)
+        axes[f"xaxis{mark}"] = theme.merged(
+            theme.AXIS,
+            ticks,
+            {"domain": [start, start + width], "anchor": f"y{mark}", "title": "length (tokens)", "showgrid": False},
+            {"range": [-0.5, len(lengths) - 0.5], "showspikes": False},
+            {"matches": "x"} if index else {},
+        )
+        axes[f"yaxis{mark}"] = theme.merged(
+            theme.AXIS,
+            {"anchor": f"x{mark}", "range": [1.0, 0.0], "showgrid": False, "showticklabels": index == 0},
+            {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["start", "25 %", "50 %", "75 %", "end"]},
+            {"matches": "y"} if index else {},
+        )
+        if count > 1:
+            tall = (1.0 - 0.16 * (count - 1)) / count
+            bottom = (count - 1 - index) * (tall + 0.16)
+            last = index == count - 1
+            narrow[f"xaxis{mark}"] = {"domain": [0, 1], **({} if last else {"title": {"text": ""}})}
+            narrow[f"yaxis{mark}"] = {"domain": [bottom, bottom + tall], "showticklabels": True}
+    axes["yaxis"]["title"] = {"text": "depth of the fact in the text", "standoff": 6, "font": {"size": 13}}
+    bar = {"thickness": 12, "outlinewidth": 0, "x": 1.01, "xpad": 4, "tickvals": [0, 0.5, 1], "tickformat": ".0%"}
+    lying = {"orientation": "h", "thickness": 10, "x": 0.5, "xanchor": "center", "len": 0.8, "yref": "container"}
+    narrow["coloraxis"] = {"colorbar": bar | lying | {"y": 0.0, "yanchor": "bottom"}}
+    return theme.figure(
+        traces,
+        x=axes.pop("xaxis"),
+        y=axes.pop("yaxis"),
+        notes=notes,
+        hovermode="closest",
+        coloraxis={"cmin": 0.0, "cmax": 1.0, "colorscale": theme.SEQUENTIAL, "colorbar": bar},
+        margin={"l": 76, "r": 76, "t": 34, "b": 52},
+        meta={"narrow": narrow, "linked": count > 1},
+        **axes,  # type: ignore[arg-type]
+    )
+
+
+def attention_on_target(works: Sequence[tuple[str, str, Any]], *, title: str) -> go.Figure:
+    """How much attention each query gives the token it should look at, by how far away that is.
+
+    `works` are (label, colour, work) with the distances and hits of a head under an embedding.
+    """
+    traces = []
+    longest = max(float(work.distance.max()) for _, _, work in works)
+    for index, (label, colour, work) in enumerate(works):
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": label,
+                "x": work.distance,
+                "y": work.hits.astype(np.float32),
+                "marker": {"color": colour, "size": 9, "symbol": ("circle", "diamond-open")[index % 2]},
+                "hovertemplate": label + ": %{y:.0%} at distance %{x:,}<extra></extra>",
+            }
+        )
+    return theme.figure(
+        traces,
+        x={"title": "distance of the right token (tokens)", "range": [0, max(1.05 * longest, 2.0)]},
+        y={"title": title, "range": [-0.03, 1.05], "tickformat": ".0%"},
+        height=theme.SIDE_HEIGHT,
+        hovermode="closest",
+        showlegend=len(works) > 1,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+    )
+
+
+def attention_by_distance(curves: Sequence[tuple[str, str, str, FloatArray]], *, most: int) -> go.Figure:
+    """Mean attention to the tokens at each distance, (label, colour, dash, values) per embedding."""
+    traces = [
+        theme.line(
+            np.arange(min(len(values), most)),
+            values[:most],
+            label,
+            colour,
+            dash=dash,
+            mode="lines+markers" if most <= 64 else "lines",
+            hovertemplate=f"{label}: %{{y:.1%}}<extra></extra>",
+        )
+        for label, colour, dash, values in curves
+    ]
+    top = max(float(np.max(values[:most])) for _, _, _, values in curves)
+    return theme.figure(
+        traces,
+        x={"title": "distance (tokens)", "range": [-0.5, most - 0.5], "unifiedhovertitle": {"text": "distance %{x:,}"}},
+        y={"title": "mean attention", "range": [0, min(1.05, 1.1 * top)], "tickformat": ".0%"},
+        height=theme.SIDE_HEIGHT,
+        showlegend=len(traces) > 1,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+    )
+
+
+def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None, still: int = 0) -> go.Figure:
+    """What each pair adds to the logit of the right token above the others; outlined what it added in training.
+
+    Colours are those of the bands: kept, blended, divided. `still` are the last columns, which do not rotate.
+    """
+    pairs = np.arange(len(values))
+    colours = [theme.BAND_COLOURS[min(kind, 2)] for kind in bands.kind] + [theme.PLAIN] * still
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "bar",
+            "x": pairs,
+            "y": values.astype(np.float32),
+            "name": "now",
+            "marker": {"color": colours[: len(values)]},
+            "hovertemplate": "now %{y:.3~g}<extra></extra>",
+        }
+    ]
+    every = [values]
+    if before is not None:
+        every.append(before)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": pairs,
+                "y": before.astype(np.float32),
+                "name": "as trained",
+                "marker": {"symbol": "line-ew-open", "size": 16, "color": theme.TEXT, "line": {"width": 2}},
+                "hovertemplate": "as trained %{y:.3~g}<extra></extra>",
+            }
+        )
+    low = min(0.0, *(float(each.min()) for each in every))
+    high = max(0.0, *(float(each.max()) for each in every))
+    room = 0.08 * max(high - low, 1e-9)
+    return theme.figure(
+        traces,
+        x=theme.pair_axis(len(values)),
+        y={"title": "adds to the logit", "range": [low - room, high + room], "zeroline": True},
+        height=theme.SIDE_HEIGHT,
+        shapes=theme.band_shapes(bands),
+        bargap=0.2,
+    )
+
+
+def carried(values: FloatArray, before: float, bands: Bands) -> go.Figure:
+    """Recall where one pair alone is switched, (pairs,), in the colours of the bands; a line where nothing is."""
+    pairs = np.arange(len(values))
+    bar = {
+        "type": "bar",
+        "x": pairs,
+        "y": values.astype(np.float32),
+        "name": "with this pair switched",
+        "marker": {"color": [theme.BAND_COLOURS[min(kind, 2)] for kind in bands.kind]},
+        "hovertemplate": "with this pair switched %{y:.2f}<extra></extra>",
+    }
+    level = {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": before, "y1": before}
+    level |= {"line": {"color": theme.TEXT, "width": 1.5, "dash": "dash"}}
+    return theme.figure(
+        [bar],
+        x=theme.pair_axis(len(values)),
+        y=SHARE,
+        height=theme.SIDE_HEIGHT,
+        shapes=[*theme.band_shapes(bands), level],
+        bargap=0.2,
+    )
+
+
+def losses(
+    lines: Sequence[tuple[str, str, str, FloatArray, FloatArray]], best: FloatArray, *, trained: int
+) -> go.Figure:
+    """Loss by position on Markov chains, (label, colour, dash, position, loss) per embedding, over the least there is.
+
+    `best` is (2, n): position and the Bayes-optimal loss.
+    """
+    traces = [
+        theme.line(x, y, label, colour, dash=dash, hovertemplate=f"{label}: %{{y:.3f}} nats<extra></extra>")
+        for label, colour, dash, x, y in lines
+    ]
+    floor = theme.line(best[0], best[1], "best possible", theme.TEXT, dash="dash", width=1.5)
+    floor["hovertemplate"] = "best possible: %{y:.3f} nats<extra></extra>"
+    last = float(best[0][-1])
+    low = float(best[1].min())
+    high = min(max(float(np.nanmax(y)) for *_, y in lines), math.log(8) * 1.6)
+    ends = [(last, min(float(y[-1]), high), label, colour) for label, colour, _, _, y in lines]
+    ends.append((last, float(best[1][-1]), "best possible", theme.TEXT))
+    span = (low - 0.06, max(high, math.log(8)) + 0.1)
+    return theme.figure(
+        [*traces, floor],
+        x={
+            "title": "position (tokens, log)",
+            "type": "log",
+            "range": theme.log_range(1, last * 1.1),
+            "unifiedhovertitle": {"text": "position %{x:,.0f}"},
+            **theme.length_ticks(1, last * 1.1),
+        },
+        y={"title": "loss (nats per token)", "range": list(span)},
+        shapes=[theme.rule(trained, f"trained {theme.tokens(trained)}", axis="x")],
+        notes=[{**note, "x": math.log10(last)} for note in theme.spread_labels(ends, span, log=False)],
+        margin={"l": 68, "r": 124, "t": 26, "b": 48},
+    )
+
+
+def with_band(line: Line, x: str = "x:,") -> list[dict[str, Any]]:
+    """A line and the band of its interval, where it is known."""
+    known = np.isfinite(line.mean)
+    at, low, high = (part[known] for part in (line.x, line.low, line.high))
+    band = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": np.concatenate([at, at[::-1]]),
+        "y": np.concatenate([high, low[::-1]]),
+        "fill": "toself",
+        "fillcolor": theme.tint(line.colour, 0.12),
+        "line": {"width": 0, "color": line.colour},
+        "hoverinfo": "skip",
+        "name": f"{line.label}, 95 %",
+        "showlegend": False,
+    }
+    spread = np.stack([low, high], axis=1)
+    drawn = theme.line(at, line.mean[known], line.label, line.colour, dash=line.dash, mode="lines+markers")
+    drawn |= {"marker": {"size": 5, "color": line.colour}, "customdata": spread}
+    drawn["hovertemplate"] = line.label + ": %{y:.2f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})<extra></extra>"
+    return [band, drawn]
+
+
+def labels(lines: Sequence[Line], *, log_x: bool) -> list[dict[str, Any]]:
+    """The names of the lines at their ends, apart from each other."""
+    ends = []
+    for line in lines:
+        known = np.flatnonzero(np.isfinite(line.mean))
+        if len(known):
+            x, y = float(line.x[known[-1]]), float(line.mean[known[-1]])
+            ends.append((math.log10(x) if log_x else x, y, line.label, line.colour))
+    return theme.spread_labels(ends, (-0.03, 1.05), log=False)
+
+
+def half() -> dict[str, Any]:
+    """A hairline where half is found."""
+    return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 0.5, "y1": 0.5} | {
+        "line": {"color": theme.GRID, "width": 1, "dash": "dot"},
+        "layer": "below",
+    }

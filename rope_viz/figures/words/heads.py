@@ -1,0 +1,40 @@
+"""Sentences over the pictures of heads: which bands carry them, and what scaling does to one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rope_viz.configs.upload import listed
+from rope_viz.embedding.spec import FloatArray
+from rope_viz.embedding.spectrum import Bands
+from rope_viz.figures.words.recall import percent
+
+NAMES = ("kept", "blended", "divided")
+
+
+def across(name: str, layer: int, strength: FloatArray, bands: Bands, positional: FloatArray, still: int) -> str:
+    """Which pairs are the strongest in a layer, by band, and how many of its heads go by position."""
+    share = strength.sum(axis=0) / max(float(strength.sum()), 1e-300)
+    rotated = share[: len(share) - still]
+    top = np.argsort(rotated)[::-1][: max(1, len(rotated) // 10)]
+    said = f"**{percent(float(rotated[top].sum()))}** of the strength lies in {len(top)} of {len(rotated)} pairs"
+    middle = f"around pair {int(np.median(np.sort(top)))}"
+    rest = f", {percent(float(share[len(rotated) :].sum()))} in dimensions that do not rotate" if still else ""
+    count = int((positional > 0.5).sum())
+    heads = f"{count} of {len(positional)} heads {'goes' if count == 1 else 'go'} by position more than by content"
+    return f"Layer {layer} of {name}: {said}, {middle}{rest}; {heads}."
+
+
+def one(
+    head: int, kinds: Bands, parts: FloatArray, positional: float, before: float, after: float, scaled: bool
+) -> str:
+    """What a head is, which band carries it, and what scaling does to its attention nearby (within 64 tokens)."""
+    sums = {name: float(parts[: len(kinds.kind)][kinds.kind == kind].sum()) for kind, name in enumerate(NAMES)}
+    total = sum(abs(value) for value in sums.values()) or 1.0
+    carried = [f"{percent(abs(value) / total)} {name}" for name, value in sums.items() if abs(value) / total >= 0.05]
+    kind = "by position" if positional > 0.5 else "by content"
+    text = f"Head {head} goes {kind} ({percent(positional)} of its logits' variance is distance)"
+    text += f"; what it attends to is lifted by pairs that are {listed(carried)}." if carried else "."
+    if scaled:
+        text += f" Scaling takes its attention within 64 tokens from {percent(before)} to {percent(after)}."
+    return text

@@ -1,0 +1,138 @@
+"""Sentences over the pictures of recall: what is found, and which of the two heads lost its way."""
+
+from __future__ import annotations
+
+from rope_viz.configs.upload import listed
+from rope_viz.embedding.spec import FloatArray
+from rope_viz.figures.theme import tokens
+
+FINDS, LOSES = 0.9, 0.1
+LEAST = 0.8  # of its attention in training, below which a head has lost its way
+
+
+def percent(share: float) -> str:
+    """A share as a person says it; never 100 % for less, nor 0 % for more."""
+    if 0.0 < share < 0.005:
+        return "under 1 %"
+    if 0.995 <= share < 1.0:
+        return "over 99 %"
+    return f"{share:.0%}".replace("%", " %")
+
+
+def over_lengths(
+    label: str, length: int, trained: int, share: float, plain: float | None, previous: float, finder: float
+) -> str:
+    """Recall at one length, and why: `previous` and `finder` are what the two heads still give the right tokens.
+
+    Both as a share of what they gave in training. `plain` is the recall without scaling, None where that is what is
+    shown.
+    """
+    times = length / trained
+    where = f"At {tokens(length)} tokens"
+    if times > 1:
+        where += f", {times:g} times its training,"
+    text = f"{where} the reader finds **{percent(share)}** of the facts"
+    if plain is None:
+        text += " without scaling"
+    else:
+        text += f" with {label} and {percent(plain)} without scaling"
+    return f"{text}. {why(previous, finder, share)}"
+
+
+def why(previous: float, finder: float, share: float) -> str:
+    """Which head is to blame, by how much attention it still gives."""
+    lost = []
+    what = "the right token {} of the attention it gave in training"
+    if previous < LEAST:
+        lost.append(f"the head that looks one token back gives {what.format(percent(min(previous, 1.0)))}")
+    if finder < LEAST:
+        given = percent(min(finder, 1.0))
+        lost.append(f"the head that finds the key {given if lost else 'gives ' + what.format(given)}")
+    if not lost:
+        return "Both heads still look where they did in training."
+    if share > FINDS:
+        return f"It copes, although {listed(lost)}."
+    return f"{listed(lost)[0].upper()}{listed(lost)[1:]}."
+
+
+def maps(lengths: tuple[int, ...], plain: FloatArray, current: FloatArray, label: str) -> str:
+    """The longest length at which each of the two finds nine in ten at every depth."""
+    return (
+        f"Without scaling nine in ten facts are found {reach(lengths, plain)}; with {label} {reach(lengths, current)}. "
+        "Each row is a depth, each column a length."
+    )
+
+
+def reach(lengths: tuple[int, ...], values: FloatArray) -> str:
+    """Up to which length recall is 0.9, length by length."""
+    found = None
+    for length, column in zip(lengths, values.T, strict=True):
+        asked = column[column == column]
+        if not len(asked) or asked.mean() < FINDS:
+            break
+        found = length
+    return "at no length" if found is None else f"up to {tokens(found)} tokens"
+
+
+MAP_ALONE = "Each row is a depth, each column a length. Choose a scaling method to see it beside no scaling."
+CHOOSE = "Choose pairs and how they turn, and see what recall loses: that is what they carry."
+NO_PAIRS = "There are no such pairs under this method: nothing is switched."
+
+
+def head(what: str, before: float, after: float) -> str:
+    """What a head gives the right token, as trained and now."""
+    return (
+        f"The head that {what} gives the right token {percent(before)} of its attention in training, "
+        f"**{percent(after)}** now."
+    )
+
+
+def by_pair(values: FloatArray, what: str) -> str:
+    """Which pairs lift the right token the most."""
+    top = sorted(int(pair) for pair in values.argsort()[::-1][:4] if values[pair] > 0)
+    if not top:
+        return f"No pair lifts {what} any more."
+    total = float(values[values > 0].sum())
+    share = float(values[top].sum()) / total
+    return f"{percent(share)} of what lifts {what} comes from pairs {listed([str(pair) for pair in top])}."
+
+
+def carried(values: FloatArray, before: float, how: str, length: int) -> str:
+    """Which single pair costs the most when it is switched."""
+    worst = int(values.argmin())
+    text = f"At {tokens(length)} tokens recall is {percent(before)}. "
+    if before - float(values[worst]) < 0.02:
+        return text + f"No single pair costs any of it when it is {VERBS[how]}. Drag over pairs to switch a range."
+    return text + (
+        f"Pair {worst} alone, {VERBS[how]}, takes it to **{percent(float(values[worst]))}**. "
+        "Drag over pairs to switch a range; a double click takes that back."
+    )
+
+
+VERBS = {"still": "standing still", "plain": "at plain speed", "divided": "divided by the factor"}
+
+
+def switched(chosen: tuple[int, ...], how: str, share: float, before: float, length: int = 256) -> str:
+    """What happened when pairs were switched."""
+    first, last = chosen[0], chosen[-1]
+    pairs = f"pair {first}" if first == last else f"pairs {first} to {last}"
+    change = (
+        "changes nothing" if abs(share - before) < 0.02 else f"takes recall from {percent(before)} to {percent(share)}"
+    )
+    return f"{pairs[0].upper()}{pairs[1:]} {VERBS[how]}: that {change} at {tokens(length)} tokens."
+
+
+def recover(rows: dict[str, tuple[float, float, float, float]], last: int) -> str:
+    """{method: recall at the target before and after, at the trained length before and after} of the fine-tuning."""
+    said = [
+        f"{method} from {percent(before)} to **{percent(after)}** (at the trained length from {percent(was)} to "
+        f"{percent(now)})"
+        for method, (before, after, was, now) in rows.items()
+    ]
+    return f"{last:,} steps take {listed(said)}." if said else "Choose a method to see how it recovers."
+
+
+def chains(excess: float, beyond: float | None, trained: int) -> str:
+    """How far above the best possible loss the reader is, within its training and beyond."""
+    text = f"Within {tokens(trained)} tokens the reader's loss is **{excess:+.3f} nats** a token from the best possible"
+    return text + ("." if beyond is None else f"; beyond them {beyond:+.3f}.")

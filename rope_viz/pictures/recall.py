@@ -1,0 +1,397 @@
+"""The pictures of the page Recall: what a small model that reads still finds, and why, under any scaling."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.spec import Knob, RopeSpec, Scaling
+from rope_viz.figures import recall as figures
+from rope_viz.figures import theme
+from rope_viz.figures.scaling import short_label
+from rope_viz.figures.words import recall as words
+from rope_viz.pictures.choices import Number, Pick, Several, length
+from rope_viz.pictures.kinds import Figure
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Page
+from rope_viz.reader import checkpoints, why
+from rope_viz.reader import loss as chains
+from rope_viz.reader.model import Reader
+from rope_viz.reader.recall import LENGTHS, LONGEST, How, Recall, Switch, interval, needle_map
+from rope_viz.reader.recall import recall as asked
+
+TRAINED = RopeSpec(head_dim=32, base=10_000.0, context=256)
+"""What the readers were trained with, known before any is read."""
+QUICK = 2048
+"""The longest text that is read while a knob moves."""
+STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
+NEAR = 16
+"""Distances at which the head that looks one token back is shown."""
+SWITCHED = (64, 128, 256, 512, 1024)
+HEADS = ("previous_token", "finder")
+
+
+def misfit(now: Now) -> str:
+    """Why the reader cannot read with what was chosen, if it cannot."""
+    try:
+        checkpoints.spec_for(now.spec, TRAINED)
+    except ValueError:
+        label = short_label(now.spec.scaling.name)
+        return f"{label} has numbers for each pair of its own model; the reader has 16 pairs. Choose another method."
+    return ""
+
+
+def lent(now: Now) -> RopeSpec:
+    """The embedding the reader gets: the chosen one, or the chosen method on the reader's own."""
+    return checkpoints.spec_for(now.spec, TRAINED)
+
+
+def usual_length(now: Now) -> float:
+    """To the target, within what is quick."""
+    return float(2048 if misfit(now) else min(max(2 * lent(now).target, 2048), 4096))
+
+
+def middle(now: Now) -> float:
+    """The target, or four times the training where there is none, within what is quick."""
+    target = TRAINED.context if misfit(now) else lent(now).target
+    return float(min(target if target > TRAINED.context else 4 * TRAINED.context, QUICK))
+
+
+def short(now: Now) -> float:
+    """The target, or twice the training, within what can be asked many times."""
+    return min(middle(now), 512.0)
+
+
+def alone(now: Now) -> bool:
+    """Whether single pairs are chosen rather than a band."""
+    return now[BAND] == "range"
+
+
+COMPARE = Several(
+    key="recall.with",
+    label="Compare with",
+    options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
+    offered=lambda now: {name: short_label(name) for name in checkpoints.MAIN_METHODS if name != now.spec.scaling.name},
+    usual=lambda now: [name for name in ("none", "linear", "yarn", "ntk") if name != now.spec.scaling.name][:3],
+)
+UP_TO = length("recall.length", "Lengths up to", usual_length, least=512, most=LONGEST)
+AT = length("recall.at", "Length of the text", short, least=64, most=1024)
+BAND = Pick(
+    key="recall.band",
+    label="Pairs",
+    options={
+        "none": "As they are",
+        "fast": "Fastest quarter",
+        "slow": "Slowest quarter",
+        "kept": "Kept pairs",
+        "blended": "Blended pairs",
+        "divided": "Divided pairs",
+        "range": "A range",
+    },
+)
+TURNS: dict[How, str] = {"still": "Still", "plain": "Plain", "divided": "Divided"}
+HOW: Pick[How] = Pick(key="recall.how", label="How they turn", options=TURNS)
+FIRST = Number(key="recall.first", knob=Knob("First pair", 0, 15, "", integer=True), usual=0, when=alone)
+LAST = Number(key="recall.last", knob=Knob("Last pair", 0, 15, "", integer=True), usual=3, when=alone)
+READ_TO = length("recall.chain", "Length of the chain", 1024, least=128, most=QUICK)
+TUNED = Several(
+    key="recall.tuned",
+    label="Fine-tuned with",
+    options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
+    usual=lambda now: ("none", "linear", "yarn"),
+)
+PAGE = Page("recall", (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED))
+
+
+def readers() -> list[Reader]:
+    """The three seeds."""
+    return [checkpoints.reader(name) for name in checkpoints.SEEDS]
+
+
+def label(spec: RopeSpec) -> str:
+    """A method's name at the end of a line."""
+    return short_label(spec.scaling.name)
+
+
+def others(now: Now) -> list[RopeSpec]:
+    """The reader under the methods to compare with, each with the factor that just reaches the target."""
+    spec = lent(now)
+    reach = max(spec.target / spec.context, 1.0)
+    found = []
+    for name in now[COMPARE]:
+        kind = checkpoints.MAIN_METHODS[name]
+        scaling = kind() if name == "none" else kind(factor=reach)  # type: ignore[call-arg]
+        found.append(dataclasses.replace(spec, scaling=scaling))
+    return found
+
+
+def reading(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Recall:
+    """What the first seeds find in so many texts; the same question is answered once."""
+    return asked(readers()[:seeds], spec, tokens, sequences=sequences)
+
+
+def parts(now: Now) -> int:
+    """One to 1,024 tokens, one to 2,048, and one for each further doubling; the last one takes a part per seed."""
+    longest = int(now[UP_TO])
+    return 1 + sum(longest > tokens for tokens in (1024, 2048, 4096)) + 3 * (longest > 8192)
+
+
+def plan(now: Now) -> list[tuple[int, int]]:
+    """(longest length, seeds) of the parts up to this one."""
+    stages = [(1024, 3), (2048, 3), (4096, 3), (8192, 3), (LONGEST, 1), (LONGEST, 2), (LONGEST, 3)]
+    return stages[: min(now.part + 1, parts(now))]
+
+
+def texts(now: Now, tokens: int) -> int:
+    """How many texts are read at a length, 16 questions in each: fewer where they are long, and at first."""
+    many = 4 if tokens <= 512 else 2 if tokens <= 2048 else 1
+    return many if now.part else max(1, many // 2)
+
+
+def seeds_at(now: Now, tokens: int) -> int:
+    """How many seeds have read texts of this length by now."""
+    return max((seeds for longest, seeds in plan(now) if tokens <= longest), default=0)
+
+
+def line(now: Now, spec: RopeSpec, colour: str, dash: str, *, quick: bool = False) -> figures.Line:
+    """Recall over length under an embedding, as far as it is known."""
+    rows = []
+    for tokens in LENGTHS:
+        seeds = seeds_at(now, tokens) if tokens <= now[UP_TO] else 0
+        if quick:
+            seeds = 1 if tokens <= min(QUICK, now[UP_TO]) else 0
+        if seeds:
+            found = reading(spec, tokens, 1 if quick else texts(now, tokens), seeds)
+            rows.append((tokens, found.share, *found.interval))
+    return figures.Line(label(spec), colour, dash, *np.array(rows, dtype=float).T)
+
+
+@PAGE.picture(COMPARE, UP_TO, refuses=misfit, parts=parts)
+def lengths(now: Now) -> Figure:
+    """The share of facts the reader finds over the length of the text, a line with its 95 % band for each method."""
+    spec = lent(now)
+    lines = [line(now, spec, theme.CURRENT, "solid", quick=now.coarse)]
+    for other in others(now):
+        if other.scaling != spec.scaling:
+            lines.append(line(now, other, *figures.STYLES[other.scaling.name]))
+    most = now[UP_TO]
+    fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(LENGTHS[0], most))
+    return Figure(fig, "Recall over the length of the text", verdict(now, spec))
+
+
+def verdict(now: Now, spec: RopeSpec) -> str:
+    """What is found at the target, and which head is to blame."""
+    tokens = int(min(middle(now), plan(now)[-1][0]))
+    share = reading(spec, tokens, 1, 1).share if now.coarse else reading(spec, tokens, texts(now, tokens)).share
+    plain = dataclasses.replace(spec, scaling=Scaling())
+    without = None if spec.scaling.name == "none" else reading(plain, tokens, texts(now, tokens)).share
+    return words.over_lengths(label(spec), tokens, TRAINED.context, share, without, *kept(spec, tokens)) + progress(now)
+
+
+@functools.lru_cache(maxsize=256)
+def kept(spec: RopeSpec, tokens: int) -> tuple[float, float]:
+    """What the two heads of the first seed still give the right tokens, as shares of what they gave in training."""
+    reader = readers()[0]
+    works = [(getattr(why, name)(reader, spec, tokens), getattr(why, name)(reader, TRAINED, 256)) for name in HEADS]
+    first, second = (now.hit / max(then.hit, 1e-9) for now, then in works)
+    return first, second
+
+
+def progress(now: Now) -> str:
+    """How far a picture in parts has come."""
+    done, of = min(now.part + 1, parts(now)), parts(now)
+    if now.coarse or done == of:
+        return ""
+    return f" *Read to {theme.tokens(plan(now)[-1][0])} tokens so far, part {done} of {of}.*"
+
+
+@PAGE.picture(UP_TO, refuses=misfit, parts=parts, still=True, narrow=620)
+def needle(now: Now) -> Figure:
+    """Where in the text a fact may stand and still be found: depth against length, without scaling and with it."""
+    spec = lent(now)
+    lengths = tuple(tokens for tokens in STEPS if tokens <= max(now[UP_TO], 512))
+    specs = [dataclasses.replace(spec, scaling=Scaling())]
+    if spec.scaling.name != "none":
+        specs.append(spec)
+    maps = []
+    for each in specs:
+        found = [
+            reading(each, tokens, texts(now, tokens), seeds) for tokens in lengths if (seeds := seeds_at(now, tokens))
+        ]
+        values = np.full((16, len(lengths)), np.nan)
+        values[:, : len(found)] = needle_map(found)
+        maps.append(("Without scaling" if each.scaling.name == "none" else label(each), values))
+    sentence = words.maps(lengths, maps[0][1], maps[-1][1], maps[-1][0]) if len(maps) > 1 else words.MAP_ALONE
+    fig = figures.needle_maps(maps, lengths)
+    return Figure(fig, "Recall by depth and length", sentence + progress(now), variant=f"{len(maps)}")
+
+
+def both(now: Now) -> list[tuple[str, RopeSpec, Switch | None]]:
+    """The reader as it was trained, and as it reads now, with the pairs that are switched."""
+    return [("as trained", TRAINED, None), ("now", lent(now), switch(now))]
+
+
+def chosen(now: Now) -> tuple[int, ...]:
+    """The pairs to switch."""
+    spec, band = lent(now), now[BAND]
+    if band == "range":
+        first, last = sorted((int(now[FIRST]), int(now[LAST])))
+        return tuple(range(first, last + 1))
+    if band == "none":
+        return ()
+    if band in ("fast", "slow"):
+        return tuple(range(4)) if band == "fast" else tuple(range(spec.pairs - 4, spec.pairs))
+    kinds = spectrum.bands(spec, length=spec.target).kind
+    return tuple(int(pair) for pair in np.flatnonzero(kinds == ("kept", "blended", "divided").index(band)))
+
+
+def switch(now: Now) -> Switch | None:
+    """What the reader switched, None where the band has no pairs."""
+    pairs = chosen(now)
+    return Switch(pairs, now[HOW]) if pairs and max(pairs) < lent(now).pairs else None
+
+
+SWITCHES = (BAND, HOW, FIRST, LAST)
+
+
+@PAGE.picture(*SWITCHES, refuses=misfit)
+def switched(now: Now) -> Figure:
+    """Recall over length with some pairs standing still, at plain speed or divided, beside recall as it is."""
+    spec, turned = lent(now), switch(now)
+    seeds, sequences = (1, 1) if now.coarse else (3, 2)
+    lines = []
+    ways: list[tuple[str, str, str, Switch | None]] = [("as it is", theme.CURRENT, "solid", None)]
+    if turned:
+        ways.append(("switched", theme.DIVIDED, "dash", turned))
+    for name, colour, dash, how in ways:
+        found = [asked(readers()[:seeds], spec, n, sequences=sequences, switch=how) for n in SWITCHED]
+        rows = [(one.length, one.share, *one.interval) for one in found]
+        lines.append(figures.Line(name, colour, dash, *np.array(rows, dtype=float).T))
+    fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(SWITCHED[0], SWITCHED[-1]))
+    before, after = (float(lines[which].mean[SWITCHED.index(256)]) for which in (0, -1))
+    said = words.switched(chosen(now), now[HOW], after, before) if turned else words.NO_PAIRS
+    if now[BAND] == "none":
+        said = words.CHOOSE
+    return Figure(fig, "Recall with some pairs switched", said)
+
+
+@PAGE.picture(HOW, AT, refuses=misfit, zooms=True, parts=lambda now: 2, height=theme.SIDE_HEIGHT)
+def carry(now: Now) -> Figure:
+    """Recall where one pair alone is switched, pair by pair: which of them carry it. A range zoomed to is switched."""
+    spec, how, tokens = lent(now), now[HOW], int(now[AT])
+    seeds, sequences = (1 if now.coarse or not now.part else 3), 1
+
+    def share(pairs: tuple[int, ...]) -> float:
+        turned = Switch(pairs, how) if pairs else None
+        return asked(readers()[:seeds], spec, tokens, sequences=sequences, switch=turned).share
+
+    values = np.array([share((pair,)) for pair in range(spec.pairs)])
+    seen = now.seen((-0.5, spec.pairs - 0.5))
+    brushed = () if seen is None else tuple(range(math.ceil(seen[0]), math.floor(seen[1]) + 1))
+    sentence = words.carried(values, share(()), how, tokens)
+    if brushed:
+        sentence += " " + words.switched(brushed, how, share(brushed), share(()), tokens)
+    bands = spectrum.bands(spec, length=spec.target)
+    return Figure(figures.carried(values, share(()), bands), "Recall with one pair switched", sentence, pins="")
+
+
+@PAGE.picture(*SWITCHES, AT, refuses=misfit, height=theme.SIDE_HEIGHT)
+def previous(now: Now) -> Figure:
+    """Attention by distance of the head that looks one token back, as trained and now."""
+    reader, curves, hits = readers()[0], [], []
+    for name, spec, turned in both(now):
+        trained = name == "as trained"
+        work = why.previous_token(reader, spec, TRAINED.context if trained else int(now[AT]), switch=turned)
+        late = work.rows >= NEAR
+        places = work.rows[late][:, None] - np.arange(NEAR)
+        near = np.take_along_axis(work.attention[late], places, axis=1).mean(axis=0)
+        curves.append((name, *((theme.PLAIN, "dot") if trained else (theme.CURRENT, "solid")), near))
+        hits.append(work.hit)
+    fig = figures.attention_by_distance(curves, most=NEAR)
+    return Figure(fig, "Attention of the head that looks one token back", words.head("looks one token back", *hits))
+
+
+@PAGE.picture(*SWITCHES, AT, refuses=misfit, height=theme.SIDE_HEIGHT)
+def finder(now: Now) -> Figure:
+    """Attention of the head that finds the key, on the right token by its distance, as trained and now."""
+    reader, works = readers()[0], []
+    for (name, spec, turned), colour in zip(both(now), (theme.PLAIN, theme.CURRENT), strict=True):
+        tokens = TRAINED.context if name == "as trained" else int(now[AT])
+        works.append((name, colour, why.finder(reader, spec, tokens, switch=turned)))
+    fig = figures.attention_on_target(works, title="attention on the right token")
+    hits = (work.hit for _, _, work in works)
+    return Figure(fig, "Attention of the head that finds the key", words.head("finds the key", *hits))
+
+
+@PAGE.picture(*SWITCHES, AT, refuses=misfit, height=theme.SIDE_HEIGHT)
+def previous_pairs(now: Now) -> Figure:
+    """What each pair adds to the logit of the token before, by band; marked what it added as trained."""
+    return by_pair(now, "previous_token", "the token before")
+
+
+@PAGE.picture(*SWITCHES, AT, refuses=misfit, height=theme.SIDE_HEIGHT)
+def finder_pairs(now: Now) -> Figure:
+    """What each pair adds to the logit of the fact asked for, by band; marked what it added as trained."""
+    return by_pair(now, "finder", "the fact asked for")
+
+
+def by_pair(now: Now, name: str, what: str) -> Figure:
+    """The score by pair of one of the two heads."""
+    reader, work = readers()[0], getattr(why, name)
+    spec = lent(now)
+    values = work(reader, spec, int(now[AT]), switch=switch(now)).parts
+    before = work(reader, TRAINED, TRAINED.context).parts
+    fig = figures.parts(values, spectrum.bands(spec, length=spec.target), before=before)
+    return Figure(fig, f"What each pair adds to {what}", words.by_pair(values, what))
+
+
+def margin(row: dict[str, Any]) -> tuple[float, float]:
+    """The 95 % interval of a share that the training measured."""
+    counted = checkpoints.measured()["questions"]
+    texts = counted["sequences"] * checkpoints.TUNED_LENGTH // row["length"]
+    return interval(np.array([row["recall"]]), texts * counted["facts"])
+
+
+@PAGE.picture(TUNED)
+def recover(now: Now) -> Figure:
+    """Recall over steps of fine-tuning at four times the length, at that length and at the trained one."""
+    lines, said = [], {}
+    rows = checkpoints.measured()["recover"]
+    for method in now[TUNED]:
+        mine = [row for row in rows if row["method"] == method]
+        pair = []
+        for place in ("target", "trained"):
+            at = sorted((row["step"], row["recall"], *margin(row)) for row in mine if row["at"] == place)
+            colour, dash = figures.STYLES[method]
+            pair.append(figures.Line(short_label(method), colour, dash, *np.array(at, dtype=float).T))
+        lines.append((pair[0], pair[1]))
+        said[short_label(method)] = (pair[0].mean[0], pair[0].mean[-1], pair[1].mean[0], pair[1].mean[-1])
+    last = max(row["step"] for row in rows)
+    fig = figures.recover(lines, target=checkpoints.TUNED_LENGTH, trained=TRAINED.context)
+    return Figure(fig, "Recall over steps of fine-tuning", words.recover(said, last))
+
+
+@PAGE.picture(READ_TO, refuses=misfit, still=True, parts=lambda now: 2)
+def loss(now: Now) -> Figure:
+    """Loss by position on Markov chains, without scaling and with it, over the least that any reader could have."""
+    spec, tokens = lent(now), int(now[READ_TO])
+    plain = dataclasses.replace(spec, scaling=Scaling())
+    drawn = [("none", plain, *figures.STYLES["none"])]
+    if spec.scaling.name != "none":
+        drawn.append((label(spec), spec, theme.CURRENT, "solid"))
+    lines, trained, beyond, best = [], 0.0, None, None
+    for name, each, colour, dash in drawn:
+        found = chains.chain_loss(readers()[: 3 if now.part else 1], each, tokens, sequences=8 if now.part else 2)
+        x, y = chains.smoothed(found.loss.mean(axis=0))
+        lines.append(("plain" if name == "none" else name, colour, dash, x, y))
+        best = np.stack(chains.smoothed(found.best))
+        excess = found.loss.mean(axis=0) - found.best
+        trained = float(excess[32 : TRAINED.context].mean())
+        beyond = float(excess[TRAINED.context :].mean()) if tokens > TRAINED.context else None
+    fig = figures.losses(lines, best, trained=TRAINED.context)  # type: ignore[arg-type]
+    return Figure(fig, "Loss by position", words.chains(trained, beyond, TRAINED.context), variant=f"{len(lines)}")
