@@ -11,7 +11,7 @@ import streamlit as st
 
 from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
-from rope_viz.configs.upload import Upload
+from rope_viz.configs.upload import Upload, read_upload
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pictures import configs, kept, registry
 from rope_viz.pictures.choices import Held, Kept
@@ -94,9 +94,47 @@ def own() -> Upload | None:
     return st.session_state.get("own")
 
 
+def own_text() -> str:
+    """The reader's own config as his browser keeps it; empty where there is none."""
+    mine = own()
+    return "" if mine is None else configs.upload_bytes(mine).decode()
+
+
+def bring_back(text: str, *, here: bool) -> None:
+    """Take the config that the browser kept, where this session has none: after a reload, or with a new server.
+
+    It becomes the model where the address says so; `here`: it was kept by this very tab, so that other numbers in the
+    address are the reader's changes of it, and not another model.
+    """
+    if own() is not None:
+        return
+    try:
+        mine = read_upload(text)
+    except ValueError:
+        return  # it was taken once: an older release wrote it, or somebody's hand
+    now = chosen()
+    starts = [link.query(spec, model=link.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
+    if now.model == link.CUSTOM and not here and _without(address(), "pin") not in starts:
+        return
+    st.session_state["own"] = mine
+    for layer, spec in mine.specs.items():
+        # Numbers of a config may lie beyond the knobs, and then the address could not give them as they are.
+        if now.model == link.CUSTOM and link.query(spec, model=link.CUSTOM, layer=layer) == _without(address(), "pin"):
+            changed = dataclasses.replace(now, layer=layer, spec=spec, problems=(), revision=now.revision + 1)
+            st.session_state["chosen"] = changed
+
+
+def forget() -> None:
+    """Let the reader's own config go, here and in his browser; its numbers stay."""
+    st.session_state.pop("own", None)
+    st.session_state.get("held", {}).pop("own", None)
+    st.session_state["forgotten"] = True
+
+
 def adopt(upload: Upload) -> None:
     """Make a reader's own config the model."""
     st.session_state["own"] = upload
+    st.session_state.pop("forgotten", None)
     layer = upload.layer
     now = chosen()
     choose(model=link.CUSTOM, layer=layer, spec=upload.specs[layer], problems=upload.notes, revision=now.revision + 1)

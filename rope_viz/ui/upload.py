@@ -10,7 +10,7 @@ from rope_viz.ui.notes import warn
 
 HELP = (
     "A model's config.json, of either generation, or only its rope_scaling. It becomes the model on every page, "
-    "is read in this session only and never leaves the server."
+    "never leaves this server, and is kept in your browser until you forget it there."
 )
 
 # MiB. Far above what is read as a config, and any kind of file: Streamlit would refuse without a visible word.
@@ -30,6 +30,8 @@ def box() -> None:
             on_change=_dropped,
             args=(dropped,),
         )
+    if state.own() is not None:
+        st.button("Forget my config", on_click=state.forget, key="forget", width="stretch")
     problem = st.session_state.pop("upload.problem", "")
     if problem:
         warn(problem)

@@ -52,9 +52,9 @@ def chromium():
         browser.close()
 
 
-def serve(*options, base=""):
+def serve(*options, base="", port=0):
     """The address and the process of a server of its own; `options` are those of `streamlit run`."""
-    port = free_port()
+    port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true", *options]
     if base:
         command += ["--server.baseUrlPath", base]
@@ -100,6 +100,28 @@ def new_server():
 def fresh_server(new_server):
     """A server nobody has visited yet."""
     return new_server()
+
+
+class Mortal:
+    """A server that can be killed, and started again at the same address."""
+
+    def __init__(self):
+        self.url, self.process = serve()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(timeout=20)
+
+    def revive(self):
+        _, self.process = serve(port=int(self.url.rpartition(":")[2]))
+
+
+@pytest.fixture
+def mortal():
+    """A server of its own to kill."""
+    server = Mortal()
+    yield server
+    server.kill()
 
 
 class Visit:

@@ -38,11 +38,13 @@ function build(name, send, place) {
   const root = document.createElement("div");
   root.className = "rv-knob";
   root.dataset[place] = name;
-  root.innerHTML = `<label for="rv-${place}-${name}"></label><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
-    <input type="range" id="rv-${place}-${name}" min="0"><div class="rv-note" role="alert"></div>`;
+  root.innerHTML = `<span class="rv-name"><label for="rv-${place}-${name}"></label><button type="button" aria-expanded="false">?</button></span><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
+    <input type="range" id="rv-${place}-${name}" min="0"><div class="rv-help" hidden></div><div class="rv-note" role="alert"></div>`;
   const [label, field, range, note] = ["label", "input[type=text]", "input[type=range]", ".rv-note"].map((s) => root.querySelector(s));
   const knob = { root, label, field, range, note, moves: 0, value: NaN };
   guard(range);
+  const [ask, help] = ["button", ".rv-help"].map((s) => root.querySelector(s));
+  ask.addEventListener("click", () => ask.setAttribute("aria-expanded", String(!(help.hidden = !help.hidden))));
 
   const moving = () => "moving" in root.dataset;
   const move = () => {
@@ -95,16 +97,19 @@ function write(knob) {
   range.setAttribute("aria-valuetext", `${show(value, data.unit)} ${data.unit}`.trim());
 }
 
-function update(knob, data) {
+function update(knob, data, waits) {
   const fresh = knob.data === undefined || knob.data.value !== data.value || knob.data.revision !== data.revision;
   knob.data = data;
   knob.label.textContent = data.label;
-  knob.root.title = data.help;
+  const [ask, help] = ["button", ".rv-help"].map((s) => knob.root.querySelector(s));
+  [ask.hidden, help.textContent] = [!data.help, data.help];
+  ask.setAttribute("aria-label", `What ${data.label} does`);
   knob.field.setAttribute("aria-label", `${data.label}, typed`);
   const steps = data.step ? (data.high - data.low) / data.step : data.integer ? data.high - data.low : 500;
   knob.range.max = data.log ? 1000 : Math.round(steps);
-  // The hand wins over what comes back from the server while it is still moving.
-  if ("moving" in knob.root.dataset || !fresh) return;
+  knob.root.toggleAttribute("data-waits", waits);
+  // The hand wins over what comes back from the server while it is still moving, or its last word is not yet taken.
+  if ("moving" in knob.root.dataset || waits || (!fresh && knob.value === data.value)) return;
   knob.value = data.value;
   knob.note.textContent = "";
   knob.field.removeAttribute("aria-invalid");
@@ -113,6 +118,55 @@ function update(knob, data) {
 
 // Knobs under a picture are there where the sidebar would cover it.
 const phone = matchMedia("(max-width: 640px)");
+
+// What was asked for is asked again until the server has taken it: a run may be lost with the connection, and a server that
+// was started anew does not take the first word of a page that it does not know. One value at a time, the last of each knob.
+class Post {
+  constructor() {
+    this.waiting = new Map();
+    this.flight = null;
+  }
+
+  put(name, value) {
+    this.waiting.set(name, value);
+    this.next();
+  }
+
+  has(name) {
+    return this.waiting.has(name) || this.flight?.name === name;
+  }
+
+  next() {
+    if (this.flight || !this.waiting.size) return;
+    const [name, value] = this.waiting.entries().next().value;
+    this.waiting.delete(name);
+    this.flight = { name, value };
+    this.send();
+  }
+
+  send() {
+    this.flight.turn = Date.now();
+    this.component.setStateValue("at", { ...this.flight });
+    this.watch(this.flight.turn);
+  }
+
+  // Not taken although the server answers and rests: once more.
+  watch(turn, calm = 0) {
+    setTimeout(() => {
+      if (this.flight?.turn !== turn || !this.component.parentElement.isConnected) return;
+      const { testConnectionState, testScriptState } = document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
+      const rests = testConnectionState === "CONNECTED" && testScriptState === "notRunning";
+      if (rests && calm >= 5) this.send();
+      else this.watch(turn, rests ? calm + 1 : 0);
+    }, 100);
+  }
+
+  taken(turn) {
+    if (!this.flight || this.flight.turn !== turn) return;
+    this.flight = null;
+    this.next();
+  }
+}
 
 export default function render(component) {
   const { parentElement } = component;
@@ -125,8 +179,9 @@ export default function render(component) {
   if (!document.getElementById("rv-knob-style")) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-knob-style", textContent: STYLE }));
   }
-  const state = (parentElement.__knobs ??= { shown: new Map() });
-  state.send = component.setStateValue;
+  const state = (parentElement.__knobs ??= { shown: new Map(), post: new Post() });
+  state.post.component = component;
+  state.post.taken(component.data.taken);
   const panel = parentElement.querySelector(".rv-knobs");
   for (const [name, knob] of state.shown) {
     if (!data.knobs.some((item) => item.name === name)) {
@@ -135,9 +190,9 @@ export default function render(component) {
     }
   }
   for (const item of data.knobs) {
-    if (!state.shown.has(item.name)) state.shown.set(item.name, build(item.name, (at) => state.send("at", at), component.data.under ? "under" : "knob"));
+    if (!state.shown.has(item.name)) state.shown.set(item.name, build(item.name, ({ name, value }) => state.post.put(name, value), component.data.under ? "under" : "knob"));
     const knob = state.shown.get(item.name);
-    update(knob, item);
+    update(knob, item, state.post.has(item.name));
     // Moving a node ends a drag and loses the focus, so only a new one is put in its place.
     const place = panel.children[data.knobs.indexOf(item)];
     if (place !== knob.root) panel.insertBefore(knob.root, place ?? null);
@@ -147,9 +202,14 @@ export default function render(component) {
 const STYLE = `
 .rv-knobs { display: grid; gap: 10px; }
 .rv-knob { font-family: var(--st-font); color: var(--st-text-color); display: grid; grid-template-columns: 1fr auto; align-items: center; gap: 0 8px; }
-.rv-knob label { font-size: 14px; }
+.rv-knob label { font-size: 14px; white-space: nowrap; }
+.rv-name { display: flex; align-items: center; gap: 2px; }
+.rv-name button { font: inherit; font-size: 12px; line-height: 1; width: 24px; height: 24px; padding: 0; cursor: pointer; color: inherit; opacity: 0.75; background: none; border: 0; border-radius: 50%; }
+.rv-name button:hover, .rv-name button[aria-expanded="true"] { opacity: 1; color: var(--st-primary-color); box-shadow: inset 0 0 0 1px; }
+.rv-name button:focus-visible { outline: 2px solid var(--st-primary-color); }
+.rv-help { grid-column: 1 / -1; font-size: 13px; padding-bottom: 4px; }
 .rv-knob input[type="text"] {
-  font: inherit; font-size: 14px; font-variant-numeric: tabular-nums; width: 7.5em; min-height: 28px; box-sizing: border-box; padding: 0 8px; text-align: right;
+  font: inherit; font-size: 14px; font-variant-numeric: tabular-nums; width: 6em; min-height: 28px; box-sizing: border-box; padding: 0 8px; text-align: right;
   color: inherit; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px;
 }
 .rv-knob input[aria-invalid="true"] { border-color: var(--st-red-text-color); }
@@ -165,5 +225,5 @@ const STYLE = `
 .rv-knob input:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; border-radius: 6px; }
 .rv-knob .rv-note { grid-column: 1 / -1; font-size: 13px; color: var(--st-red-text-color); }
 .rv-knob .rv-note:empty { display: none; }
-@media (pointer: coarse), (max-width: 640px) { .rv-knob input[type="range"], .rv-knob input[type="text"] { min-height: 40px; height: 40px; } }
+@media (pointer: coarse), (max-width: 640px) { .rv-knob input[type="range"], .rv-knob input[type="text"] { min-height: 40px; height: 40px; } .rv-name button { width: 40px; height: 40px; } }
 `;

@@ -28,9 +28,15 @@ def knobs(
     names the page whose own knobs these are. `under`: they stand under a picture, and only on a narrow screen.
     """
 
+    taken = f"taken.{key}"
+
     def at_changed() -> None:
         at = st.session_state[key]["at"]
-        name = str(at.get("name")) if isinstance(at, Mapping) else ""
+        if not isinstance(at, Mapping):
+            return
+        # The browser asks again until it hears that this was taken.
+        st.session_state[taken] = at.get("turn")
+        name = str(at.get("name"))
         if name not in shown:
             return
         knob, _ = shown[name]
@@ -43,7 +49,7 @@ def knobs(
     prefix = f"{page}." if page else ""
     rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]
     mount = component("knob", root_class="rv-knobs", height=62 * len(shown))
-    mount(key=key, data={"knobs": rows, "under": under}, on_at_change=at_changed)
+    mount(key=key, data={"knobs": rows, "under": under, "taken": st.session_state.get(taken)}, on_at_change=at_changed)
 
 
 def _row(name: str, knob: Knob, value: float, revision: int) -> dict[str, Any]:

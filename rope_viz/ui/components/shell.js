@@ -1,5 +1,5 @@
-// What stands around every page: links inside the app stay in the tab and keep the session, wherever in a text they are.
-// Nothing of it depends on a node: it listens on the document.
+// What stands around every page: links inside the app stay in the tab and keep the session; a banner says when the server
+// is away; the reader's own config is kept in his browser. Nothing of it depends on a node: it listens on the document.
 
 const root = new URL("../../", import.meta.url);
 let component = null;
@@ -42,14 +42,96 @@ document.addEventListener("click", (event) => {
   component.setTriggerValue("go", { page, query: Object.fromEntries(new URLSearchParams(query)) });
 }, true);
 
+// --- The server is away
+
+let met = false, away = 0;
+
+function say(name, sentence) {
+  let note = document.querySelector(`.rv-banner[data-about=${name}]`);
+  if (!sentence) return void note?.remove();
+  if (!note) {
+    note = Object.assign(document.createElement("div"), { className: "rv-banner" });
+    note.dataset.about = name;
+    note.setAttribute("role", "status");
+    document.body.append(note);
+  }
+  if (note.textContent !== sentence) note.textContent = sentence;
+}
+
+const AWAY = "The server does not answer. Pictures stand still; what you change with a knob is kept, and done as soon as it is back.";
+
+function connection() {
+  const there = document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState === "CONNECTED";
+  if (there) {
+    clearTimeout(away);
+    say("server", "");
+    // Pictures that did not come are asked for again.
+    if (met && away) dispatchEvent(new Event("online"));
+    [met, away] = [true, 0];
+  } else if (met && !away) away = setTimeout(() => say("server", AWAY), 1000);
+}
+
+// --- The reader's own config: in this tab's storage, and in the browser's for a new tab
+
+const OWN = "rope-viz.own";
+const stores = () => ["sessionStorage", "localStorage"].map((name) => {
+  try {
+    return window[name];
+  } catch {
+    return null; // a browser may forbid it
+  }
+});
+let offered = "";
+
+function keep(text) {
+  const done = stores().map((store) => {
+    try {
+      if (store?.getItem(OWN) !== text) store.setItem(OWN, text);
+      return true;
+    } catch {
+      store?.removeItem(OWN);
+      return false;
+    }
+  });
+  say("own", done[0] ? "" : "This browser does not keep your config: after a reload, drop it again, or the numbers alone stay.");
+}
+
+function own({ own: text, forgotten, session }) {
+  if (text) return keep(text);
+  if (forgotten) return stores().forEach((store) => store?.removeItem(OWN));
+  // A new session, after a reload, in another tab or with another server: it may not know what this browser does.
+  if (offered === session) return;
+  offered = session;
+  const [tab, browser] = stores().map((store) => store?.getItem(OWN));
+  if (tab || browser) component.setTriggerValue("own", { text: tab || browser, tab: Boolean(tab) });
+}
+
+const STYLE = `
+.rv-banner {
+  position: fixed; z-index: 1000000; left: 50%; bottom: 16px; transform: translateX(-50%); width: max-content; max-width: min(90vw, 720px); box-sizing: border-box; padding: 10px 16px;
+  font: 15px/1.4 "Source Sans", sans-serif; color: #1B1F24; background: #FFF4D6; border: 1px solid #986000; border-radius: 8px;
+}`;
+
 export default function render(given) {
   const first = !component;
   component = given;
-  if (first) new MutationObserver(completeAll).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["href", "target"] });
+  if (first) {
+    document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
+    const attributeFilter = ["href", "target", "data-test-connection-state"];
+    new MutationObserver(() => (completeAll(), connection())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
+  }
   // What the query of a link says may have changed.
   document.querySelectorAll("a[data-inside]").forEach((anchor) => {
     const { page, query, anchor: hash } = anchor.dataset;
     anchor.href = new URL(`${page === given.data.first ? "" : page}${query}${hash}`, root).href;
   });
   completeAll();
+  connection();
+  own(given.data);
+  // Streamlit shows the first page where an address names none.
+  const asked = first ? (window.ropeVizAsked ?? "").slice(root.pathname.length).replace(/\/$/, "") : "";
+  if (asked && !given.data.pages.includes(asked)) {
+    say("page", `There is no page ${asked.slice(0, 40)}. This is the first one; the others stand above.`);
+    setTimeout(() => say("page", ""), 12000);
+  }
 }

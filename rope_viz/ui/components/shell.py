@@ -1,13 +1,15 @@
-"""What stands around every page in the browser: links inside the app that stay in the tab and keep the choice."""
+"""What stands around every page in the browser: links that stay in the tab, a banner, the reader's config kept."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
+from rope_viz.ui import state
 from rope_viz.ui.components.component import component
 
 KEY = "shell.all"
@@ -15,9 +17,16 @@ KEY = "shell.all"
 
 def mount(pages: list[str], query: Mapping[str, str]) -> None:
     """One per run of the app. `query` is the choice, which a link without one of its own carries along."""
-    data = {"pages": pages, "first": pages[0], "query": urlencode(query)}
+    data = {
+        "pages": pages,
+        "first": pages[0],
+        "query": urlencode(query),
+        "own": state.own_text(),
+        "forgotten": "forgotten" in st.session_state,
+        "session": st.session_state.setdefault("session", secrets.token_hex(8)),
+    }
     with st.container(key="shell"):
-        component("shell", root_class="rv-shell")(key=KEY, data=data, on_go_change=_clicked)
+        component("shell", root_class="rv-shell")(key=KEY, data=data, on_go_change=_clicked, on_own_change=_brought)
 
 
 def asked() -> tuple[str, dict[str, str]] | None:
@@ -30,3 +39,9 @@ def _clicked() -> None:
     go: Any = st.session_state[KEY].get("go")
     if isinstance(go, Mapping) and isinstance(go.get("query"), Mapping):
         st.session_state["go"] = str(go.get("page")), {str(key): str(value) for key, value in go["query"].items()}
+
+
+def _brought() -> None:
+    brought: Any = st.session_state[KEY].get("own")
+    if isinstance(brought, Mapping):
+        state.bring_back(str(brought.get("text")), here=brought.get("tab") is True)

@@ -1,0 +1,103 @@
+"""The server dies and comes back, the page is loaded anew: what the reader brought and asked for is still there."""
+
+import json
+
+from playwright.sync_api import expect
+
+CONFIG = {
+    "_name_or_path": "me/mine",
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 32768,
+    "rope_theta": 31337.0,
+    "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192, "beta_fats": 3},
+}
+
+
+def drop(seen, tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(CONFIG), encoding="utf-8")
+    seen.page.locator("input[type=file]").set_input_files(file)
+    expect(seen.knob("base")).to_have_value("31337")
+    seen.settle()
+
+
+def findings(seen):
+    return seen.page.locator("main").get_by_text("beta_fats").count()
+
+
+def test_a_dropped_config_survives_a_reload_and_a_new_tab_and_can_be_forgotten(visit, tmp_path):
+    seen = visit().open("/runtimes")
+    drop(seen, tmp_path)
+    assert findings(seen) > 0
+    seen.page.reload()
+    expect(seen.page.locator("main")).to_contain_text("The config of me/mine", timeout=20_000)
+    seen.settle()
+    assert findings(seen) > 0
+    assert seen.knob("base").input_value() == "31337"
+    beside = seen.page.context.new_page()
+    beside.goto(seen.page.url)
+    expect(beside.locator("main")).to_contain_text("The config of me/mine", timeout=20_000)
+    beside.close()
+    seen.page.get_by_role("button", name="Forget my config").click()
+    expect(seen.page.get_by_role("button", name="Forget my config")).to_have_count(0)
+    seen.settle()
+    seen.page.reload()
+    seen.settle()
+    assert findings(seen) == 0
+    assert seen.errors == []
+
+
+def test_a_model_of_the_list_stays_it_where_the_browser_keeps_a_config(visit, tmp_path):
+    seen = visit().open("/frequencies")
+    drop(seen, tmp_path)
+    seen.open("/frequencies?model=llama-2-7b")
+    expect(seen.page.get_by_role("button", name="Forget my config")).to_have_count(1)
+    seen.settle()
+    assert "model=llama-2-7b" in seen.page.url
+    assert seen.knob("context").input_value() == "4k"
+
+
+BANNER = ".rv-banner[data-about=server]"
+
+
+def test_a_killed_server_is_said_and_what_was_asked_for_meanwhile_is_done_by_the_next(visit, mortal, tmp_path):
+    seen = visit(mortal.url).open("/frequencies")
+    drop(seen, tmp_path)
+    mortal.kill()
+    banner = seen.page.locator(BANNER)
+    expect(banner).to_be_visible(timeout=20_000)
+    seen.page.wait_for_timeout(3000)  # Streamlit's own window would come by now
+    assert seen.page.get_by_role("dialog").count() == 0
+    seen.slider("base").focus()
+    seen.page.keyboard.press("ArrowRight")
+    seen.slider("head_dim").focus()
+    seen.page.keyboard.press("ArrowRight")
+    base, dim = seen.knob("base").input_value(), seen.knob("head_dim").input_value()
+    assert (base, dim) != ("31337", "128")
+    mortal.revive()
+    expect(banner).to_have_count(0, timeout=60_000)
+    seen.page.wait_for_url(lambda url: f"base={base}" in url and f"dim={dim}" in url, timeout=30_000)
+    expect(seen.page.get_by_role("button", name="Forget my config")).to_have_count(1, timeout=20_000)
+    seen.settle()
+    assert (seen.knob("base").input_value(), seen.knob("head_dim").input_value()) == (base, dim)
+    assert f"{int(dim) // 2} pairs" in seen.page.locator("main").inner_text()
+
+
+def test_the_first_move_after_a_restart_is_not_lost(visit, mortal):
+    seen = visit(mortal.url).open("/frequencies")
+    seen.slider("head_dim").focus()
+    seen.page.keyboard.press("ArrowRight")
+    seen.settle()
+    mortal.kill()
+    expect(seen.page.locator(BANNER)).to_be_visible(timeout=20_000)
+    mortal.revive()
+    expect(seen.page.locator(BANNER)).to_have_count(0, timeout=60_000)
+    seen.settle()
+    seen.slider("head_dim").focus()
+    seen.page.keyboard.press("ArrowRight")
+    seen.page.wait_for_url("**dim=132**")
+    seen.settle()
+    assert seen.knob("head_dim").input_value() == "132"
+    assert "66 pairs" in seen.page.locator("main").inner_text()
