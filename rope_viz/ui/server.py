@@ -21,6 +21,7 @@ from streamlit import config
 
 from rope_viz.ui import frame, gallery
 from rope_viz.ui.components.scripts import PREFIX, SCRIPTS, packed
+from rope_viz.ui.packing import Packing
 
 # Streamlit imports a component's JavaScript from a blob: address, has one inline script in its page and styles made at
 # run time; everything else is forbidden, other hosts first of all. WebAssembly stays forbidden as well: who asks for it
@@ -130,4 +131,4 @@ def routes(base: str | None = None) -> list[Route]:
 
 def middleware() -> list[Middleware]:
     """The middleware of our own, for `st.App`."""
-    return [Middleware(Guard)]
+    return [Middleware(Guard), Middleware(Packing)]

@@ -9,6 +9,7 @@ import urllib.request
 from urllib.parse import quote, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 CONFIG = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
@@ -97,6 +98,12 @@ def test_two_replicas_behind_plain_round_robin_serve_pages_and_pictures_alike(vi
     assert seen.drawn() > before
     assert seen.page.locator(".rv-failed").count() == 0
     assert seen.errors == []
+
+
+def test_an_address_without_a_page_is_said(visit):
+    seen = visit()
+    seen.page.goto(f"{seen.url}/nowhere")
+    expect(seen.page.locator(".rv-banner")).to_contain_text("There is no page nowhere", timeout=30_000)
 
 
 HOSTILE = [

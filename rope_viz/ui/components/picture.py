@@ -54,7 +54,6 @@ def mount(picture: Picture, now: Now) -> None:
         "kind": kind,
         "query": urlencode(registry.query(now, picture)),
         "still": picture.still,
-        "parts": picture.parts(now),
         "knobs": sorted(now.asked(picture.uses)),
         "height": wide,
         "room": [wide + below, narrow + below_narrow],
@@ -63,5 +62,5 @@ def mount(picture: Picture, now: Now) -> None:
         # Once: the browser remembers them.
         st.session_state["missed"].discard(key)
         data["kept"] = [base64.b64encode(content).decode() for content in state.contents()]
-    show = component("picture", root_class="rv-picture")
+    show = component("picture", root_class="rv-picture", coming="The picture is on its way.")
     show(key=key, data=data, on_pin_change=clicked, on_at_change=rested, on_missing_change=missed)

@@ -1,0 +1,130 @@
+"""Streamlit's own files on their way to the browser: compressed, once each, and a first page that says what is coming.
+
+Streamlit compresses neither, because its middleware would do it again for every reader. Here each file is compressed
+once per process and kept; their names change with their content.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+TEXTS = ("text/", "application/javascript", "application/json", "image/svg+xml")
+ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
+MOST = 24 << 20
+"""Bytes of compressed files that are kept; all that Streamlit has are a third of it."""
+LEAST = 500
+LEVEL = 9
+
+# Before the first script runs there is nothing on the page. What stands here is replaced when the app draws itself.
+COMING = """<div id="rv-coming" role="status">
+<b>RoPE Viz</b> is on its way.<br>About a megabyte comes once and is kept by your browser; the first picture follows.
+<noscript><br>It needs JavaScript, which is switched off in this browser.</noscript></div>
+<script>window.ropeVizAsked = location.pathname</script>
+<style>
+#rv-coming { font: 17px/1.5 sans-serif; max-width: 34em; margin: 18vh auto; padding: 0 1.5em; }
+#root:not(:empty) + #rv-coming { display: none; }
+@media (prefers-color-scheme: dark) { body { background: #0F1216; color: #E6E9EE; } }
+</style>"""
+
+
+class Packing:
+    """Middleware that compresses what Streamlit serves from its disk, and completes its first page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._size = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            return await self.app(scope, receive, send)
+        asked = Headers(scope=scope)
+        takes = "gzip" in asked.get("accept-encoding", "") and "range" not in asked
+        if not any(part in scope["path"] for part in ELSEWHERE):
+            # Streamlit compresses pages below the root itself, and then nothing could be put into them.
+            scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
+        return await self.app(scope, receive, Answer(self, scope["path"], takes, send))
+
+    async def packed(self, path: str, tag: str, content: bytes) -> bytes:
+        """A file, compressed; remembered by its path and tag."""
+        found = self._kept.get((path, tag)) if tag else None
+        if found is None:
+            found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))
+            if tag:
+                self._kept[path, tag] = found
+                self._size += len(found)
+                while self._size > MOST:
+                    self._size -= len(self._kept.popitem(last=False)[1])
+        return found
+
+
+class Answer:
+    """One answer on its way: held back until it is whole where it is to be compressed."""
+
+    def __init__(self, packing: Packing, path: str, takes: bool, send: Send) -> None:
+        self.packing, self.path, self.takes, self.send = packing, path, takes, send
+        self.start: Message | None = None
+        self.change: Callable[[bytes], bytes] | None = None
+        self.parts: list[bytes] = []
+
+    async def __call__(self, message: Message) -> None:
+        """What the app sends."""
+        if message["type"] == "http.response.start" and self._held(message):
+            self.start = message
+        elif self.start is None or message["type"] != "http.response.body":
+            await self.send(message)
+        else:
+            self.parts.append(message.get("body", b""))
+            if not message.get("more_body"):
+                await self._finish(self.start, b"".join(self.parts))
+
+    def _held(self, message: Message) -> bool:
+        headers = Headers(raw=message["headers"])
+        # Where an address names no page Streamlit sends the first one all the same, as 404.
+        if message["status"] not in (200, 404) or "content-encoding" in headers:
+            return False
+        kind = headers.get("content-type", "")
+        if self.path.endswith("/_stcore/host-config"):
+            self.change = quiet
+        elif kind.startswith("text/html") and "/rope-viz/" not in self.path:
+            self.change = completed
+        return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(TEXTS))
+
+    async def _finish(self, start: Message, content: bytes) -> None:
+        headers = MutableHeaders(raw=start["headers"])
+        tag = "" if self.change else headers.get("etag", "")
+        if self.change:
+            content = self.change(content)
+            # The tag is that of Streamlit's file.
+            del headers["etag"], headers["last-modified"]
+        if self.takes and len(content) >= LEAST:
+            content = await self.packing.packed(self.path, tag, content)
+            headers["content-encoding"] = "gzip"
+            headers.add_vary_header("accept-encoding")
+        headers["content-length"] = str(len(content))
+        await self.send({**start, "headers": headers.raw})
+        await self.send({"type": "http.response.body", "body": content})
+
+
+def quiet(settings: bytes) -> bytes:
+    """Streamlit's settings without its own windows over the page: the app says itself when the server is away."""
+    return json.dumps({**json.loads(settings), "blockErrorDialogs": True}).encode()
+
+
+@functools.lru_cache(maxsize=4)
+def completed(page: bytes) -> bytes:
+    """Streamlit's first page with a word on what is coming, and without what is loaded before it is needed."""
+    text = re.sub(r"<link\s+rel=\"preload\"[^>]*as=\"font\"[^>]*>", "", page.decode("utf-8"))
+    root = '<div id="root"></div>'
+    if root not in text:
+        return page
+    return text.replace(root, root + COMING).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()

@@ -1,0 +1,97 @@
+"""What Streamlit serves reaches the browser compressed and whole, and its first page says what is coming."""
+
+import gzip
+import re
+from pathlib import Path
+
+import plotly
+import pytest
+import streamlit
+from starlette.applications import Starlette
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.testclient import TestClient
+
+from rope_viz.pictures import registry
+from rope_viz.pictures.kinds import Figure
+from rope_viz.ui import server
+from rope_viz.ui.components import scripts
+
+STATIC = Path(streamlit.__file__).parent / "static"
+ENTRY = re.search(r"static/js/index\.[\w-]+\.js", (STATIC / "index.html").read_text(encoding="utf-8"))[0]
+
+
+@pytest.fixture(scope="module")
+def client():
+    routes = [
+        Mount("/static", StaticFiles(directory=STATIC / "static")),
+        Route("/_stcore/host-config", lambda request: JSONResponse({"allowedOrigins": [], "blockErrorDialogs": False})),
+        Route("/health", lambda request: PlainTextResponse("ok")),
+        Route("/{path:path}", lambda request: FileResponse(STATIC / "index.html")),
+    ]
+    return TestClient(Starlette(routes=routes, middleware=server.middleware()))
+
+
+def test_a_script_of_streamlit_is_a_third_of_its_size_and_the_same(client):
+    answer = client.get(f"/{ENTRY}")
+    content = (STATIC / ENTRY).read_bytes()
+    assert answer.headers["content-encoding"] == "gzip"
+    assert int(answer.headers["content-length"]) < len(content) / 2.5
+    assert "accept-encoding" in answer.headers["vary"].lower()
+    assert answer.content == content
+    assert client.get(f"/{ENTRY}").content == content
+
+
+@pytest.mark.parametrize("headers", [{"accept-encoding": "identity"}, {"range": "bytes=0-99"}], ids=str)
+def test_who_does_not_take_it_gets_the_file_as_it_is(client, headers):
+    answer = client.get(f"/{ENTRY}", headers=headers)
+    assert "content-encoding" not in answer.headers
+    assert answer.content == (STATIC / ENTRY).read_bytes()[: 100 if "range" in headers else None]
+
+
+def test_a_known_file_is_answered_as_known(client):
+    tag = client.get(f"/{ENTRY}").headers["etag"]
+    assert client.get(f"/{ENTRY}", headers={"if-none-match": tag}).status_code == 304
+
+
+def test_the_first_page_says_what_is_coming_and_loads_no_font_before_the_scripts(client):
+    answer = client.get("/frequencies")
+    assert "is on its way" in answer.text
+    assert "<title>RoPE Viz</title>" in answer.text
+    assert 'rel="preload"' not in answer.text
+    assert int(answer.headers["content-length"]) == len(gzip.compress(answer.content, 9, mtime=0))
+    assert client.get("/health").text == "ok"
+    assert client.get("/health").headers.get("content-encoding") is None
+
+
+def test_streamlit_puts_no_window_of_its_own_over_the_page(client):
+    assert client.get("/_stcore/host-config").json() == {"allowedOrigins": [], "blockErrorDialogs": True}
+
+
+def version(path):
+    return re.search(r"plotly\.js (?:\(\w+ - minified\) )?v([\d.]+)", path.read_text(encoding="utf-8")[:200])[1]
+
+
+def test_the_part_of_plotly_is_of_the_release_that_makes_the_figures_and_draws_all_of_them():
+    """Its traces: https://github.com/plotly/plotly.js/blob/master/dist/README.md, "plotly.js cartesian"."""
+    whole = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    assert version(scripts.SCRIPTS["plotly.min.js"]) == version(whole)
+    drawn = set()
+    for picture in registry.pictures():
+        now = registry.read(registry.page(picture.page), {"coarse": "1"})
+        if picture.kind is Figure and not picture.refuses(now):
+            drawn |= {trace["type"] for trace in picture(now).fig.to_plotly_json()["data"]}
+    assert drawn <= {
+        "scatter",
+        "bar",
+        "box",
+        "heatmap",
+        "histogram",
+        "histogram2d",
+        "image",
+        "pie",
+        "contour",
+        "violin",
+    }
+    assert {"scatter", "heatmap", "bar"} <= drawn
