@@ -65,9 +65,43 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
             "range": theme.log_range(low, high),
             **theme.length_ticks(low, high),
         },
-        shapes=[*theme.band_shapes(spectrum.bands(spec, length=spec.target)), *length_rules(spec, axis="y")],
+        shapes=[
+            *theme.band_shapes(spectrum.bands(spec, length=spec.target)),
+            *unturned_shapes(spec, high),
+            *length_rules(spec, axis="y"),
+        ],
         notes=notes,
     )
+
+
+def unturned_shapes(spec: RopeSpec, top: float) -> list[dict[str, Any]]:
+    """Where a turn is longer than the trained length: pairs that never completed one there, shaded up to `top`."""
+    turns = spec.context * spectrum.trained_inv_freq(spec) / spectrum.TAU
+    slow = np.flatnonzero((turns > 0.0) & (turns < 1.0))
+    runs = [run for run in np.split(slow, np.flatnonzero(np.diff(slow) > 1) + 1) if run.size]
+    longest = max(runs, key=len, default=slow)
+    # Where the room is: a plain line leaves it above, names of bands and two lines below.
+    plain = np.array_equal(spec.plain_inv_freq, spec.inv_freq(spec.target))
+    label = {
+        "text": f"never a whole turn in training: {slow.size}",
+        "textposition": "top right" if plain else "bottom right",
+        "padding": 24 if plain else 6,
+        "font": {"size": 12, "color": theme.TEXT},
+    }
+    return [
+        {
+            "type": "rect",
+            "layer": "below",
+            "x0": float(run[0]) - 0.5,
+            "x1": float(run[-1]) + 0.5,
+            "y0": spec.context,
+            "y1": top,
+            "line": {"width": 0},
+            "fillcolor": theme.tint(theme.PLAIN, 0.22),
+            "label": label if run is longest else {},
+        }
+        for run in runs
+    ]
 
 
 def pairs(spec: RopeSpec) -> dict[str, Any]:

@@ -232,9 +232,10 @@ def compare_factor(spec: RopeSpec) -> float:
     return wanted if wanted > 1.0 else 4.0
 
 
-def choices(spec: RopeSpec) -> dict[str, str]:
-    """The methods this model can be compared with, name -> label; its own is left out."""
-    return {name: short_label(name) for name in METHODS if name not in ("none", spec.scaling.name)}
+def choices(spec: RopeSpec, *, ramps: bool = False) -> dict[str, str]:
+    """The methods this model can be compared with, name -> label; its own is left out. `ramps`: only who has one."""
+    found = {name: kind for name, kind in METHODS.items() if name not in ("none", spec.scaling.name)}
+    return {name: short_label(name) for name, kind in found.items() if not ramps or hasattr(kind, "kept_share")}
 
 
 def usual(spec: RopeSpec) -> list[str]:

@@ -26,9 +26,16 @@ NAMES = {
     "mlx-lm": "mlx-lm",
 }
 
+
+def _wanted(now: Now) -> int:
+    """The target length of the sidebar, where it is one; else a length that asks for an extension."""
+    spec = now.spec
+    return spec.target if spec.target > spec.context else max(131_072, 2 * spec.context)
+
+
 AT = Pick(key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: board.by_length(now.spec))
 TO = Pick(key="runtimes.to", label="For", options={name: NAMES[name] for name in TARGETS})
-TARGET = length("runtimes.target", "I need", lambda now: max(131_072, now.spec.target), most=extend.LONGEST // 4)
+TARGET = length("runtimes.target", "I need", _wanted, most=extend.LONGEST // 4)
 METHOD = Pick(
     key="runtimes.method",
     label="The config to write, by",

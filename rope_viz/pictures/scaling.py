@@ -15,9 +15,17 @@ COMPARE = Several(
     key="scaling.with",
     label="Compare with",
     options={name: scaling.short_label(name) for name in METHODS if name != "none"},
-    offered=lambda now: scaling.choices(now.spec),
-    usual=lambda now: scaling.usual(now.spec),
+    offered=lambda now: _offered(now),
+    usual=lambda now: [name for name in scaling.usual(now.spec) if name in _offered(now)],
+    when=lambda now: now[SHOW] != "paper",
 )
+
+
+def _offered(now: Now) -> dict[str, str]:
+    """Those that the view can draw."""
+    return scaling.choices(now.spec, ramps=now[SHOW] == "ramp")
+
+
 PAGE = Page("scaling", (SHOW, COMPARE))
 
 

@@ -64,14 +64,16 @@ def _sizes() -> None:
 
 
 def _method() -> None:
-    spec = state.chosen().spec
-    scaling = spec.scaling
+    now = state.chosen().spec
+    spec, scaling = now, now.scaling
     _select("Scaling method", list(METHODS), scaling.name, LABELS.__getitem__, _take_method)
     _column("method", knobs(scaling), scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
-        st.caption(f"Target ÷ trained is {digits(wanted)}, the factor is {digits(factor)}.")
+        stock = now == state.start(state.chosen().model, state.chosen().layer)
+        said = f"The target is {digits(wanted)} times the trained length, the factor {digits(factor)}"
+        st.caption(f"{said}: so it was released." if stock else f"{said}.")
 
 
 def column(key: str, names: Sequence[str]) -> None:

@@ -35,6 +35,8 @@ def run(folder: Path) -> None:
     _go(folder)
     st.html(STYLE)
     state.follow_link(name)
+    if name != first:
+        st.set_page_config(page_title=f"{PAGES[name]} · RoPE Viz")
     shell.mount(list(PAGES), state.link_query())
     if name != "learn":
         controls.sidebar()

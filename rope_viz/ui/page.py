@@ -74,7 +74,12 @@ def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
 def questions(answers: Mapping[str, str]) -> None:
     """What each page answers, by its address."""
     section("What each page answers")
-    st.markdown("\n".join(f"- [**{PAGES[where]}**](/{where}): {question}" for where, question in answers.items()))
+    st.markdown("\n".join(f"- [**{PAGES[where]}**](/{where}): {question}" for where, question in ordered(answers)))
+
+
+def ordered(answers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The pages in the order of the menu."""
+    return sorted(answers.items(), key=lambda each: list(PAGES).index(each[0]))
 
 
 def section(title: str, sentence: str = "", *, says: Picture | None = None) -> None:

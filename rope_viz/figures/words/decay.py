@@ -37,9 +37,10 @@ def mean(spec: RopeSpec, length: int) -> str:
     scaled = first_negative(spec, length)
     if np.array_equal(spec.plain_inv_freq, spec.inv_freq(spec.target)):
         rest = "" if scaled is None else ": there a similar key is no longer preferred on average"
-        return f"The mean cosine {_crosses(scaled, length)}{rest}.{_still(spec)}"
+        return f"The mean cosine {_crosses(scaled, length)}{rest}.{_no_limit(spec, scaled)}{_still(spec)}"
     plain = first_negative(spec.plain(), length)
-    return f"Plain, the mean cosine {_crosses(plain, length)}; scaled, it {_crosses(scaled, length)}.{_still(spec)}"
+    both = f"Plain, the mean cosine {_crosses(plain, length)}; scaled, it {_crosses(scaled, length)}."
+    return both + _no_limit(spec, scaled) + _still(spec)
 
 
 def score(spec: RopeSpec, distance: int, own: Parts, *, sequence: int = 0) -> str:
@@ -61,15 +62,17 @@ def bound(spec: RopeSpec, length: int) -> str:
     at = np.unique(np.geomspace(1, max(min(length, BOUND_LONGEST) - 1, 1), 200).astype(np.int64))
     values = s_at(spec.inv_freq(spec.target), at)
     start, lowest = (spec.pairs + 1) / 2, int(values.argmin())
+    drawn = f" Drawn up to distance {BOUND_LONGEST:,}." if length > BOUND_LONGEST else ""
     if values[lowest] > start * (1.0 - 1e-4):
         return (
             f"RoFormer's **upper bound** on the score does not fall here: mean |S| is {digits(start)} at every "
-            "distance. It bounds, it does not promise decay."
+            f"distance. It bounds, it does not promise decay.{drawn}"
         )
     steadily = "" if np.all(np.diff(values) <= 0.0) else ", but not steadily"
     return (
         f"RoFormer's **upper bound** on the score falls with distance{steadily}: mean |S| is {digits(start)} at "
-        f"distance 0 and {digits(float(values[lowest]))} at {at[lowest]:,}. It bounds, it does not promise decay."
+        f"distance 0 and {digits(float(values[lowest]))} at {at[lowest]:,}. It bounds, it does not "
+        f"promise decay.{drawn}"
     )
 
 
@@ -121,6 +124,17 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> str:
 
 def _crosses(at: int | None, length: int) -> str:
     return f"stays at or above 0 below {tokens(length)}" if at is None else f"first falls below 0 at **{at:,}**"
+
+
+def _no_limit(spec: RopeSpec, at: int | None) -> str:
+    """What a mean cosine below 0 does not mean: it is over all pairs alike, and no head that was trained is."""
+    if at is None:
+        return ""
+    trained = tokens(spec.context)
+    return (
+        " This is about the average, in which all pairs weigh the same, and not where the model stops working: it was "
+        f"trained on {trained}, and a head that has learned weighs the pairs it needs."
+    )
 
 
 def _still(spec: RopeSpec) -> str:

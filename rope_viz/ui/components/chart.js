@@ -57,7 +57,7 @@ function build(place) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-chart-style", textContent: STYLE }));
   }
   const { root } = place;
-  root.innerHTML = `<div class="rv-plot" role="img"></div><div class="rv-tools" role="toolbar" aria-label="Figure tools"><span>Download</span>${
+  root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">The picture is on its way.</p></div><div class="rv-tools" role="toolbar" aria-label="Figure tools"><span>Download</span>${
     Object.entries(FORMATS).map(([format, help]) => `<button type="button" data-format="${format}" title="${help}">${format.toUpperCase()}</button>`).join("")
   }<div class="rv-space"></div>${
     Object.entries(ZOOMS).map(([zoom, [text, help]]) => `<button type="button" data-zoom="${zoom}" title="${help}" aria-label="${help}">${text}</button>`).join("")
@@ -71,6 +71,7 @@ function build(place) {
       await files.then(({ download }) => download(state, button.dataset.format)).finally(() => (button.disabled = false));
     });
   }
+  import(new URL("chart_keys.js", import.meta.url).href).then(({ listen: keys }) => keys(state, zoom, () => resetView(state)));
   space.before(file(place, "pdf", "PDF", "Vector picture for a document"), copyAddress(place));
   const zoom = (scale) => {
     const full = node._fullLayout;
@@ -139,12 +140,34 @@ function overlaid(layout, changes) {
 function compact(wide, width) {
   if (!isNarrow(width)) return wide;
   const layout = overlaid(wide, wide.meta?.narrow ?? {});
-  const annotations = (layout.annotations ?? []).map((note) =>
-    note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2, bgcolor: `${layout.paper_bgcolor}B0` }
-      : note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note);
+  // Names at the ends of lines have no room beside the plot, and inside they would lie on curves: they go below it.
+  const ends = (layout.annotations ?? []).filter((note) => note.name === "end"), below = ends.length > 0;
+  const annotations = (layout.annotations ?? []).filter((note) => note.name !== "end").map((note) => (note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note));
   const usual = { l: Math.min(wide.margin.l, 58), r: layout.yaxis2 && !wide.meta?.linked ? 54 : Math.min(wide.margin.r, 14) };
   const margin = { ...wide.margin, ...usual, ...wide.meta?.narrow?.margin };
-  return { ...layout, annotations, margin, font: { ...layout.font, size: 11 }, dragmode: false };
+  const legend = { orientation: "h", x: 0, y: -0.2, yanchor: "top", itemclick: false, itemdoubleclick: false, font: { size: 12 } };
+  if (below) margin.b = (margin.b ?? 48) + 20 * Math.ceil(ends.length / 3);
+  return { ...layout, annotations, margin, ...(below ? { showlegend: true, legend } : {}), font: { ...layout.font, size: 11 }, dragmode: false };
+}
+
+// The word on a rule across stays inside the figure: beside the rule where half of it would be cut off.
+function anchored(layout, width) {
+  const { range, type } = layout.xaxis, wide = width - (layout.margin?.l ?? 60) - (layout.margin?.r ?? 20);
+  if (!range || !layout.shapes) return layout;
+  const shapes = layout.shapes.map((shape) => {
+    if (shape.type !== "line" || shape.x0 !== shape.x1 || !shape.label?.text || (shape.xref ?? "x") !== "x") return shape;
+    const at = ((type === "log" ? Math.log10(shape.x0) : shape.x0) - range[0]) / (range[1] - range[0]), half = 3.6 * shape.label.text.length;
+    const xanchor = at * wide < half ? "left" : (1 - at) * wide < half ? "right" : "center";
+    return { ...shape, label: { ...shape.label, xanchor } };
+  });
+  return { ...layout, shapes };
+}
+
+// In a legend stand the traces whose names stood at their ends.
+function named(figure, layout) {
+  if (!layout.showlegend || figure.layout.showlegend) return figure.data;
+  const ends = new Set(figure.layout.annotations.filter((note) => note.name === "end").map((note) => note.text)), met = new Set();
+  return figure.data.map((trace) => ({ ...trace, showlegend: ends.has(trace.name) && !met.has(trace.name) && Boolean(met.add(trace.name)) }));
 }
 
 function schedule(state) {
@@ -168,13 +191,15 @@ async function draw(state) {
   const style = getComputedStyle(root);
   const dark = luminance(style.getPropertyValue("--st-background-color").trim() || "#FFFFFF") < 0.5;
   const figure = dark ? recolour(message.figure, message.twins) : message.figure;
-  const layout = compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth);
+  const layout = anchored(compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth), node.clientWidth);
+  const data = named(figure, layout);
   layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
   node.style.height = `${layout.height}px`;
-  state.drawn = { data: figure.data, layout };
+  state.drawn = { data, layout };
+  node.querySelector(".rv-coming")?.remove();
   const start = performance.now();
-  await Plotly.react(node, figure.data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, responsive: false });
+  await Plotly.react(node, data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, responsive: false });
   listen(state);
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
   root.dataset.ms = String(Math.round(performance.now() - start));
@@ -245,4 +270,6 @@ const STYLE = `
   font-variant-numeric: tabular-nums; color: var(--st-background-color); background: var(--st-text-color);
 }
 .rv-plot .modebar { display: none; }
+.rv-plot:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+.rv-heard { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 `;

@@ -40,6 +40,8 @@ function wake(s) {
     if (!s.root.isConnected || !s.seen) return void (s.last = 0);
     if (s.playing) advance(s, (s.back ? -1 : 1) * s.speed * Math.min(0.1, s.last ? (now - s.last) / 1000 : 0));
     s.last = s.playing ? now : 0;
+    // A page that is being left has no width any more.
+    if (!s.canvas.clientWidth) return void ([s.stale, s.last] = [true, 0]);
     if (s.stale) arrange(s);
     s.stale = false;
     paint(s);
@@ -83,7 +85,7 @@ function tell(s) {
 // The line below the picture: the pair under the hand, else the pinned one.
 function inspect(s) {
   const i = s.hover ?? s.pin, rate = s.rates[i];
-  if (rate === undefined) return void (s.ui.now.textContent = s.data.compact ? "" : "Hover a dial to read it, click to pin it. Space plays, ← → step, ↑ ↓ choose a pair, Enter pins it.");
+  if (rate === undefined) return void (s.ui.now.textContent = s.data.compact ? "" : matchMedia("(hover: none)").matches ? "Tap a dial to read it and to pin it." : "Hover a dial to read it, click to pin it. Space plays, ← → step, ↑ ↓ choose a pair, Enter pins it.");
   const apart = turns(s.m - s.n, rate), band = s.data.names[s.data.bands[i]];
   const then = s.data.mode === "score" ? `angle between ${apart.toFixed(4)} turn, cos ${digits(Math.cos(TAU * apart))}`
     : `${(s.m * rate).toFixed(3)} turns${s.data.plain ? ` (plain ${(s.m * s.first[i]).toFixed(3)})` : ""}`;
@@ -159,6 +161,8 @@ function build(place, data) {
     const column = Math.floor((x - p.left) / p.size), row = Math.floor((y - p.over) / p.step), i = row * p.columns + column;
     return column >= 0 && column < p.columns && row >= 0 && i < p.dials.length ? i : null;
   };
+  // The keys say what they find, for who does not see it.
+  const choose = (i) => (hover(i), (s.ui.said.textContent = s.ui.now.textContent));
   const hover = (i) => s.hover !== i && ((s.hover = i), inspect(s), wake(s));
   canvas.addEventListener("pointermove", (event) => hover(under(event)));
   canvas.addEventListener("pointerleave", () => hover(null));
@@ -168,7 +172,7 @@ function build(place, data) {
     if (at.tagName === "INPUT" || (at.tagName === "BUTTON" && [" ", "Enter"].includes(key))) return;
     const chosen = s.hover ?? s.pin ?? 0;
     const keys = { " ": act.play, ArrowLeft: () => step(event.shiftKey ? -100 : -1), ArrowRight: () => step(event.shiftKey ? 100 : 1),
-      ArrowUp: () => hover((chosen + n - 1) % n), ArrowDown: () => hover((chosen + 1) % n), Enter: () => pin(chosen) };
+      ArrowUp: () => choose((chosen + n - 1) % n), ArrowDown: () => choose((chosen + 1) % n), Enter: () => pin(chosen) };
     if (keys[key]) event.preventDefault();
     keys[key]?.();
   });
@@ -180,9 +184,11 @@ function build(place, data) {
 
 // The hands stay where they are while the data change, unless the address says otherwise (Back, a typed link). What the
 // server answers to our own last move may be late, and must not pull them back.
-function settle(s, { start, mode }) {
+function settle(s, { start, mode, plays, context }) {
   const { m, n } = start, given = `${m},${n}`, was = s.root.dataset.mode;
   if (s.m === undefined) Object.assign(s, { m, n });
+  // Who wants no motion does not begin where all hands lie on each other, but where training ends.
+  if (s.m === 0 && !s.given && plays && mode === "turn" && !s.playing) [s.m, s.at] = [Math.min(LAST, context), `${Math.min(LAST, context)},${n}`];
   else if (was === "turn" && mode === "score") [s.m, s.n] = [Math.max(16, Math.round(s.m)), Math.max(0, Math.round(s.m) - 16)];
   else if (was === mode && given !== s.given && given !== s.at && performance.now() - s.told > 2000) Object.assign(s, { m, n, playing: false, at: given });
   s.given = given;

@@ -60,6 +60,7 @@ export function arrange(s) {
     for (let k = 0; k <= 16; k++) sweep.addColorStop(k / 16, s.wheel[Math.round((1 - k / 16) * 255)]);
     return sweep;
   });
+  s.legend = w;
   s.still = document.createElement("canvas");
   Object.assign(s.still, { width: s.canvas.width, height: s.canvas.height });
   paintStill(s, s.still.getContext("2d"));
@@ -112,6 +113,7 @@ function paintStill(s, x) {
     write(x, text, at + 26, y, 12, c.bands[kind]);
     if (place.narrow) at += wide + 10;
   }
+  if (!place.narrow) s.legend = at;
 }
 
 export function hand(x, d, turn, reach, colour, width) {
@@ -195,8 +197,12 @@ export function paint(s) {
     write(x, text, at, 17, size, colour, "left", "600");
     at += x.measureText(text).width + size;
   }
-  if (beyond) write(x, `${beyond} of ${s.rates.length} hands where training never was`, at + 8, 17, 13, c.negative, "left", "600");
-  else if (!pair && !place.narrow) write(x, `${data.plain ? "short grey hand: before scaling · " : ""}grey face: angles seen in training`, 150, 17, 12, c.plain);
+  // Only what has room between the position and the legend: whole, else short, else nothing.
+  const from = beyond ? at + 8 : Math.max(at + 8, 150), room = s.legend - 12 - from;
+  const fits = (texts, size, face) => texts.find((text) => ((x.font = `${face} ${size}px ${s.font}`), x.measureText(text).width <= room));
+  const said = beyond ? fits([`${beyond} of ${s.rates.length} hands where training never was`, `${beyond} hands beyond training`, `${beyond} beyond`], 13, "600")
+    : !pair && !place.narrow && fits([`${data.plain ? "short grey hand: before scaling · " : ""}grey face: angles seen in training`, "grey face: angles seen in training"], 12, "");
+  if (said) write(x, said, from, 17, beyond ? 13 : 12, beyond ? c.negative : c.plain, "left", beyond ? "600" : "");
   if (pair) paintScore(s, x, d);
 }
 

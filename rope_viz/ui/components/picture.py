@@ -54,6 +54,7 @@ def mount(picture: Picture, now: Now) -> None:
         "kind": kind,
         "query": urlencode(registry.query(now, picture)),
         "still": picture.still,
+        "parts": picture.parts(now),
         "knobs": sorted(now.asked(picture.uses)),
         "height": wide,
         "room": [wide + below, narrow + below_narrow],

@@ -1,0 +1,57 @@
+// A chart under the keyboard: the arrows walk along its points and say what stands there, + − and 0 zoom, Enter pins.
+
+export function listen(state, zoom, reset) {
+  const { node, root } = state;
+  const heard = Object.assign(document.createElement("div"), { className: "rv-heard" });
+  heard.setAttribute("aria-live", "polite");
+  root.append(heard);
+  let at = null;
+
+  // The trace with the most to say: a map, else the longest line that has a word on its points.
+  const walked = () => {
+    const full = node._fullData ?? [];
+    const map = full.findIndex((trace) => trace.visible === true && trace.z);
+    if (map >= 0) return map;
+    const told = full.map((trace, index) => [trace.visible === true && trace.hoverinfo !== "skip" ? (trace.x?.length ?? 0) : 0, index]);
+    return told.sort((a, b) => b[0] - a[0])[0]?.[1] ?? -1;
+  };
+
+  function show(index) {
+    const full = node._fullData, trace = full[index];
+    const points = trace.z ? [{ curveNumber: index, pointNumber: at }]
+      : full.flatMap((other, curveNumber) => (other.visible === true && other.hoverinfo !== "skip" && other.x?.length === trace.x.length ? [{ curveNumber, pointNumber: at }] : []));
+    window.Plotly.Fx.hover(node, points);
+    heard.textContent = [...node.querySelectorAll(".hoverlayer text")].map((text) => text.textContent).filter(Boolean).join(", ");
+  }
+
+  function step(across, along) {
+    const index = walked(), trace = node._fullData?.[index];
+    if (!trace) return;
+    const clip = (value, count) => Math.min(count - 1, Math.max(0, value));
+    if (trace.z) {
+      const [row, column] = at?.length ? at : [0, 0], rows = trace.z.length, columns = trace.z[0].length;
+      at = [clip(row + along, rows), clip(column + across, columns)];
+    } else at = clip((Number.isInteger(at) ? at : across > 0 ? -1 : trace.x.length) + across + along, trace.x.length);
+    show(index);
+  }
+
+  node.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const far = event.shiftKey ? 10 : 1;
+    const keys = {
+      ArrowRight: () => step(far, 0), ArrowLeft: () => step(-far, 0), ArrowDown: () => step(0, far), ArrowUp: () => step(0, -far),
+      "+": () => zoom(0.5), "-": () => zoom(2), 0: reset, Escape: () => (window.Plotly.Fx.unhover(node), (at = null)),
+      Enter: () => {
+        const trace = node._fullData?.[walked()];
+        if (at === null || !state.message.pins || !trace) return;
+        const pair = trace.z ? (state.message.pins === "y" ? trace.y?.[at[0]] ?? at[0] : trace.x[at[1]]) : state.message.pins === "y" ? trace.y[at] : trace.x[at];
+        state.place.component.setStateValue("pin", { pair: Math.round(pair), at: Date.now() });
+      },
+    };
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    event.stopPropagation();
+    keys[event.key]();
+  });
+  node.addEventListener("blur", () => ((at = null), node._fullLayout && window.Plotly?.Fx.unhover(node)));
+}

@@ -1,0 +1,29 @@
+"""The pairs that never completed a turn in training are shaded where their wavelength passes the trained length."""
+
+import math
+
+import pytest
+
+from rope_viz.configs.catalog import catalog, model_specs
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures import frequencies
+
+
+def shaded(spec):
+    shapes = frequencies.wavelengths(spec).layout.shapes
+    return [shape for shape in shapes if shape.type == "rect" and shape.y0 == spec.context]
+
+
+def test_plain_llama_2_shades_its_18_pairs():
+    (shape,) = shaded(RopeSpec(head_dim=128, base=10_000.0, context=4096, target=4096))
+    assert (shape.x0, shape.x1) == (45.5, 63.5)
+    assert shape.label.text == "never a whole turn in training: 18"
+
+
+@pytest.mark.parametrize("model", catalog())
+def test_a_pair_is_shaded_where_its_turn_is_longer_than_the_training(model):
+    for spec in model_specs(model).values():
+        lit = {pair for shape in shaded(spec) for pair in range(math.ceil(shape.x0), math.floor(shape.x1) + 1)}
+        still = spec.inv_freq(spec.target) == 0.0
+        plain = [spec.base ** (-2 * pair / spec.rotary_dim) for pair in range(spec.pairs)]
+        assert lit == {i for i, f in enumerate(plain) if spec.context * f < 2 * math.pi and not still[i]}
