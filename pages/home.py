@@ -30,6 +30,7 @@ page.questions(
         "axes": "How do rows, columns and frames turn the pairs of models that see, and what lies beyond their grid?",
         "attention": "What does position do to the attention of a sentence, added, rotated or not at all?",
         "recall": "Does a model still find what it read, under any scaling, and which pairs carry that?",
+        "heads": "Which pairs does a real model's head use, and what would another method do to it?",
         "precision": "From which position on does rounding confuse this model, and who rounds where?",
         "kernels": "How exactly and how fast are q and k rotated for real, here and on your machine?",
     }

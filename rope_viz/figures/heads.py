@@ -110,9 +110,9 @@ def mean_logits(
                 }
             )
         traces.append(theme.line(x, (low + high) / 2, label, colour, dash=dash, width=1.6))
-    low = min(float(curve[4].min()) for curve in curves)
-    high = max(float(curve[5].max()) for curve in curves)
-    room = 0.06 * max(high - low, 1e-9)
+    bottom = min(float(curve[4].min()) for curve in curves)
+    top = max(float(curve[5].max()) for curve in curves)
+    room = 0.06 * max(top - bottom, 1e-9)
     axis: dict[str, Any] = {"title": "distance (tokens)", "range": [0, tokens]}
     if log:
         axis = {
@@ -124,7 +124,7 @@ def mean_logits(
     return theme.figure(
         traces,
         x=axis | {"unifiedhovertitle": {"text": "distance %{x:,}"}},
-        y={"title": "mean logit", "range": [low - room, high + room], "zeroline": True, "zerolinecolor": theme.RULE},
+        y={"title": "mean logit", "range": [bottom - room, top + room], "zeroline": True, "zerolinecolor": theme.RULE},
         showlegend=len(curves) > 1,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )

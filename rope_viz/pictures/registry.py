@@ -25,6 +25,7 @@ PAGES = {
     "decay": "Decay",
     "axes": "Axes",
     "recall": "Recall",
+    "heads": "Heads",
     "runtimes": "Runtimes",
     "attention": "Attention",
     "precision": "Precision",

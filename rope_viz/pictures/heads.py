@@ -1,0 +1,262 @@
+"""The pictures of the page Heads: which pairs the heads of a real model use, from q and k taken before rotation."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
+from rope_viz.figures import heads as figures
+from rope_viz.figures import recall, theme
+from rope_viz.figures.scaling import short_label
+from rope_viz.figures.words import heads as words
+from rope_viz.pictures import vectors
+from rope_viz.pictures.choices import Held, Kept, Number, Pick
+from rope_viz.pictures.kinds import Figure
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Page
+from rope_viz.reader import checkpoints
+from rope_viz.reader.captured import Captured, Layer, read_capture
+from rope_viz.reader.why import OwnCapture
+from rope_viz.studies import heads as studies
+from rope_viz.studies.heads import ByPair, Heads, Turning
+
+Capture: TypeAlias = Captured | OwnCapture
+NEAR = 64
+"""Distances at which attention is drawn."""
+COLUMNS = 600
+"""Columns of the curve over distance; each holds the smallest and the largest of its distances."""
+KEPT_LAYERS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """One layer of a capture, and what was computed of it: heads from positional to semantic, `order` their rows."""
+
+    name: str
+    number: int
+    layer: Layer
+    heads: Heads
+    spec: RopeSpec
+    by_pair: ByPair
+    positional: FloatArray
+    order: tuple[int, ...]
+
+    @property
+    def still(self) -> int:
+        """Columns of two dimensions that do not rotate."""
+        return int(self.by_pair.strength.shape[1]) - self.spec.pairs
+
+    def label(self, head: int) -> str:
+        """A head by the number it has in its model."""
+        return f"head {self.layer.heads[head] if self.layer.heads else head}"
+
+
+def load(written: str) -> bytes:
+    """A file as it is kept."""
+    return vectors.filed(Path(written).name, Path(written).read_bytes())
+
+
+def decode(content: bytes) -> Captured:
+    """The capture of a content. Raises `ValueError` with one sentence, before anything of it is computed."""
+    return read_capture(content.partition(b"\0")[2])
+
+
+def check(held: Held[Captured], now: Now) -> object:
+    """Raises `ValueError` where the layer holds what cannot be drawn."""
+    return looked(now)
+
+
+FILE = Kept(
+    key="heads.file",
+    label="A capture",
+    help="What `rope-viz capture MODEL --text FILE -o qk.safetensors` writes; up to 8 MB here, so choose layers and "
+    "heads. A larger one in the terminal: `rope-viz figure heads/across --file qk.safetensors -o heads.svg`.",
+    decode=decode,
+    load=load,
+    check=check,
+    suffixes=(".safetensors",),
+    instead="Not shown",
+)
+
+
+@functools.cache
+def own() -> OwnCapture:
+    """What stands where no file was given: the reader's own q and k on a text with facts."""
+    return OwnCapture(checkpoints.reader(checkpoints.SEEDS[0]), 256)
+
+
+def source(now: Now) -> Capture:
+    """The capture that was given, or the reader's own."""
+    held = now[FILE]
+    return own() if held is None else held.value
+
+
+def layer_at(now: Now) -> int:
+    """The number of the layer that is shown."""
+    layers = source(now).layers
+    return layers[min(int(now[LAYER]), len(layers) - 1)]
+
+
+def count(now: Now) -> int:
+    """How many heads the layer has, known before any of it is read."""
+    found = source(now)
+    return (
+        found.reader.heads
+        if isinstance(found, OwnCapture)
+        else found.file.entries[f"layers.{layer_at(now)}.q"].shape[0]
+    )
+
+
+LAYER = Number(
+    key="heads.layer",
+    knob=Knob("Layer, of those taken", 0, 511, "", integer=True),
+    usual=0,
+    limit=lambda now: max(len(source(now).layers) - 1, 0),
+)
+SHOW: Pick[str] = Pick(key="heads.show", label="Show", options=figures.QUANTITIES)
+HEAD = Number(
+    key="heads.head",
+    knob=Knob("Head, positional first", 0, 1023, "", integer=True),
+    usual=0,
+    limit=lambda now: count(now) - 1,
+)
+PAGE = Page("heads", (FILE, LAYER, SHOW, HEAD))
+_LOOKED: OrderedDict[tuple[str, int], Looked] = OrderedDict()
+
+
+def looked(now: Now) -> Looked:
+    """The layer that is shown, computed once. Raises `ValueError` where it holds what is no number."""
+    held = now[FILE]
+    name, number = ("", layer_at(now)) if held is None else (held.name or f"at {id(held.value)}", layer_at(now))
+    if (name, number) in _LOOKED:
+        _LOOKED.move_to_end((name, number))
+        return _LOOKED[name, number]
+    found = look(source(now), number)
+    _LOOKED[name, number] = found
+    while len(_LOOKED) > KEPT_LAYERS:
+        _LOOKED.popitem(last=False)
+    return found
+
+
+def look(capture: Capture, number: int) -> Looked:
+    """A layer and what it is. Raises `ValueError` for values that are not numbers."""
+    layer, spec = capture.layer(number), capture.spec(number)
+    heads = layer.as_heads(spec)
+    positional = studies.positional(heads, Turning.of(spec, heads.tokens))
+    order = tuple(int(head) for head in np.argsort(-positional, kind="stable"))
+    return Looked(capture.name, number, layer, heads, spec, studies.by_pair(heads, spec.pairs), positional, order)
+
+
+def problem(now: Now) -> str:
+    """Why nothing can be drawn of a file."""
+    try:
+        looked(now)
+    except ValueError as error:
+        return f"This layer cannot be shown: {error}. Capture it again, or choose another."
+    return ""
+
+
+def turns(now: Now, what: Looked) -> list[tuple[str, str, str, RopeSpec]]:
+    """(label, colour, dash, embedding) as captured, and under the chosen method where that is another."""
+    out = [("as captured", theme.PLAIN, "dot", what.spec)]
+    try:
+        spec = checkpoints.spec_for(now.spec, what.spec)
+    except ValueError:  # lists of another model's pairs
+        return out
+    if spec.scaling != what.spec.scaling or spec.base != what.spec.base:
+        out.append((short_label(spec.scaling.name), theme.CURRENT, "solid", spec))
+    return out
+
+
+def bands(spec: RopeSpec) -> spectrum.Bands:
+    """The bands at the target."""
+    return spectrum.bands(spec, length=spec.target)
+
+
+@PAGE.picture(FILE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem)
+def across(now: Now) -> Figure:
+    """What every head of a layer carries in every pair, heads from positional to semantic."""
+    what = looked(now)
+    rows = list(what.order)
+    values = np.asarray(getattr(what.by_pair, now[SHOW]))[rows]
+    names = [what.label(head) for head in rows]
+    drawn = turns(now, what)[-1][3]
+    fig = figures.heads_map(values, names, bands(drawn), quantity=now[SHOW], still=what.still, pin=now.pin)
+    sentence = words.across(what.name, what.number, what.by_pair.strength, bands(drawn), what.positional, what.still)
+    return Figure(fig, "Heads and pairs", sentence, variant=f"{what.name} {what.number}", pins="y")
+
+
+def opened(now: Now) -> tuple[Looked, int]:
+    """The layer and the head that is open."""
+    what = looked(now)
+    return what, what.order[int(now[HEAD])]
+
+
+@PAGE.picture(FILE, LAYER, HEAD, refuses=problem)
+def distance(now: Now) -> Figure:
+    """The mean logit of the open head by distance, over all pairs of tokens, as captured and as chosen."""
+    what, head = opened(now)
+    one = single(what, head)
+    curves, near, last = [], [], what.spec
+    for label, colour, dash, spec in turns(now, what):
+        values = studies.mean_logit(one, Turning.of(spec, one.tokens))[0]
+        curves.append((label, colour, dash, *columns(values)))
+        near.append(float(studies.attention_by_distance(one, 0, Turning.of(spec, one.tokens))[:NEAR].sum()))
+        last = spec
+    parts = studies.contributions(one, 0, Turning.of(last, one.tokens))
+    number = what.layer.heads[head] if what.layer.heads else head
+    sentence = words.one(
+        number, bands(last), parts, float(what.positional[head]), min(near[0], 1), min(near[-1], 1), len(near) > 1
+    )
+    fig = figures.mean_logits(curves, tokens=one.tokens)
+    return Figure(fig, "Mean logit by distance", sentence, variant=f"{one.tokens}")
+
+
+@PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
+def attention(now: Now) -> Figure:
+    """Mean attention of the open head to the tokens at each distance, as captured and under the chosen method."""
+    what, head = opened(now)
+    one = single(what, head)
+    curves = [
+        (label, colour, dash, studies.attention_by_distance(one, 0, Turning.of(spec, one.tokens)))
+        for label, colour, dash, spec in turns(now, what)
+    ]
+    fig = recall.attention_by_distance(curves, most=min(NEAR, one.tokens))
+    return Figure(fig, "Attention by distance")
+
+
+@PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
+def pairs(now: Now) -> Figure:
+    """What each pair adds to the logits of the tokens attended to, by band; marked what it added as captured."""
+    what, head = opened(now)
+    one = single(what, head)
+    drawn = turns(now, what)
+    found = [studies.contributions(one, 0, Turning.of(spec, one.tokens)) for *_, spec in drawn]
+    before = found[0] if len(found) > 1 else None
+    fig = recall.parts(found[-1], bands(drawn[-1][3]), before=before, still=what.still)
+    return Figure(fig, "What each pair adds to the logits of the open head")
+
+
+def single(what: Looked, head: int) -> Heads:
+    """One query head with the keys it reads."""
+    heads = what.heads
+    sinks = None if heads.sinks is None else heads.sinks[head : head + 1]
+    q, k = heads.q[head : head + 1], heads.key_of(head)[None]
+    return Heads(q, k, heads.pairing, heads.scale, heads.cap, heads.window, sinks)
+
+
+def columns(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(distance, smallest, largest) of at most so many columns, even on a log axis, from distance 1 on."""
+    edges = np.unique(np.geomspace(1, len(values), COLUMNS + 1).round().astype(int))
+    starts = edges[:-1]
+    if not len(starts):
+        return np.ones(1), values[-1:], values[-1:]
+    low, high = (part.reduceat(values, starts) for part in (np.minimum, np.maximum))
+    return np.sqrt(starts * (edges[1:] - 1.0).clip(1)), low, high

@@ -1,0 +1,99 @@
+"""The page Heads shows what a capture holds, under any scaling, and says what it cannot show."""
+
+import numpy as np
+import pytest
+
+from rope_viz.pictures import heads, registry
+from rope_viz.pictures.choices import Held
+from rope_viz.pictures.now import Now
+from rope_viz.reader.captured import Layer, write_capture
+
+PAGE = registry.page("heads")
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 64,
+    "rope_theta": 100.0,
+}
+RANDOM = np.random.default_rng(0)
+Q, K = RANDOM.normal(size=(4, 40, 8)), RANDOM.normal(size=(2, 40, 8))
+
+
+@pytest.fixture
+def content(tmp_path):
+    """content(q) is a capture of two layers as the page keeps it."""
+
+    def make(q=Q):
+        layers = {n: Layer(q, K, scale=0.5, heads=(0, 1, 2, 3)) for n in (1, 5)}
+        write_capture(tmp_path / "qk.safetensors", layers, config=CONFIG, name="mine", dtype="float32")
+        return heads.load(str(tmp_path / "qk.safetensors"))
+
+    return make
+
+
+def now(content, **given):
+    query = {"model": "rope-viz-reader", **{f"heads.{key}": text for key, text in given.items()}}
+    resting = registry.read(PAGE, query)
+    held = Held("here", heads.decode(content))
+    heads._LOOKED.clear()
+    return Now(resting.spec, resting.model, resting.layer, given={**resting.given, "heads.file": held})
+
+
+def test_the_map_is_the_mean_product_of_lengths_by_pair(content):
+    drawn = heads.across(now(content(), layer="1"))
+    order = heads.looked(now(content(), layer="1")).order
+    q, k = ((x[..., :4] + 1j * x[..., 4:]) for x in (Q.astype(np.float32), K.astype(np.float32)))
+    wanted = [0.5 * np.abs(q[head]).mean(axis=0) * np.abs(k[head // 2]).mean(axis=0) for head in order]
+    np.testing.assert_allclose(drawn.fig.data[0].z, wanted, rtol=1e-5)
+    assert drawn.sentence.startswith("Layer 5 of mine")
+
+
+def test_the_mean_logit_is_the_mean_over_all_pairs_of_tokens(content):
+    asked = now(content(), head="2")
+    drawn = heads.distance(asked)
+    head = heads.looked(asked).order[2]
+    q, k = ((x[..., :4] + 1j * x[..., 4:]) for x in (Q[head], K[head // 2]))
+    turn = np.exp(1j * np.outer(np.arange(40), 100.0 ** (-np.arange(4) / 4)))
+    scores = 0.5 * ((q * turn) @ (k * turn).conj().T).real
+    wanted = [np.diagonal(scores, -distance).mean() for distance in range(40)]
+    line = drawn.fig.data[0]
+    for x, y in zip(line.x, line.y, strict=True):
+        if x == int(x):
+            assert y == pytest.approx(wanted[int(x)], abs=1e-5)
+    assert f"Head {head} goes by" in drawn.sentence
+
+
+def test_a_chosen_method_is_drawn_beside_what_was_captured(content):
+    resting = registry.read(PAGE, {"model": "qwen3-8b-yarn"})
+    held = Held("here", heads.decode(content()))
+    asked = Now(resting.spec, resting.model, resting.layer, given={"heads.file": held})
+    assert [trace.name for trace in heads.attention(asked).fig.data] == ["as captured", "YaRN"]
+    same = heads.attention(now(content()))
+    assert same.fig.data[0].name == "as captured"
+
+
+def test_values_that_are_no_numbers_are_said(content):
+    bad = Q.copy()
+    bad[0, 0, 0] = np.nan
+    asked = now(content(bad))
+    assert "q of layer 1 holds 1 values that are not finite numbers" in heads.problem(asked)
+    with pytest.raises(ValueError, match="not finite"):
+        heads.across(asked)
+
+
+def test_without_a_file_the_readers_own_heads_are_shown():
+    drawn = heads.across(registry.read(PAGE, {"model": "llama-3.1-8b"}))
+    assert "RoPE Viz reader" in drawn.sentence
+    assert drawn.fig.data[0].z.shape == (2, 16)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"mine\0", b"mine\0" + b"\xff" * 100, b"mine\0" + b"\x08" + b"\0" * 7 + b"{}      "]
+)
+def test_a_file_that_is_no_capture_is_one_sentence(raw):
+    with pytest.raises(ValueError, match=r"\w") as caught:
+        heads.decode(b"mine\0" + raw)
+    assert "\n" not in str(caught.value)
