@@ -4,7 +4,6 @@ import gzip
 import re
 from pathlib import Path
 
-import plotly
 import pytest
 import streamlit
 from starlette.applications import Starlette
@@ -13,10 +12,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
-from rope_viz.pictures import registry
-from rope_viz.pictures.kinds import Figure
 from rope_viz.ui import server
-from rope_viz.ui.components import scripts
 
 STATIC = Path(streamlit.__file__).parent / "static"
 ENTRY = re.search(r"static/js/index\.[\w-]+\.js", (STATIC / "index.html").read_text(encoding="utf-8"))[0]
@@ -67,31 +63,3 @@ def test_the_first_page_says_what_is_coming_and_loads_no_font_before_the_scripts
 
 def test_streamlit_puts_no_window_of_its_own_over_the_page(client):
     assert client.get("/_stcore/host-config").json() == {"allowedOrigins": [], "blockErrorDialogs": True}
-
-
-def version(path):
-    return re.search(r"plotly\.js (?:\(\w+ - minified\) )?v([\d.]+)", path.read_text(encoding="utf-8")[:200])[1]
-
-
-def test_the_part_of_plotly_is_of_the_release_that_makes_the_figures_and_draws_all_of_them():
-    """Its traces: https://github.com/plotly/plotly.js/blob/master/dist/README.md, "plotly.js cartesian"."""
-    whole = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    assert version(scripts.SCRIPTS["plotly.min.js"]) == version(whole)
-    drawn = set()
-    for picture in registry.pictures():
-        now = registry.read(registry.page(picture.page), {"coarse": "1"})
-        if picture.kind is Figure and not picture.refuses(now):
-            drawn |= {trace["type"] for trace in picture(now).fig.to_plotly_json()["data"]}
-    assert drawn <= {
-        "scatter",
-        "bar",
-        "box",
-        "heatmap",
-        "histogram",
-        "histogram2d",
-        "image",
-        "pie",
-        "contour",
-        "violin",
-    }
-    assert {"scatter", "heatmap", "bar"} <= drawn

@@ -7,6 +7,8 @@ import gzip
 import hashlib
 from pathlib import Path
 
+import plotly
+
 PREFIX = "/rope-viz"
 HERE = Path(__file__).parent
 SCRIPTS = {
@@ -25,8 +27,7 @@ SCRIPTS = {
     "clocks_files.js": HERE / "clocks_files.js",
     "patch.js": HERE / "patch.js",
     "sections.js": HERE / "sections.js",
-    # The part of plotly.js that figures here need, a third of what the Python package brings, of the same version.
-    "plotly.min.js": HERE / "vendor" / "plotly-cartesian.min.js",
+    "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
 
 
