@@ -94,7 +94,8 @@ class Answer:
             return False
         kind = headers.get("content-type", "")
         if self.path.endswith("/_stcore/host-config"):
-            self.change = quiet
+            # Beside a deep link Streamlit's client first asks where there is none.
+            self.change = quiet if kind.startswith("application/json") else None
         elif kind.startswith("text/html") and "/rope-viz/" not in self.path:
             self.change = completed
         return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(TEXTS))

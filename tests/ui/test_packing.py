@@ -23,6 +23,7 @@ def client():
     routes = [
         Mount("/static", StaticFiles(directory=STATIC / "static")),
         Route("/_stcore/host-config", lambda request: JSONResponse({"allowedOrigins": [], "blockErrorDialogs": False})),
+        Route("/rotation/_stcore/host-config", lambda request: PlainTextResponse("Not Found", 404)),
         Route("/health", lambda request: PlainTextResponse("ok")),
         Route("/{path:path}", lambda request: FileResponse(STATIC / "index.html")),
     ]
@@ -63,3 +64,10 @@ def test_the_first_page_says_what_is_coming_and_loads_no_font_before_the_scripts
 
 def test_streamlit_puts_no_window_of_its_own_over_the_page(client):
     assert client.get("/_stcore/host-config").json() == {"allowedOrigins": [], "blockErrorDialogs": True}
+
+
+def test_settings_that_are_not_there_are_answered_so(client):
+    """Streamlit's client looks for them beside a deep link first."""
+    answer = client.get("/rotation/_stcore/host-config")
+    assert answer.status_code == 404
+    assert answer.text == "Not Found"
