@@ -6,13 +6,13 @@ from rope_viz.pictures import runtimes
 from rope_viz.ui import configs, page
 
 page.start("Runtimes", says=runtimes.curves)
-page.controls(runtimes.AT)
+page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
 page.show(runtimes.curves)
 page.under("base", "context", "target", "factor")
 
 page.section("Runtime by runtime", says=runtimes.matrix)
 page.show(runtimes.matrix)
-page.say(words.TABLE)
+page.say(f"{words.TABLE} {words.counts()}")
 
 now = page.now(runtimes.PAGE)
 page.section("Check", "What is wrong with this config, by how much, and where the rule comes from.")

@@ -20,7 +20,7 @@ from rope_viz.configs.parts import text_part
 from rope_viz.embedding.scaling import DynamicNtk, LongRope
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.runtimes import Emulation
-from rope_viz.runtimes.compare import Comparison, compare
+from rope_viz.runtimes.compare import Comparison, compare, histories
 
 NAMES = {
     "vllm": "vLLM",
@@ -152,20 +152,32 @@ def says(config: Mapping[str, Any], spec: RopeSpec, layer: str) -> bool:
     return not unsaid(config, spec, layer)
 
 
-def board(asked: Asked, length: int | None = None) -> Board:
-    """Every runtime's answer, compared with transformers 5.23.0, or with the first that answers where it refuses."""
+def board(asked: Asked, length: int | None = None, releases: Mapping[str, str] | None = None) -> Board:
+    """Every runtime's answer, compared with transformers 5.23.0, or with the first that answers where it refuses.
+
+    `releases` names older ones to put in the place of today's.
+    """
     layer = asked.layer or None
     try:
-        found = compare(asked.config, length=length, layer_type=layer)
+        found = compare(asked.config, length=length, layer_type=layer, releases=releases)
         if not found[0].emulation.supported:
             able = next((one.emulation for one in found if one.emulation.supported), None)
             if able is not None:
                 reference = (able.runtime, able.version)
-                found = compare(asked.config, length=length, layer_type=layer, reference=reference)
+                found = compare(asked.config, length=length, layer_type=layer, reference=reference, releases=releases)
                 found.sort(key=lambda one: one.emulation != able)
     except ValueError as error:
         return Board((), str(error))
     return Board(tuple(row(one, found[0].emulation, asked) for one in found))
+
+
+def since(asked: Asked, length: int | None = None) -> list[str]:
+    """Of which runtimes the releases make different things of this config, and since when."""
+    try:
+        found = histories(asked.config, length=length, layer_type=asked.layer or None)
+    except ValueError:
+        return []
+    return [history.sentence(NAMES.get(history.runtime, history.runtime)) for history in found]
 
 
 def row(one: Comparison, base: Emulation, asked: Asked) -> Row:

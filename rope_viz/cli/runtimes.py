@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rope_viz.advice.export import TARGETS, Export, export
@@ -16,9 +16,9 @@ from rope_viz.configs.models import from_config
 from rope_viz.configs.rewrite import laid
 from rope_viz.configs.upload import listed
 from rope_viz.embedding.scaling import Proportional
-from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.spec import RopeSpec, shorten
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.compare import Comparison, compare
+from rope_viz.runtimes.compare import Comparison, compare, histories
 from rope_viz.runtimes.known import Known
 
 
@@ -28,6 +28,13 @@ def add_runtimes(commands: Any) -> None:
     served.add_argument("config", metavar="CONFIG", help=NAMES)
     served.add_argument("--length", type=tokens, help="current length, max_model_len or n_ctx")
     served.add_argument("--layer", help="layer type, such as full_attention")
+    served.add_argument(
+        "--release",
+        action="append",
+        default=[],
+        metavar="RUNTIME=VERSION",
+        help="an older one in the place of today's, such as vllm=0.8.5; may be repeated",
+    )
     served.add_argument("--json", action="store_true", help="with the frequencies")
     served.set_defaults(run=run_runtimes)
 
@@ -52,7 +59,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     config = read_config(parsed.config)
     with named(parsed.config):
         cli_axes.refuse_diffusion(config)
-        found = compare(config, length=parsed.length, layer_type=parsed.layer)
+        found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=releases(parsed.release))
     if parsed.json:
         print(json.dumps(cli_axes.added([comparison_dict(one) for one in found], config), indent=2))
         return 0
@@ -63,11 +70,22 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
         for one in found
     ]
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
+    for history in histories(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format):
+        print(history.sentence(history.runtime))
     several = cli_axes.rows(config)
     if several:
         print("\nthe axes of its positions; the film has six grids of 2 x 2 tokens and begins at 3")
         print_rows(cli_axes.NAMES, several)
     return 0
+
+
+def releases(written: Sequence[str]) -> dict[str, str]:
+    """RUNTIME=VERSION of the command line. Raises `ValueError` for anything else."""
+    pairs = [word.partition("=") for word in written]
+    for name, sign, version in pairs:
+        if not (name and sign and version):
+            raise ValueError(f"--release must be RUNTIME=VERSION, such as vllm=0.8.5, got {shorten(name)}")
+    return {name: version for name, _, version in pairs}
 
 
 def verdict(one: Comparison) -> str:

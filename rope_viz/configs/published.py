@@ -44,7 +44,7 @@ TYPES: dict[str, dict[str, Any]] = {
         qk_rope_head_dim=64,
         default_theta=50_000.0,
     ),
-    "mimo": facts(4096, 32, 32768, head_dim=128, default_theta=640_000.0),
+    "mimo": facts(4096, 32, 32768, default_theta=640_000.0),
     "minicpm": facts(2304, 36, 4096),
     "minimax_m1": facts(6144, 64, 10240000, head_dim=128, default_theta=10_000_000.0, partial=True),
     "minimax_text_01": facts(6144, 64, 10240000, head_dim=128, default_theta=10_000_000.0, partial=True),

@@ -16,6 +16,7 @@ from rope_viz.pictures.choices import Pick, Switch, length
 from rope_viz.pictures.kinds import Figure, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
+from rope_viz.runtimes.compare import older
 
 NAMES = {
     "transformers": "transformers 5",
@@ -35,6 +36,8 @@ def _wanted(now: Now) -> int:
 
 AT = Pick(key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: board.by_length(now.spec))
 TO = Pick(key="runtimes.to", label="For", options={name: NAMES[name] for name in TARGETS})
+VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={version: version for version in older()["vllm"]})
+SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={version: version for version in older()["sglang"]})
 TARGET = length("runtimes.target", "I need", _wanted, most=extend.LONGEST // 4)
 METHOD = Pick(
     key="runtimes.method",
@@ -44,7 +47,7 @@ METHOD = Pick(
     menu=220,
 )
 ALL = Switch(key="runtimes.all", label="Also the models on which all agree")
-PAGE = Page("runtimes", (AT, TO, TARGET, METHOD, ALL))
+PAGE = Page("runtimes", (AT, VLLM, SGLANG, TO, TARGET, METHOD, ALL))
 
 
 def asked(now: Now) -> Asked:
@@ -59,17 +62,17 @@ def at(now: Now) -> int | None:
 
 def answers(now: Now) -> Board:
     """Every runtime's answer."""
-    return _answers(now.spec, now.model, now.layer, now.own, at(now))
+    return _answers(now.spec, now.model, now.layer, now.own, at(now), now[VLLM], now[SGLANG])
 
 
-@PAGE.picture(AT, pin=True, config=True)
+@PAGE.picture(AT, VLLM, SGLANG, pin=True, config=True)
 def curves(now: Now) -> Figure:
     """The frequencies of the runtimes that differ, over those of transformers."""
     figure, title = runtimes.curves(answers(now), now.spec, pin=now.pin)
     return Figure(figure, title, words.agreement(answers(now)), pins="x")
 
 
-@PAGE.picture(AT, config=True, height=430)
+@PAGE.picture(AT, VLLM, SGLANG, config=True, height=430)
 def matrix(now: Now) -> Table:
     """Every runtime's answer in words, why, and what repairs it."""
     sentence = words.whose(asked(now), at(now))
@@ -97,5 +100,7 @@ def _asked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
 
 
 @functools.lru_cache(maxsize=64)
-def _answers(spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None) -> Board:
-    return board.board(_asked(spec, model, layer, own), length)
+def _answers(
+    spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
+) -> Board:
+    return board.board(_asked(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang})

@@ -12,7 +12,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
 from rope_viz.embedding.spec import FloatArray, checked_length, shorten
-from rope_viz.runtimes import hf, llamacpp, mlx, paper, sglang, tensorrt, vllm
+from rope_viz.runtimes import hf, llamacpp, mlx, older, paper, sglang, tensorrt, vllm
 from rope_viz.runtimes.case import Case, Refused, Rule, apply, frequencies, read, spec_of
 from rope_viz.runtimes.known import Known
 from rope_viz.runtimes.known import known as how_known
@@ -29,7 +29,9 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("tensorrt-llm", TENSORRT): tensorrt.RULES,
     ("paper", "2309.00071"): paper.RULES,
 }
-"""Every runtime that can be emulated, by name and version."""
+"""Every runtime that can be emulated, by name and version: those that are put side by side."""
+ALL = {**RULES, **older.RULES}
+"""The same and older releases, which a reader may ask for in place of today's."""
 
 UNTOLD = Known("not known", "")
 RUNTIMES = tuple(RULES)
@@ -80,7 +82,7 @@ def emulate(
     try:
         case = read(config, layer_type, checked_length(length))
         told = how_known(name, release, case.fields, case.kind)
-        case, applied = apply(RULES[name, release], case)
+        case, applied = apply(ALL[name, release], case)
         inv_freq, attention, softmax = computed(name, case, overrides)
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), told)
@@ -93,7 +95,7 @@ def emulate(
 
 def known(runtime: str, version: str | None = None) -> tuple[str, str]:
     """The full name and version. Raises `ValueError` that lists what is known."""
-    versions = [release for name, release in RUNTIMES if name == runtime]
+    versions = [release for name, release in ALL if name == runtime]
     if not versions:
         names = dict.fromkeys(name for name, _ in RUNTIMES)
         raise ValueError(f"runtime must be one of {', '.join(names)}, got {shorten(runtime)}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from rope_viz.configs.upload import listed
 from rope_viz.embedding.spec import FloatArray
-from rope_viz.runtimes import RUNTIMES, Emulation, emulate
+from rope_viz.runtimes import ALL, RUNTIMES, Emulation, emulate, known
 from rope_viz.runtimes.known import How
 
 TOLERANCE = 2e-6
@@ -77,13 +78,72 @@ def compare(
     length: int | None = None,
     layer_type: str | None = None,
     reference: tuple[str, str | None] = ("transformers", None),
+    releases: Mapping[str, str] | None = None,
 ) -> list[Comparison]:
-    """Every runtime against the reference, in the order of `RUNTIMES`. Raises `ValueError` as `emulate` does."""
+    """Every runtime against the reference, in the order of `RUNTIMES`. Raises `ValueError` as `emulate` does.
+
+    `releases` names older ones to put in the place of today's: {"vllm": "0.8.5"}.
+    """
     base = emulate(config, runtime=reference[0], version=reference[1], length=length, layer_type=layer_type)
     return [
         against(base, emulate(config, runtime=name, version=version, length=length, layer_type=layer_type))
-        for name, version in RUNTIMES
+        for name, version in chosen(releases or {})
     ]
+
+
+def older() -> dict[str, tuple[str, ...]]:
+    """{runtime: its releases, today's first} of those of which older ones are known too."""
+    names = dict.fromkeys(name for name, version in ALL if (name, version) not in RUNTIMES)
+    return {name: tuple(version for one, version in ALL if one == name) for name in names}
+
+
+def chosen(releases: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The runtimes, with these releases in the place of today's. Raises `ValueError` for what is not known."""
+    for name in releases:
+        if name not in older():
+            raise ValueError(f"older releases are known of {' and '.join(older())}, not of {name}")
+    return [known(name, releases[name]) if name in releases else (name, version) for name, version in RUNTIMES]
+
+
+UNKNOWN: Final = "not known"
+
+
+@dataclass(frozen=True)
+class History:
+    """What the releases of one runtime make of a config: those that agree with one another together, oldest first."""
+
+    runtime: str
+    spans: tuple[tuple[tuple[str, ...], str], ...]
+
+    def sentence(self, name: str) -> str:
+        """Since when there is a difference, in words: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
+        parts = [f"{verdict} in {listed(list(versions))}" for versions, verdict in self.spans[:-1]]
+        versions, verdict = self.spans[-1]
+        return f"{name}: {', '.join(parts)}, {verdict} since {versions[0]}"
+
+
+def histories(
+    config: Mapping[str, Any],
+    *,
+    length: int | None = None,
+    layer_type: str | None = None,
+    ratio: Callable[[float], str] = "×{:.4g}".format,
+) -> list[History]:
+    """The runtimes whose releases make different things of a config, as far as that is known."""
+    base = emulate(config, runtime="transformers", length=length, layer_type=layer_type)
+    found = []
+    for name, versions in older().items():
+        spans: list[tuple[tuple[str, ...], str]] = []
+        for version in reversed(versions):
+            one = against(base, emulate(config, runtime=name, version=version, length=length, layer_type=layer_type))
+            words = UNKNOWN if one.how == "not known" else one.words(ratio)
+            if spans and spans[-1][1] == words:
+                spans[-1] = ((*spans[-1][0], version), words)
+            else:
+                spans.append(((version,), words))
+        if len({words for _, words in spans} - {UNKNOWN}) > 1:
+            found.append(History(name, tuple(spans)))
+    return found
 
 
 def against(base: Emulation, other: Emulation) -> Comparison:

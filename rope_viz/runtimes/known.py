@@ -53,7 +53,10 @@ def read(name: str) -> dict[str, Any]:
 
 
 def served(runtime: str, kind: str) -> str | None:
-    """The file of a runtime that reads this model type, "transformers" where it uses that library, None for no file."""
+    """The file of a runtime that reads this model type, "transformers" where it uses that library, None for no file.
+
+    `runtime` may be an older release, such as "vllm 0.8.5".
+    """
     found: str | None = read("served.json").get(runtime, {}).get(kind)
     return found
 
@@ -67,7 +70,10 @@ def known(runtime: str, release: str, fields: Fields, scaling: str) -> Known:
         if kind in kinds:
             with_type = scaling if scaling in kinds[kind] else f"other types, {scaling} by its rules"
             return Known("executed", f"tests/goldens/{golden}: {kind} run in {at} with {with_type}")
-    file = served(runtime, kind)
+    older = at in read("served.json")
+    file = served(at if older else runtime, kind)
+    if older and file is not None:
+        return among_older(at, kind, file)
     twin = TWINS.get(kind)
     if twin is not None and file is not None and file == served(runtime, twin):
         for golden, kinds in read("executed.json").get(at, {}).items():
@@ -82,6 +88,24 @@ def known(runtime: str, release: str, fields: Fields, scaling: str) -> Known:
         return Known("by rule", where)
     if file == "transformers":
         return Known("by rule", f"{where}: it runs {kind} by the code of transformers")
+    return Known("not known", f"{file} of {at} was not run with {kind}")
+
+
+def executed_counts() -> list[tuple[str, str, int]]:
+    """(runtime, version, how many architectures were executed in it), in the order of the list."""
+    found = []
+    for at, goldens in read("executed.json").items():
+        name, version = at.split(" ")
+        found.append((name, version, len({kind for kinds in goldens.values() for kind in kinds})))
+    return found
+
+
+def among_older(at: str, kind: str, file: str) -> Known:
+    """How an answer of an older release is known where this architecture itself was not run in it."""
+    for golden, kinds in read("executed.json").get(at, {}).items():
+        other = next((one for one in kinds if served(at, one) == file), None)
+        if other is not None:
+            return Known("by rule", f"{kind} goes through {file} of {at}, run with {other}: tests/goldens/{golden}")
     return Known("not known", f"{file} of {at} was not run with {kind}")
 
 

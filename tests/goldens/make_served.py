@@ -2,7 +2,8 @@
 
 Run from the root of the repository with transformers 5.23.0 installed, and the unpacked wheels of vLLM, SGLang and
 mlx-lm and the source of llama.cpp as arguments:
-    python tests/goldens/make_served.py vllm-0.33.0 sglang-0.5.23 mlx_lm-0.32.2 llama.cpp
+    python tests/goldens/make_served.py vllm-0.33.0 sglang-0.5.23 mlx_lm-0.32.2 llama.cpp \\
+        vllm-0.10.2 vllm-0.8.5 vllm-0.6.6 sglang-0.4.6
 Nothing of the runtimes is run, their files are parsed. "transformers" is the runtime's way to run a model by the code
 of transformers; a model type that is not named has no file there.
 """
@@ -92,7 +93,7 @@ def sglang(root: Path) -> dict[str, str]:
     """{architecture: module} from the EntryClass of every model file."""
     found = {}
     for path in sorted((root / "sglang" / "srt" / "models").rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
+        for node in ast.parse(path.read_text(encoding="utf-8-sig")).body:
             if isinstance(node, ast.Assign) and any(getattr(part, "id", "") == "EntryClass" for part in node.targets):
                 names = node.value.elts if isinstance(node.value, (ast.List, ast.Tuple)) else [node.value]
                 found |= {name.id: path.stem for name in names if isinstance(name, ast.Name)}
@@ -145,6 +146,11 @@ def main(folders: list[str]) -> None:
                 module = "transformers" if architectures(kind, table, GENERATING) else None
             if module is not None:
                 served[name][kind] = module
+    for root in roots[4:]:
+        name, version = root.name.split("-")
+        registry = {"vllm": vllm, "sglang": sglang}[name](root)
+        found = {kind: [registry[one] for one in architectures(kind, table) if one in registry] for kind in kinds}
+        served[f"{name} {version}"] = {kind: modules[0] for kind, modules in found.items() if modules}
     served["mlx-lm"] = mlx(roots[2], table, kinds)
     lines = ",\n".join(f' "{name}": {json.dumps(found, sort_keys=True)}' for name, found in served.items())
     TARGET.write_text("{\n" + lines + "\n}\n")

@@ -13,6 +13,8 @@ GOLDENS = Path(__file__).parents[1] / "goldens"
 RUN = json.loads((GOLDENS / "runtimes.json").read_text())
 RELEASES = json.loads((GOLDENS / "releases.json").read_text())["rows"]
 SERVERS = json.loads((GOLDENS / "servers.json").read_text())["rows"]
+OLDER = json.loads((GOLDENS / "older.json").read_text())["rows"]
+MODEL_FILES = json.loads((GOLDENS / "model_files.json").read_text())["rows"]
 MLX = json.loads((GOLDENS / "mlx.json").read_text())["rows"]
 TOLERANCE = {"llama.cpp": 1e-5}  # its kernel multiplies float32 pair by pair
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 32768}
@@ -67,7 +69,7 @@ def test_each_release_of_transformers_computes_or_raises_as_its_classes_do(row):
         assert result.attention_factor == pytest.approx(row["attention_factor"], rel=2e-6)
 
 
-@pytest.mark.parametrize("row", SERVERS, ids=lambda row: row["runtime"])
+@pytest.mark.parametrize("row", [*SERVERS, *MODEL_FILES, *OLDER], ids=lambda row: f"{row['runtime']}-{row['version']}")
 def test_a_server_computes_or_raises_as_its_rotary_package_does(row):
     result = emulate(row["config"], runtime=row["runtime"], version=row["version"], length=row["length"])
     assert result.supported == ("error" not in row), result.reason or row["error"]

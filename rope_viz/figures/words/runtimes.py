@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rope_viz.advice.board import Asked, Board, Row, models, worst
+from rope_viz.advice.board import NAMES, Asked, Board, Row, models, since, worst
 from rope_viz.advice.export import Export
 from rope_viz.configs.upload import listed
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
+from rope_viz.runtimes.known import executed_counts
 
 TABLE = (
     "×r: off by that factor, up or down, at the pair where it is largest. Plain verdicts were got by executing this "
@@ -58,7 +59,14 @@ def whose(asked: Asked, length: int | None) -> str:
     at = "" if length is None else f", at {tokens(length)} tokens"
     layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
     problem = f" No config says exactly this ({plain(asked.problem)}); this is the closest." if asked.problem else ""
-    return f"{plain(asked.whose)}{layer}{at}.{problem}"
+    changed = "".join(f" {text}." for text in since(asked, length))
+    return f"{plain(asked.whose)}{layer}{at}.{problem}{changed}"
+
+
+def counts() -> str:
+    """In which runtimes how many architectures were executed."""
+    found = [f"{NAMES.get(name, name)} {version}: {count}" for name, version, count in executed_counts()]
+    return f"Architectures executed so far: {', '.join(found)}."
 
 
 def faithful(made: Export, name: str) -> str:

@@ -1,0 +1,82 @@
+"""Ask model files of vLLM 0.33.0 for the rotary module of synthetic configs: writes tests/goldens/model_files.json.
+
+Run from the root of the repository with torch and transformers 5.23.0, and the unpacked wheel:
+    python tests/goldens/make_model_files.py unpacked/vllm-0.33.0
+How model files are run stands in model_files.py. `error` is what the file or the rotary package raises.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from model_files import asked, opened
+
+PATH = Path(__file__).with_name("model_files.json")
+BASE = {"rope_theta": 50000.0}
+SCALINGS: tuple[dict[str, Any], ...] = (
+    {"rope_type": "default"},
+    {"rope_type": "linear", "factor": 2.5},
+    {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024},
+)
+SIZES = {"hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 16, "max_position_embeddings": 4096}
+HEADS = {"head_dim": 64}
+# {model type: (file, its own keys)}
+TYPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "qwen2_moe": ("qwen2_moe", {}),
+    "qwen3_moe": ("qwen3_moe", HEADS),
+    "mixtral": ("mixtral", HEADS),
+    "gemma": ("gemma", HEADS),
+    "granite": ("granite", HEADS),
+    "granitemoe": ("granitemoe", HEADS),
+    "cohere": ("commandr", {}),
+    "olmoe": ("olmoe", {}),
+    "internlm3": ("llama", HEADS),
+    "apertus": ("apertus", HEADS),
+    "ernie4_5_moe": ("ernie45_moe", HEADS),
+    "exaone": ("exaone", HEADS),
+    "bailing_moe": ("bailing_moe", HEADS),
+    "mimo": ("qwen2", {}),
+    "orion": ("orion", {}),
+    "nemotron": ("nemotron", {**HEADS, "partial_rotary_factor": 0.5}),
+    "glm4_moe": ("glm4_moe", {**HEADS, "partial_rotary_factor": 0.5}),
+    "minimax_m2": ("minimax_m2", {**HEADS, "rotary_dim": 32}),
+    "lfm2": ("lfm2", {}),
+}
+
+
+def main(root: str) -> None:
+    package = opened(root)
+    rows, silent = [], []
+    for kind, (file, keys) in TYPES.items():
+        if not Path(root, "vllm", "model_executor", "models", f"{file}.py").exists():
+            silent.append(kind)
+            continue
+        for scaling in SCALINGS:
+            share = {key: value for key, value in keys.items() if key == "partial_rotary_factor"}
+            given = {**SIZES, **keys, "rope_parameters": {**BASE, **share, **scaling}}
+            row: dict[str, Any] = {"runtime": "vllm", "version": "0.33.0", "file": file, "length": None}
+            row["config"] = {"model_type": kind, **given}
+            try:
+                row["inv_freq"], row["attention_factor"] = asked(package, file, given)
+            except SystemExit:
+                silent.append(kind)
+                break
+            except Exception as error:  # what it raises is the answer
+                row["error"] = f"{type(error).__name__}: {error}".splitlines()[0][:160]
+            rows.append(row)
+    print(len(rows), "rows; no answer from", silent)
+    for row in rows:
+        if "error" in row:
+            print(row["config"]["model_type"], row["error"])
+    about = (
+        "Made by make_model_files.py from the model files and the rotary package of vLLM 0.33.0, torch CPU, float32."
+    )
+    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    PATH.write_text(f'{{"_about": {json.dumps(about)}, "rows": [\n{lines}\n]}}\n')
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
