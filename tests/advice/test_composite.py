@@ -98,7 +98,9 @@ def test_it_is_checked_and_repaired_as_by_itself(case):
     config, text, path = case
 
     def said(found):
-        return [(one.rule, one.severity, one.message) for one in found if one.rule != "unlisted-type"]
+        # Of what stands in a wrapper outside the list it is not known how the runtimes load it.
+        apart = ("unlisted-type", "runtimes-differ")
+        return [(one.rule, one.severity, one.message) for one in found if one.rule not in apart]
 
     assert said(check(config)) == said(check(text))
     places = [one.key for one in check(config) if one.key]

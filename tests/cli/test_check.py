@@ -72,6 +72,15 @@ def test_what_could_not_be_read_has_an_exit_code_of_its_own(capsys):
     assert run(capsys, "bad.json", "--ignore", "unreadable")[0] == 3
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"model_type": []}, {"rope_scaling": [1]}, {"hidden_size": "4096"}, {"rope_theta": None}]
+)
+def test_a_key_of_the_wrong_kind_is_an_error_in_a_file_that_was_read(capsys, wrong):
+    code, out, _ = run(capsys, put("config.json", {**LLAMA, **wrong}))
+    assert code == (0 if wrong == {"rope_theta": None} else 2)
+    assert len(out.splitlines()) >= 1
+
+
 def test_a_rule_can_be_left_out(capsys):
     path = put("config.json", WARNING)
     assert run(capsys, path)[0] == 1

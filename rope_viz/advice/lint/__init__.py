@@ -32,7 +32,10 @@ def check(config: Mapping[str, Any]) -> list[Finding]:
     """
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {shorten(config)}")
-    alone = check_axes(config)
+    try:
+        alone = check_axes(config)
+    except ValueError as error:
+        return [Finding("unreadable", "error", "", str(error), source=READER)]
     if alone is not None:
         return alone
     try:
