@@ -81,6 +81,23 @@ def test_a_key_of_the_wrong_kind_is_an_error_in_a_file_that_was_read(capsys, wro
     assert len(out.splitlines()) >= 1
 
 
+ODD = [
+    {"model_type": "qwen3_vl", "text_config": None},
+    {"model_type": "qwen3_vl", "text_config": {}},
+    {"model_type": "dbrx", "attn_config": {"rope_theta": 500000.0}, "rope_scaling": {"type": {}}},
+    {"model_type": "dbrx", "attn_config": {"rope_theta": 500000.0}, "rope_scaling": {"full_attention": {}}},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=json.dumps)
+def test_an_odd_shape_is_answered_and_not_stumbled_over(capsys, odd):
+    path = put("config.json", odd)
+    assert run(capsys, path)[0] in (0, 1, 2)
+    for command in ("table", "runtimes"):
+        assert main((command, path)) in (0, 2)
+    assert main(("export", path, "--to", "vllm")) in (0, 1, 2)
+
+
 def test_a_rule_can_be_left_out(capsys):
     path = put("config.json", WARNING)
     assert run(capsys, path)[0] == 1

@@ -175,7 +175,7 @@ def path_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     for root in roots:
         place: Any = config
         for key in root:
-            place = place.get(key, {})
+            place = place.get(key) or {}
         for key in ("rope_parameters", "rope_scaling"):
             inner = place.get(key)
             if isinstance(inner, Mapping) and any(name in inner for name in SECTION_KEYS):

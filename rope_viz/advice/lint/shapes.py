@@ -28,11 +28,10 @@ def base_not_read(view: View) -> Iterator[Finding]:
 
     Source: transformers 5.23.0, run: DbrxConfig fills rope_parameters with base 10000 beside attn_config.rope_theta.
     """
-    if view.fields.kind != "dbrx":
-        return
-    spec, theirs = view.specs[""], emulate(view.config, runtime="transformers")
-    effect = None if theirs.inv_freq is None else largest(spec.inv_freq(), theirs.inv_freq)
-    if effect is None:
+    spec = view.specs.get("") if view.fields.kind == "dbrx" else None
+    theirs = None if spec is None else emulate(view.config, runtime="transformers").inv_freq
+    effect = None if spec is None or theirs is None else largest(spec.inv_freq(), theirs)
+    if spec is None or effect is None:
         return
     text = f"transformers 5 does not read this base, {spec.base:g}, and takes 10000: write rope_theta at the top too."
     place = ".".join((*view.root, "attn_config", "rope_theta"))
