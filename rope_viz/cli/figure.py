@@ -7,23 +7,29 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
-from rope_viz.cli.spec import add_spec_flags, flag, read_spec
+from rope_viz.cli.spec import LISTS, add_spec_flags, flag, read_spec
 from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
+from rope_viz.configs.link import method_knobs
 from rope_viz.configs.models import from_config
 from rope_viz.configs.upload import Upload, name_of
-from rope_viz.embedding.spec import shorten
-from rope_viz.figures.files.style import LABEL, PARAMETERS, Style
+from rope_viz.embedding.spec import RopeSpec, knobs, shorten
+from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
 
 if TYPE_CHECKING:
     from rope_viz.pictures.choices import Choice
+    from rope_viz.pictures.now import Now
     from rope_viz.pictures.page import Picture
+
+PICTURES = "/rope-viz/picture"
+"""Where the app has its pictures."""
 
 
 def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     """The command and its flags; of the page's own choices those of the picture that `arguments` name."""
-    name = next((word for word in arguments[1:] if "/" in word and not word.startswith("-")), "")
+    name = addressed(next((word for word in arguments[1:] if "/" in word and not word.startswith("-")), ""))[0]
     asked = arguments[:1] == ["figure"] and name
     drawn = commands.add_parser(
         "figure",
@@ -35,7 +41,7 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
         "picture",
         nargs="?",
         metavar="PAGE/PICTURE",
-        help="such as scaling/comparison, or a file that was saved as .json",
+        help="such as scaling/comparison, the address of a picture, or a file that was saved as .json",
     )
     drawn.add_argument("--list", action="store_true", help="all pictures, one a line")
     add_spec_flags(drawn, length=False)
@@ -60,7 +66,6 @@ def run(parsed: argparse.Namespace) -> int:
     """`figure`. Raises `ValueError` with one sentence for what cannot be drawn."""
     from rope_viz.pictures import forms, registry
     from rope_viz.pictures.choices import Held, Kept
-    from rope_viz.pictures.now import Now
 
     if parsed.list:
         for picture in registry.pictures():
@@ -79,23 +84,54 @@ def run(parsed: argparse.Namespace) -> int:
         saved = Path(parsed.picture).read_bytes()
         Path(parsed.output).write_bytes(forms.again(saved, form, given_looks))
         return 0
-    picture = found(parsed.picture)
-    spec, config, layer = read_spec(parsed)
-    listed = parsed.model in catalog() and not Path(parsed.model).exists()
-    own = Upload(name_of(config), config, from_config(config)) if config is not None and not listed else None
+    name, asked = addressed(parsed.picture)
+    picture = found(name)
+    if asked is not None:
+        # An address says it all; of flags those of the look may differ from it.
+        said = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
+        for key in (*said, *(choice.key for choice in choices(name))):
+            if getattr(parsed, key, None) is not None:
+                raise ValueError(f"an address says all but the look: put {key} into it, or name the picture alone")
+        styled = {key: asked.pop(key) for key in list(asked) if is_key(key)}
+        look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
+        now = registry.read(registry.page(picture.page), asked)
+        now = dataclasses.replace(now, part=picture.parts(now) - 1)
+        Path(parsed.output).write_bytes(forms.render(picture, now, form, look))
+        return 0
     given: dict[str, Any] = {}
-    for choice in choices(parsed.picture):
+    for choice in choices(name):
         if (text := getattr(parsed, choice.key)) is None:
             continue
         given[choice.key] = (
             Held("", choice.decode(choice.load(text))) if isinstance(choice, Kept) else choice.parse(text)
         )
-    asked = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
-    pin, view = registry.pin_of(asked, spec.pairs), registry.view_of(asked)
-    now = Now(spec, parsed.model if listed else link.CUSTOM, layer or "", own, pin, given, view)
+    now = chosen(parsed)
+    marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
+    pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
+    now = dataclasses.replace(now, pin=pin, given=given, view=view)
     now = dataclasses.replace(now, part=picture.parts(now) - 1)
     Path(parsed.output).write_bytes(forms.render(picture, now, form, look))
     return 0
+
+
+def chosen(parsed: argparse.Namespace) -> Now:
+    """The model and the spec that the flags describe. Raises `ValueError` with one sentence."""
+    from rope_viz.pictures.now import Now
+
+    spec, config, layer = read_spec(parsed)
+    listed = parsed.model in catalog() and not Path(parsed.model).exists()
+    own = Upload(name_of(config), config, from_config(config)) if config is not None and not listed else None
+    return Now(spec, parsed.model if listed else link.CUSTOM, layer or "", own)
+
+
+def addressed(word: str) -> tuple[str, dict[str, str] | None]:
+    """`<page>/<name>` and the query of an address, None of a bare name; also of one that a browser copied whole."""
+    parts = urlsplit(word)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True)) if "?" in word or PICTURES in word else None
+    path = parts.path.rpartition(f"{PICTURES}/")[2]
+    if PICTURES in parts.path:
+        path = path.rpartition(".")[0] or path
+    return path, query
 
 
 def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
@@ -122,7 +158,6 @@ def found(name: str) -> Picture:
 
 def choices(name: str) -> list[Choice[Any]]:
     """The choices that a picture depends on; none for a name that is not one."""
-    from rope_viz.embedding.spec import RopeSpec
     from rope_viz.pictures import registry
     from rope_viz.pictures.now import Now
 

@@ -1,4 +1,4 @@
-"""The commands: app, table, figure, capture, evaluate, check, compare, runtimes, export, extend, verify, models.
+"""The commands, from `table` to `models`; flags from knobs.
 
 Results go to standard output, one-line errors to standard error. The exit code is 0, and 2 where the input is bad;
 `check` has its own (see `check`). A command loads what it needs when it is asked for.
@@ -22,6 +22,7 @@ COMMANDS = {
     "table": ("tables", "add_table"),
     "app": ("app", "add"),
     "figure": ("figure", "add"),
+    "report": ("report", "add"),
     "capture": ("capture", "add"),
     "evaluate": ("evaluate", "add"),
     "check": ("check", "add"),

@@ -242,6 +242,12 @@ class RopeSpec:
         """The same embedding before scaling."""
         return dataclasses.replace(self, scaling=Scaling())
 
+    def _repr_html_(self) -> str:
+        """A small table, for a notebook."""
+        from rope_viz.embedding import shown
+
+        return shown.table(self)
+
 
 def checked_length(length: int | None) -> int | None:
     """The length as an int, or `ValueError`."""

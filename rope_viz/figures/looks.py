@@ -113,6 +113,7 @@ MODELS: tuple[str, ...] = (
     "smollm2-135m",
     "pythia-160m",
     "modernbert-base-global",
+    "rope-viz-reader",
 )
 
 RUNTIMES: dict[str, Look] = {

@@ -120,15 +120,23 @@ def table_page(drawn: Table, look: Style) -> bytes:
 
 def clocks_page(drawn: Clocks, look: Style) -> bytes:
     """A page on which the clocks turn, or the patch moves, offline."""
-    name = "patch" if isinstance(drawn, Patch) else "clocks"
-    dials, script = ((SCRIPTS / file).read_text(encoding="utf-8") for file in ("dials.js", f"{name}.js"))
-    # Both scripts become one module: what the second imports from the first stands above it.
-    kept = [line for line in script.splitlines() if not line.startswith(("import ", "export {"))]
+    name = moving(drawn)
     data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
     root = f'root: document.querySelector(".rv-{name}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
     start = f"show({{ {root} }}, {data});"
-    body = f'<div class="rv-{name}"></div><script type="module">{dials}\n{chr(10).join(kept)}\n{start}</script>'
+    body = f'<div class="rv-{name}"></div><script type="module">{script(name)}\n{start}</script>'
     return _page(look.title_of(drawn.title) or drawn.title, body, look, "body{margin:16px}")
+
+
+def moving(drawn: Clocks) -> str:
+    """What moves, by the name of its script: clocks or a patch."""
+    return "patch" if isinstance(drawn, Patch) else "clocks"
+
+
+def script(name: str) -> str:
+    """What moves the clocks or the patch, as one module: what the second script imports from the first is above it."""
+    dials, own = ((SCRIPTS / file).read_text(encoding="utf-8") for file in ("dials.js", f"{name}.js"))
+    return "\n".join([dials, *(line for line in own.splitlines() if not line.startswith(("import ", "export {")))])
 
 
 def _page(title: str, body: str, look: Style, style: str) -> bytes:

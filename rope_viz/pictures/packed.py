@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 
 from rope_viz.figures import theme
 from rope_viz.figures.files import stem
+from rope_viz.figures.files.lines import line_names
 from rope_viz.pictures.choices import Models
 from rope_viz.pictures.kinds import KINDS, Clocks, Kind, Table
 from rope_viz.pictures.now import Now
@@ -37,6 +38,9 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
     if isinstance(drawn, Table):
         return framed(message | {"columns": cells(drawn), "words": drawn.words})
     message |= {"spec": now.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
+    if not now.coarse:
+        # What may get a label of the reader's own in a file.
+        message["lines"] = line_names([trace.to_plotly_json() for trace in drawn.fig.data])
     return pack(drawn.fig, message, quick=now.coarse)
 
 

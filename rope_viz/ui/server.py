@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
 from rope_viz.ui import frame, gallery
-from rope_viz.ui.components.scripts import PREFIX, SCRIPTS, packed
+from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
 from rope_viz.ui.packing import Packing
 
 # Streamlit imports a component's JavaScript from a blob: address, has one inline script in its page and styles made at
@@ -52,7 +52,7 @@ HEADERS = {
 def script(request: Request) -> Response:
     """A script by name, compressed where the browser takes it."""
     name = request.path_params["name"]
-    if name not in SCRIPTS:
+    if name not in NAMES:
         return Response("Not found", status_code=404)
     content, compressed, tag = packed(name)
     headers = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{tag}"', "vary": "accept-encoding"}

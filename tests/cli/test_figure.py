@@ -206,3 +206,17 @@ def test_what_cannot_be_drawn_is_one_line(tmp_path, monkeypatch, capsys, argumen
 def test_a_folder_that_is_not_there_is_one_line(tmp_path, capsys):
     assert figure(tmp_path / "nowhere" / "plot.csv") == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_an_address_draws_what_it_says(tmp_path, capsys):
+    """By its name and query, or whole as a browser copies it; what it does not say is as in the app."""
+    plain, named, whole = (tmp_path / f"{name}.svg" for name in ("plain", "named", "whole"))
+    assert main(["figure", "scaling/comparison", "llama-3.1-8b", "-o", str(plain)]) == 0
+    assert main(["figure", "scaling/comparison?", "-o", str(named)]) == 0
+    assert main(["figure", "https://host/base/rope-viz/picture/scaling/comparison.png", "-o", str(whole)]) == 0
+    assert plain.read_bytes() == named.read_bytes() == whole.read_bytes()
+    assert main(["figure", "scaling/comparison?width=85mm", "--width", "60mm", "-o", str(whole)]) == 0
+    assert main(["figure", "scaling/comparison", "llama-3.1-8b", "--width", "60mm", "-o", str(plain)]) == 0
+    assert plain.read_bytes() == whole.read_bytes()
+    assert main(["figure", "scaling/comparison?model=qwen3-8b", "--base", "5e5", "-o", str(whole)]) == 2
+    assert "put base into it" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 // A Plotly chart that keeps its zoom and its node while the data change, and exports itself in the browser.
 // picture.js asks for the figure, rope_viz/pictures/packed.py packs it.
 
-import { copyAddress, file } from "./picture.js";
+import { copyAddress, exporting, file } from "./picture.js";
 
 const SOURCE = new URL("plotly.min.js", import.meta.url).href;
 let plotly;
@@ -49,7 +49,9 @@ function recolour(value, twins) {
 
 // --- The chart
 
-const FORMATS = { png: "Picture, 3× resolution", svg: "Vector picture", html: "Page that works offline", csv: "The plotted numbers", json: "Figure and spec" };
+const FORMATS = {
+  png: "Picture, 3× resolution", svg: "Vector picture", pdf: "Vector picture for a document", html: "Page that works offline", csv: "The numbers behind it", json: "Figure and spec, drawn again by rope-viz figure",
+};
 const ZOOMS = { in: ["+", "Zoom in"], out: ["−", "Zoom out"], reset: ["Reset view", "Show the whole figure"] };
 
 function build(place) {
@@ -57,22 +59,14 @@ function build(place) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-chart-style", textContent: STYLE }));
   }
   const { root } = place;
-  root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">The picture is on its way.</p></div><div class="rv-tools" role="toolbar" aria-label="Figure tools"><span>Download</span>${
-    Object.entries(FORMATS).map(([format, help]) => `<button type="button" data-format="${format}" title="${help}">${format.toUpperCase()}</button>`).join("")
-  }<div class="rv-space"></div>${
+  root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">The picture is on its way.</p></div><div class="rv-tools" role="toolbar" aria-label="Figure tools"><span>Download</span><div class="rv-space"></div>${
     Object.entries(ZOOMS).map(([zoom, [text, help]]) => `<button type="button" data-zoom="${zoom}" title="${help}" aria-label="${help}">${text}</button>`).join("")
   }</div>`;
   const node = root.querySelector(".rv-plot"), space = root.querySelector(".rv-space");
   const state = { root, node, place, zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
-  for (const button of root.querySelectorAll("button[data-format]")) {
-    button.addEventListener("click", async () => {
-      button.disabled = true;
-      const files = import(new URL("chart_files.js", import.meta.url).href);
-      await files.then(({ download }) => download(state, button.dataset.format)).finally(() => (button.disabled = false));
-    });
-  }
+  for (const [format, help] of Object.entries(FORMATS)) space.before(file(place, format, format.toUpperCase(), help));
+  space.before(exporting(place), copyAddress(place));
   import(new URL("chart_keys.js", import.meta.url).href).then(({ listen: keys }) => keys(state, zoom, () => resetView(state)));
-  space.before(file(place, "pdf", "PDF", "Vector picture for a document"), copyAddress(place));
   const zoom = (scale) => {
     const full = node._fullLayout;
     const change = {};

@@ -108,7 +108,7 @@ function build(place, data) {
     <label>Speed <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", "Reverse", "Run backwards")}${button("loop", "Loop", "Start again at the target length")
     }<span class="rv-space"></span>${data.alone ? "" : `<span>Download</span>${button("png", "PNG", "The picture as it stands")}${button("video", "Video", "Film it: 10 seconds, or until you stop")}${button("html", "HTML", "A page that plays offline")}`
     }</div><div class="rv-said" aria-live="polite"></div>`;
-  if (place.address) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(copyAddress(place)));
+  if (place.address) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress, exporting }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(exporting(place), copyAddress(place)));
   if (place.address) import(new URL("touch.js", import.meta.url).href).then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;

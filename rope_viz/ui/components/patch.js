@@ -113,9 +113,9 @@ function build(place, data) {
     <div class="rv-space"></div>${data.alone ? "" : "<span>Download</span>"}</div><div class="rv-said" aria-live="polite"></div>`;
   const canvas = root.querySelector("canvas"), fields = [null, ...root.querySelectorAll("input")];
   const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, hover: null, ui: { now: root.querySelector(".rv-now"), said: root.querySelector(".rv-said"), fields } };
-  if (!data.alone) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress, file }) => {
+  if (!data.alone) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress, exporting, file }) => {
     const forms = { png: "Picture", svg: "Vector picture", pdf: "Vector picture for a document", html: "A page that works offline", csv: "The numbers" };
-    root.querySelector(".rv-tools").append(...Object.entries(forms).map(([form, help]) => file(place, form, form.toUpperCase(), help)), copyAddress(place));
+    root.querySelector(".rv-tools").append(...Object.entries(forms).map(([form, help]) => file(place, form, form.toUpperCase(), help)), exporting(place), copyAddress(place));
   });
   const point = ({ offsetX: x, offsetY: y }) => {
     const { cell, x: left, y: top, w, h } = image(s);

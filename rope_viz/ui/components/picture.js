@@ -282,11 +282,32 @@ export function copyAddress(place, form = "svg") {
   return button;
 }
 
-// A file of a form that the server makes.
+// A file as the server makes it, of the part that is shown.
 export function file(place, form, text, help) {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: text, title: help });
   button.dataset.format = form;
-  button.addEventListener("click", () => Object.assign(document.createElement("a"), { href: place.address(form), download: "" }).click());
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      const { save, zoomed } = await dialog();
+      place.fail(await save(place, form, zoomed(place)));
+    } catch {
+      place.fail("The file did not come: no answer from the server.");
+    } finally {
+      button.disabled = false;
+    }
+  });
+  return button;
+}
+
+const dialog = () => import(new URL("export.js", here).href);
+
+// The dialog for a file in a size and style of one's own.
+export function exporting(place) {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Export …", title: "A file for a paper: size, type, labels, ranges" });
+  button.dataset.do = "export";
+  button.setAttribute("aria-haspopup", "dialog");
+  button.addEventListener("click", async () => (await dialog()).default(place));
   return button;
 }
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gzip
 import hashlib
+import json
 from pathlib import Path
 
 import plotly
+
+from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS
 
 PREFIX = "/rope-viz"
 HERE = Path(__file__).parent
@@ -18,7 +22,7 @@ SCRIPTS = {
     "touch.js": HERE / "touch.js",
     "table.js": HERE / "table.js",
     "chart.js": HERE / "chart.js",
-    "chart_files.js": HERE / "chart_files.js",
+    "export.js": HERE / "export.js",
     "shell.js": HERE / "shell.js",
     "chart_keys.js": HERE / "chart_keys.js",
     "copy.js": HERE / "copy.js",
@@ -29,16 +33,31 @@ SCRIPTS = {
     "sections.js": HERE / "sections.js",
     "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
+LOOKS = "looks.js"
+"""The parameters of a file, for the dialog that asks for them: made of what the address and the flags are read by."""
+NAMES = (*SCRIPTS, LOOKS)
+
+
+def source(name: str) -> bytes:
+    """A script by name."""
+    return looks() if name == LOOKS else SCRIPTS[name].read_bytes()
+
+
+def looks() -> bytes:
+    """The module that names the parameters of a file, and the presets."""
+    parameters = {key: dataclasses.asdict(parameter) for key, parameter in PARAMETERS.items()}
+    told = {"PARAMETERS": parameters, "PRESETS": PRESETS, "LABEL": LABEL}
+    return "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in told.items()).encode()
 
 
 @functools.cache
 def packed(name: str) -> tuple[bytes, bytes, str]:
     """A script, its gzip form and its tag; read and compressed once per process."""
-    content = SCRIPTS[name].read_bytes()
+    content = source(name)
     return content, gzip.compress(content, compresslevel=9), hashlib.sha256(content).hexdigest()[:16]
 
 
 @functools.cache
 def version() -> str:
     """One tag for all scripts together: it stands in their address, so that a browser may keep them for good."""
-    return hashlib.sha256("".join(packed(name)[2] for name in SCRIPTS).encode()).hexdigest()[:12]
+    return hashlib.sha256("".join(packed(name)[2] for name in NAMES).encode()).hexdigest()[:12]

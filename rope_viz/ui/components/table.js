@@ -1,7 +1,7 @@
 // A table of numbers or words: sorted by a click on a head, filtered where it is long, copied and downloaded whole.
 // picture.js asks for it, rope_viz/pictures/packed.py packs it.
 
-import { copyAddress, file } from "./picture.js";
+import { copyAddress, exporting, file } from "./picture.js";
 
 const LONG = 20;
 
@@ -17,7 +17,7 @@ function build(place) {
     <div class="rv-tools" role="toolbar" aria-label="Table tools"><div class="rv-space"></div>
     <label>Filter <input type="search" autocomplete="off" spellcheck="false"></label></div>`;
   const state = { place, sheet: root.querySelector(".rv-sheet"), head: root.querySelector("tr"), body: root.querySelector("tbody"), field: root.querySelector("input"), by: null, down: false };
-  root.querySelector(".rv-space").before(file(place, "csv", "Download CSV", "All rows, all digits"), copyAddress(place, "csv"));
+  root.querySelector(".rv-space").before(file(place, "csv", "Download CSV", "All rows, all digits"), exporting(place), copyAddress(place, "csv"));
   state.field.addEventListener("input", () => fill(state));
   return state;
 }

@@ -1,0 +1,47 @@
+"""`rope-viz report`: every picture of every page for one model, its sentences and its findings, in one file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rope_viz.cli.figure import chosen
+from rope_viz.cli.spec import add_spec_flags
+
+FORMATS = ("html", "md")
+
+
+def add(commands: Any) -> None:
+    """The command and its flags."""
+    command = commands.add_parser(
+        "report",
+        help="all pictures of a model in one file",
+        description="Every picture of every page for one model, with its sentences and what the check finds: "
+        "a page that works offline, or Markdown with a folder of SVG files for a model card.",
+    )
+    add_spec_flags(command, length=False)
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help="report.html or report.md")
+    command.add_argument("--format", choices=FORMATS, help="what is written; by the ending of the file unless told")
+    command.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """`report`. Raises `ValueError` with one sentence for what cannot be drawn."""
+    from rope_viz.pictures import report
+
+    path = Path(parsed.output)
+    form = parsed.format or {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}.get(path.suffix.lower())
+    if form is None:
+        raise ValueError(f"{path}: the file must end in .html or .md, or --format say which it is")
+    now = chosen(parsed)
+    if form == "html":
+        path.write_bytes(report.to_html(now))
+        return 0
+    folder = path.with_name(f"{path.stem}_files")
+    text, files = report.to_markdown(now, folder.name.replace(" ", "%20"))
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    path.write_bytes(text)
+    return 0

@@ -1,0 +1,261 @@
+"""All there is to say of one model in one file: every picture of every page, its sentence, and what the check finds.
+
+As a page that works offline, with plotly.js in it once, or as Markdown with a folder of SVG files for a model card.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from rope_viz import __version__
+from rope_viz.advice.lint import Finding, check
+from rope_viz.figures import theme
+from rope_viz.figures.files.web import plotly_js, simple
+from rope_viz.pictures import forms, registry
+from rope_viz.pictures.kinds import Clocks, Figure, Kind, Table
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.packed import bare, cells, prose
+from rope_viz.pictures.page import Picture
+
+MOST_ROWS = 200
+# Each chart is drawn when it comes near the view, and as narrow as its place.
+DRAW = """const near = new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) {
+    if (!isIntersecting) continue;
+    near.unobserve(target);
+    const { data, layout } = figures[target.id];
+    const changes = target.clientWidth < 560 ? (layout.meta?.narrow ?? {}) : {};
+    for (const [key, value] of Object.entries(changes)) {
+      layout[key] = typeof value === "object" ? { ...layout[key], ...value } : value;
+    }
+    target.style.height = `${layout.height}px`;
+    Plotly.newPlot(target, data, layout, { responsive: true, displaylogo: false, showSendToCloud: false });
+  }
+}, { rootMargin: "600px" });
+for (const place of Object.keys(figures)) near.observe(document.getElementById(place));"""
+WIDE = 'class="wide" role="region" tabindex="0"'
+
+
+@dataclass(frozen=True)
+class Part:
+    """One picture as it was drawn; `drawn` is None and `sentence` says why where there is none for this model."""
+
+    picture: Picture
+    drawn: Kind | None
+    sentence: str
+
+    @property
+    def title(self) -> str:
+        """What it shows."""
+        return self.picture.about if self.drawn is None else self.drawn.title
+
+
+def parts(now: Now) -> Iterator[Part]:
+    """Every picture of every page for this model, in the order of the menu, as a page first shows it."""
+    for picture in registry.pictures():
+        if reason := picture.refuses(now):
+            yield Part(picture, None, reason)
+            continue
+        drawn = picture(now)
+        if isinstance(drawn, Table) and not any(len(values) for values in cells(drawn).values()):
+            continue  # what a reader would have to measure or bring first
+        yield Part(picture, drawn, drawn.sentence)
+
+
+def findings(now: Now) -> list[Finding]:
+    """What the check finds in the config of the model; nothing where there are numbers only."""
+    return [] if now.config is None else check(now.config)
+
+
+def sections(now: Now) -> Iterator[tuple[str, str, list[Part]]]:
+    """(name, title, pictures) of every page that has something to show."""
+    drawn = list(parts(now))
+    for name, title in registry.PAGES.items():
+        if mine := [part for part in drawn if part.picture.page == name]:
+            yield name, title, mine
+
+
+def about(now: Now) -> list[tuple[str, str]]:
+    """The model in a few numbers, as (name, value)."""
+    spec = now.spec
+    rows = [("head dimension", f"{spec.head_dim}, of which {spec.rotary_dim} rotate"), ("base", f"{spec.base:,.10g}")]
+    rows += [("trained length", f"{spec.context:,} tokens"), ("target length", f"{spec.target:,} tokens")]
+    rows += [("scaling", spec.scaling.name), ("layer", now.layer)]
+    return [(name, value) for name, value in rows if value]
+
+
+def address(now: Now, picture: Picture) -> str:
+    """Where the app shows it, from the root of the app; empty for a config that no address holds."""
+    try:
+        return "/" + ("" if picture.page == "home" else picture.page) + "?" + urlencode(registry.query(now, picture))
+    except KeyError:
+        return ""
+
+
+# --- As a page
+
+
+def to_html(now: Now) -> bytes:
+    """One page with everything in it: charts that zoom, clocks that turn, tables; it asks for nothing from anywhere."""
+    body, menu, figures, clocks = [], [], [], []
+    for name, title, mine in sections(now):
+        menu.append(f'<a href="#{name}">{html.escape(title)}</a>')
+        body.append(f'<section id="{name}"><h2>{html.escape(title)}</h2>')
+        for part in mine:
+            body.append(f"<h3>{html.escape(part.title)}</h3><p>{prose(part.sentence)}</p>")
+            place = part.picture.address.replace("/", "-")
+            label = html.escape(part.title)
+            if isinstance(part.drawn, Figure):
+                figures.append((place, part.drawn))
+                height = part.drawn.fig.layout.height or theme.MAIN_HEIGHT
+                body.append(f'<div id="{place}" role="img" aria-label="{label}" style="height:{height}px"></div>')
+            elif isinstance(part.drawn, Clocks):
+                clocks.append((place, part.drawn))
+                body.append(f'<div id="{place}" class="rv-{forms.moving(part.drawn)}"></div>')
+            elif part.drawn is not None:
+                body.append(f'<div {WIDE} aria-label="{label}">{table(part.drawn)}</div>')
+        body.append("</section>")
+    title = html.escape(f"{now.name}: rotary position embedding")
+    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in about(now))
+    head = f"<h1>{title}</h1><table>{rows}</table><nav>{' '.join(menu)}</nav>"
+    found = f'<section id="findings"><h2>What the check finds</h2>{found_html(findings(now))}</section>'
+    page = f"<main>{head}{found}{''.join(body)}<footer>RoPE Viz {__version__}</footer></main>"
+    meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(now.spec_json, default=str))}">'
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>{meta}'
+        f"<style>{STYLE}</style></head>\n<body>{page}\n<script>{plotly_js()}</script>\n"
+        f"<script>{drawing(figures)}</script>\n{turning(clocks)}</body></html>\n"
+    ).encode()
+
+
+def drawing(figures: Sequence[tuple[str, Figure]]) -> str:
+    """The script that draws each chart when it comes near the view."""
+    made = {}
+    for place, drawn in figures:
+        plain = drawn.fig.to_plotly_json()
+        layout = {key: value for key, value in plain["layout"].items() if key not in ("template", "width")}
+        made[place] = simple({"data": plain["data"], "layout": layout})
+    data = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f"const figures = {data};\n{DRAW}"
+
+
+def turning(clocks: Sequence[tuple[str, Clocks]]) -> str:
+    """The scripts that turn the clocks and move the patch: a module for each kind."""
+    calls: dict[str, list[str]] = {}
+    for place, drawn in clocks:
+        data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
+        root = f'root: document.getElementById("{place}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
+        calls.setdefault(forms.moving(drawn), []).append(f"show({{ {root} }}, {data});")
+    return "\n".join(
+        f'<script type="module">{forms.script(name)}\n{chr(10).join(mine)}</script>' for name, mine in calls.items()
+    )
+
+
+def table(drawn: Table) -> str:
+    """A table of a report, its first rows."""
+    given = cells(drawn)
+    rows = list(zip(*given.values(), strict=True))
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in given)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(written(cell))}</td>" for cell in row) + "</tr>" for row in rows[:MOST_ROWS]
+    )
+    more = f"<p>and {len(rows) - MOST_ROWS:,} rows more</p>" if len(rows) > MOST_ROWS else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{more}"
+
+
+def found_html(found: Sequence[Finding]) -> str:
+    """The findings as a list."""
+    if not found:
+        return "<p>Nothing to say.</p>"
+    items = [
+        f"<li><strong>{each.severity}</strong> {html.escape(f'{each.key} {each.message}')} "
+        f"<small>{html.escape(each.rule)}</small></li>"
+        for each in found
+    ]
+    return f"<ul>{''.join(items)}</ul>"
+
+
+# --- As Markdown
+
+
+def to_markdown(now: Now, folder: str) -> tuple[bytes, dict[str, bytes]]:
+    """The text, and the SVG files that belong into `folder` beside it, by name."""
+    files: dict[str, bytes] = {}
+    out = [f"# {escaped(now.name)}: rotary position embedding", ""]
+    out += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in about(now)), ""]
+    out += ["## What the check finds", "", *found_lines(findings(now)), ""]
+    for _, title, mine in sections(now):
+        out += [f"## {title}", ""]
+        for part in mine:
+            out += [f"### {escaped(part.title)}", ""]
+            if part.sentence:
+                out += [" ".join(part.sentence.split()), ""]
+            if isinstance(part.drawn, Table):
+                out += [*table_lines(part.drawn), ""]
+            elif part.drawn is not None:
+                name = part.picture.address.replace("/", "-") + ".svg"
+                files[name] = forms.render(part.picture, now, "svg")
+                out += [f"![{escaped(part.title)}]({folder}/{name})", ""]
+    out += [f"Made by RoPE Viz {__version__}.", ""]
+    return "\n".join(out).encode(), files
+
+
+def table_lines(drawn: Table) -> list[str]:
+    """A table in Markdown, its first rows."""
+    given = cells(drawn)
+    rows = list(zip(*given.values(), strict=True))
+    lines = [_row(list(given)), "|" + "---|" * len(given)]
+    lines += [_row([written(cell) for cell in row]) for row in rows[:MOST_ROWS]]
+    return [*lines, *([f"\nand {len(rows) - MOST_ROWS:,} rows more"] if len(rows) > MOST_ROWS else [])]
+
+
+def found_lines(found: Sequence[Finding]) -> list[str]:
+    """The findings as a list in Markdown."""
+    items = [f"- **{each.severity}** {escaped(f'{each.key} {each.message}'.strip())} ({each.rule})" for each in found]
+    return items or ["Nothing to say."]
+
+
+def _row(values: Sequence[str]) -> str:
+    return "| " + " | ".join(escaped(value) for value in values) + " |"
+
+
+def written(cell: Any) -> str:
+    """A cell as a person reads it."""
+    return "" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else bare(str(cell))
+
+
+def escaped(text: str) -> str:
+    """Text without power over Markdown, on one line."""
+    out = "".join(f"\\{sign}" if sign in "\\`*_[]|<>#" else sign for sign in " ".join(text.split()))
+    return out
+
+
+STYLE = f"""
+body {{
+  margin: 0; background: {theme.BACKGROUND}; color: {theme.TEXT};
+  font: 16px/1.5 "Helvetica Neue", Helvetica, Arial, sans-serif;
+  --st-background-color: {theme.BACKGROUND}; --st-text-color: {theme.TEXT}; --st-border-color: {theme.RULE};
+  --st-primary-color: {theme.CURRENT}; --st-font: sans-serif;
+}}
+main {{ max-width: 1080px; margin: 0 auto; padding: 16px; }}
+h1 {{ font-size: 28px; }}
+h2 {{ margin-top: 40px; border-bottom: 1px solid {theme.RULE}; }}
+h3 {{ margin: 28px 0 4px; font-size: 17px; }}
+p {{ margin: 0 0 8px; }}
+table {{ border-collapse: collapse; font-size: 14px; }}
+th, td {{
+  text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-bottom: 1px solid {theme.GRID};
+}}
+.wide {{ overflow: auto; max-height: 480px; }}
+nav {{ position: sticky; top: 0; z-index: 3; padding: 8px 0; background: {theme.BACKGROUND}; }}
+nav a {{ margin-right: 12px; color: {theme.CURRENT}; }}
+section {{ scroll-margin-top: 48px; }}
+footer {{ margin: 40px 0; font-size: 14px; }}
+@media print {{ nav {{ position: static; }} .wide {{ max-height: none; }} }}
+"""

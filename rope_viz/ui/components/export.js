@@ -1,0 +1,232 @@
+// The dialog that makes a file of a picture for a paper: size, type, colours, labels and ranges, with a preview at true
+// size. What it asks is declared in rope_viz/figures/files/style.py and stands, by the same names, in the address.
+
+import { copied } from "./copy.js";
+import { LABEL, PARAMETERS, PRESETS } from "./looks.js";
+
+const GROUPS = {
+  Size: ["preset", "width", "height", "dpi"],
+  Type: ["font", "font_size", "title"],
+  Colours: ["theme", "grey", "legend"],
+  Axes: ["xmin", "xmax", "xscale", "ymin", "ymax", "yscale"],
+};
+const SHOWN = { width: "85mm", height: "60mm", dpi: "288", font: "sans", font_size: "13px", title: "no" };
+const FORMS = { pdf: "PDF", svg: "SVG", png: "PNG", html: "HTML", csv: "CSV", json: "JSON" };
+const WAIT = 350, PER_MM = 96 / 25.4;
+// A size and a look that were chosen for one picture are those of the next one; labels and ranges are its own.
+const SHARED = [...GROUPS.Size, ...GROUPS.Type, ...GROUPS.Colours];
+let shared = {};
+
+const element = (tag, given = {}, ...inside) => {
+  const node = Object.assign(document.createElement(tag), given);
+  node.append(...inside);
+  return node;
+};
+
+// The ranges that a reader has zoomed to, as values of the axes; of names and of several panels there are none.
+export function zoomed({ message, memory }) {
+  const layout = message?.figure?.layout ?? {}, out = {};
+  for (const [axis, range] of Object.entries(memory.zoomed ?? {})) {
+    const letter = axis[0], own = layout[axis];
+    if (axis.length > 5 || !own || own.type === "category" || (letter === "x" && message.zooms) || (layout.meta ?? {}).linked) continue;
+    const ends = range.map((end) => (own.type === "log" ? 10 ** end : end)).sort((a, b) => a - b);
+    [out[`${letter}min`], out[`${letter}max`]] = ends.map((end) => String(Number(end.toPrecision(12))));
+  }
+  return out;
+}
+
+// Fetch a file and give it to the reader; the sentence of a server that refuses, or nothing.
+export async function save(place, form, look) {
+  const answer = await place.fetched(place.address(form, look));
+  if (!answer.ok) return answer.text();
+  const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "")?.[1] ?? `${place.data.picture.replace("/", "-")}.${form}`;
+  const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  return "";
+}
+
+function field(key, { label, help, options }, taken = "") {
+  const id = `rv-export-${key}`, title = help;
+  const input = options.length
+    ? element("select", { id, name: key, title }, ...["", ...options.filter(Boolean)].map((text) => element("option", { value: text, textContent: text || "usual" })))
+    : element("input", { id, name: key, title, type: "text", autocomplete: "off", spellcheck: false, placeholder: SHOWN[key] ?? "" });
+  input.value = taken;
+  return element("label", {}, element("span", { textContent: label }), input);
+}
+
+function build(place) {
+  if (!document.getElementById("rv-export-style")) document.head.append(element("style", { id: "rv-export-style", textContent: STYLE }));
+  const title = element("h2", { id: "rv-export-title", textContent: "Export" });
+  const form = element("form", { method: "dialog", noValidate: true });
+  const own = { ...shared, ...zoomed(place), ...place.memory.look };
+  for (const [name, keys] of Object.entries(GROUPS)) {
+    form.append(element("fieldset", { className: `rv-of-${name.toLowerCase()}` }, element("legend", { textContent: name }), ...keys.map((key) => field(key, PARAMETERS[key], own[key]))));
+  }
+  const lines = place.message?.lines ?? [];
+  if (lines.length) {
+    const labels = lines.map((line) => field(LABEL + line, { label: line, help: "A label of your own; empty: as it is.", options: [] }, own[LABEL + line]));
+    form.append(element("fieldset", {}, element("legend", { textContent: "Labels of lines" }), ...labels));
+  }
+  const image = element("img", { alt: "" }), frame = element("div", { className: "rv-preview", tabIndex: 0 }, image);
+  frame.setAttribute("role", "region");
+  frame.setAttribute("aria-label", "Preview at true size");
+  const said = element("p", { className: "rv-size" });
+  said.setAttribute("role", "status");
+  const address = element("input", { type: "text", readOnly: true, name: "address", id: "rv-export-address" });
+  const button = (text, act, data = {}) => {
+    const node = element("button", { type: "button", textContent: text });
+    Object.assign(node.dataset, data);
+    node.addEventListener("click", act);
+    return node;
+  };
+  const files = Object.entries(FORMS).map(([kind, text]) => button(text, () => state.save(kind), { save: kind }));
+  const copy = (text, what) => {
+    const node = button(text, async () => {
+      const done = await copied(what());
+      node.textContent = done ? "Copied" : "Not allowed here";
+      setTimeout(() => (node.textContent = text), 1600);
+    });
+    return node;
+  };
+  const reset = button("Reset", () => state.reset()), close = button("Close", () => dialog.close());
+  const bar = element("div", { className: "rv-tools" }, element("span", { textContent: "Download" }), ...files);
+  const more = element("div", { className: "rv-tools" }, copy("Copy address", () => address.value), copy("Copy command", () => state.command()),
+    element("div", { className: "rv-space" }), reset, close);
+  const view = element("div", { className: "rv-shown" }, said, frame, bar, element("label", {}, element("span", { textContent: "Address" }), address), more);
+  const dialog = element("dialog", { className: "rv-export" }, title, element("div", { className: "rv-parts" }, form, view));
+  dialog.setAttribute("aria-labelledby", title.id);
+  const state = new Export(place, { dialog, form, image, frame, said, address, files });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", (event) => state.changed(event.target));
+  // A press on what is behind it closes it, as everywhere.
+  dialog.addEventListener("pointerdown", (event) => event.target === dialog && dialog.close());
+  dialog.addEventListener("close", () => state.leave());
+  for (const kind of ["keydown", "keyup", "keypress"]) dialog.addEventListener(kind, (event) => event.stopPropagation());
+  place.root.append(dialog);
+  dialog.showModal();
+  state.show();
+}
+
+class Export {
+  constructor(place, parts) {
+    Object.assign(this, { place, ...parts, controller: null });
+  }
+
+  // What stands in the address: all that is not as usual.
+  look() {
+    const out = {};
+    for (const { name, value } of this.form.elements) if (name && name !== "preset" && value.trim()) out[name] = value.trim();
+    return out;
+  }
+
+  changed({ name, value }) {
+    const { preset } = this.form.elements;
+    if (name === "preset" && PRESETS[value]) {
+      for (const key of ["width", "height", "font_size", "dpi"]) this.form.elements[key].value = PRESETS[value][key] ?? "";
+    } else if (GROUPS.Size.includes(name) || name === "font_size") preset.value = "";
+    clearTimeout(this.timer);
+    this.dialog.dataset.state = "waiting";
+    this.timer = setTimeout(() => this.show(), WAIT);
+  }
+
+  reset() {
+    for (const input of this.form.elements) if (input.name) input.value = "";
+    this.show();
+  }
+
+  // The preview: the vector picture itself, a pixel of which is a pixel of the screen.
+  async show() {
+    const { place, dialog } = this, look = this.look();
+    clearTimeout(this.timer);
+    place.memory.look = { ...look, preset: this.form.elements.preset.value };
+    shared = Object.fromEntries(Object.entries(place.memory.look).filter(([key]) => SHARED.includes(key)));
+    this.controller?.abort();
+    const { signal } = (this.controller = new AbortController());
+    this.address.value = place.address("svg", look);
+    dialog.dataset.state = "waiting";
+    try {
+      const answer = await place.fetched(this.address.value, signal);
+      if (answer.status === 503) return void (this.timer = setTimeout(() => this.show(), 1000));
+      if (!answer.ok) return this.refuse(await answer.text());
+      this.draw(await answer.blob(), look);
+    } catch (error) {
+      if (error.name !== "AbortError") this.refuse("No answer from the server. Change something, or try again later.");
+    }
+  }
+
+  draw(blob, look) {
+    URL.revokeObjectURL(this.image.src);
+    this.image.src = URL.createObjectURL(blob);
+    this.image.alt = this.place.message?.title ?? "";
+    this.image.onload = () => {
+      const { naturalWidth: wide, naturalHeight: high } = this.image;
+      this.said.textContent = `${wide} × ${high} px, ${Math.round(wide / PER_MM)} × ${Math.round(high / PER_MM)} mm, at true size`;
+      this.able(true, "shown");
+    };
+    this.frame.classList.toggle("rv-clear", look.theme === "transparent");
+    this.frame.classList.toggle("rv-dark", look.theme === "dark");
+  }
+
+  refuse(sentence) {
+    this.said.textContent = sentence;
+    this.able(false, "refused");
+  }
+
+  able(can, state) {
+    this.frame.classList.toggle("rv-old", !can);
+    for (const button of this.files) button.disabled = !can;
+    this.dialog.dataset.state = state;
+  }
+
+  async save(form) {
+    const problem = await save(this.place, form, this.look()).catch(() => "No answer from the server.");
+    if (problem) this.said.textContent = problem;
+  }
+
+  // The same file from a terminal.
+  command() {
+    const query = (new URL(this.address.value).search || "?").replaceAll("'", "%27");
+    return `rope-viz figure '${this.place.data.picture}${query}' -o ${this.place.data.picture.replace("/", "-")}.pdf`;
+  }
+
+  leave() {
+    clearTimeout(this.timer);
+    this.controller?.abort();
+    URL.revokeObjectURL(this.image.src);
+    this.dialog.remove();
+  }
+}
+
+export default build;
+
+const STYLE = `
+.rv-export { width: min(1180px, calc(100vw - 24px)); max-width: none; max-height: calc(100dvh - 24px); box-sizing: border-box; padding: 16px 20px; overflow: auto; overscroll-behavior: contain;
+  font-family: var(--st-font); font-size: 14px; color: var(--st-text-color); background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 12px; }
+.rv-export::backdrop { background: #0007; }
+.rv-export h2 { margin: 0 0 8px; font-size: 18px; padding: 0; }
+.rv-export .rv-parts { display: grid; grid-template-columns: 300px minmax(0, 1fr); gap: 20px; align-items: start; }
+.rv-export fieldset { display: grid; grid-template-columns: 1fr 1fr; gap: 8px 10px; border: 0; margin: 0 0 10px; padding: 0; min-width: 0; }
+.rv-export .rv-of-axes { grid-template-columns: 1fr 1fr 1fr; }
+.rv-export input::placeholder { color: inherit; opacity: 0.45; }
+.rv-export fieldset legend { font-size: 13px; font-weight: 600; padding: 0 0 4px; }
+.rv-export label { display: grid; gap: 2px; font-size: 13px; min-width: 0; }
+.rv-export label span { opacity: 0.85; overflow-wrap: anywhere; }
+.rv-export input, .rv-export select { font: inherit; font-size: 14px; color: inherit; width: 100%; min-height: 32px; padding: 0 8px; box-sizing: border-box; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px; }
+.rv-export option { color: var(--st-text-color); background: var(--st-background-color); }
+.rv-export input:focus-visible, .rv-export select:focus-visible, .rv-preview:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+.rv-preview { overflow: auto; max-height: 60vh; min-height: 160px; border: 1px solid var(--st-border-color); border-radius: 8px; background: #fff; }
+.rv-preview img { display: block; max-width: none; margin: 0 auto; }
+.rv-preview.rv-old img { opacity: 0.3; }
+.rv-preview.rv-dark { background: #111; }
+.rv-preview.rv-clear { background: repeating-conic-gradient(#ddd 0 25%, #fff 0 50%) 0 0 / 16px 16px; }
+.rv-export .rv-size { margin: 0 0 6px; min-height: 1.4em; font-size: 13px; }
+.rv-export .rv-tools { margin: 8px 0; }
+@media (max-width: 760px) {
+  .rv-export { padding: 12px; }
+  .rv-export .rv-parts { grid-template-columns: minmax(0, 1fr); }
+  .rv-export .rv-shown { grid-row: 1; }
+  .rv-preview { max-height: 36vh; }
+}
+@media (pointer: coarse), (max-width: 760px) { .rv-export input, .rv-export select { min-height: 40px; font-size: 16px; } }
+`;
