@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
@@ -15,25 +14,24 @@ from rope_viz.figures import recall as figures
 from rope_viz.figures import theme
 from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import recall as words
-from rope_viz.pictures.choices import Number, Pick, Several, length
+from rope_viz.pictures import vectors
+from rope_viz.pictures.choices import Kept, Number, Pick, Several, length
 from rope_viz.pictures.kinds import Figure
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.reading import TRAINED, kept, label, margin, readers, reading
 from rope_viz.reader import checkpoints, why
 from rope_viz.reader import loss as chains
-from rope_viz.reader.model import Reader
-from rope_viz.reader.recall import LENGTHS, LONGEST, How, Recall, Switch, interval, needle_map
+from rope_viz.reader.evaluation import read_evaluation
+from rope_viz.reader.recall import LENGTHS, LONGEST, How, Switch, needle_map
 from rope_viz.reader.recall import recall as asked
 
-TRAINED = RopeSpec(head_dim=32, base=10_000.0, context=256)
-"""What the readers were trained with, known before any is read."""
 QUICK = 2048
 """The longest text that is read while a knob moves."""
 STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 NEAR = 16
 """Distances at which the head that looks one token back is shown."""
 SWITCHED = (64, 128, 256, 512, 1024)
-HEADS = ("previous_token", "finder")
 
 
 def misfit(now: Now) -> str:
@@ -105,17 +103,16 @@ TUNED = Several(
     options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
     usual=lambda now: ("none", "linear", "yarn"),
 )
-PAGE = Page("recall", (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED))
-
-
-def readers() -> list[Reader]:
-    """The three seeds."""
-    return [checkpoints.reader(name) for name in checkpoints.SEEDS]
-
-
-def label(spec: RopeSpec) -> str:
-    """A method's name at the end of a line."""
-    return short_label(spec.scaling.name)
+ASKED = Kept(
+    key="recall.file",
+    label="An evaluation",
+    help="What `rope-viz evaluate MODEL -o recall.json` writes: the same asked of a real model, by depth and length.",
+    decode=lambda content: read_evaluation(content.partition(b"\0")[2]),
+    load=lambda written: vectors.filed(Path(written).name, Path(written).read_bytes()),
+    suffixes=(".json",),
+    instead="Not shown",
+)
+PAGE = Page("recall", (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED))
 
 
 def others(now: Now) -> list[RopeSpec]:
@@ -128,11 +125,6 @@ def others(now: Now) -> list[RopeSpec]:
         scaling = kind() if name == "none" else kind(factor=reach)  # type: ignore[call-arg]
         found.append(dataclasses.replace(spec, scaling=scaling))
     return found
-
-
-def reading(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Recall:
-    """What the first seeds find in so many texts; the same question is answered once."""
-    return asked(readers()[:seeds], spec, tokens, sequences=sequences)
 
 
 def parts(now: Now) -> int:
@@ -191,15 +183,6 @@ def verdict(now: Now, spec: RopeSpec) -> str:
     plain = dataclasses.replace(spec, scaling=Scaling())
     without = None if spec.scaling.name == "none" else reading(plain, tokens, texts(now, tokens)).share
     return words.over_lengths(label(spec), tokens, TRAINED.context, share, without, *kept(spec, tokens)) + progress(now)
-
-
-@functools.lru_cache(maxsize=256)
-def kept(spec: RopeSpec, tokens: int) -> tuple[float, float]:
-    """What the two heads of the first seed still give the right tokens, as shares of what they gave in training."""
-    reader = readers()[0]
-    works = [(getattr(why, name)(reader, spec, tokens), getattr(why, name)(reader, TRAINED, 256)) for name in HEADS]
-    first, second = (now.hit / max(then.hit, 1e-9) for now, then in works)
-    return first, second
 
 
 def progress(now: Now) -> str:
@@ -350,13 +333,6 @@ def by_pair(now: Now, name: str, what: str) -> Figure:
     return Figure(fig, f"What each pair adds to {what}", words.by_pair(values, what))
 
 
-def margin(row: dict[str, Any]) -> tuple[float, float]:
-    """The 95 % interval of a share that the training measured."""
-    counted = checkpoints.measured()["questions"]
-    texts = counted["sequences"] * checkpoints.TUNED_LENGTH // row["length"]
-    return interval(np.array([row["recall"]]), texts * counted["facts"])
-
-
 @PAGE.picture(TUNED)
 def recover(now: Now) -> Figure:
     """Recall over steps of fine-tuning at four times the length, at that length and at the trained one."""
@@ -395,3 +371,23 @@ def loss(now: Now) -> Figure:
         beyond = float(excess[TRAINED.context :].mean()) if tokens > TRAINED.context else None
     fig = figures.losses(lines, best, trained=TRAINED.context)  # type: ignore[arg-type]
     return Figure(fig, "Loss by position", words.chains(trained, beyond, TRAINED.context), variant=f"{len(lines)}")
+
+
+@PAGE.picture(ASKED)
+def yours(now: Now) -> Figure:
+    """What another model found over the length of the text, by the file of an evaluation; without one, seed 0."""
+    held, lines = now[ASKED], []
+    found = read_evaluation(checkpoints.FOLDER / "evaluated.json") if held is None else held.value
+    for index, method in enumerate(found.methods):
+        colour, dash = figures.STYLES.get(method, (theme.FURTHER[index % 4], theme.DASHES[index % 4]))
+        x = np.array(found.lengths, dtype=float)
+        lines.append(figures.Line(method, colour, dash, x, *found.over_lengths(method)))
+    first, last = found.lengths[0], found.lengths[-1]
+    fig = figures.over_lengths(lines, trained=first, target=first, ends=(first, last))
+    fig.update_layout(shapes=fig.layout.shapes[1:])  # nothing is known of its trained length
+    return Figure(
+        fig,
+        "Recall of your own model",
+        words.yours("" if held is None else found.model, len(found.rows)),
+        variant=found.model,
+    )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rope_viz.configs.catalog import catalog, main_layer, model_specs
+from rope_viz.configs.models import to_config
 from rope_viz.embedding.scaling import LongRope, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.reader import checkpoints, loss, model, tasks
@@ -39,6 +40,23 @@ def test_at_sixteen_times_the_attention_factor_makes_the_difference():
     without = recall(READERS, spec, 4096, sequences=2).share
     assert with_factor > 0.95
     assert without < with_factor
+
+
+@pytest.mark.parametrize("method", ["none", "linear", "yarn", "llama3"])
+def test_transformers_finds_as_much_with_the_scaling_in_its_config(method):
+    torch, transformers = (pytest.importorskip(name) for name in ("torch", "transformers"))
+    folder, spec = checkpoints.FOLDER / READERS[0].name, checkpoints.scaled(TRAINED, method, 1024)
+    config, said = transformers.AutoConfig.from_pretrained(folder), to_config(spec)
+    config.max_position_embeddings, config.rope_parameters = said["max_position_embeddings"], said["rope_parameters"]
+    llama = transformers.LlamaForCausalLM.from_pretrained(folder, config=config)
+    right = []
+    for seed in range(3):
+        asked = text(1024, seed)
+        with torch.inference_mode():
+            found = llama(torch.from_numpy(asked.tokens)).logits[0, asked.rows].argmax(dim=1).numpy()
+        right.append(found == asked.answers[0])
+    low, high = interval(np.array([np.mean(right)]), 48)
+    assert low - 1e-9 <= recall(READERS[:1], spec, 1024, sequences=3).share <= high + 1e-9
 
 
 def test_right_and_depth_are_those_of_the_questions():

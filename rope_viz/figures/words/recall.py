@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rope_viz.configs.upload import listed
-from rope_viz.embedding.spec import FloatArray
+from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.figures.theme import tokens
 
 FINDS, LOSES = 0.9, 0.1
@@ -77,6 +77,16 @@ def reach(lengths: tuple[int, ...], values: FloatArray) -> str:
 MAP_ALONE = "Each row is a depth, each column a length. Choose a scaling method to see it beside no scaling."
 CHOOSE = "Choose pairs and how they turn, and see what recall loses: that is what they carry."
 NO_PAIRS = "There are no such pairs under this method: nothing is switched."
+
+
+def yours(model: str, answers: int) -> str:
+    """Whose answers these are."""
+    if model:
+        return f"What {shorten(model)} found, from {answers:,} answers, a line for each method."
+    return (
+        "Ask a model of your own the same with `rope-viz evaluate`, and drop the file it writes here. "
+        f"Until then: the reader, run by transformers, from {answers:,} answers."
+    )
 
 
 def head(what: str, before: float, after: float) -> str:

@@ -1,0 +1,97 @@
+"""How long the mean logit by distance takes: the Fourier transform against the direct ways, in the same run.
+
+python benchmarks/heads.py [--tokens 32768] [--head-dim 128] [--repeats 3]
+
+One head, q and k random. The direct ways rotate once and then either take every distance for itself (a dot product of
+two shifted arrays), or make all scores in blocks by a matrix product and add up their diagonals. Prints a Markdown
+table: median time, how many times slower than ours, the largest difference from ours as a share of the largest value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", str(os.cpu_count() or 1))
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.studies.correlation import mean_logits
+
+BLOCK = 256  # queries of a block: of 64 to 1,024 none was faster
+
+
+def rotated(x: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
+    """(tokens, head_dim) turned, float64."""
+    half = x.shape[1] // 2
+    angle = np.outer(np.arange(len(x)), inv_freq)
+    cos, sin = np.cos(angle), np.sin(angle)
+    first, second = x[:, :half], x[:, half:]
+    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=1)
+
+
+def by_distance(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
+    """Every distance for itself."""
+    q, k = rotated(q, inv_freq), rotated(k, inv_freq)
+    tokens = len(q)
+    sums = [np.vdot(q[distance:], k[: tokens - distance]) for distance in range(tokens)]
+    return np.array(sums) / np.arange(tokens, 0, -1)
+
+
+def by_blocks(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
+    """All scores by a matrix product, a block of queries at a time, and their diagonals."""
+    q, k = rotated(q, inv_freq), rotated(k, inv_freq)
+    tokens, total = len(q), np.zeros(len(q))
+    for first in range(0, tokens, BLOCK):
+        last = min(first + BLOCK, tokens)
+        # Keys from the newest to the oldest, so that column j of row m is distance m − last + 1 + j.
+        scores = q[first:last] @ k[:last][::-1].T
+        for row in range(last - first):
+            seen = first + row + 1
+            total[:seen] += scores[row, last - seen :]
+    return total / np.arange(tokens, 0, -1)
+
+
+def timed(run: Callable[[], np.ndarray], repeats: int) -> tuple[float, np.ndarray]:
+    """Median seconds, and the result."""
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        found = run()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times), found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokens", type=int, default=32_768)
+    parser.add_argument("--head-dim", type=int, default=128)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    random = np.random.default_rng(0)
+    q, k = random.normal(size=(2, options.tokens, options.head_dim))
+    inv_freq = RopeSpec(head_dim=options.head_dim).inv_freq()
+    mean_logits(q[None, :64], k[None, :64], inv_freq)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds, ours = timed(lambda: mean_logits(q[None], k[None], inv_freq)[0], options.repeats)
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(f"{options.tokens:,} tokens, a head of {options.head_dim}, {os.cpu_count()} cores, NumPy {np.__version__}\n")
+    print("| | time | times ours | largest difference |\n| --- | ---: | ---: | ---: |")
+    print(f"| ours, by FFT over pairs | {seconds:.2f} s, {memory:.0f} MB | 1 | |", flush=True)
+    for name, way in (("matrix products and diagonals", by_blocks), ("distance by distance", by_distance)):
+        direct, found = timed(lambda way=way: way(q, k, inv_freq), 1)
+        error = np.abs(found - ours).max() / np.abs(ours).max()
+        print(f"| {name} | {direct:.1f} s | {direct / seconds:.0f} | {error:.0e} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

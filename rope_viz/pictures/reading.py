@@ -1,0 +1,50 @@
+"""What the page Recall asks the readers, remembered: the same question is answered once."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.scaling import short_label
+from rope_viz.reader import checkpoints, why
+from rope_viz.reader.model import Reader
+from rope_viz.reader.recall import Recall, interval
+from rope_viz.reader.recall import recall as asked
+
+TRAINED = RopeSpec(head_dim=32, base=10_000.0, context=256)
+"""What the readers were trained with, known before any is read."""
+HEADS = ("previous_token", "finder")
+
+
+def readers() -> list[Reader]:
+    """The three seeds."""
+    return [checkpoints.reader(name) for name in checkpoints.SEEDS]
+
+
+def label(spec: RopeSpec) -> str:
+    """A method's name at the end of a line."""
+    return short_label(spec.scaling.name)
+
+
+def reading(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Recall:
+    """What the first seeds find in so many texts; the same question is answered once."""
+    return asked(readers()[:seeds], spec, tokens, sequences=sequences)
+
+
+@functools.lru_cache(maxsize=256)
+def kept(spec: RopeSpec, tokens: int) -> tuple[float, float]:
+    """What the two heads of the first seed still give the right tokens, as shares of what they gave in training."""
+    reader = readers()[0]
+    works = [(getattr(why, name)(reader, spec, tokens), getattr(why, name)(reader, TRAINED, 256)) for name in HEADS]
+    first, second = (now.hit / max(then.hit, 1e-9) for now, then in works)
+    return first, second
+
+
+def margin(row: dict[str, Any]) -> tuple[float, float]:
+    """The 95 % interval of a share that the training measured."""
+    counted = checkpoints.measured()["questions"]
+    texts = counted["sequences"] * checkpoints.TUNED_LENGTH // row["length"]
+    return interval(np.array([row["recall"]]), texts * counted["facts"])
