@@ -220,7 +220,7 @@ def repair(one: Comparison, asked: Asked) -> str:
     made = exported(asked, target)
     if not made.faithful:
         return "nothing: no key or flag of it says this"
-    return made.flags or "the config under Export"
+    return made.flags or "the config that Extend writes"
 
 
 def exported(asked: Asked, target: str) -> Export:

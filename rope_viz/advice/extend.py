@@ -80,9 +80,7 @@ def option(
 ) -> Option:
     """One method, set so that the trained length times its factor is the target."""
     extended = extend(spec, method, target)
-    # Plain RoPE divides nothing, however far it is taken.
-    factor = 1.0 if method == "none" else max(target / spec.context, 1.0)
-    return described(extended, target, factor=factor, config=config, layer=layer)
+    return described(extended, target, factor=max(target / spec.context, 1.0), config=config, layer=layer)
 
 
 def described(

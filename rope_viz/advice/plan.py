@@ -14,7 +14,7 @@ from rope_viz.advice.weights import weight_bytes
 from rope_viz.advice.write import Whole, Writing, whole, writing
 from rope_viz.configs.catalog import Model
 from rope_viz.configs.upload import listed
-from rope_viz.embedding.spec import require_number
+from rope_viz.embedding.spec import RopeSpec, require_number
 
 MOST_SEQUENCES = 4096
 
@@ -79,23 +79,25 @@ def plan(
     way: str = "",
     dtype: str = "bfloat16",
     sequences: int = 1,
+    own: RopeSpec | None = None,
 ) -> Plan:
     """Everything that can be said. Raises `ValueError` where the config cannot be read or an argument has no meaning.
 
     `known` is the model of the list where it was chosen there, `trained` the reader's word on the trained length, `way`
-    the short name of the way to write (`Way.id`), the best unless told.
+    the short name of the way to write (`Way.id`), the best unless told; `own` an embedding of the reader's, a way more.
     """
     clean = {key: value for key, value in config.items() if key != "_about"}
     recognised = recognise(clean, known=known, trained=trained, layer=layer)
-    advice = recommend(clean, recognised, target)
+    advice = recommend(clean, recognised, target, own=own)
     chosen = advice.way(way) if way else advice.best
     file = whole(chosen.spec, clean, recognised.layer or None)
     writings = tuple(
         writing(chosen.spec, name, config=clean, layer=recognised.layer or None, length=target, file=file)
         for name in runtimes
     )
+    found = tuple(check(clean)) if file.fragment else file.findings
     held = memory(clean, recognised, target, dtype=dtype, sequences=sequences)
-    return Plan(clean, tuple(check(clean)), recognised, advice, chosen, held, file, writings)
+    return Plan(clean, found, recognised, advice, chosen, held, file, writings)
 
 
 def memory(

@@ -19,11 +19,11 @@ from rope_viz.advice.extend import Option, described, extend, fits
 from rope_viz.advice.recognise import Recognised, family
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
-from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 
-Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "not advised"]
-RANKS: tuple[Rank, ...] = ("as it is", "documented", "its own, further", "usual", "possible", "not advised")
+Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
+RANKS: tuple[Rank, ...] = ("as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised")
 
 # The order of the methods that nobody documented for a model, the best first.
 USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
@@ -47,8 +47,8 @@ class Way:
 
     @property
     def id(self) -> str:
-        """A short name that an address may hold: the method, and "documented" or "kept" where it is that."""
-        return {"documented": "documented", "as it is": "kept"}.get(self.rank, self.method)
+        """A short name that an address may hold: the method, or "documented", "kept" or "set" where it is that."""
+        return {"documented": "documented", "as it is": "kept", "as set": "set"}.get(self.rank, self.method)
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,19 @@ class Advice:
         return next((way for way in self.ways if way.id == id), self.best)
 
 
-def recommend(config: Mapping[str, Any], recognised: Recognised, target: int) -> Advice:
-    """Everything that can be done to reach `target` tokens. Raises `ValueError` where it is no length."""
+def recommend(config: Mapping[str, Any], recognised: Recognised, target: int, *, own: RopeSpec | None = None) -> Advice:
+    """Everything that can be done to reach `target` tokens; `own` is an embedding that the reader has set himself.
+
+    Raises `ValueError` where `target` is no length.
+    """
     require_number(target, "the length", least=1, most=MAX_LENGTH, integer=True)
     ways = [*first(config, recognised, int(target)), *others(recognised, int(target))]
+    if own is not None:
+        ways.append(way("as set", own, int(target), recognised, "What the knobs say"))
     seen: dict[str, Way] = {}
-    for way in sorted(ways, key=lambda way: RANKS.index(way.rank)):
-        if not any(same(way.spec, one.spec) for one in seen.values()):
-            seen.setdefault(way.id, way)
+    for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):
+        if found.rank == "as set" or not any(same(found.spec, one.spec) for one in seen.values()):
+            seen.setdefault(found.id, found)
     chosen = tuple(seen.values())
     return Advice(recognised, int(target), chosen, tuple(on_short_texts(chosen[0], recognised)))
 
@@ -119,7 +124,9 @@ def first(config: Mapping[str, Any], recognised: Recognised, target: int) -> Ite
         else:
             title = f"Keep the config: the model was trained on {recognised.trained.length:,} tokens"
             yield way("as it is", spec, target, recognised, title, recognised.trained.source)
-    elif scaled and getattr(spec.scaling, "factor", None) is not None:
+    elif scaled and 1e-6 < spec.scaling.factor_for(spec) * target / recognised.reach < LARGEST_FACTOR:
+        if getattr(spec.scaling, "factor", None) is None:
+            return
         title = f"{LABELS[spec.scaling.name]} with a larger factor, further than its maker went"
         yield way("its own, further", further(recognised, target), target, recognised, title)
 

@@ -139,7 +139,7 @@ def model_list(*, everything: bool = False) -> list[dict[str, str]]:
     return [{key: text for key, text in row.items() if key not in silent} for row in rows]
 
 
-def options(asked: Asked, target: int) -> list[dict[str, Any]]:
+def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
     """What each method would do to this model at the target length."""
     rows = [
         {
@@ -155,7 +155,7 @@ def options(asked: Asked, target: int) -> list[dict[str, Any]]:
             "logits × (λ)": option.logit_factor,
             "first negative distance": "none" if option.first_negative is None else f"{option.first_negative:,}",
         }
-        for option in board.options(asked.spec, target)
+        for option in board.options(spec, target)
     ]
     return scaling.without_zeros(rows)
 

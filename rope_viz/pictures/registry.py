@@ -26,6 +26,7 @@ PAGES = {
     "axes": "Axes",
     "recall": "Recall",
     "heads": "Heads",
+    "extend": "Extend",
     "runtimes": "Runtimes",
     "attention": "Attention",
     "precision": "Precision",

@@ -1,53 +1,26 @@
-"""The pictures of the page Runtimes: what each runtime makes of this config, and what it takes to reach a length."""
+"""The pictures of the page Runtimes: what each runtime makes of this config."""
 
 from __future__ import annotations
 
 import functools
 
-from rope_viz.advice import board, extend
+from rope_viz.advice import board
 from rope_viz.advice.board import Asked, Board
-from rope_viz.advice.export import TARGETS
 from rope_viz.configs.upload import Upload
-from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words
-from rope_viz.pictures.choices import Pick, Switch, length
+from rope_viz.pictures.choices import Pick, Switch
 from rope_viz.pictures.kinds import Figure, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
 from rope_viz.runtimes.compare import older
 
-NAMES = {
-    "transformers": "transformers 5",
-    "transformers-4": "transformers 4",
-    "vllm": "vLLM",
-    "sglang": "SGLang",
-    "llama.cpp": "llama.cpp",
-    "mlx-lm": "mlx-lm",
-}
-
-
-def _wanted(now: Now) -> int:
-    """The target length of the sidebar, where it is one; else a length that asks for an extension."""
-    spec = now.spec
-    return spec.target if spec.target > spec.context else max(131_072, 2 * spec.context)
-
-
 AT = Pick(key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: board.by_length(now.spec))
-TO = Pick(key="runtimes.to", label="For", options={name: NAMES[name] for name in TARGETS})
 VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={version: version for version in older()["vllm"]})
 SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={version: version for version in older()["sglang"]})
-TARGET = length("runtimes.target", "I need", _wanted, most=extend.LONGEST // 4)
-METHOD = Pick(
-    key="runtimes.method",
-    label="The config to write, by",
-    options={name: LABELS[name] for name in METHODS},
-    offered=lambda now: runtimes.methods(asked(now), now[TARGET]),
-    menu=220,
-)
 ALL = Switch(key="runtimes.all", label="Also the models on which all agree")
-PAGE = Page("runtimes", (AT, VLLM, SGLANG, TO, TARGET, METHOD, ALL))
+PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL))
 
 
 def asked(now: Now) -> Asked:
@@ -77,13 +50,6 @@ def matrix(now: Now) -> Table:
     """Every runtime's answer in words, why, and what repairs it."""
     sentence = words.whose(asked(now), at(now))
     return Table(runtimes.matrix(answers(now)), "What each runtime makes of this config", sentence, words=True)
-
-
-@PAGE.picture(TARGET, config=True, height=420, still=True)
-def options(now: Now) -> Table:
-    """What each method would do to this model at the wanted length."""
-    rows = runtimes.options(asked(now), now[TARGET])
-    return Table(rows, "Methods at the wanted length", words.extension(now.spec, now[TARGET]))
 
 
 @PAGE.picture(ALL, height=600, still=True)

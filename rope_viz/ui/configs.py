@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
-from rope_viz.advice.board import Asked, exported
-from rope_viz.advice.export import Export
+from rope_viz.advice.board import Asked
 from rope_viz.advice.lint import Finding, check, repair
 from rope_viz.figures.theme import digits
 from rope_viz.figures.words.common import plain
-from rope_viz.figures.words.runtimes import faithful
 
 SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
 
@@ -22,29 +20,21 @@ SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
 def findings(question: Asked) -> None:
     """Everything the check finds, the worst first, and the repaired config."""
     found = check(question.clean)
+    listed_findings(found)
     if not found:
-        st.markdown("**Clean.** The check has nothing to say about this config.")
         return
-    st.markdown("\n".join(f"- {_finding(one)}" for one in found))
     if any(one.repaired is not None for one in found):
         download("Download the repaired config.json", repair(question.clean), "repaired")
     else:
         st.markdown("None of this has a repair that is right for every model.")
 
 
-def export(question: Asked, target: str, name: str) -> None:
-    """The keys or flags for one runtime, to copy, and whether it then computes what is meant."""
-    made = exported(question, target)
-    st.markdown(faithful(made, f"{name.split(' ')[0]} {made.version}"))
-    st.code(made.text, language="json" if made.text.startswith("{") else "bash", wrap_lines=True, height=_height(made))
-
-
-def written(question: Asked) -> None:
-    """The whole config to write for transformers, and its changed part."""
-    made = exported(question, "transformers")
-    st.markdown(faithful(made, f"transformers {made.version}"))
-    st.code(made.text, language="json", wrap_lines=True, height=_height(made))
-    download("Download this config.json", made.config, "extended")
+def listed_findings(found: Sequence[Finding]) -> None:
+    """What the check found, one line each."""
+    if not found:
+        st.markdown("**Clean.** The check has nothing to say about this config.")
+        return
+    st.markdown("\n".join(f"- {_finding(one)}" for one in found))
 
 
 def download(label: str, config: Mapping[str, Any], name: str) -> None:
@@ -74,7 +64,3 @@ def _linked(source: str) -> str:
     """A source with its addresses as links."""
     parts = re.split(r"(https?://[^\s,;)]+)", source)
     return "".join(f"<{part}>" if index % 2 else plain(part) for index, part in enumerate(parts))
-
-
-def _height(made: Export) -> int | Literal["content"]:
-    return 320 if made.text.count("\n") > 14 or len(made.text) > 1600 else "content"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rope_viz.configs.upload import read_upload
+from rope_viz.advice.lint import check, summary
+from rope_viz.configs import link
+from rope_viz.configs.upload import parse, read_upload
 from rope_viz.ui import state
 from rope_viz.ui.notes import warn
 
@@ -35,6 +37,7 @@ def box() -> None:
     problem = st.session_state.pop("upload.problem", "")
     if problem:
         warn(problem)
+    _found()
     pasted = f"upload.text.{turn}"
     with st.expander("Paste a config", key="paste"), st.form(f"upload.form.{turn}", border=False):
         st.text_area(
@@ -59,12 +62,32 @@ def _pasted(key: str) -> None:
         st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
 
 
+def _found() -> None:
+    """What the check finds in the config that was taken, in numbers, with the way to the page that says it."""
+    mine = state.own()
+    if mine is not None and state.chosen().model == link.CUSTOM:
+        told = summary(check(mine.config))
+        if told:
+            at = state.link_query()
+            st.page_link(state.folder() / "extend.py", label=f"{told}: see Extend", query_params=at)
+
+
 def _take(content: str | bytes) -> bool:
     now = state.chosen()
     try:
         state.adopt(read_upload(content, now.spec, state.name()))
     except ValueError as error:
         # Said beside the box: at the top of a long page the reader would not see it.
-        st.session_state["upload.problem"] = f"Your config was not taken: {error}."
+        st.session_state["upload.problem"] = f"Your config was not taken: {error}.{refused(content)}"
         return False
     return True
+
+
+def refused(content: str | bytes) -> str:
+    """What the check finds in a config that was not taken, beside the reason itself; empty where it cannot be read."""
+    try:
+        found = [one for one in check(parse(content)) if one.rule != "unreadable"]
+    except ValueError:
+        return ""
+    told = summary(found)
+    return f" The check also finds {told}: {' '.join(one.message for one in found[:3])}" if told else ""

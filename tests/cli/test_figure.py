@@ -80,8 +80,8 @@ def test_the_pages_own_choices_are_flags_by_name_and_by_key(tmp_path):
 
 def test_a_flag_that_the_model_has_too_keeps_its_meaning(tmp_path):
     path = tmp_path / "plot.json"
-    arguments = ("llama-2-7b", "--target", "8k", "--runtimes.target", "64k")
-    assert figure(path, "runtimes/options", *arguments) == 0
+    arguments = ("llama-2-7b", "--target", "8k", "--extend.target", "64k")
+    assert figure(path, "extend/options", *arguments) == 0
     made = json.loads(path.read_text(encoding="utf-8"))
     assert made["spec"]["target"] == 8192
     assert "64k" in made["sentence"]

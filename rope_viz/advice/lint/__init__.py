@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rope_viz.advice.lint.rules import RULES
@@ -17,7 +17,7 @@ from rope_viz.configs.without import NoRope
 from rope_viz.embedding.spec import shorten
 from rope_viz.runtimes.compare import Effect
 
-__all__ = ["RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair"]
+__all__ = ["RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair", "summary"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 """From the worst to the mildest."""
@@ -59,6 +59,12 @@ def check(config: Mapping[str, Any]) -> list[Finding]:
     except (ArithmeticError, RecursionError):
         found.append(Finding("unreadable", "error", "", "the numbers are too large or too small", source=READER))
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def summary(found: Sequence[Finding]) -> str:
+    """How many of each severity, in words: "1 error, 2 notes"; empty where nothing was found."""
+    counts = [(severity, sum(finding.severity == severity for finding in found)) for severity in SEVERITIES]
+    return ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts if count)
 
 
 def repair(config: Mapping[str, Any]) -> Config:

@@ -10,7 +10,8 @@ from rope_viz.advice.lint.view import Config, Finding, Severity, View, inside
 from rope_viz.configs.models import ROPE_TYPES, from_config, meant
 from rope_viz.configs.rewrite import rewritten, rewritten_old
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.runtimes.compare import Comparison, compare
+from rope_viz.runtimes import Emulation, emulate
+from rope_viz.runtimes.compare import Comparison, against, compare
 
 LEAST = 1.05
 """A runtime that is off by more than 5 % in a frequency or in the factor on cos and sin serves another model."""
@@ -40,14 +41,14 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
         if not off or not found[0].emulation.supported:
             continue
         current = [one for one in off if (one.emulation.runtime, one.emulation.version) not in OLD]
-        repaired = repair(view, layer, off)
-        if not current and repaired is None:
-            continue  # a release of the past that never knew the method
+        if not current:
+            continue  # releases of the past alone: what they never knew is no fault of the config
+        repaired = repair(view, layer, found)
         where = f" for the {layer} layers" if layer else ""
         parts = "; ".join(f"{name(one)}: {size(one)}{why(one, found[0])}" for one in off)
         worst = max((one.effect for one in off if one.effect), key=lambda effect: effect.ratio, default=None)
         text = f"Not every runtime computes what transformers 5.23.0 does{where}. {parts}.{mended(view, repaired)}"
-        severity: Severity = "warning" if current and repaired is not None else "note"
+        severity: Severity = "warning" if repaired is not None else "note"
         yield Finding("", severity, place(view, layer), text, worst, repaired)
 
 
@@ -99,20 +100,28 @@ def place(view: View, layer: str) -> str:
     return next((site.key for site in view.sites if layer in site.layers), ".".join(view.root))
 
 
-def repair(view: View, layer: str, off: list[Comparison]) -> Config | None:
+def repair(view: View, layer: str, found: list[Comparison]) -> Config | None:
     """A config that transformers reads as it did, and fewer runtimes otherwise; None where there is none."""
-    best, fewest = None, len(off) + refusals(compare(view.config, layer_type=layer or None))
+    off = [one.emulation for one in found if apart(one)]
+    best, fewest = None, len(off) + refusals(found)
     for draft in drafts(view, layer):
         try:
-            if not alike(from_config(draft), view.specs):
+            if not alike(from_config(draft), view.specs) or not any(mends(draft, layer, one) for one in off):
                 continue
-            found = compare(draft, layer_type=layer or None)
-            left = sum(map(apart, found)) + refusals(found)
+            after = compare(draft, layer_type=layer or None)
         except ValueError:
             continue
+        left = sum(map(apart, after)) + refusals(after)
         if left < fewest:
             best, fewest = draft, left
     return best
+
+
+def mends(draft: Config, layer: str, off: Emulation) -> bool:
+    """Whether a runtime that was off computes what transformers does from this draft."""
+    base = emulate(draft, runtime="transformers", layer_type=layer or None)
+    other = emulate(draft, runtime=off.runtime, version=off.version, layer_type=layer or None)
+    return other.supported and not apart(against(base, other))
 
 
 def refusals(found: list[Comparison]) -> int:

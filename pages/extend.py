@@ -1,0 +1,40 @@
+"""I have this model and need a longer context: what do I write, where, and is it right?"""
+
+from rope_viz.figures.words import extend as words
+from rope_viz.pictures import extend
+from rope_viz.ui import page, writing
+
+page.start("Extend", words.INTRO)
+now = page.now(extend.PAGE)
+
+if extend.problem(now):
+    page.say(extend.problem(now))
+else:
+    page.section("1 · What you have")
+    writing.have(extend.answer(now))
+    page.controls(extend.TRAINED)
+
+    page.section("2 · What you need")
+    with page.row():
+        page.controls(extend.TARGET, extend.SEQUENCES, extend.DTYPE)
+    page.controls(extend.RUNTIMES)
+
+    page.section("3 · What to do, and why", says=extend.ways)
+    page.show(extend.ways)
+    page.controls(extend.WAY)
+    page.says(extend.speeds)
+    page.show(extend.speeds)
+    page.says(extend.options)
+    page.show(extend.options)
+    page.say(words.short(extend.answer(now)))
+    page.link("recall", "What a small trained reader still finds with each method: Recall")
+    page.says(extend.memory)
+    page.show(extend.memory)
+
+    page.section("4 · What to write")
+    writing.file(extend.answer(now))
+    writing.runtimes(extend.answer(now))
+
+    page.section("5 · How to check that it took")
+    writing.checks(extend.answer(now))
+page.explain("extend")

@@ -1,0 +1,94 @@
+"""Pictures of the page Extend: what a longer context takes in memory, and the ways to reach it, as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from rope_viz.advice.memory import GPU, USED, human
+from rope_viz.advice.plan import Memory, Plan
+from rope_viz.advice.recommend import Way
+from rope_viz.figures import theme
+
+LEAST = 1024
+
+
+def ways(plan: Plan) -> list[dict[str, str]]:
+    """Every way in order, with its place and its reasons."""
+    told: set[str] = set()
+    return [
+        {"way": f"{number}. {way.title}", "place": way.rank, "why": " ".join(why(way, told))}
+        for number, way in enumerate(plan.advice.ways, start=1)
+    ]
+
+
+def why(way: Way, told: set[str]) -> Iterator[str]:
+    """The reasons and what was measured, with its source; what a row above has `told` is not explained again."""
+    for reason in way.reasons:
+        fact, colon, meaning = reason.partition(": ")
+        yield f"{fact}." if meaning in told else reason
+        if colon:
+            told.add(meaning)
+    for one in way.evidence:
+        if one.text not in told:
+            yield f"Measured: {one.text} ({one.source})"
+        told.add(one.text)
+
+
+def memory(held: Memory, target: int, trained: int) -> tuple[theme.Figure, str]:
+    """The KV cache by length on top of the weights, with the room of one 80 GB GPU."""
+    assert held.cache is not None
+    last = max(4 * target, 4 * trained, 4 * LEAST)
+    lengths = np.unique(np.geomspace(LEAST, last, 160).astype(np.int64))
+    cached = np.array([held.cache.bytes(int(length), held.sequences) for length in lengths]) / 1e9
+    total, weights = cached + held.weights / 1e9, held.weights / 1e9
+    room = USED * GPU / 1e9
+    top = max(float(total[-1]), room) * 1.6
+    low = min(weights, room) / 2.0
+    traces = [
+        theme.line(lengths, total, "with the cache", theme.CURRENT, width=2.5, hovertemplate=HOVER, text=said(total)),
+        theme.line(lengths, np.full(len(lengths), weights), "weights", theme.PLAIN, dash="dot", hovertemplate=None),
+    ]
+    ends = [
+        (math.log10(last), float(total[-1]), "weights and cache", theme.CURRENT),
+        (math.log10(last), weights, "weights", theme.PLAIN),
+    ]
+    rules = [
+        theme.rule(room, "one 80 GB GPU, 90 % of it", dash="dash"),
+        theme.rule(target, f"needed {theme.tokens(target)}", axis="x", dash="dash"),
+    ]
+    if trained < target:
+        rules.append(theme.rule(trained, f"trained {theme.tokens(trained)}", axis="x"))
+    fig = theme.figure(
+        traces,
+        x={
+            "title": "length (tokens, log)",
+            "type": "log",
+            "range": theme.log_range(LEAST, last),
+            **theme.length_ticks(LEAST, last),
+        },
+        y={"title": "memory (GB, log)", "type": "log", "range": theme.log_range(low, top), **gigabytes(low, top)},
+        shapes=rules,
+        notes=theme.spread_labels(ends, theme.log_range(low, top), log=True),
+        margin={"l": 68, "r": 132, "t": 26, "b": 48},
+    )
+    title = f"Weights {human(held.weights)} and cache {human(held.cached)} at {target:,} tokens, by length"
+    return fig, title
+
+
+HOVER = "%{text}<extra></extra>"
+
+
+def said(total: np.ndarray) -> list[str]:  # type: ignore[type-arg]
+    """The values for the hover."""
+    return [f"weights and cache {human(value * 1e9)}" for value in total]
+
+
+def gigabytes(low: float, top: float) -> dict[str, object]:
+    """Ticks at 1, 2, 5 times powers of ten."""
+    steps = [mantissa * 10.0**e for e in range(-3, 7) for mantissa in (1, 2, 5)]
+    values = [value for value in steps if low <= value <= top]
+    shown = values[:: 1 + len(values) // 9]
+    return {"tickvals": shown, "ticktext": [f"{value:g}" for value in shown], "tickmode": "array"}

@@ -1,0 +1,66 @@
+"""The sentences of the page Extend, with the current numbers in them."""
+
+from __future__ import annotations
+
+from rope_viz.advice.plan import Plan
+from rope_viz.figures.theme import digits, tokens
+from rope_viz.figures.words.common import plain
+
+INTRO = (
+    "You have a config and need a longer context: what to write, where, and whether it is right. Drop your "
+    "`config.json` at the side, or choose a model there."
+)
+
+
+def have(plan: Plan) -> str:
+    """What the config is."""
+    known = plan.recognised
+    return f"**{plain(known.sentence)}** Trained length from {plain(known.trained.source)}."
+
+
+def mistakes(plan: Plan) -> str:
+    """What its length keys get wrong, as a list; empty where nothing is."""
+    return "\n".join(f"- **A mistake, usually:** {plain(one)}" for one in plan.recognised.mistakes)
+
+
+def best(plan: Plan) -> str:
+    """The first way in one sentence."""
+    first = plan.advice.best
+    place = "Documented by its maker" if first.rank == "documented" else first.rank.capitalize()
+    source = f" Source: {plain(first.source)}." if first.source else ""
+    return f"For **{tokens(plan.target)}** tokens: **{plain(first.title)}**. {place}.{source}"
+
+
+def speeds(plan: Plan) -> str:
+    """What the chosen way does to the pairs."""
+    numbers = plan.way.option
+    unseen = "no pair" if not numbers.unseen else f"{numbers.unseen} pairs"
+    return (
+        f"**{numbers.kept}** of {plan.way.spec.pairs} pairs keep their speed, so neighbours stay apart; "
+        f"{numbers.blended} are blended and {numbers.divided} divided. At {tokens(plan.target)} tokens **{unseen}** "
+        f"{'reaches' if not numbers.unseen else 'reach'} angles that training never showed; logits are multiplied by "
+        f"{digits(numbers.logit_factor)}."
+    )
+
+
+def short(plan: Plan) -> str:
+    """What it costs on short texts."""
+    return " ".join(plain(sentence) for sentence in plan.advice.short)
+
+
+def memory(plan: Plan) -> str:
+    """Cache, weights and the longest length, in words."""
+    return " ".join(plain(sentence) for sentence in plan.memory.sentences(plan.target))
+
+
+def unknown(plan: Plan) -> str:
+    """Why the memory is not known; empty where it is."""
+    return "" if plan.memory.cache is not None else plain(plan.memory.sentences(plan.target)[0])
+
+
+def read(plan: Plan) -> str:
+    """Who reads the file as it is meant, and who does not."""
+    file = plan.file
+    able = f" Proved: sent back, it means what is intended to {', '.join(file.readers)}." if file.readers else ""
+    others = "".join(f" Not to {plain(other.rstrip('.'))}." for other in file.others)
+    return f"{plain(file.generation)}{able}{others}"

@@ -1,0 +1,179 @@
+"""The pictures and choices of the page Extend: from a config to a longer context."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.advice.export import architecture
+from rope_viz.advice.memory import DTYPES
+from rope_viz.advice.plan import MOST_SEQUENCES, Plan, plan
+from rope_viz.advice.recognise import recognise
+from rope_viz.advice.recommend import start
+from rope_viz.advice.write import NAMES
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog
+from rope_viz.configs.rewrite import rewritten_old
+from rope_viz.configs.upload import Upload
+from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.spec import Knob, RopeSpec
+from rope_viz.figures import extend, scaling
+from rope_viz.figures.runtimes import options as methods
+from rope_viz.figures.words import extend as words
+from rope_viz.figures.words.runtimes import extension
+from rope_viz.pictures.choices import Number, Pick, Several, length
+from rope_viz.pictures.kinds import Figure, Table
+from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Page
+
+WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs say", **LABELS}
+
+TARGET = length("extend.target", "I need", lambda now: wanted(now), least=1024, most=4_194_304)
+TRAINED = length("extend.trained", "It was trained on", lambda now: trained(now), most=16_777_216)
+RUNTIMES = Several(key="extend.for", label="For", options=NAMES, usual=lambda now: ("vllm",))
+DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
+SEQUENCES = Number(
+    key="extend.sequences",
+    label="At once",
+    knob=Knob("At once", 1, MOST_SEQUENCES, "", log=True, integer=True, unit="sequences"),
+    usual=1,
+)
+WAY = Pick(
+    key="extend.way",
+    label="Write it by",
+    options=WAYS,
+    offered=lambda now: offered(now),
+    menu=260,
+)
+PAGE = Page("extend", (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY))
+
+
+def wanted(now: Now) -> int:
+    """The target length of the sidebar, where it is one; else a length that asks for an extension."""
+    spec = now.spec
+    return spec.target if spec.target > spec.context else max(131_072, 2 * spec.context)
+
+
+def config(now: Now) -> Mapping[str, Any]:
+    """The config in question: the file, that of the list, or one of a Llama with the sizes of the knobs."""
+    return _config(now.start, now.model, now.own)
+
+
+def trained(now: Now) -> int:
+    """The trained length, as far as it is known without the reader's word."""
+    return _recognised(now.start, now.model, now.layer, now.own)
+
+
+def problem(now: Now) -> str:
+    """Why there is no answer, in a sentence; empty where there is one."""
+    try:
+        _answer(*_asked(now), (), "", "bfloat16", 1)
+    except (ValueError, ArithmeticError) as error:
+        return f"Nothing can be said of this config: {error}."
+    return ""
+
+
+def offered(now: Now) -> Mapping[str, str]:
+    """The ways there are, by their short names."""
+    if problem(now):
+        return {}
+    return {way.id: WAYS[way.id] for way in _answer(*_asked(now), (), "", "bfloat16", 1).advice.ways}
+
+
+def unknown(now: Now) -> str:
+    """Why there is no picture of the memory."""
+    return problem(now) or words.unknown(answer(now))
+
+
+def answer(now: Now) -> Plan:
+    """The whole answer. Raises `ValueError` where there is none: `problem` says why."""
+    return _answer(*_asked(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
+
+
+def _asked(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
+    given = now[TRAINED]
+    changed = None if now.spec == now.start else now.spec
+    return now.start, changed, now.model, now.layer, now.own, now[TARGET], None if given == trained(now) else given
+
+
+@PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem)
+def ways(now: Now) -> Table:
+    """The ways to reach the length, in order, each with its reasons and what was measured."""
+    made = answer(now)
+    return Table(extend.ways(made), "The ways to reach the length, the best first", words.best(made), words=True)
+
+
+@PAGE.picture(TARGET, TRAINED, WAY, config=True, pin=True, refuses=problem)
+def speeds(now: Now) -> Figure:
+    """What the chosen way does to the speed of every pair, beside plain RoPE."""
+    made = answer(now)
+    curves = scaling.compared(made.way.spec, [start(made.recognised)])
+    figure, title = scaling.view("ratio", curves, pin=now.pin)
+    return Figure(figure, title, words.speeds(made), pins="x")
+
+
+@PAGE.picture(
+    TARGET,
+    TRAINED,
+    DTYPE,
+    SEQUENCES,
+    config=True,
+    refuses=unknown,
+)
+def memory(now: Now) -> Figure:
+    """The KV cache by length on top of the weights, and one 80 GB GPU."""
+    made = answer(now)
+    figure, title = extend.memory(made.memory, made.target, made.recognised.trained.length)
+    return Figure(figure, title, words.memory(made))
+
+
+@PAGE.picture(TARGET, TRAINED, config=True, height=420, still=True, refuses=problem)
+def options(now: Now) -> Table:
+    """Every method in numbers at the wanted length, from the trained length."""
+    base = start(answer(now).recognised)
+    return Table(methods(base, now[TARGET]), "Methods at the wanted length", extension(base, now[TARGET]))
+
+
+@functools.lru_cache(maxsize=64)
+def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]:
+    if model != link.CUSTOM:
+        return catalog()[model].config
+    return own.config if own is not None else rewritten_old(architecture(spec), spec).whole
+
+
+@functools.lru_cache(maxsize=64)
+def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> int:
+    try:
+        found = recognise(_config(spec, model, own), known=catalog().get(model), layer=layer or None)
+    except ValueError:
+        return spec.context
+    return found.trained.length
+
+
+@functools.lru_cache(maxsize=64)
+def _answer(
+    spec: RopeSpec,
+    changed: RopeSpec | None,
+    model: str,
+    layer: str,
+    own: Upload | None,
+    target: int,
+    given: int | None,
+    runtimes: tuple[str, ...],
+    way: str,
+    dtype: str,
+    sequences: int,
+) -> Plan:
+    return plan(
+        _config(spec, model, own),
+        target,
+        runtimes,
+        known=catalog().get(model),
+        trained=given,
+        layer=layer or None,
+        way=way,
+        dtype=dtype,
+        sequences=sequences,
+        own=changed,
+    )

@@ -1,0 +1,52 @@
+"""The page Extend, as somebody uses it: a file dropped, a length asked for, what comes out for two runtimes."""
+
+import json
+
+from playwright.sync_api import expect
+
+from tests.advice.test_recognise import STOCK
+
+
+def drop(seen, config):
+    field = seen.page.locator("[data-testid=stSidebar] [data-testid=stFileUploader] input[type=file]").first
+    content = json.dumps(config).encode()
+    field.set_input_files({"name": "config.json", "mimeType": "application/json", "buffer": content})
+    seen.page.wait_for_url("**model=custom**")
+
+
+def test_stock_qwen3_gets_its_documented_factors_on_vllm_and_llama_cpp(visit):
+    seen = visit().open("/extend?extend.for=vllm,llama.cpp")
+    drop(seen, STOCK)
+    main = seen.page.locator("[data-testid=stMain]")
+    expect(main.get_by_text("trained on 32,768 tokens; the config says 40,960")).to_be_visible(timeout=20_000)
+    code = main.locator("[data-testid=stCode]")
+    expect(code.filter(has_text="vllm serve")).to_contain_text('"factor": 4.0', timeout=20_000)
+    expect(code.filter(has_text="vllm serve")).to_contain_text('"original_max_position_embeddings": 32768')
+    expect(code.filter(has_text="llama-server")).to_contain_text("--rope-scale 4.0 --yarn-orig-ctx 32768")
+    field = main.get_by_role("textbox", name="I need").first
+    field.fill("64k")
+    field.press("Enter")
+    expect(code.filter(has_text="llama-server")).to_contain_text("--rope-scale 2.0", timeout=20_000)
+    expect(code.filter(has_text="vllm serve")).to_contain_text("--max-model-len 65536")
+    seen.page.wait_for_url("**extend.target=65536**")
+    with seen.page.expect_download() as caught:
+        main.get_by_role("button", name="Download the whole config.json").click()
+    written = json.loads(caught.value.path().read_bytes())
+    assert written["rope_scaling"]["factor"] == 2.0
+    assert written["num_key_value_heads"] == 8
+    assert seen.errors == []
+    assert seen.elsewhere == []
+
+
+def test_a_fine_tune_without_a_name_and_a_limit_that_was_only_raised_are_told(visit):
+    seen = visit().open("/extend")
+    drop(seen, {**STOCK, "vocab_size": 152_064})
+    main = seen.page.locator("[data-testid=stMain]")
+    expect(main.get_by_text("This is a fine-tune of Qwen3 8B")).to_be_visible(timeout=20_000)
+    drop(seen, {**STOCK, "max_position_embeddings": 131_072})
+    expect(main.get_by_text("max_position_embeddings is 131,072 and nothing scales")).to_be_visible(timeout=20_000)
+    code = main.locator("[data-testid=stCode]")
+    expect(code.filter(has_text="vllm serve")).to_contain_text('"original_max_position_embeddings": 32768')
+    sidebar = seen.page.locator("[data-testid=stSidebar]")
+    expect(sidebar.get_by_role("link", name="1 note: see Extend")).to_be_visible()
+    assert seen.errors == []
