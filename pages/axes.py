@@ -7,6 +7,8 @@ page.start("Axes", says=axes.sight)
 with page.row():
     page.controls(*scenes.WHICH, *scenes.OTHER)
 page.show(axes.sight)
+page.legend("A position has one number for each axis; every pair turns with the axis that it listens to.")
+page.onward("rotation", "Now see one axis: how the pairs turn along a text")
 with page.row():
     page.controls(axes.REACH, axes.SHADES)
 
@@ -33,3 +35,4 @@ page.section("One patch as clocks", says=axes.clocks)
 page.controls(axes.FRAME)
 page.show(axes.clocks)
 page.explain("axes")
+page.words()

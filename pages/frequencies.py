@@ -6,6 +6,11 @@ from rope_viz.ui import page
 page.start("Frequencies", says=frequencies.wavelengths)
 page.show(frequencies.wavelengths)
 page.under("base", "context", "target", "factor")
+page.legend(
+    "Each point of a line is a pair; high up are the slow ones. Shaded grey: a turn takes longer than the whole "
+    "training. Green, ochre and red columns: what scaling does."
+)
+page.onward("scaling", "Now see what scaling does to the slow pairs")
 
 page.section(
     "The θᵢ bands", "Every row is a pair, every column a range of positions, drawn as its exact mean. Zoom in."
@@ -17,3 +22,4 @@ page.show(frequencies.heatmap)
 page.section("Every pair", says=frequencies.pairs)
 page.show(frequencies.pairs)
 page.explain("frequencies")
+page.words()

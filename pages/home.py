@@ -17,6 +17,7 @@ page.start("RoPE Viz", page.text("home"))
 page.lead("learn", "New here? Learn it in twelve steps")
 page.show(home.turning)
 page.under("base", "context", "target", "factor")
+page.onward("learn", "Start the tour")
 page.explain("picture")
 page.starts(STARTS)
 page.questions(
@@ -36,3 +37,4 @@ page.questions(
         "kernels": "How exactly and how fast are q and k rotated for real, here and on your machine?",
     }
 )
+page.words()

@@ -7,6 +7,8 @@ from rope_viz.ui import page, run
 page.start("Kernels", says=kernels.errors)
 page.show(kernels.errors)
 page.under("base", "head_dim")
+page.legend("Each line is one way to rotate, its largest error by position; lower is more exact.")
+page.onward("runtimes", "Now see what each runtime makes of this config")
 
 page.section("On this machine", words.BEFORE)
 with page.row():
@@ -24,3 +26,4 @@ if report:
 page.explain("kernels")
 page.section("Use it")
 page.explain("kernels_code")
+page.words()

@@ -8,6 +8,11 @@ with page.row():
     page.controls(rotation.SHOW, rotation.PLAIN)
 page.show(rotation.turning)
 page.under("base", "context", "target", "factor")
+page.legend(
+    "Each dial is one pair, its hand at the angle mθᵢ. Grey face: angles seen in training. Ring: kept, blended or"
+    " divided by scaling. Below: the pair, and its turns since position 0."
+)
+page.onward("frequencies", "Now see how fast every pair turns")
 
 page.section("The matrix", says=rotation.matrices)
 with page.row():
@@ -33,3 +38,4 @@ page.section("Which models use which", says=rotation.pairings)
 page.badge(rotation.pairing_here(page.now(rotation.PAGE)))
 page.show(rotation.pairings)
 page.explain("rotation")
+page.words()

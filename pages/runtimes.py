@@ -8,6 +8,11 @@ page.start("Runtimes", says=runtimes.curves)
 page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
 page.show(runtimes.curves)
 page.under("base", "context", "target", "factor")
+page.legend(
+    "A flat line at 1 agrees with the reference; a line that leaves it is a runtime whose pair turns faster "
+    "(above) or slower (below)."
+)
+page.onward("precision", "Now see from where on rounding matters")
 
 page.section("Runtime by runtime", says=runtimes.matrix)
 page.show(runtimes.matrix)
@@ -23,3 +28,4 @@ page.section("The whole list", says=runtimes.models)
 page.controls(runtimes.ALL)
 page.show(runtimes.models)
 page.explain("runtimes")
+page.words()

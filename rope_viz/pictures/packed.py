@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 from rope_viz.figures import theme
 from rope_viz.figures.files import stem
 from rope_viz.figures.files.lines import line_names
+from rope_viz.figures.words import glossary
 from rope_viz.pictures.choices import Models
 from rope_viz.pictures.kinds import KINDS, Clocks, Kind, Table
 from rope_viz.pictures.now import Now
@@ -29,7 +30,7 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
         "kind": KINDS[picture.kind],
         "picture": picture.address,
         "title": drawn.title,
-        "sentence": prose(drawn.sentence),
+        "sentence": glossary.linked_html(prose(drawn.sentence)),
         "variant": drawn.variant,
         "file": file(picture, now, drawn.variant),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from rope_viz.figures.words import glossary
 from rope_viz.pictures.choices import Choice
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page, Picture
@@ -43,6 +45,23 @@ def show(picture: Picture) -> None:
         mount(picture, at)
 
 
+def legend(sentence: str) -> None:
+    """What the marks of the picture mean, in a line beside it; the long text stands below."""
+    marked = glossary.linked_html(html.escape(sentence), terms=glossary.WORDS)
+    st.html(f'<p class="rv-legend">{marked}</p>')
+
+
+def onward(name: str, label: str) -> None:
+    """The page's one next step, with the same model."""
+    link(name, f"{label} →")
+
+
+def words() -> None:
+    """All words of the field, at the end of a page."""
+    with st.expander("Words", key="words"):
+        st.markdown("\n".join(f"- **{term}**: {sentence}" for term, sentence in glossary.WORDS.items()))
+
+
 def under(*names: str) -> None:
     """On a narrow screen, where the sidebar covers the picture: the knobs of the model that matter for it."""
     controls_of_model.under(names)
@@ -60,7 +79,7 @@ def explain(name: str) -> None:
         if index % 2:
             code(part.rstrip())
         elif part.strip():
-            st.markdown(part)
+            st.markdown(glossary.linked(part))
 
 
 def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
@@ -132,7 +151,7 @@ def badge(text: str) -> None:
 
 def _say(sentence: str, says: Picture | None) -> None:
     if sentence:
-        st.markdown(sentence)
+        st.markdown(glossary.linked(sentence))
     if says is not None:
         refusal = says.refuses(state.now(says.page))
         if refusal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rope_viz.configs import link
+from rope_viz.figures.words import glossary
 from rope_viz.pictures import learn
 from rope_viz.pictures.registry import PAGES
 from rope_viz.pictures.tour import STEPS, Step
@@ -20,7 +21,7 @@ def show() -> None:
     at = state.now(step.page)
     st.title(f"{number}. {step.title}", anchor=False)
     _ways(number, step)
-    st.markdown(step.says(at))
+    st.markdown(glossary.linked(step.says(at)))
     _task(step)
     page.show(step.picture)
     if step.knobs or step.choices:

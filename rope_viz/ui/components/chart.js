@@ -131,12 +131,13 @@ function overlaid(layout, changes) {
   return out;
 }
 
-function compact(wide, width) {
+function compact(wide, width, traces) {
   if (!isNarrow(width)) return wide;
   const layout = overlaid(wide, wide.meta?.narrow ?? {});
   // Names at the ends of lines have no room beside the plot, and inside they would lie on curves: they go below it.
-  const ends = (layout.annotations ?? []).filter((note) => note.name === "end"), below = ends.length > 0;
-  const annotations = (layout.annotations ?? []).filter((note) => note.name !== "end").map((note) => (note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note));
+  const names = new Set(traces.map((trace) => trace.name));
+  const ends = (layout.annotations ?? []).filter((note) => note.name === "end" && names.has(note.text)), below = ends.length > 0;
+  const annotations = (layout.annotations ?? []).filter((note) => !ends.includes(note)).map((note) => (note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2, bgcolor: `${layout.paper_bgcolor}B0` } : note)).map((note) => (note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note));
   const usual = { l: Math.min(wide.margin.l, 58), r: layout.yaxis2 && !wide.meta?.linked ? 54 : Math.min(wide.margin.r, 14) };
   const margin = { ...wide.margin, ...usual, ...wide.meta?.narrow?.margin };
   const legend = { orientation: "h", x: 0, y: -0.2, yanchor: "top", itemclick: false, itemdoubleclick: false, font: { size: 12 } };
@@ -185,7 +186,7 @@ async function draw(state) {
   const style = getComputedStyle(root);
   const dark = luminance(style.getPropertyValue("--st-background-color").trim() || "#FFFFFF") < 0.5;
   const figure = dark ? recolour(message.figure, message.twins) : message.figure;
-  const layout = anchored(compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth), node.clientWidth);
+  const layout = anchored(compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth, figure.data), node.clientWidth);
   const data = named(figure, layout);
   layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;

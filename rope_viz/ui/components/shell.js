@@ -42,6 +42,50 @@ document.addEventListener("click", (event) => {
   component.setTriggerValue("go", { page, query: Object.fromEntries(new URLSearchParams(query)) });
 }, true);
 
+// --- A word of the field: one sentence beside it
+
+let open = null;
+
+function close(back) {
+  document.querySelector(".rv-sentence")?.remove();
+  if (back) open?.focus();
+  open = null;
+}
+
+function explain(anchor) {
+  const again = open === anchor;
+  close(false);
+  const sentence = component.data.words[anchor.hash.slice(1)];
+  if (!sentence || again) return;
+  open = anchor;
+  const note = Object.assign(document.createElement("div"), { className: "rv-sentence", innerHTML: sentence, tabIndex: -1 });
+  note.setAttribute("role", "note");
+  const style = getComputedStyle(document.querySelector('[data-testid="stApp"]'));
+  Object.assign(note.style, { color: style.color, background: style.backgroundColor });
+  document.body.append(note);
+  beside(note);
+  note.focus({ preventScroll: true });
+}
+
+// Beside its word, also while the page scrolls; gone with it.
+function beside(note) {
+  const at = open?.getBoundingClientRect();
+  if (!at || at.bottom < 0 || at.top > innerHeight) return close(false);
+  const left = Math.max(8, Math.min(at.left, innerWidth - note.offsetWidth - 8)), below = at.bottom + 6;
+  note.style.left = `${left}px`;
+  note.style.top = `${below + note.offsetHeight > innerHeight - 8 ? at.top - note.offsetHeight - 6 : below}px`;
+}
+
+document.addEventListener("click", (event) => {
+  const anchor = event.target.closest?.('a[href^="#word-"]');
+  if (!anchor) return event.target.closest?.(".rv-sentence") ? undefined : close(false);
+  event.preventDefault();
+  event.stopPropagation();
+  explain(anchor);
+}, true);
+document.addEventListener("keydown", (event) => event.key === "Escape" && open && close(true));
+document.addEventListener("scroll", () => open && beside(document.querySelector(".rv-sentence")), true);
+
 // --- The server is away
 
 let met = false, away = 0;
@@ -107,6 +151,12 @@ function own({ own: text, forgotten, session }) {
 }
 
 const STYLE = `
+a[href^="#word-"] { color: inherit !important; text-decoration: underline dotted !important; text-underline-offset: 3px; cursor: help; }
+.rv-sentence {
+  position: fixed; z-index: 1000000; max-width: min(380px, calc(100vw - 16px)); box-sizing: border-box; padding: 10px 14px; font: 15px/1.45 "Source Sans", sans-serif;
+  border: 1px solid #7A8490; border-radius: 8px; box-shadow: 0 4px 16px rgb(0 0 0 / 0.18);
+}
+.rv-sentence:focus { outline: none; }
 .rv-banner {
   position: fixed; z-index: 1000000; left: 50%; bottom: 16px; transform: translateX(-50%); width: max-content; max-width: min(90vw, 720px); box-sizing: border-box; padding: 10px 16px;
   font: 15px/1.4 "Source Sans", sans-serif; color: #1B1F24; background: #FFF4D6; border: 1px solid #986000; border-radius: 8px;

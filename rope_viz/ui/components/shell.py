@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from rope_viz.figures.words import glossary
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component
 
@@ -21,6 +22,7 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "pages": pages,
         "first": pages[0],
         "query": urlencode(query),
+        "words": glossary.listed(),
         "own": state.own_text(),
         "forgotten": "forgotten" in st.session_state,
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
