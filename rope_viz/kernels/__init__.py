@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from numpy.typing import ArrayLike
 
 from rope_viz.embedding.spec import Pairing
-from rope_viz.kernels import reference
+from rope_viz.kernels import axes, reference
 from rope_viz.kernels.positions import (
     balanced_order,
     context_parallel_positions,
@@ -50,10 +50,11 @@ def rotate(
     inv_freq: Any = None,
     *,
     pairing: Pairing,
-    attention_factor: float = 1.0,
+    attention_factor: Any = 1.0,
     inverse: bool = False,
     out: Array | None = None,
     table: tuple[Any, Any] | None = None,
+    weights: Any = None,
 ) -> Array:
     """x with the first 2 * pairs dimensions of every head rotated and the others copied, in x's dtype.
 
@@ -65,9 +66,15 @@ def rotate(
     attention_factor: multiplies cos and sin. inverse: undo the rotation and the factor (divide by it). A factor that is
     already inside a table is not known here; leave it out of the table for the inverse.
     out: where to write, which may be x itself; not differentiable.
+    weights: radians per unit on every axis, (pairs, axes), in place of inv_freq, for positions with several axes
+    (..., tokens, axes), as in images and films (`embedding.axes`): exact at whole positions, float64 between them. The
+    attention_factor may then be one per pair.
 
     Raises `ValueError` where shapes or dtypes do not fit and where a position is no row of the table.
     """
+    if weights is not None:
+        table, positions = _several(positions, inv_freq, table, weights, attention_factor, inverse)
+        attention_factor = 1.0
     options = {"pairing": pairing, "attention_factor": attention_factor, "inverse": inverse, "table": table}
     if _is_tensor(x):
         from rope_viz.kernels import dispatch
@@ -84,15 +91,19 @@ def rotate_qk(
     inv_freq: Any = None,
     *,
     pairing: Pairing,
-    attention_factor: float = 1.0,
+    attention_factor: Any = 1.0,
     inverse: bool = False,
     out: tuple[Array, Array] | None = None,
     table: tuple[Any, Any] | None = None,
+    weights: Any = None,
 ) -> tuple[Array, Array]:
     """`rotate` of q and of k, which differ in their number of heads at most; one launch on a GPU.
 
     They are one node of the graph: differentiate both in one backward pass.
     """
+    if weights is not None:
+        table, positions = _several(positions, inv_freq, table, weights, attention_factor, inverse)
+        attention_factor = 1.0
     options = {"pairing": pairing, "attention_factor": attention_factor, "inverse": inverse, "table": table}
     if _is_tensor(q):
         from rope_viz.kernels import dispatch
@@ -106,6 +117,17 @@ def rotate_qk(
         for x, target in zip((q, k), both, strict=True)
     ]
     return tuple(rotated)  # type: ignore[return-value]
+
+
+def _several(
+    positions: Any, inv_freq: Any, table: Any, weights: Any, attention_factor: Any, inverse: bool
+) -> tuple[tuple[Any, Any], Any]:
+    """The table and the rows of positions with several axes."""
+    if inv_freq is not None or table is not None:
+        raise ValueError("pass either inv_freq, weights or table=(cos, sin)")
+    if positions is None:
+        raise ValueError("positions may be left out with a table only")
+    return axes.table_of(positions, weights, attention_factor, inverse=inverse)
 
 
 def _is_tensor(value: ArrayLike | Any) -> bool:
