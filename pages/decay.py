@@ -6,7 +6,7 @@ from rope_viz.ui import page
 
 page.start("Decay", says=decay.curves)
 with page.row():
-    page.controls(decay.SHOW, decay.LENGTH, decay.LOG)
+    page.controls(decay.SHOW, decay.AXIS, decay.LENGTH, decay.LOG)
 page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE, decay.MODELS)
 page.show(decay.curves)
 page.under("base", "context", "target", "factor")

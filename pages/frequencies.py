@@ -4,6 +4,7 @@ from rope_viz.pictures import frequencies
 from rope_viz.ui import page
 
 page.start("Frequencies", says=frequencies.wavelengths)
+page.controls(frequencies.AXIS)
 page.show(frequencies.wavelengths)
 page.under("base", "context", "target", "factor")
 page.legend(

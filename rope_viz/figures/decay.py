@@ -142,7 +142,7 @@ def main(
 def with_plain(compared: Sequence[Compared]) -> list[Compared]:
     """The curves of a comparison with the plain model among them, unless the model is plain."""
     spec = compared[0].spec
-    if np.array_equal(spec.plain_inv_freq, compared[0].inv_freq):
+    if np.array_equal(spec.plain().inv_freq(), compared[0].inv_freq):
         return list(compared)
     return [*compared, plain(compared[0])]
 
@@ -243,11 +243,11 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
     traces, ends = [], []
     table: dict[str, Any] = {numbers.DISTANCE: x}
     lines = [
-        ("plain", spec.plain_inv_freq, theme.PLAIN, "dot"),
+        ("plain", spec.plain().inv_freq(), theme.PLAIN, "dot"),
         ("scaled", spec.inv_freq(spec.target), theme.CURRENT, "solid"),
     ]
     if np.array_equal(lines[0][1], lines[1][1]):
-        lines = [("mean |S|", spec.plain_inv_freq, theme.CURRENT, "solid")]
+        lines = [("mean |S|", lines[0][1], theme.CURRENT, "solid")]
     x_of = math.log10 if where.log else float
     for name, inv_freq, colour, dash in lines:
         values = decay.s_curve(inv_freq, start=where.start, stop=stop)

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding import spectrum
+from rope_viz.embedding.along import AlongAxis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import numbers, theme
 
@@ -24,14 +25,20 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
     is_scaled = bool(np.any(np.abs(scaled - plain) > 1e-12 * plain))
     last = spec.pairs - 1
     rows = _hover(spec, scaled)
+    # Along one axis of several the pairs that turn may stand apart: a line alone would not show them.
+    one = isinstance(spec, AlongAxis)
+    names = ("all pairs", "of this axis") if one else ("plain", "scaled")
+    dots: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 7, "color": theme.CURRENT}} if one else {}
     traces = [
         theme.line(
             pair,
             spectrum.wavelength(plain),
-            "plain",
+            names[0],
             theme.PLAIN,
             dash="dot" if is_scaled else "solid",
-            hovertemplate="plain %{y:,.4~g} tokens<extra></extra>" if is_scaled else "%{customdata}<extra></extra>",
+            hovertemplate=f"{names[0]} %{{y:,.4~g}} tokens<extra></extra>"
+            if is_scaled
+            else "%{customdata}<extra></extra>",
             customdata=None if is_scaled else rows,
         )
     ]
@@ -41,18 +48,19 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
             theme.line(
                 pair,
                 theme.finite(spectrum.wavelength(scaled)),
-                "scaled",
+                names[1],
                 theme.CURRENT,
                 width=2.5,
                 customdata=rows,
                 hovertemplate="%{customdata}<extra></extra>",
+                **dots,
             )
         )
         drawn = np.flatnonzero(scaled > 0)
         if drawn.size:
             end = int(drawn[-1])
-            notes.append(_end(end, 2 * math.pi / scaled[end], "scaled", theme.CURRENT, yshift=7))
-        notes.append(_end(last, 2 * math.pi / plain[last], "plain", theme.PLAIN, yshift=-7))
+            notes.append(_end(end, 2 * math.pi / scaled[end], names[1], theme.CURRENT, yshift=7))
+        notes.append(_end(last, 2 * math.pi / plain[last], names[0], theme.PLAIN, yshift=-7))
     low, high = 4.0 / float(np.max(scaled, initial=1.0)), _ceiling(spec)
     if pin is not None and pin < spec.pairs:
         traces.append(pin_marker(pin, 2 * math.pi / (scaled[pin] or plain[pin])))

@@ -6,6 +6,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import decay, distance, scaling
 from rope_viz.figures.words import decay as words
 from rope_viz.pictures import vectors
+from rope_viz.pictures.along import axis_of, looked, said
 from rope_viz.pictures.choices import Models, Number, Pick, Several, Switch, length, model_specs
 from rope_viz.pictures.kinds import Figure
 from rope_viz.pictures.now import Now
@@ -67,8 +68,9 @@ AT = length(
 )
 WEIGHTS = Pick(key="decay.map", label="Show", options={"weights": "Softmax weights", "logits": "Logits"})
 FIRST = length("decay.first", "First position", 16, least=1, most=1_000_000)
+AXIS = axis_of("decay")
 MINE = (SHOW, SOURCE, SEED, TYPED, FILE)
-PAGE = Page("decay", (*MINE, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, AT, WEIGHTS, FIRST))
+PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, AT, WEIGHTS, FIRST))
 
 
 def mine(now: Now) -> vectors.Own:
@@ -76,34 +78,34 @@ def mine(now: Now) -> vectors.Own:
     return vectors.chosen(now, now[SOURCE] if _asked(now) else "seed", now[SEED], now[TYPED], now[FILE])
 
 
-@PAGE.picture(*MINE, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, zooms=True, sets=AT)
+@PAGE.picture(*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, zooms=True, sets=AT, config=True)
 def curves(now: Now) -> Figure:
     """The score over the distance."""
-    spec, shown, log, length = now.spec, now[SHOW], now[LOG], now[LENGTH]
+    spec, shown, log, length = looked(now, AXIS), now[SHOW], now[LOG], now[LENGTH]
     where = decay.Range.of(length, now.seen(decay.whole(length, log)), log=log, quick=now.coarse, backend=now[BACKEND])
     names = now[COMPARE]
     others = scaling.compared(spec, scaling.alternatives(spec, names), model_specs(now[MODELS]), name=now.name)
     own = mine(now)
     sequence = None if now.coarse else own.sequence
     figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)
-    sentence = words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens)
+    sentence = said(now, AXIS) + words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens)
     return Figure(figure, title, sentence, variant=f"{shown}-log" if log else shown, pins="x")
 
 
-@PAGE.picture(*MINE, AT, pin=True, height=340)
+@PAGE.picture(*MINE, AXIS, AT, pin=True, height=340, config=True)
 def pairs(now: Now) -> Figure:
     """What every pair adds to the score at one distance."""
-    spec, at = now.spec, now[AT]
+    spec, at = looked(now, AXIS), now[AT]
     parts = mine(now).parts if now[SHOW] == "own" else even_parts(spec)
     return Figure(
         distance.contributions(spec, at, parts, pin=now.pin), words.PAIRS, words.pair_by_pair(spec, at, parts), pins="x"
     )
 
 
-@PAGE.picture(*MINE, WEIGHTS, FIRST)
+@PAGE.picture(*MINE, AXIS, WEIGHTS, FIRST, config=True)
 def attention(now: Now) -> Figure:
     """The scores or weights of a window of queries and keys."""
-    figure = distance.attention_map(now.spec, now[FIRST], mine(now).parts, now[WEIGHTS] == "weights")
+    figure = distance.attention_map(looked(now, AXIS), now[FIRST], mine(now).parts, now[WEIGHTS] == "weights")
     return Figure(figure, words.MAP)
 
 

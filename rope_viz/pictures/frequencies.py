@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rope_viz.figures import frequencies
 from rope_viz.figures.words import common as words
+from rope_viz.pictures.along import axis_of, looked, said
 from rope_viz.pictures.choices import Pick, length
 from rope_viz.pictures.kinds import Figure, Table
 from rope_viz.pictures.now import Now
@@ -11,26 +12,29 @@ from rope_viz.pictures.page import Page
 
 QUANTITY = Pick(key="frequencies.show", label="Quantity", options=frequencies.QUANTITIES)
 LENGTH = length("frequencies.length", "Positions", lambda now: now.spec.target, most=frequencies.MAX_POSITION)
-PAGE = Page("frequencies", (QUANTITY, LENGTH))
+AXIS = axis_of("frequencies")
+PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH))
 
 
-@PAGE.picture(pin=True)
+@PAGE.picture(AXIS, pin=True, config=True)
 def wavelengths(now: Now) -> Figure:
     """The wavelength of every pair, before and after scaling."""
-    title = f"Wavelength of each of {now.spec.pairs} pairs in tokens per turn, before and after scaling"
-    return Figure(frequencies.wavelengths(now.spec, pin=now.pin), title, words.frequencies(now.spec), pins="x")
+    spec = looked(now, AXIS)
+    title = f"Wavelength of each of {spec.pairs} pairs in tokens per turn, before and after scaling"
+    sentence = said(now, AXIS) + words.frequencies(spec)
+    return Figure(frequencies.wavelengths(spec, pin=now.pin), title, sentence, pins="x")
 
 
-@PAGE.picture(QUANTITY, LENGTH, pin=True, zooms=True, height=380)
+@PAGE.picture(AXIS, QUANTITY, LENGTH, pin=True, zooms=True, height=380, config=True)
 def heatmap(now: Now) -> Figure:
     """cos, sin or angle of every pair over the positions, as the exact mean of each bin."""
     stop, quantity = now[LENGTH], now[QUANTITY]
     view, bins = now.seen((-0.5, stop - 0.5)), 300 if now.coarse else 800
-    figure = frequencies.heatmap(now.spec, stop=stop, view=view, quantity=quantity, bins=bins, pin=now.pin)
+    figure = frequencies.heatmap(looked(now, AXIS), stop=stop, view=view, quantity=quantity, bins=bins, pin=now.pin)
     return Figure(figure, f"{quantity} of the angle of every pair over positions 0 to {stop}", pins="y")
 
 
-@PAGE.picture(height=320)
+@PAGE.picture(AXIS, height=320, config=True)
 def pairs(now: Now) -> Table:
     """Every pair's dimensions, frequencies, wavelengths, turns and band in numbers."""
-    return Table(frequencies.pairs(now.spec), "Every pair in numbers", words.ranges(now.spec))
+    return Table(frequencies.pairs(looked(now, AXIS)), "Every pair in numbers", words.ranges(now.spec))

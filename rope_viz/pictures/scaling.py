@@ -5,6 +5,7 @@ from __future__ import annotations
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import scaling
 from rope_viz.figures.words import common as words
+from rope_viz.pictures.along import axis_of, looked, said
 from rope_viz.pictures.choices import Pick, Several
 from rope_viz.pictures.kinds import ROW, Figure, Table
 from rope_viz.pictures.now import Now
@@ -26,22 +27,28 @@ def _offered(now: Now) -> dict[str, str]:
     return scaling.choices(now.spec, ramps=now[SHOW] == "ramp")
 
 
-PAGE = Page("scaling", (SHOW, COMPARE))
+AXIS = axis_of("scaling")
+PAGE = Page("scaling", (SHOW, AXIS, COMPARE))
 
 
-@PAGE.picture(SHOW, COMPARE, pin=True)
+@PAGE.picture(SHOW, AXIS, COMPARE, pin=True, config=True)
 def comparison(now: Now) -> Figure:
     """The model's own method beside the others."""
     names = now[COMPARE]
-    curves = scaling.compared(now.spec, scaling.alternatives(now.spec, names))
+    spec = looked(now, AXIS)
+    curves = scaling.compared(spec, scaling.alternatives(spec, names))
     figure, title = scaling.view(now[SHOW], curves, pin=now.pin)
+    if now[AXIS] != "all":
+        # The pairs of one axis may stand apart: lines go on over those between, and points say which are meant.
+        figure.update_traces(connectgaps=True, mode="lines+markers", selector={"type": "scatter", "mode": "lines"})
     pins = "" if now[SHOW] == "ramp" else "x"
-    return Figure(figure, title, words.scaling(now.spec), variant=now[SHOW], pins=pins)
+    return Figure(figure, title, said(now, AXIS) + words.scaling(spec), variant=now[SHOW], pins=pins)
 
 
-@PAGE.picture(COMPARE, height=lambda now: ROW * (2 + len(now[COMPARE])))
+@PAGE.picture(AXIS, COMPARE, config=True, height=lambda now: ROW * (2 + len(now[COMPARE])))
 def methods(now: Now) -> Table:
     """The methods side by side in numbers."""
     names = now[COMPARE]
-    curves = scaling.compared(now.spec, scaling.alternatives(now.spec, names))
+    spec = looked(now, AXIS)
+    curves = scaling.compared(spec, scaling.alternatives(spec, names))
     return Table(scaling.summary(curves), "Scaling methods side by side", words.attention(now.spec))

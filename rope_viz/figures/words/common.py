@@ -36,6 +36,10 @@ def ends(inv_freq: FloatArray, verb: str) -> str:
         return "no pair turns"
     if len(inv_freq) == 1:
         return f"the only pair {verb} every {lap(inv_freq[0])} tokens"
+    if not inv_freq[0]:
+        # Along one axis of several the first pairs may be those of another.
+        turning = inv_freq[inv_freq != 0.0]
+        return f"the fastest {verb} every {lap(turning[0])} tokens, the slowest every {lap(turning[-1])}"
     last = f"the last every {lap(inv_freq[-1])}" if inv_freq[-1] else "the last stands still"
     return f"the first pair {verb} every {lap(inv_freq[0])} tokens, {last}"
 

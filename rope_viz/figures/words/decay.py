@@ -35,7 +35,7 @@ def decay(spec: RopeSpec, shown: str, length: int, kind: str, own: Parts, *, tok
 def mean(spec: RopeSpec, length: int) -> str:
     """Where the mean cosine of the plain and of the scaled model first falls below 0."""
     scaled = first_negative(spec, length)
-    if np.array_equal(spec.plain_inv_freq, spec.inv_freq(spec.target)):
+    if np.array_equal(spec.plain().inv_freq(), spec.inv_freq(spec.target)):
         rest = "" if scaled is None else ": there a similar key is no longer preferred on average"
         return f"The mean cosine {_crosses(scaled, length)}{rest}.{_no_limit(spec, scaled)}{_still(spec)}"
     plain = first_negative(spec.plain(), length)

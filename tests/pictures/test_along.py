@@ -1,0 +1,68 @@
+"""Frequencies, Scaling and Decay along one axis of a model that has several."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rope_viz.embedding.along import along
+from rope_viz.embedding.axes import THW, interleaved, shared_ladder
+from rope_viz.embedding.scaling import Yarn
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.pictures import decay, frequencies, registry, scaling
+from rope_viz.studies.plane import mean_cosine
+from rope_viz.studies.scores import even_parts
+
+PLAIN = RopeSpec(head_dim=128, base=5e6, context=32_768, target=131_072)
+OWNER = interleaved([24, 20, 20], 64)
+
+
+@pytest.mark.parametrize("spec", [PLAIN, dataclasses.replace(PLAIN, scaling=Yarn(factor=4.0))], ids=["plain", "yarn"])
+@pytest.mark.parametrize("axis", THW)
+def test_a_spec_along_an_axis_has_the_speeds_of_that_axis(spec, axis):
+    several = shared_ladder(spec, OWNER, THW)
+    one = along(spec, np.flatnonzero(np.array(OWNER) == THW.index(axis)))
+    np.testing.assert_array_equal(one.inv_freq(), several.along(axis))
+    assert one != spec
+    assert dataclasses.replace(one, base=1e6).listens == one.listens
+
+
+def test_its_score_is_that_of_a_move_along_the_axis():
+    several = shared_ladder(PLAIN, OWNER, THW)
+    one = along(PLAIN, np.flatnonzero(np.array(OWNER) == 1))
+    a, _, unrotated = even_parts(one)
+    found = np.cos(np.outer(np.arange(200), one.inv_freq())) @ a + unrotated
+    np.testing.assert_allclose(found, mean_cosine(several, "h", np.arange(200)), atol=1e-12)
+
+
+def read(picture, **query):
+    page = registry.page(picture.page)
+    return registry.read(page, {key.replace("__", "."): text for key, text in query.items()})
+
+
+@pytest.mark.parametrize(
+    "picture", [frequencies.wavelengths, scaling.comparison, decay.curves], ids=lambda p: p.address
+)
+def test_a_page_says_along_which_axis_it_looks_and_lets_one_choose(picture):
+    key = f"{picture.page}__axis"
+    said = picture(read(picture, model="qwen3.5-9b")).sentence
+    assert said.startswith(
+        "Along **text**, where all axes move together (images turn 11 in time, 11 down the rows, 10 "
+    )
+    row = picture(read(picture, model="qwen3.5-9b", **{key: "row"})).sentence
+    assert row.startswith("Along the axis **row**, where 11 of 32 pairs turn and the others stand still: ")
+    assert "Along" not in picture(read(picture, model="llama-3.1-8b", **{key: "row"})).sentence
+
+
+def test_columns_of_the_chosen_axis_alone_are_drawn():
+    drawn = frequencies.wavelengths(read(frequencies.wavelengths, model="qwen3.5-9b", frequencies__axis="column")).fig
+    points = [np.isfinite(np.asarray(trace.y, dtype=float)).sum() for trace in drawn.data]
+    assert 10 in points
+
+
+def test_lines_of_the_methods_go_on_over_the_pairs_between():
+    drawn = scaling.comparison(read(scaling.comparison, model="qwen3.5-9b", method="yarn", scaling__axis="row")).fig
+    lines = [trace for trace in drawn.data if trace.type == "scatter"]
+    assert lines
+    assert all(trace.connectgaps and "markers" in trace.mode for trace in lines)
+    assert all(np.isfinite(np.asarray(trace.y, dtype=float)).sum() == 11 for trace in lines)
