@@ -144,7 +144,8 @@ def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
     rows = [
         {
             "method": LABELS[option.method],
-            "factor s": option.factor,
+            # Plain RoPE divides nothing, however far it is taken.
+            "factor s": 1.0 if option.method == "none" else option.factor,
             "kept": option.kept,
             "blended": option.blended,
             "divided": option.divided,
