@@ -8,6 +8,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 
+from rope_viz.advice.lint.contradictions import (
+    heads_do_not_divide,
+    layer_types_unknown,
+    two_rope_dicts,
+    unread_rope_keys,
+)
 from rope_viz.advice.lint.readers import runtimes_differ, type_spelling
 from rope_viz.advice.lint.several import (
     interleaving_by_another_key,
@@ -344,6 +350,10 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     longrope_lists,
     longrope_switch,
     two_originals,
+    two_rope_dicts,
+    unread_rope_keys,
+    layer_types_unknown,
+    heads_do_not_divide,
     dynamic_cache,
     base_too_small,
     unknown_keys,

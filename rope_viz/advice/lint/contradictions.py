@@ -1,0 +1,91 @@
+"""The rules of the check about keys that contradict one another, or that stand where nobody reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rope_viz.advice.lint.view import Finding, View, inside
+from rope_viz.configs.folding import LAYER_TYPES
+from rope_viz.configs.parts import text_part
+from rope_viz.embedding.spec import shorten
+
+ROPE_DICTS = ("rope_scaling", "rope_parameters")
+# Composite types that rotate something of their own beside their language model.
+ROTATES_ITSELF = ("musicflamingo", "blt")
+
+
+def two_rope_dicts(view: View) -> Iterator[Finding]:
+    """rope_scaling and rope_parameters both stand there and say different things: only the first is read.
+
+    Source: transformers 5.23.0, convert_rope_params_to_dict: rope_scaling is taken where it is not empty.
+    """
+    old, new = (view.text.get(key) for key in ROPE_DICTS)
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping) and old and new) or set(view.layers) != {""}:
+        return
+    ours, theirs = said(old), said(new)
+    differ = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
+    # A base that stands in one of them alone contradicts nothing.
+    if differ and not (differ == ["rope_theta"] and "rope_theta" not in ours):
+        named = ", ".join(shorten(key).strip("'") for key in differ[:4])
+        text = f"rope_scaling and rope_parameters differ in {named}: transformers reads rope_scaling alone."
+        yield Finding("", "warning", view.place("rope_parameters"), text)
+
+
+def said(rope: Mapping[str, Any]) -> dict[str, Any]:
+    """A rope dict under today's key for the type."""
+    found = {key: value for key, value in rope.items() if key != "type"}
+    return {**found, "rope_type": rope.get("rope_type", rope.get("type", "default"))}
+
+
+def unread_rope_keys(view: View) -> Iterator[Finding]:
+    """Scaling beside the language model's part of the config, where nobody reads it.
+
+    Source: transformers 5.23.0, whose composite classes hand the part alone to the language model's class.
+    """
+    part = text_part(view.config)
+    if not part.path or not part.stands or part.taken or view.config.get("model_type") in ROTATES_ITSELF:
+        return
+    for depth in range(len(part.path)):
+        level = inside(view.config, part.path[:depth]) if depth else view.config
+        for key in ROPE_DICTS:
+            if isinstance(level, Mapping) and isinstance(level.get(key), Mapping) and level[key]:
+                where = ".".join((*part.path[:depth], key))
+                text = f"{key} stands beside {part.path[depth]}, where nobody reads it: the language model is in there."
+                yield Finding("", "warning", where, text)
+
+
+def layer_types_unknown(view: View) -> Iterator[Finding]:
+    """A layer type that does not exist, or more or fewer layer types than layers.
+
+    Source: transformers 5.23.0, validate_layer_type of the configuration classes, which raises.
+    """
+    names = view.fields.layer_types()
+    if names is None or not view.fields.listed:
+        return
+    unknown = [name for name in dict.fromkeys(names) if name not in LAYER_TYPES]
+    if unknown:
+        text = f"There is no layer type {', '.join(shorten(name) for name in unknown[:3])}: transformers raises."
+        yield Finding("", "error", view.place("layer_types"), text)
+    count = view.fields.size("num_hidden_layers")
+    if count is not None and count != len(names):
+        text = f"layer_types has {len(names)} entries, and num_hidden_layers is {count}: transformers raises."
+        yield Finding("", "error", view.place("layer_types"), text)
+
+
+def heads_do_not_divide(view: View) -> Iterator[Finding]:
+    """The width is no multiple of the number of heads, or that none of the number of key heads.
+
+    Source: transformers 5.23.0, validate_architecture of LlamaConfig, and repeat_kv, which repeats a whole number of
+    times.
+    """
+    heads, keys = view.fields.size("num_attention_heads"), view.text.get("num_key_value_heads")
+    width = view.fields.size("hidden_size")
+    own = view.fields.raw("head_dim") is not None or view.fields.facts.get("head_dim") is not None
+    if not own and not view.mla and heads and width and width % heads:
+        text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, and there is no head_dim: Llama's "
+        text += f"class refuses it, others take heads of {width // heads}."
+        yield Finding("", "warning", view.place("hidden_size"), text)
+    if isinstance(keys, int) and not isinstance(keys, bool) and keys > 0 and heads and heads % keys:
+        text = f"num_attention_heads {heads} is no multiple of num_key_value_heads {keys}."
+        yield Finding("", "error", view.place("num_key_value_heads"), text)

@@ -1,0 +1,50 @@
+"""Keys that contradict one another are named, and so are those that stand where nobody reads them."""
+
+import pytest
+
+from rope_viz.advice.lint import check
+from rope_viz.configs.catalog import catalog
+
+LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+LLAMA |= {"rope_theta": 500000.0}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
+GEMMA3 = {"model_type": "gemma3_text", "hidden_size": 2048, "num_attention_heads": 8, "head_dim": 256}
+BOTH = ["full_attention", "sliding_attention"]
+
+# (rule, severity, a config with the fault, the same without)
+CASES = [
+    (
+        *("two-rope-dicts", "warning"),
+        {**LLAMA, "rope_scaling": YARN, "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
+        {**LLAMA, "rope_scaling": YARN, "rope_parameters": {**YARN, "rope_theta": 500000.0}},
+    ),
+    (
+        *("unread-rope-keys", "warning"),
+        {"model_type": "llava", "rope_scaling": YARN, "text_config": LLAMA},
+        {"model_type": "llava", "text_config": {**LLAMA, "rope_scaling": YARN}},
+    ),
+    (
+        *("layer-types-unknown", "error"),
+        {**GEMMA3, "layer_types": ["full_attention", "slidding_attention"]},
+        {**GEMMA3, "layer_types": BOTH},
+    ),
+    (
+        *("layer-types-unknown", "error"),
+        {**GEMMA3, "layer_types": BOTH, "num_hidden_layers": 5},
+        {**GEMMA3, "layer_types": BOTH, "num_hidden_layers": 2},
+    ),
+    ("heads-do-not-divide", "warning", {**LLAMA, "hidden_size": 4100}, {**LLAMA, "hidden_size": 4100, "head_dim": 128}),
+    ("heads-do-not-divide", "error", {**LLAMA, "num_key_value_heads": 7}, {**LLAMA, "num_key_value_heads": 8}),
+]
+
+
+@pytest.mark.parametrize(("rule", "severity", "faulty", "sound"), CASES, ids=[case[0] for case in CASES])
+def test_a_contradiction_is_named_and_its_absence_is_not(rule, severity, faulty, sound):
+    assert [one.severity for one in check(faulty) if one.rule == rule] == [severity]
+    assert [one for one in check(sound) if one.rule == rule] == []
+
+
+@pytest.mark.parametrize("id", catalog())
+def test_no_published_config_contradicts_itself(id):
+    ours = {case[0] for case in CASES}
+    assert [one.rule for one in check(catalog()[id].config) if one.rule in ours] == []
