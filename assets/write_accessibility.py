@@ -1,0 +1,45 @@
+"""Write docs/accessibility.md: what a screen reader gets of the tour and of one page. Needs the address of a server.
+
+python assets/write_accessibility.py http://127.0.0.1:8501
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+PLACES = {
+    "Learn, step 1": "/learn",
+    "Learn, step 9": "/learn?learn.step=9",
+    "Frequencies": "/frequencies?model=llama-2-7b",
+}
+HEAD = """# What a screen reader gets
+
+The accessibility tree of the main part of three places, as Chromium gives it (`assets/write_accessibility.py`).
+Keys: Tab goes from control to control; in the tour `n` and `b` go on and back; on a chart the arrows walk along its
+points and say what stands there, + − and 0 zoom, Enter pins; on the dials Space plays, ← → step, ↑ ↓ choose a pair.
+"""
+
+
+def main(url: str) -> None:
+    """Visit the places and write down what they say."""
+    browsers = ("chromium", "chromium-browser", "google-chrome")
+    path = next(found for name in browsers if (found := shutil.which(name)))
+    parts = [HEAD]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce").new_page()
+        for name, address in PLACES.items():
+            page.goto(url + address)
+            page.wait_for_selector(".rv-picture[data-drawn]")
+            page.wait_for_timeout(2000)
+            tree = page.locator("main").aria_snapshot()
+            parts.append(f"## {name}\n\n```yaml\n{tree}\n```\n")
+        browser.close()
+    target = Path(__file__).parents[1] / "docs" / "accessibility.md"
+    target.write_text("\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
