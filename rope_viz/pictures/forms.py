@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -134,9 +135,13 @@ def moving(drawn: Clocks) -> str:
 
 
 def script(name: str) -> str:
-    """What moves the clocks or the patch, as one module: what the second script imports from the first is above it."""
+    """What moves the clocks or the patch, as one module: of the dials it has what it imports, and no name besides."""
     dials, own = ((SCRIPTS / file).read_text(encoding="utf-8") for file in ("dials.js", f"{name}.js"))
-    return "\n".join([dials, *(line for line in own.splitlines() if not line.startswith(("import ", "export {")))])
+    found = re.search(r'^import (\{.*\}) from "\./dials\.js";$', own, re.MULTILINE)
+    names = found[1] if found else "{}"
+    inside = re.sub(r"^export ", "", dials, flags=re.MULTILINE)
+    kept = (line for line in own.splitlines() if not line.startswith(("import ", "export {")))
+    return "\n".join([f"const {names} = (() => {{", inside, f"return {names};", "})();", *kept])
 
 
 def _page(title: str, body: str, look: Style, style: str) -> bytes:
