@@ -17,8 +17,8 @@ from rope_viz.pictures.page import Page
 from rope_viz.runtimes.compare import older
 
 AT = Pick(key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: board.by_length(now.spec))
-VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={version: version for version in older()["vllm"]})
-SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={version: version for version in older()["sglang"]})
+VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in older()["vllm"]})
+SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in older()["sglang"]})
 ALL = Switch(key="runtimes.all", label="Also the models on which all agree")
 PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL))
 

@@ -1,0 +1,64 @@
+"""Published configs of several shapes, dropped on the page Runtimes: the right model, verdict, and one that loads."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from rope_viz.configs.models import from_config
+
+KIMI_K2 = {
+    "model_type": "kimi_k2",
+    "hidden_size": 7168,
+    "num_attention_heads": 64,
+    "qk_rope_head_dim": 64,
+    "qk_nope_head_dim": 128,
+    "kv_lora_rank": 512,
+    "max_position_embeddings": 131072,
+    "rope_theta": 50000.0,
+    "rope_scaling": {
+        **{"type": "yarn", "factor": 32.0, "beta_fast": 1.0, "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0},
+        "original_max_position_embeddings": 4096,
+    },
+}
+# (config, where its language model stands, its pairs, its base, what is said above the curves)
+DROPPED = {
+    "Kimi K2": (KIMI_K2, "", 32, "50000", "not known"),
+}
+
+
+def drop(seen, config):
+    field = seen.page.locator("[data-testid=stFileUploader] input[type=file]").first
+    field.set_input_files(
+        {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
+    )
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_a_dropped_config_is_the_right_model_with_the_right_verdict_and_comes_back_loadable(visit, name):
+    config, place, pairs, base, said = DROPPED[name]
+    seen = visit().open("/runtimes")
+    drop(seen, config)
+    seen.page.wait_for_url("**model=custom**")
+    expect(seen.knob("base")).to_have_value(base)
+    seen.settle()
+    main = seen.page.locator("[data-testid=stMain]")
+    expect(main.get_by_text(said).first).to_be_visible()
+    with seen.page.expect_download() as caught:
+        main.get_by_role("button", name="Download this config.json").click()
+    written = json.loads(caught.value.path().read_bytes())
+    assert written.keys() >= {key for key in config if key != "rope_scaling"}
+    found = from_config(written)
+    spec = found.get("full_attention") or found[""]
+    assert (spec.pairs, spec.base, spec.scaling.name) == (pairs, float(base), "yarn")
+    assert "rope_parameters" in (written[place] if place else written)
+    assert seen.errors == []
+
+
+def test_a_dropped_model_without_rotary_embedding_is_one_sentence(visit):
+    seen = visit().open("/runtimes?model=qwen3-8b")
+    drop(seen, {"model_type": "jamba", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000.0})
+    sentence = "jamba has no rotary embedding"
+    expect(seen.page.locator("[data-testid=stSidebar]").get_by_text(sentence).first).to_be_visible(timeout=15_000)
+    assert "model=qwen3-8b" in seen.page.url
+    assert seen.errors == []
