@@ -44,14 +44,17 @@ def test_a_dropped_config_is_the_right_model_with_the_right_verdict_and_comes_ba
     seen.settle()
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text(said).first).to_be_visible()
+    seen.page.get_by_role("link", name="Extend", exact=True).first.click()
+    seen.page.wait_for_url("**/extend**")
+    seen.settle()
     with seen.page.expect_download() as caught:
-        main.get_by_role("button", name="Download this config.json").click()
+        main.get_by_role("button", name="Download the whole config.json").click()
     written = json.loads(caught.value.path().read_bytes())
     assert written.keys() >= {key for key in config if key != "rope_scaling"}
     found = from_config(written)
     spec = found.get("full_attention") or found[""]
     assert (spec.pairs, spec.base, spec.scaling.name) == (pairs, float(base), "yarn")
-    assert "rope_parameters" in (written[place] if place else written)
+    assert {"rope_parameters", "rope_scaling"} & set(written[place] if place else written)
     assert seen.errors == []
 
 
