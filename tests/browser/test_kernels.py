@@ -36,7 +36,7 @@ def test_nothing_is_measured_before_the_button_and_all_of_it_after(visit):
     assert seen.page.locator(".rv-chart").count() == 1
     measure(seen)
     expect(seen.page.locator(BARS)).to_be_visible(timeout=LONG)
-    seen.settle()
+    seen.look("kernels/speeds")
     bars = "document.querySelectorAll('.rv-plot')[1].data[0]"
     assert {"ours, out=", "eager rotate_half", "dense matrix"} <= set(seen.page.evaluate(f"{bars}.y"))
     assert seen.page.evaluate(f"Array.from({bars}.x).every((speed) => speed > 0)")

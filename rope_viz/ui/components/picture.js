@@ -162,6 +162,7 @@ class Place {
   fail(sentence) {
     this.root.querySelector(":scope > .rv-failed")?.remove();
     if (!sentence) return;
+    this.root.querySelector(":scope > .rv-coming")?.remove();
     const note = Object.assign(document.createElement("div"), { className: "rv-failed" });
     note.setAttribute("role", "status");
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Try again" });
