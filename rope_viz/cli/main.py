@@ -59,11 +59,13 @@ def answered(parsed: argparse.Namespace) -> int:
 
 
 def say_absence(sentence: str, parsed: argparse.Namespace) -> int:
-    """A model without rotary embedding: that is the answer, and no error. But no figure was written."""
-    if hasattr(parsed, "output"):
+    """A model without rotary embedding: that is the answer, and no error. But no file was written."""
+    # `extend` writes a file only where it is told to.
+    asked_in_words = hasattr(parsed, "to") and getattr(parsed, "output", "") is None
+    if hasattr(parsed, "output") and not asked_in_words:
         print(f"rope-viz: {sentence}", file=sys.stderr)
         return 2
-    if getattr(parsed, "json", False):
+    if getattr(parsed, "json", False) or getattr(parsed, "format", "") == "json":
         print(json.dumps({"rope": False, "reason": sentence}, indent=2))
     else:
         print(f"{sentence}.", file=sys.stderr if getattr(parsed, "csv", False) else sys.stdout)

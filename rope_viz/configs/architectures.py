@@ -157,6 +157,28 @@ class Fields:
         return {"head_dim": head, "qk_rope_head_dim": self.config.get("swa_qk_rope_head_dim", head - plain)}
 
 
+# What most configuration classes of transformers 5 insist on as whole numbers; null where there is a question mark.
+WHOLE = "head_dim? hidden_size max_position_embeddings num_attention_heads num_hidden_layers num_key_value_heads?"
+
+
+def insist(fields: Fields) -> None:
+    """Raise `ValueError` where a size is of a kind that the configuration class of transformers 5.23.0 refuses.
+
+    Its fields are typed and checked: "4096", 4096.0 and true raise, and so does null for most of them.
+    """
+    if not fields.listed or fields.kind in published.TYPES:
+        return
+    for word in fields.facts.get("whole", WHOLE).split():
+        key = word.rstrip("?")
+        value = fields.config.get(key)
+        if value is None and key in fields.config and word == key:
+            raise ValueError(f"{key} is null, which transformers refuses: leave it out or write a number")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise ValueError(f"{key} must be a whole number, got {shorten(value)}")
+        if key in ("num_attention_heads", "num_hidden_layers"):
+            fields.size(key)
+
+
 # An architecture that is not in the table: partial rotary is believed where the config names it.
 UNKNOWN: dict[str, Any] = {"partial": True, "rope_interleave": True}
 

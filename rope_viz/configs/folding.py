@@ -22,6 +22,8 @@ LAYER_TYPES = frozenset(
         *("reference_sliding_attention", "hybrid", "hybrid_sliding", "conv", "moe", "main", "compress"),
     )
 )
+# Of these keys one at least stands in parameters that are not nested.
+FLAT = frozenset(("rope_type", "type", "factor", "rope_theta"))
 
 
 def rope_layers(fields: Fields) -> Layers:
@@ -55,6 +57,12 @@ def late_partial(fields: Fields, layers: Layers) -> Layers:
 def folded(fields: Fields) -> Layers:
     """The general rule: rope_scaling before rope_parameters, then the old top-level keys, then the class default."""
     params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters")
+    for layer in nested_keys(params or {}):
+        if fields.listed and not fields.facts.get("layer_types"):
+            raise ValueError(
+                f"the RoPE parameters are nested by layer type, {layer}, and all layers of {fields.kind} share one "
+                "embedding: transformers does not read what is nested. Write them without the layer type"
+            )
     return filled(fields, params or copied(fields.facts.get("rope_parameters", {})), fields.theta(), partial_of(fields))
 
 
@@ -90,7 +98,10 @@ def filled(fields: Fields, params: Params, theta: float, partial: Any = None) ->
 
 def nested_keys(params: Params) -> list[str]:
     """The layer types that parameters are nested by, empty where they are flat."""
-    return [key for key, part in params.items() if isinstance(part, Mapping) or (part is None and key in LAYER_TYPES)]
+    nested = [key for key, part in params.items() if key in LAYER_TYPES and (part is None or isinstance(part, Mapping))]
+    if nested or not FLAT.isdisjoint(params):
+        return nested
+    return [key for key, part in params.items() if isinstance(part, Mapping)]
 
 
 def global_and_local(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rope_viz.configs import without
-from rope_viz.configs.architectures import Fields, entry, name_of, table
+from rope_viz.configs.architectures import Fields, entry, insist, name_of, table
 from rope_viz.configs.unlisted import unlisted_fields
 from rope_viz.embedding.spec import shorten
 
@@ -147,7 +147,9 @@ def text_fields(config: Mapping[str, Any]) -> Fields:
         raise ValueError(
             "position_encoding_2d is true: ChatGLM-6B rotates by two positions, which is not computed here"
         )
-    return Fields(part.config, part.facts, part.kind, wrapper=part.unlisted)
+    fields = Fields(part.config, part.facts, part.kind, wrapper=part.unlisted)
+    insist(fields)
+    return fields
 
 
 def said(kind: str) -> str:

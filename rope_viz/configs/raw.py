@@ -18,7 +18,14 @@ Path: TypeAlias = tuple[str, ...]
 
 LARGEST = 4 << 20
 """Bytes. A config.json is a few kilobytes, with label lists a few hundred; anything beyond is another file."""
+DEEPEST = 100
+"""Levels. The deepest published config has seven."""
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+# What stands in the place of a config where a download went wrong, by how it begins.
+OTHERS = {
+    "version https://git-lfs": "it is not JSON: it is the pointer of Git LFS to the file, run git lfs pull",
+    "<": "it is not JSON: it is a web page or XML, download the raw file",
+}
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
@@ -58,6 +65,9 @@ def read_raw(data: str | bytes) -> Raw:
     try:
         config = json.loads(text, object_pairs_hook=once)
     except json.JSONDecodeError as error:
+        other = next((said for begin, said in OTHERS.items() if text.lstrip().startswith(begin)), None)
+        if other is not None:
+            raise ValueError(other) from None
         raise ValueError(f"it is not JSON: {fault(text, error)}") from None
     except RecursionError:
         raise ValueError("it is not JSON that can be read: nested too deeply") from None
@@ -66,14 +76,32 @@ def read_raw(data: str | bytes) -> Raw:
         raise ValueError("it holds a number that is too long") from None
     if not isinstance(config, dict):
         raise ValueError(f"a config must be an object, {{…}}, got {shorten(config)}")
+    if deeper(config, DEEPEST):
+        raise ValueError(f"it is nested more than {DEEPEST} levels deep, and no config is")
     return Raw(config, text, tuple(places(config, twice)) if twice else (), marked)
+
+
+def deeper(part: Any, levels: int) -> bool:
+    """Whether objects and lists are nested deeper than so many levels."""
+    level = [part]
+    for _ in range(levels + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
 
 
 def decoded(data: bytes) -> str:
     """The text of a file in UTF-8. Raises `ValueError` that says what it may be instead."""
     if b"\x00" in data[:4096] or data[:2] in MARKS:
-        kind = MARKS.get(data[:2])
-        raise ValueError(f"it is not JSON: {'text in UTF-16, save it as UTF-8' if kind else 'not even text in UTF-8'}")
+        kind = MARKS.get(data[:2]) or ("UTF-16" if data[:1] == b"{" and data[1:2] == b"\x00" else None)
+        kind = "UTF-32" if kind and b"\x00\x00" in data[:8] else kind
+        raise ValueError(f"it is not JSON: {f'text in {kind}, save it as UTF-8' if kind else 'not even text in UTF-8'}")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -86,6 +114,7 @@ def decoded(data: bytes) -> str:
 
 def fault(text: str, error: json.JSONDecodeError) -> str:
     """What is wrong with a text that is no JSON, in words that say what to change."""
+    message = error.msg.removesuffix(" at")
     where, rest, before = f"line {error.lineno}, column {error.colno}", text[error.pos :], text[: error.pos].rstrip()
     if rest.startswith(("//", "/*", "#")):
         return f"a comment at {where}, and JSON has none"
@@ -94,10 +123,14 @@ def fault(text: str, error: json.JSONDecodeError) -> str:
     if rest.startswith("'"):
         return f"single quotes at {where}; JSON has double ones"
     if rest.startswith(("None", "True", "False")):
-        return f"{rest.split(',')[0].split()[0]} at {where}; JSON writes null, true and false"
+        return f"{re.split('[^A-Za-z]', rest)[0]} at {where}; JSON writes null, true and false"
     if not rest.strip() or error.msg.startswith("Unterminated string"):
-        return f"{error.msg} at {where}, where the file ends: it is cut off"
-    return f"{error.msg} at {where}"
+        return f"{message} at {where}, where the file ends: it is cut off"
+    if message == "Extra data":
+        return f"the object is closed, and more follows at {where}"
+    if rest[0] > "\x7f":
+        return f"{message} at {where}, where {rest[0]!r} stands (U+{ord(rest[0]):04X})"
+    return f"{message} at {where}"
 
 
 def places(part: Any, twice: Mapping[int, list[str]], path: Path = ()) -> Iterator[Path]:

@@ -8,6 +8,15 @@ from rope_viz.configs.catalog import catalog
 LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
 LLAMA |= {"rope_theta": 500000.0}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LLAMA3 |= {"original_max_position_embeddings": 2048}
+QWEN2_VL = {"model_type": "qwen2_vl", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+
+
+def with_sections(section):
+    return {**QWEN2_VL, "rope_scaling": {"type": "mrope", "mrope_section": section}}
+
+
 GEMMA3 = {"model_type": "gemma3_text", "hidden_size": 2048, "num_attention_heads": 8, "head_dim": 256}
 BOTH = ["full_attention", "sliding_attention"]
 
@@ -34,6 +43,30 @@ CASES = [
         {**GEMMA3, "layer_types": BOTH, "num_hidden_layers": 2},
     ),
     ("heads-do-not-divide", "warning", {**LLAMA, "hidden_size": 4100}, {**LLAMA, "hidden_size": 4100, "head_dim": 128}),
+    (
+        *("out-of-range", "warning"),
+        {**LLAMA, "rope_scaling": {"rope_type": "linear", "factor": 0.5}},
+        {**LLAMA, "rope_scaling": {"rope_type": "linear", "factor": 1.0}},
+    ),
+    (
+        *("out-of-range", "error"),
+        {**LLAMA, "rope_scaling": {**YARN, "attention_factor": 0.0}},
+        {**LLAMA, "rope_scaling": {**YARN, "attention_factor": 0.5}},
+    ),
+    (
+        *("out-of-range", "error"),
+        {**LLAMA, "rope_parameters": {**YARN, "rope_theta": None}},
+        {**LLAMA, "rope_parameters": YARN},
+    ),
+    (
+        *("out-of-range", "warning"),
+        {**LLAMA, "rope_scaling": {**LLAMA3, "original_max_position_embeddings": 16384}},
+        {**LLAMA, "rope_scaling": LLAMA3},
+    ),
+    *(
+        ("sections-do-not-add-up", "error", with_sections(section), with_sections([16, 24, 24]))
+        for section in ([None], ["a"], "x", [16, 24.5, 24], [16, 24, 25])
+    ),
     ("heads-do-not-divide", "error", {**LLAMA, "num_key_value_heads": 7}, {**LLAMA, "num_key_value_heads": 8}),
 ]
 

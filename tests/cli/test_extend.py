@@ -85,3 +85,14 @@ def test_a_model_of_the_list_is_known_without_a_file(capsys):
     found = json.loads(run(capsys, "llama-3.1-8b", "--to", "128k", "--json")[1])
     assert found["have"]["how"] == "model"
     assert found["ways"][0]["rank"] == "as it is"
+
+
+def test_a_model_without_rotary_embedding_is_answered_and_no_file_is_written(capsys, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "gpt2", "n_embd": 768}')
+    assert main(("extend", str(path), "--to", "128k")) == 0
+    assert "gpt2 has no rotary embedding" in capsys.readouterr().out
+    assert main(("extend", str(path), "--to", "128k", "--json")) == 0
+    assert json.loads(capsys.readouterr().out)["rope"] is False
+    assert main(("extend", str(path), "--to", "128k", "-o", str(tmp_path / "longer.json"))) == 2
+    assert not (tmp_path / "longer.json").exists()

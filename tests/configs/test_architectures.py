@@ -92,3 +92,35 @@ def test_pairing_is_that_of_the_architectures_code(name: str, pairing: str) -> N
 def test_deepseek_can_be_told_not_to_interleave() -> None:
     assert from_config({"model_type": "deepseek_v3", "rope_interleave": False})[""].pairing == "half"
     assert from_config({"model_type": "llama", "rope_interleave": True})[""].pairing == "half"
+
+
+HEAD = {"hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128, "max_position_embeddings": 8192}
+NESTED = {"full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}}
+# Each of these was given to the class of transformers 5.23.0: {what it raises or passes over: what is said here}.
+REFUSED = [
+    *(({"model_type": "llama", "hidden_size": value}, "hidden_size") for value in ("4096", 4096.0, True, [4096], None)),
+    *(({"model_type": "qwen3", key: None}, key) for key in ("head_dim", "num_attention_heads")),
+    *(({"model_type": "mistral", "num_attention_heads": value}, "num_attention_heads") for value in (0, -8, "32")),
+    ({"model_type": "mistral", "sliding_window": "4096"}, "sliding_window"),
+    ({"model_type": "qwen3", "num_key_value_heads": 8.5}, "num_key_value_heads"),
+    ({"model_type": "llama", "rope_scaling": {"rope_type": {}, "factor": 8.0}}, "rope_type must be a name"),
+    ({"model_type": "llama", "rope_scaling": {"rope_type": "linear", "factor": {}}}, "factor"),
+    ({"model_type": "llama", "rope_parameters": NESTED}, "share one embedding"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), REFUSED, ids=str)
+def test_what_transformers_refuses_is_not_computed(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        from_config({**HEAD, **wrong})
+
+
+@pytest.mark.parametrize("kind", ["exaone4", "mistral", "llama", "kimi_k2", "zorp"])
+def test_a_null_that_the_class_takes_is_read(kind: str) -> None:
+    keys = {} if kind in ("exaone4", "mistral") else {"num_key_value_heads": None}
+    assert from_config({**HEAD, "model_type": kind, "sliding_window": None, **keys})
+
+
+def test_an_object_beside_the_keys_of_the_method_is_no_layer_type() -> None:
+    rope = {"rope_type": "linear", "factor": 2.0, "notes": {"by": "us"}}
+    assert list(from_config({**HEAD, "model_type": "llama", "rope_scaling": rope})) == [""]

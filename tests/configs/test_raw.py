@@ -36,8 +36,8 @@ BROKEN = {
     "python's true": (TEXT.replace("500000.0", "True").encode(), "JSON writes null, true and false"),
     "latin-1": (TEXT.encode("latin-1"), "save it as UTF-8"),
     "utf-16": (TEXT.encode("utf-16"), "UTF-16"),
-    "utf-16 without a mark": (TEXT.encode("utf-16-le"), "not even text in UTF-8"),
-    "utf-32": (TEXT.encode("utf-32"), "it is not JSON"),
+    "utf-16 without a mark": (TEXT.encode("utf-16-le"), "text in UTF-16"),
+    "utf-32": (TEXT.encode("utf-32"), "text in UTF-32"),
     "binary": (bytes(range(256)), "not even text in UTF-8"),
     "safetensors": (b"\x10\x00\x00\x00\x00\x00\x00\x00{}" + b"\x00" * 64, "not even text in UTF-8"),
     "gzip": (b"\x1f\x8b\x08\x00\x00\x00", "not even text in UTF-8"),
@@ -48,12 +48,15 @@ BROKEN = {
     "null": (b"null", "must be an object"),
     "true": (b"true", "must be an object"),
     "not a number": (b"NaN", "must be an object"),
-    "two objects": (TEXT.encode() + b"\n" + TEXT.encode(), "it is not JSON"),
+    "two objects": (TEXT.encode() + b"\n" + TEXT.encode(), "more follows at line 9"),
     "yaml": (b"model_type: llama\nhidden_size: 4096\n", "it is not JSON"),
-    "html": (b"<!DOCTYPE html><html></html>", "it is not JSON"),
-    "a pointer of git lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n", "it is not JSON"),
+    "html": (b"<!DOCTYPE html><html></html>", "a web page"),
+    "a pointer of git lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n", "git lfs pull"),
     "too deep": (b"[" * 100_000, "nested too deeply"),
     "objects too deep": (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested too deeply"),
+    "lists that Python still reads": (b'{"a": ' + b"[" * 500 + b"]" * 500 + b"}", "nested more than 100 levels"),
+    "objects that Python still reads": (b'{"a": ' * 500 + b"1" + b"}" * 500, "nested more than 100 levels"),
+    "curly quotes": ("{\u201cmodel_type\u201d: 1}".encode(), "U+201C"),
     "a number of 5000 digits": (b'{"hidden_size": ' + b"1" * 5000 + b"}", "number that is too long"),
     "huge": (b'{"a": "' + b"x" * LARGEST + b'"}', "larger than 4 MiB"),
     "an unquoted key": (b"{model_type: 1}", "it is not JSON"),
@@ -131,3 +134,8 @@ def test_the_line_of_every_key_is_where_it_stands(text):
                 walk(value, (*path, str(index)))
 
     walk(config, ())
+
+
+def test_a_repeated_key_is_named_in_a_model_without_rotary_embedding_too():
+    found = [one.rule for one in check_text('{"model_type": "llama", "model_type": "gpt2"}')[1]]
+    assert found == ["repeated-keys", "no-rope"]

@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub.errors import StrictDataclassFieldValidationError
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers_classes import attribute, build, interleaves, rotary_frequencies, text_types
 
@@ -64,7 +65,15 @@ EXTRA: dict[str, dict[str, Any]] = {
         "max_position_embeddings": 2048,
     },
 }
-USUAL = {"default_theta": 10000.0, "pairing": "half"}
+WHOLE = (
+    *("head_dim", "hidden_size", "kv_lora_rank", "max_position_embeddings", "num_attention_heads"),
+    *("num_hidden_layers", "num_key_value_heads", "qk_nope_head_dim", "qk_rope_head_dim", "sliding_window"),
+)
+USUAL = {
+    "default_theta": 10000.0,
+    "pairing": "half",
+    "whole": "head_dim? hidden_size max_position_embeddings num_attention_heads num_hidden_layers num_key_value_heads?",
+}
 
 
 def main() -> None:
@@ -97,7 +106,27 @@ def text_entry(config: PreTrainedConfig) -> dict[str, Any]:
         entry["odd_head"] = True
     entry.update(EXTRA.get(config.model_type, {}))
     entry["pairing"] = "interleaved" if interleaves(kind) else "half"
+    entry["whole"] = " ".join(filter(None, (whole(kind, key) for key in WHOLE)))
     return entry
+
+
+def whole(kind: type, key: str) -> str:
+    """The key where the class refuses a word for it, with a question mark where it takes null; empty where it does not.
+
+    What comes out is strict validation of types: true, 4096.0 and [4096] are refused like the word.
+    """
+    return "" if takes(kind, key, "4096") else f"{key}?" if takes(kind, key, None) else key
+
+
+def takes(kind: type, key: str, value: Any) -> bool:
+    """Whether a configuration class takes a value of this kind; what else it raises is another matter."""
+    try:
+        kind(**{key: value})
+    except StrictDataclassFieldValidationError:
+        return False
+    except Exception:  # as ZeroDivisionError and AttributeError of single classes
+        return True
+    return True
 
 
 def default(kind: type, key: str) -> Any:

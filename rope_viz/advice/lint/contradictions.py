@@ -7,6 +7,7 @@ from typing import Any
 
 from rope_viz.advice.lint.view import Finding, View, inside
 from rope_viz.configs.folding import LAYER_TYPES
+from rope_viz.configs.models import optional
 from rope_viz.configs.parts import text_part
 from rope_viz.embedding.spec import shorten
 
@@ -89,3 +90,29 @@ def heads_do_not_divide(view: View) -> Iterator[Finding]:
     if isinstance(keys, int) and not isinstance(keys, bool) and keys > 0 and heads and heads % keys:
         text = f"num_attention_heads {heads} is no multiple of num_key_value_heads {keys}."
         yield Finding("", "error", view.place("num_key_value_heads"), text)
+
+
+def out_of_range(view: View) -> Iterator[Finding]:
+    """A factor below 1, a factor on cos and sin not above 0, a trained length beyond the whole, or a base that is null.
+
+    Source: the warnings of transformers 5.23.0, validate_rope; a null base raises TypeError in its rotary classes, run.
+    """
+    for site in view.sites:
+        rope = dict(site.rope)
+        if "rope_theta" in rope and rope["rope_theta"] is None and view.fields.kind != "olmo_hybrid":
+            text = "rope_theta is null here, and transformers raises TypeError: leave it out or write a number."
+            yield Finding("", "error", f"{site.key}.rope_theta", text, None, view.changed(site.path, rope_theta=None))
+        factor, attention = (optional(rope, key) for key in ("factor", "attention_factor"))
+        if factor is not None and factor < 1 and site.kind != "default":
+            text = f"factor {factor:g} is below 1: it makes the context shorter, and transformers warns."
+            yield Finding("", "warning", f"{site.key}.factor", text)
+        if attention is not None and attention <= 0 and site.kind in ("yarn", "longrope"):
+            text = f"attention_factor {attention:g} is not above 0: cos and sin are multiplied by it."
+            repaired = view.changed(site.path, attention_factor=None)
+            yield Finding("", "error", f"{site.key}.attention_factor", text, None, repaired)
+        if site.kind == "llama3" and view.specs[site.layers[0]].context > view.limit:
+            text = (
+                f"original_max_position_embeddings {view.specs[site.layers[0]].context:,} is beyond "
+                f"max_position_embeddings {view.limit:,}: nothing is extended, and transformers warns."
+            )
+            yield Finding("", "warning", f"{site.key}.original_max_position_embeddings", text)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from rope_viz.advice.lint.contradictions import (
     heads_do_not_divide,
     layer_types_unknown,
+    out_of_range,
     two_rope_dicts,
     unread_rope_keys,
 )
@@ -336,6 +337,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     factor_mismatch,
     swapped_betas,
     integer_factor,
+    out_of_range,
     base_not_read,
     nested_truncate,
     type_spelling,

@@ -18,6 +18,7 @@ from rope_viz.configs.axes.text import SECTION_KEYS, TEXTS, keys, text_layers
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
 from rope_viz.embedding.axes import AxesSpec
+from rope_viz.embedding.spec import shorten
 from rope_viz.runtimes.axes import axes_answers, model_kind
 
 SIDE = 32  # tokens of an image's side, for a size to name
@@ -33,7 +34,11 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
     name = next((key for key in SECTION_KEYS[:2] if key in found), None)
     if name is None:
         return
-    counts = [int(count) for count in found[name]]
+    counts = found[name]
+    if not isinstance(counts, list) or not all(type(count) is int and count >= 0 for count in counts):
+        text = f"{name} must be a list of whole numbers, got {shorten(counts)}."
+        yield Finding("", "error", where(view.config, name), text)
+        return
     pairs = next(iter(from_config(view.config).values())).pairs
     if sum(counts) == pairs:
         return
