@@ -196,7 +196,8 @@ def yarn(now: Now) -> str:
     return (
         f"YaRN treats each *band* as it needs: **{kept}** pairs keep their speed, **{blended}** are blended along a "
         f"*ramp*, **{divided}** are divided. And since more tokens flatten the softmax, it turns it up: the *attention "
-        f"factor* (λ) makes every logit **{digits(spec.attention_factor(spec.target) ** 2)}** times as large."
+        f"factor* (λ) makes every logit **{digits(spec.attention_factor(spec.target) ** 2)}** times as large. And so "
+        "the model finds again what it read: **Next** leads to that."
     )
 
 
@@ -211,7 +212,7 @@ STEPS: tuple[Step, ...] = (
         attention.maps,
         LLAMA | {"attention.offset": "0"},
         why_position,
-        "Choose **Logits** and compare the two rows of the word that comes twice, in the first map and in the third.",
+        "Choose **Scores** and compare the two rows of the word that comes twice, in the first map and in the third.",
         lambda start, now: now[attention.SHOW] != start[attention.SHOW],
         lambda now: "In the first map both rows are the same: without position the model cannot know who is who.",
         choices=(attention.SHOW,),
@@ -238,7 +239,7 @@ STEPS: tuple[Step, ...] = (
     Step(
         "Only the distance stays",
         rotation.turning,
-        FOUR | {"rotation.show": "score"},
+        FOUR | {"rotation.show": "score", "rotation.at": "100,84"},
         only_distance,
         "Move **both together** and watch the score: nothing happens to it.",
         lambda start, now: places(now) != places(start) and distance(now) == distance(start),

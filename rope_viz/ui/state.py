@@ -198,6 +198,12 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
     st.session_state["address"] = address()
 
 
+def leave(page: str) -> None:
+    """In a callback: the frame goes to a page with the choice as it is."""
+    st.session_state["go"] = page, address()
+    st.session_state["whole run"] = True
+
+
 def folder() -> Path:
     """Where the files of the pages are."""
     return Path(st.session_state["pages folder"])

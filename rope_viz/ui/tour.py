@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from rope_viz.configs import link
@@ -11,6 +13,9 @@ from rope_viz.pictures.registry import PAGES
 from rope_viz.pictures.tour import STEPS, Step
 from rope_viz.ui import controls, page, state
 from rope_viz.ui.page import now
+
+THEN = "recall"
+"""Where the last step leads: what all of it is for."""
 
 
 def show() -> None:
@@ -45,6 +50,11 @@ def _go(number: int) -> None:
     state.open_tour(number, {learn.STEP.key: str(number), **STEPS[number - 1].query})
 
 
+def _leave() -> None:
+    """After the last step, with its model. Not by what the button says: the same one led to this step in this run."""
+    state.leave(THEN)
+
+
 def _task(step: Step) -> None:
     """What to do, and once it was done, what it shows."""
     reached = state.now(step.page)
@@ -59,16 +69,11 @@ def _ways(number: int, step: Step) -> None:
     with page.row():
         st.markdown(f"Step {number} of {len(STEPS)}")
         st.button("Back", on_click=_go, args=(number - 1,), disabled=number == 1, key="tour.back", shortcut="b")
-        last = number == len(STEPS)
-        st.button(
-            "Next",
-            on_click=_go,
-            args=(number + 1,),
-            disabled=last,
-            key="tour.next",
-            shortcut="n",
-            help="Key: n",
-        )
+        options: dict[str, Any] = {"key": "tour.next", "shortcut": "n", "help": "Key: n"}
+        if number < len(STEPS):
+            st.button("Next", on_click=_go, args=(number + 1,), **options)
+        else:
+            st.button(f"Next: {PAGES[THEN]}", on_click=_leave, **options)
         if step.page != learn.PAGE.name:
             query = {key: value for key, value in st.query_params.items() if key != learn.STEP.key}
             page.link(step.page, f"Open in {PAGES[step.page]}", query)

@@ -1,32 +1,6 @@
-"""The tour clicked through as a newcomer does: every step begins, is done by hand, says so, and leads on."""
+"""The tour as a newcomer takes it: a step is done by hand, says so, and leads on. test_keyboard.py goes through all."""
 
 import pytest
-
-from rope_viz.pictures.tour import STEPS
-
-
-def title(seen):
-    return seen.page.locator("h1").inner_text()
-
-
-def alert(seen):
-    return seen.page.locator('[data-testid="stAlert"]').inner_text()
-
-
-def test_every_step_is_reached_by_next_and_back_leads_to_the_one_before(visit):
-    seen = visit().open("/learn")
-    for number, step in enumerate(STEPS, start=1):
-        assert title(seen) == f"{number}. {step.title}"
-        assert f"Step {number} of {len(STEPS)}" in seen.page.locator("[data-testid=stMain]").inner_text()
-        assert "Try it." in alert(seen)
-        assert seen.page.locator('[data-testid="stSidebar"] [data-knob]').count() == 0
-        if number < len(STEPS):
-            seen.page.get_by_role("button", name="Next").click()
-            seen.until(f"document.querySelector('h1').innerText.startsWith('{number + 1}.')")
-            seen.settle()
-    seen.page.get_by_role("button", name="Back").click()
-    seen.until(f"document.querySelector('h1').innerText.startsWith('{len(STEPS) - 1}.')")
-    assert seen.errors == []
 
 
 @pytest.mark.parametrize(("number", "knob", "value"), [(2, "m", "3"), (7, "base", "500000"), (12, "factor", "8")])

@@ -1,11 +1,14 @@
 // A chart under the keyboard: the arrows walk along its points and say what stands there, + − and 0 zoom, Enter pins.
 
+// The lines of a label, each with a space before the next.
+const said = (text) => [...(text.querySelectorAll(".line").length ? text.querySelectorAll(".line") : [text])].map((line) => line.textContent.trim()).join(", ");
+
 export function listen(state, zoom, reset) {
   const { node, root } = state;
   const heard = Object.assign(document.createElement("div"), { className: "rv-heard" });
   heard.setAttribute("aria-live", "polite");
   root.append(heard);
-  let at = null;
+  let at = null, reading = 0;
 
   // The trace with the most to say: a map, else the longest line that has a word on its points.
   const walked = () => {
@@ -16,23 +19,26 @@ export function listen(state, zoom, reset) {
     return told.sort((a, b) => b[0] - a[0])[0]?.[1] ?? -1;
   };
 
-  function show(index) {
-    const full = node._fullData, trace = full[index];
-    const points = trace.z ? [{ curveNumber: index, pointNumber: at }]
-      : full.flatMap((other, curveNumber) => (other.visible === true && other.hoverinfo !== "skip" && other.x?.length === trace.x.length ? [{ curveNumber, pointNumber: at }] : []));
-    window.Plotly.Fx.hover(node, points);
-    heard.textContent = [...node.querySelectorAll(".hoverlayer text")].map((text) => text.textContent).filter(Boolean).join(", ");
+  // As under a mouse, so that the label has its heading; plotly.js shows it at most every 50 ms, and then it is read.
+  function show(trace) {
+    const [x, y] = trace.z ? [trace.x?.[at[1]] ?? at[1], trace.y?.[at[0]] ?? at[0]] : [trace.x[at], trace.y[at]];
+    const axis = (id) => node._fullLayout[`${id[0]}axis${id.slice(1)}`];
+    window.Plotly.Fx.hover(node, { xval: axis(trace.xaxis).d2c(x), yval: axis(trace.yaxis).d2c(y) }, trace.xaxis + trace.yaxis);
+    clearTimeout(reading);
+    reading = setTimeout(() => {
+      heard.textContent = [...node.querySelectorAll(".hoverlayer text")].map(said).filter(Boolean).join(", ") || "nothing is drawn here";
+    }, 80);
   }
 
   function step(across, along) {
-    const index = walked(), trace = node._fullData?.[index];
+    const trace = node._fullData?.[walked()];
     if (!trace) return;
     const clip = (value, count) => Math.min(count - 1, Math.max(0, value));
     if (trace.z) {
-      const [row, column] = at?.length ? at : [0, 0], rows = trace.z.length, columns = trace.z[0].length;
+      const [row, column] = at?.length ? at : [-along, -across], rows = trace.z.length, columns = trace.z[0].length;
       at = [clip(row + along, rows), clip(column + across, columns)];
     } else at = clip((Number.isInteger(at) ? at : across > 0 ? -1 : trace.x.length) + across + along, trace.x.length);
-    show(index);
+    show(trace);
   }
 
   node.addEventListener("keydown", (event) => {
@@ -53,5 +59,5 @@ export function listen(state, zoom, reset) {
     event.stopPropagation();
     keys[event.key]();
   });
-  node.addEventListener("blur", () => ((at = null), node._fullLayout && window.Plotly?.Fx.unhover(node)));
+  node.addEventListener("blur", () => ((at = null), clearTimeout(reading), node._fullLayout && window.Plotly?.Fx.unhover(node)));
 }

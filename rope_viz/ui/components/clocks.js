@@ -19,7 +19,8 @@ const last = (s) => Math.min(LAST, Math.max(s.data.context, s.data.target));
 const end = (s) => (s.loop ? last(s) : LAST);
 
 function advance(s, by) {
-  const both = s.data.mode === "score" && s.moves === "both", top = end(s), apart = s.m - s.n;
+  // A step by hand goes past the end of what is played.
+  const both = s.data.mode === "score" && s.moves === "both", top = s.playing ? end(s) : LAST, apart = s.m - s.n;
   const one = s.data.mode === "score" && s.moves === "n" ? "n" : "m";
   let at = s[one] + by;
   const low = both ? Math.max(0, apart) : 0, high = both ? top + Math.min(0, apart) : top;
@@ -94,7 +95,7 @@ function inspect(s) {
 
 // --- The component
 
-const KEPT = ["m", "n", "speed", "loop", "back", "moves", "playing", "given", "at", "told"];
+const KEPT = ["m", "n", "speed", "loop", "back", "moves", "playing", "given", "at", "told", "mode"];
 const MOVES = { both: "both together", m: "the query", n: "the key" };
 
 function build(place, data) {
@@ -112,7 +113,7 @@ function build(place, data) {
   if (place.address) import(new URL("touch.js", import.meta.url).href).then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, playing: data.plays && !calm };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, calm, fresh: true };
   // The node may be new and the clocks not: they go on as they went.
   for (const name of KEPT) if (place.memory.clocks?.[name] !== undefined) s[name] = place.memory.clocks[name];
   place.memory.clocks = s;
@@ -182,17 +183,19 @@ function build(place, data) {
   return s;
 }
 
-// The hands stay where they are while the data change, unless the address says otherwise (Back, a typed link). What the
-// server answers to our own last move may be late, and must not pull them back.
+// The hands stay where they are while the data change, unless the address says otherwise (Back, a typed link, a step of
+// the tour). What the server answers to our own last move may be late, and must not pull them back.
 function settle(s, { start, mode, plays, context }) {
-  const { m, n } = start, given = `${m},${n}`, was = s.root.dataset.mode;
-  if (s.m === undefined) Object.assign(s, { m, n });
-  // Who wants no motion does not begin where all hands lie on each other, but where training ends.
-  if (s.m === 0 && !s.given && plays && mode === "turn" && !s.playing) [s.m, s.at] = [Math.min(LAST, context), `${Math.min(LAST, context)},${n}`];
+  const { m, n } = start, given = `${m},${n}`, was = s.mode;
+  const said = given !== s.given && given !== s.at && (was === mode || !plays);
+  if (s.m === undefined || (said && s.fresh)) {
+    Object.assign(s, { m, n, playing: plays && !s.calm, at: given });
+    // Who wants no motion does not begin where all hands lie on each other, but where training ends.
+    if (m === 0 && plays && mode === "turn" && s.calm) [s.m, s.at] = [Math.min(LAST, context), `${Math.min(LAST, context)},${n}`];
+  } else if (said && (was !== mode || performance.now() - s.told > 2000)) Object.assign(s, { m, n, playing: false, at: given });
   else if (was === "turn" && mode === "score") [s.m, s.n] = [Math.max(16, Math.round(s.m)), Math.max(0, Math.round(s.m) - 16)];
-  else if (was === mode && given !== s.given && given !== s.at && performance.now() - s.told > 2000) Object.assign(s, { m, n, playing: false, at: given });
+  [s.mode, s.fresh] = [mode, false];
   s.given = given;
-  s.at ??= given;
   s.ui.play.textContent = s.playing ? "Pause" : "Play";
 }
 

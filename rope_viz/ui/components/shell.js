@@ -86,6 +86,22 @@ document.addEventListener("click", (event) => {
 document.addEventListener("keydown", (event) => event.key === "Escape" && open && close(true));
 document.addEventListener("scroll", () => open && beside(document.querySelector(".rv-sentence")), true);
 
+// --- Another page by a key: what had the focus is gone with the page before, so the new page gets it
+
+let page = location.pathname, keys = false;
+
+addEventListener("keydown", () => (keys = true), true);
+addEventListener("pointerdown", () => (keys = false), true);
+
+function arrive() {
+  if (!keys) page = location.pathname;
+  if (page === location.pathname || document.activeElement !== document.body) return;
+  const main = document.getElementById("stMain") ?? document.querySelector("main");
+  page = location.pathname;
+  if (main && !main.hasAttribute("tabindex")) main.tabIndex = -1;
+  main?.focus({ preventScroll: true });
+}
+
 // --- The server is away
 
 let met = false, away = 0;
@@ -168,7 +184,7 @@ export default function render(given) {
   if (first) {
     document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
     const attributeFilter = ["href", "target", "data-test-connection-state"];
-    new MutationObserver(() => (completeAll(), connection())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
+    new MutationObserver(() => (completeAll(), connection(), arrive())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
   }
   // What the query of a link says may have changed.
   document.querySelectorAll("a[data-inside]").forEach((anchor) => {

@@ -1,0 +1,131 @@
+"""Without a mouse: from Home through the tour to its last step and on, and a page, with a name at every stop.
+
+What a screen reader is given of both stands in `accessibility/`: `ROPE_VIZ_WRITE=1` writes it anew.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from rope_viz.pictures.tour import STEPS
+
+TREES = Path(__file__).parent / "accessibility"
+FOCUSED = """() => {
+  const at = document.activeElement;
+  const named = at.getAttribute('aria-label') || at.labels?.[0]?.innerText;
+  const name = named || at.innerText || at.title || at.placeholder || '';
+  return { tag: at.tagName, name: name.trim() };
+}"""
+
+
+def tab_to(seen, name, *, key="Tab"):
+    """Press Tab (or Shift+Tab) until the focus stands on what begins with this name; gives the names on the way."""
+    names = []
+    for _ in range(90):
+        seen.page.keyboard.press(key)
+        stop = seen.page.evaluate(FOCUSED)
+        assert stop["tag"] != "BODY", f"{name} is no stop of the keyboard: {names}"
+        assert stop["name"], f"a stop without a name after {names[-3:]}"
+        names.append(stop["name"])
+        if stop["name"].startswith(name):
+            return names
+    raise AssertionError(f"{name} was not reached: {names}")
+
+
+def step_shown(seen, number):
+    expect(seen.page.locator("h1")).to_have_text(f"{number}. {STEPS[number - 1].title}", timeout=20_000)
+    seen.settle()
+
+
+def tree(seen):
+    """What a screen reader is given of the page's own part; not the letters within a drawing, which has a name."""
+    found = seen.page.locator("main").aria_snapshot()
+    return re.sub(r"\n *- (/url: |img: |img$|text: At (position|query) ).*", "", found, flags=re.MULTILINE)
+
+
+def same(name, found):
+    """Hold what a screen reader is given against what was written down."""
+    file = TREES / f"{name}.txt"
+    if os.environ.get("ROPE_VIZ_WRITE"):
+        file.write_text(found + "\n", encoding="utf-8")
+    assert found == file.read_text(encoding="utf-8").rstrip("\n"), "meant? ROPE_VIZ_WRITE=1 writes it anew"
+
+
+def test_home_leads_into_the_tour_and_the_tour_to_its_end_by_keys_alone(visit):
+    seen = visit(reduced_motion="reduce").open("/")
+    press = seen.page.keyboard.press
+    press("Tab")
+    assert seen.page.evaluate(FOCUSED)["name"] == "Skip to main content"
+    press("Enter")
+    way = tab_to(seen, "New here?")
+    assert len(way) <= 3, f"the way in is not the first button: {way}"
+    press("Enter")
+    step_shown(seen, 1)
+    trees = []
+    for number, step in enumerate(STEPS, start=1):
+        step_shown(seen, number)
+        task = seen.page.locator('[data-testid="stAlert"]')
+        expect(task).to_contain_text("Try it.")
+        expect(seen.page.locator("main")).to_contain_text(f"Step {number} of {len(STEPS)}")
+        assert seen.page.locator('[data-testid="stSidebar"] [data-knob]').count() == 0
+        trees.append(tree(seen))
+        assert f'heading "{number}. {step.title}" [level=1]' in trees[-1]
+        assert re.search(r'- img "[^"]{20,}|- \'img "[^"]{20,}', trees[-1]), "the picture says nothing"
+        if number == 3:
+            tab_to(seen, "4 pairs as dials")
+            press("ArrowRight")
+            expect(task).to_contain_text("Done.")
+            seen.settle()
+            tab_to(seen, "Next", key="Shift+Tab")
+        if number == 1:
+            assert seen.page.evaluate("document.activeElement.tagName") == "MAIN", "the focus was lost with Home"
+            assert len(tab_to(seen, "Next")) == 1
+        if number < len(STEPS):
+            press("Enter")
+    assert seen.page.evaluate(FOCUSED)["name"].startswith("Next: Recall"), "the focus was lost on the way"
+    press("b")
+    step_shown(seen, len(STEPS) - 1)
+    press("n")
+    step_shown(seen, len(STEPS))
+    press("n")
+    expect(seen.page.locator("h1")).to_have_text("Recall", timeout=20_000)
+    seen.page.wait_for_url("**/recall?**")
+    assert "model=llama-2-7b" in seen.page.url
+    assert "method=yarn" in seen.page.url
+    assert seen.errors == []
+    same("learn", "\n\n".join(trees))
+
+
+def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
+    seen = visit(reduced_motion="reduce").open("/frequencies")
+    press = seen.page.keyboard.press
+    tab_to(seen, "What Base does")
+    answer = seen.page.locator("[data-knob=base] .rv-help")
+    expect(answer).to_be_hidden()
+    press("Enter")
+    expect(answer).to_be_visible()
+    way = tab_to(seen, "Wavelength of each of 64 pairs")
+    assert {"Target length", "Scaling method", "Learn"} <= set(way)
+    heard = seen.page.locator(".rv-heard").first
+    press("ArrowRight")
+    expect(heard).to_contain_text("pair 0")
+    press("ArrowRight")
+    expect(heard).to_contain_text("pair 1")
+    press("Enter")
+    seen.page.wait_for_url("**pin=1*")
+    seen.settle()
+    tab_to(seen, "Now see what scaling does")
+    tab_to(seen, "cos of the angle of every pair")
+    press("ArrowRight")
+    expect(seen.page.locator(".rv-heard").nth(1)).to_have_text(re.compile("^position .*, pair 0, cos "))
+    assert seen.errors == []
+    same("frequencies", tree(seen))
+
+
+def test_the_arrows_on_the_dials_say_the_pair_they_choose(visit):
+    seen = visit(reduced_motion="reduce").open("/rotation")
+    seen.page.locator(".rv-clocks canvas").focus()
+    seen.page.keyboard.press("ArrowDown")
+    expect(seen.page.locator(".rv-said")).to_have_text(re.compile("^pair 1,"))
