@@ -173,7 +173,8 @@ def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: in
     """A prompt in which (video, tokens of its sound) share one stretch, between two markers on either side.
 
     With `chunk`, stretches of that many positions of the video, then of the sound, in turn (Qwen2.5-Omni); without,
-    token by token in the order of time, the video first (Qwen3-Omni).
+    token by token in the order of time, the video first (Qwen3-Omni). What follows stands behind the last stretch,
+    as in the classes, even where an earlier one reached further.
     """
     blocks: list[FloatArray] = []
     segments: list[Segment] = []
@@ -182,20 +183,25 @@ def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: in
         if isinstance(piece, Piece):
             part = prompt([piece], manner)
             values, kinds = part.values + following, part.segments
+            end = float(values.max()) if len(values) else following - 1.0
         else:
             video = visual(merged(piece[0], manner), piece[0], manner, following + pair_of_markers(chunk))
             sound = line(piece[1], following + pair_of_markers(chunk))
+            if chunk is None:
+                # In torch's width, in which a frame and a sound token stand at the same time or do not.
+                sound = np.asarray(sound.astype(np.float32), dtype=np.float64)
             inside = in_order(video, sound) if chunk is None else in_chunks(video, sound, chunk)
             first = line(2, following) if chunk is None else np.repeat(line(1, following), 2, axis=0)
-            end = inside.max() + 1.0
-            last = line(2, end) if chunk is None else np.repeat(line(1, end), 2, axis=0)
-            values = np.concatenate([first, inside, last])
+            behind = float(inside[-1].max()) + 1.0
+            last = line(2, behind) if chunk is None else np.repeat(line(1, behind), 2, axis=0)
+            values = np.concatenate([first, *inside, last])
+            end = float(last.max())
             length = len(values)
             kinds = (Segment("marker", 0, 2), Segment("video", 2, length - 2), Segment("marker", length - 2, length))
         blocks.append(values)
         segments += [Segment(part.kind, part.start + count, part.stop + count) for part in kinds]
         count += len(values)
-        following = float(values.max()) + 1.0 if len(values) else following
+        following = end + 1.0
     values = np.concatenate(blocks) if blocks else np.zeros((0, 3))
     return Positions(values, THW, delta(values), tuple(segments))
 
@@ -205,18 +211,22 @@ def pair_of_markers(chunk: int | None) -> float:
     return 2.0 if chunk is None else 1.0
 
 
-def in_order(video: FloatArray, sound: FloatArray) -> FloatArray:
-    """Both by time, stable, the video first where they are equal."""
+def in_order(video: FloatArray, sound: FloatArray) -> list[FloatArray]:
+    """Both by time, the video first where they are equal; the last stretch is what is left of the longer one."""
     both = np.concatenate([video, sound])
-    return np.asarray(both[np.argsort(both[:, 0], kind="stable")])
+    order = np.argsort(both[:, 0], kind="stable")
+    of_sound = order >= len(video)
+    other = np.flatnonzero(of_sound != of_sound[-1])
+    left = int(other[-1]) + 1 if other.size else 0
+    return [part for part in (both[order[:left]], both[order[left:]]) if len(part)]
 
 
-def in_chunks(video: FloatArray, sound: FloatArray, chunk: int) -> FloatArray:
+def in_chunks(video: FloatArray, sound: FloatArray, chunk: int) -> list[FloatArray]:
     """Stretches of `chunk` positions in time: the video's, then the sound's, in turn."""
     start = float(video[0, 0])
-    cuts = [stretches(block, start, chunk) for block in (video, sound)]
+    cuts = [stretches(block, start, chunk) if len(block) else [] for block in (video, sound)]
     turns = range(max(len(cut) for cut in cuts))
-    return np.concatenate([cut[turn] for turn in turns for cut in cuts if turn < len(cut)])
+    return [cut[turn] for turn in turns for cut in cuts if turn < len(cut)]
 
 
 def stretches(block: FloatArray, start: float, chunk: int) -> list[FloatArray]:

@@ -16,7 +16,7 @@ from rope_viz.configs.axes.diffusion import ALSO, RULES, canonical, read_diffusi
 from rope_viz.configs.axes.prompts import RUNTIMES, drawn_ahead, lay_out
 from rope_viz.configs.axes.random import uniform
 from rope_viz.configs.axes.text import TEXTS, text_layers
-from rope_viz.configs.axes.vision import SPECIAL, TOWERS
+from rope_viz.configs.axes.vision import SPECIAL, TOWERS, tower_name
 from rope_viz.embedding.axes import AxesSpec
 
 FOLDER = Path(__file__).parents[1] / "goldens"
@@ -222,9 +222,49 @@ def test_sglang_rescales_what_others_refuse() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("Qwen2VLVisionRotaryEmbedding", "qwen2_vl"),
+        ("qwen2.5-vl", "qwen2_5_vl"),
+        ("Kimi_K25VisionRotaryEmbedding", "kimi_k25"),
+        ("DINOv3ViTRopePositionEmbedding", "dinov3_vit"),
+        ("LightGluePositionalEncoder", "lightglue"),
+        ("RotaryEmbeddingMixed", "rope-mixed"),
+        ("EVA-02", "timm-axial"),
+        ("clip", "clip"),
+    ],
+)
+def test_a_tower_is_known_by_its_model_and_by_its_class(written: str, plain: str) -> None:
+    assert tower_name(written) == plain
+
+
+def test_keypoints_start_as_the_published_projection_does() -> None:
+    # torch.manual_seed(3); LightGluePositionalEncoder(LightGlueConfig(descriptor_dim=32, num_attention_heads=2))
+    spec = read("vision/lightglue", {"descriptor_dim": 32, "num_attention_heads": 2, "seed": 3})
+    assert isinstance(spec, AxesSpec)
+    wanted = [[-0.7010772, -0.5578092], [-0.3028646, -0.6689869], [-0.0401434, -0.6220895], [0.3844764, 0.3446429]]
+    np.testing.assert_allclose(spec.weights[:4], wanted, rtol=0, atol=2e-7)
+    assert spec.axes == ("w", "h")
+
+
+def test_a_class_that_reads_no_head_dim_takes_the_width() -> None:
+    config = {"hidden_size": 1408, "num_attention_heads": 16, "head_dim": 64}
+    for kind, size in (("llama4", 88), ("dinov3", 88), ("qwen3_vl", 64)):
+        spec = read(f"vision/{kind}", config)
+        assert isinstance(spec, AxesSpec)
+        assert spec.head_dim == size
+
+
+@pytest.mark.parametrize(
     ("family", "config", "says"),
     [
         ("qwen2_vl", {}, "family must begin with"),
+        ("vision/qwen3_vl", {"hidden_size": 90, "num_heads": 1}, "a head must divide by 4"),
+        ("vision/minimax_m3_vl", {"head_dim": 4}, "the size of a head must be at least 6"),
+        ("vision/vjepa2", {"hidden_size": 4, "num_attention_heads": 1}, "the pairs of an axis"),
+        ("vision/rope-mixed", {"weights": [[1, 2], [3]]}, "rows of numbers alike"),
+        ("vision/lightglue", {"weights": [1, 2]}, "shape"),
+        ("dit/chronoedit", {"attention_head_dim": 64}, "cuts its table inside a pair"),
         ("sound/qwen2_vl", {}, "family must begin with"),
         ("text/qwen2_vl", [], "a config must be an object"),
         ("text/qwen2_vl", {"rope_parameters": {"mrope_section": [1, 2, 3]}}, "mrope_section must add up"),

@@ -716,7 +716,7 @@ def diffusers() -> None:
         else:
             out = ltx2.apply_interleaved_rotary_emb(x, table)[0].reshape(12, 2, 32)
         middle = coords.mean(-1)[0].T / torch.tensor([20.0, 2048, 2048])
-        config = {"dim": 64, "num_attention_heads": 2, "rope_type": kind}
+        config = {"dim": 64, "num_attention_heads": 2, "rope_type": kind, "grid": [2, 2, 3], "tokens": [0, 5, 11]}
         rows = [rounded(out[[0, 5, 11], head]) for head in range(2)]
         add(
             "dit/ltx2",
@@ -725,6 +725,7 @@ def diffusers() -> None:
             (2 * middle - 1)[[0, 5, 11]],
             rows,
             heads=True,
+            grid=True,
             tolerance=6e-3,
         )
 

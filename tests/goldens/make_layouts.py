@@ -203,7 +203,30 @@ def transformers() -> None:
     omni(
         "qwen2_5_omni", name, [["video", [7, 4, 4]], ["audio", 500], ["text", 1]], [0.9], 25, woven=True, per_chunk=1.0
     )
+    # A last stretch that reaches less far than an earlier one.
+    far = [
+        ["text", 4],
+        ["video", [2, 6, 2]],
+        ["audio", 500],
+        ["text", 3],
+        ["video", [5, 2, 6]],
+        ["audio", 60],
+        ["text", 2],
+    ]
+    omni("qwen2_5_omni", name, [["text", 3], ["video", [8, 6, 2]], ["audio", 333], ["text", 3]], [0.5], 25, woven=True)
+    omni("qwen2_5_omni", name, far, [1.3, 1.0 / 3.0], 25, woven=True)
     name = "Qwen3OmniMoePreTrainedModelForConditionalGeneration"
+    wide = [
+        ["text", 3],
+        ["video", [4, 6, 6]],
+        ["audio", 60],
+        ["text", 3],
+        ["video", [6, 2, 2]],
+        ["audio", 333],
+        ["text", 2],
+    ]
+    omni("qwen3_omni_moe", name, wide, [0.7, 1.0], 13, woven=True)
+    omni("qwen3_omni_moe", name, [["video", [1, 24, 4]], ["audio", 33], ["text", 2]], [1.0], 13, woven=True)
     omni("qwen3_omni_moe", name, first, [0.3], 13)
     omni(
         "qwen3_omni_moe", name, [["text", 2], ["video", [3, 4, 4]], ["audio", 160], ["text", 1]], [1.0], 13, woven=True

@@ -90,6 +90,14 @@ def sixths(size: int) -> tuple[int, ...]:
     return (size - 2 * side, side, side)
 
 
+def chronoedit(given: Given) -> AxesSpec:
+    """ChronoEdit: Wan's split, but the table is cut by thirds, which for some sizes falls inside a pair."""
+    size = head(given, 128)
+    if size // 3 % 2:
+        raise ValueError(f"attention_head_dim {size} cannot be rotated: ChronoEdit cuts its table inside a pair")
+    return WAN(given)
+
+
 def eighths(size: int) -> tuple[int, ...]:
     """CogVideoX's split: a quarter for time, three eighths for rows and for columns."""
     return (size // 4, size // 8 * 3, size // 8 * 3)
@@ -157,15 +165,13 @@ def mochi(given: Given) -> list[AxesSpec]:
 
     `weights` or `pos_frequencies` is (3, heads, pairs). Drawn ones are uniform in −1 … 1.
     """
-    learned = given.raw("weights", "pos_frequencies")
-    if learned is None:
-        heads, pairs = (
-            given.whole("num_attention_heads", default=24),
-            given.whole("attention_head_dim", "head_dim", default=128) // 2,
-        )
+    if given.raw("weights", "pos_frequencies") is not None:
+        array = given.array("weights", "pos_frequencies")
+    else:
+        heads = given.whole("num_attention_heads", default=24)
+        pairs = given.whole("attention_head_dim", "head_dim", default=128, least=2) // 2
         drawn = 2.0 * uniform(given.whole("seed", default=0, least=0), 3 * heads * pairs) - 1.0
-        learned = drawn.reshape(3, heads, pairs)
-    array = np.asarray(learned, dtype=np.float64)
+        array = drawn.reshape(3, heads, pairs)
     if array.ndim != 3 or array.shape[0] != 3:
         raise ValueError(f"weights must have shape (3, heads, pairs), got {array.shape}")
     return [directions(array[:, head].T, THW) for head in range(array.shape[1])]
@@ -257,7 +263,8 @@ RULES: dict[str, Read] = {
     "briafibo2": Z_IMAGE,
     **dict.fromkeys(("hunyuanvideo", "hunyuanvideo15", "hunyuanvideoframepack", "motifvideo", "joyimage"), HUNYUAN),
     "hunyuanimage": Blocks((64, 64), 256.0),
-    **dict.fromkeys(("wan", "skyreelsv2", "chronoedit", "anyflow", "wananimate", "wanvace", "anyflowcausal"), WAN),
+    **dict.fromkeys(("wan", "skyreelsv2", "anyflow", "wananimate", "wanvace", "anyflowcausal"), WAN),
+    "chronoedit": chronoedit,
     "sanavideo": Blocks(split=sixths, head_dim=112),
     "helios": Blocks((44, 42, 42)),
     "sanawm": sana_wm,
@@ -293,6 +300,21 @@ ALSO = {
     **{"ideogram": "ideogram4", "krea": "krea2", "z": "zimage", "minimax": "minimaxh3", "joyimageedit": "joyimage"},
     **{"luminanextdit": "luminanext", "wananimate2": "wananimate", "luminanextdit2d": "luminanext"},
     **{"sanawmltx2audiovideo": "ltx2", "anyflowfar": "anyflowcausal", "joyimageeditplus": "joyimage"},
+    **dict.fromkeys(("flux1dev", "flux1schnell", "flux1kontext", "flux1kontextdev"), "fluxkontext"),
+    **dict.fromkeys(("chroma1", "chroma1hd", "chromaradiance"), "chroma"),
+    **dict.fromkeys(("hunyuanimage21", "hunyuanimage2"), "hunyuanimage"),
+    **dict.fromkeys(("luminaimage2", "luminaimage20", "lumina20"), "lumina2"),
+    **dict.fromkeys(("qwenimageeditplus", "qwenimageedit2509", "qwenimageedit2511"), "qwenimageedit"),
+    **dict.fromkeys(("cosmos10", "cosmospredict1", "cosmospredict2", "cosmospredict25"), "cosmos"),
+    **{"zimageturbo": "zimage", "zimagebase": "zimage", "mochi1": "mochi", "nucleusimage": "nucleusmoeimage"},
+    **{
+        "sanawmltx2refiner": "ltx2",
+        "get3drotaryposembedallegro": "allegro",
+        "flux2dev": "flux2",
+        "flux2klein": "flux2",
+    },
+    **{"get2drotaryposembedfromgrid": "hunyuandit", "hidreami1full": "hidreamimage", "hunyuan2d": "hunyuandit"},
+    **{"qwenimage2": "qwenimage21", "cogvideox3d": "cogvideox", "consisid3d": "consisid", "skyreels2": "skyreelsv2"},
 }
 ENDINGS = (
     *("rotaryposembed", "rotaryembedding", "posembed", "embednd3", "embednd", "embedrope", "embedlayer3drope"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, require_number, shorten
+import numpy as np
+
+from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, FloatArray, require_number, shorten
 
 # The names under which classes and configuration files keep the same thing.
 HEAD_DIM = ("head_dim", "attention_head_dim", "head_size", "dim_head")
@@ -75,6 +77,17 @@ class Given:
             require_number(value, f"{self.name(*names)} entries", least=least, most=MAX_SIDE, integer=True)
         return [int(value) for value in values]
 
+    def array(self, *names: str) -> FloatArray:
+        """An array of numbers of any shape, nested lists in a config."""
+        value = self.raw(*names)
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{self.name(*names)} must be rows of numbers alike, got {shorten(value)}") from None
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"{self.name(*names)} must be finite numbers")
+        return array
+
     def part(self, *names: str) -> Given:
         """The object under one of these keys, empty where there is none."""
         value = self.raw(*names)
@@ -96,13 +109,15 @@ class Given:
             raise ValueError(f"{self.name(*names)} must be one of {', '.join(options)}, got {shorten(value)}")
         return default if value is None else value
 
-    def head_dim(self, default: int | None = None, *, width: str = "") -> int:
+    def head_dim(self, default: int | None = None, *, width: str = "", derived: bool = False) -> int:
         """The size of a head: under a name of its own, else the width over the number of heads.
 
-        `width` is the key of the width where a class has several; else the first of the usual ones.
+        `width` is the key of the width where a class has several; else the first of the usual ones. `derived` is a
+        class that reads no name of its own where it knows a width.
         """
         names = (width,) if width and self.raw(width) is not None else HIDDEN
-        if self.raw(*HEAD_DIM) is not None:
+        known = derived and self.raw(*names) is not None and self.raw(*HEADS) is not None
+        if self.raw(*HEAD_DIM) is not None and not known:
             return self.whole(*HEAD_DIM, least=2, most=MAX_HEAD_DIM)
         if self.raw(*names) is not None and self.raw(*HEADS) is not None:
             size = self.whole(*names) // self.whole(*HEADS)

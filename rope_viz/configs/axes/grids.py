@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.configs.axes.given import Given
-from rope_viz.configs.axes.vision import VISION_NAMES
+from rope_viz.configs.axes.vision import tower_name
 from rope_viz.embedding.axes import THW
 from rope_viz.embedding.layouts import Positions, grid, merge_order, product, squeezed
 from rope_viz.embedding.spec import FloatArray, shorten
@@ -25,7 +25,7 @@ HW, WH = ("h", "w"), ("w", "h")
 
 def vision_positions(kind: str, config: Mapping[str, Any]) -> Positions:
     """Where the patches of a vision tower stand, from a config that names a grid."""
-    name = VISION_NAMES.get(kind, kind)
+    name = tower_name(kind)
     given = Given(config)
     return LAID.get(name, patched(name))(given)
 
@@ -108,6 +108,15 @@ def sides_of(given: Given, name: str = "grid") -> list[int]:
     raise ValueError("grid is missing: expected the rows and columns of patches")
 
 
+def shape_of(given: Given) -> tuple[int, int, int]:
+    """(frames, rows, columns) of the latents."""
+    sides = sides_of(given)
+    frames = given.whole("frames", "num_frames", default=1)
+    if len(sides) not in (2, 3):
+        raise ValueError(f"grid must be rows and columns, with frames in front for video, got {shorten(sides)}")
+    return (sides[0], sides[1], sides[2]) if len(sides) == 3 else (frames, sides[0], sides[1])
+
+
 def over(patch: list[int], count: int) -> list[int]:
     """A patch size per side: one number is for rows and columns, and time has 1."""
     if len(patch) == 1:
@@ -158,7 +167,8 @@ def dinov3(given: Given) -> Positions:
 def vjepa2(given: Given) -> Positions:
     """V-JEPA 2: frame, row and column of the tokens of a square grid."""
     side = given.raw("grid")
-    edge = int(side) if isinstance(side, int) else given.whole("crop_size", default=256) // given.whole("patch_size")
+    patch = given.whole("patch_size", default=16)
+    edge = int(side) if isinstance(side, int) else given.whole("crop_size", "image_size", default=256) // patch
     frames = given.whole("frames_per_clip", default=64) // given.whole("tubelet_size", default=2)
     return Positions(grid(frames, edge, edge), THW)
 

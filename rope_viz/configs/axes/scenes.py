@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rope_viz.configs.axes.clips import ltx, ltx2
 from rope_viz.configs.axes.diffusion import FRAME, THWL, canonical
 from rope_viz.configs.axes.given import Given
-from rope_viz.configs.axes.grids import sides_of
+from rope_viz.configs.axes.grids import shape_of, sides_of
 from rope_viz.embedding.axes import THW
 from rope_viz.embedding.layouts import Positions, centred, grid, line, product, spaced
 from rope_viz.embedding.spec import FloatArray, shorten
@@ -39,15 +40,6 @@ def axes_of(name: str) -> tuple[str, ...]:
     """The names of a model's axes."""
     special = {**dict.fromkeys(("flux2", "flux3"), THWL), **dict.fromkeys(("cogview4", "glmimage"), ("h", "w"))}
     return special.get(name, FRAME if name.startswith(("qwenimage", "nucleus")) else THW)
-
-
-def shape_of(given: Given) -> tuple[int, int, int]:
-    """(frames, rows, columns) of the latents."""
-    sides = sides_of(given)
-    frames = given.whole("frames", "num_frames", default=1)
-    if len(sides) not in (2, 3):
-        raise ValueError(f"grid must be rows and columns, with frames in front for video, got {shorten(sides)}")
-    return (sides[0], sides[1], sides[2]) if len(sides) == 3 else (frames, sides[0], sides[1])
 
 
 def from_zero(given: Given) -> Positions:
@@ -235,20 +227,6 @@ def mochi(given: Given) -> Positions:
     return Positions(product(np.arange(frames), *sides), THW)
 
 
-def ltx(given: Given) -> Positions:
-    """LTX: 2·fraction − 1 of 20 s and 2048 pixels a side, each index times `rope_interpolation_scale`."""
-    shape = shape_of(given)
-    scale = given.numbers("rope_interpolation_scale", default=(1.0, 1.0, 1.0), count=3)
-    base = given.numbers("base", default=(20.0, 2048.0, 2048.0), count=3)
-    patch = [given.number("patch_size_t", default=1.0), *[given.number("patch_size", default=1.0)] * 2]
-    if given.raw("rope_interpolation_scale") is None:
-        steps = [1.0, 1.0, 1.0]
-    else:
-        steps = [s * p / b for s, p, b in zip(scale, patch, base, strict=True)]
-    fractions = [np.arange(side) * step for side, step in zip(shape, steps, strict=True)]
-    return Positions(2.0 * product(*fractions) - 1.0, THW)
-
-
 def qwen_image(given: Given) -> Positions:
     """Qwen-Image: image k at frame k, centred; text on all axes from half the longer side of the largest."""
     shapes = shapes_of(given)
@@ -376,7 +354,8 @@ LAID: dict[str, Lay] = {
     **dict.fromkeys(("kandinsky5", "kandinsky6", "kandinsky6sr"), kandinsky),
     "cosmos": cosmos,
     "mochi": mochi,
-    **dict.fromkeys(("ltxvideo",), ltx),
+    "ltxvideo": ltx,
+    **dict.fromkeys(("ltx2", "ltx2video"), ltx2),
     **dict.fromkeys(("qwenimage", "qwenimageedit", "nucleusmoeimage"), qwen_image),
     "qwenimagelayered": qwen_layered,
     "qwenimage21": qwen_image21,

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rope_viz.configs.axes.directions import lightglue, rope_mixed
 from rope_viz.configs.axes.given import Given
-from rope_viz.configs.axes.random import uniform
 from rope_viz.embedding.axes import (
     THW,
     AxesSpec,
@@ -41,7 +41,7 @@ class Tower:
     """A tower whose axes share the head evenly: the columns of its positions and how their ladders are joined.
 
     `listens` is the column each ladder is fed with; `width` is the key of all heads together, `defaults` are the class'
-    own sizes.
+    own sizes. `derived` is a class that does not read `head_dim`.
     """
 
     axes: tuple[str, ...] = HW
@@ -51,6 +51,7 @@ class Tower:
     base: float = 10_000.0
     width: str = "hidden_size"
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    derived: bool = False
 
 
 def sizes(width: int, heads: int, **more: Any) -> dict[str, Any]:
@@ -81,7 +82,7 @@ TOWERS: dict[str, Tower] = {
     **dict.fromkeys(("muse_spark", "muse_glimmer"), MUSE),
     "inkling2": Tower(listens=(1, 0), pairing="interleaved", defaults=sizes(1024, 16)),
     **dict.fromkeys(("kimi_k25", "kimi_vl", "moonvit"), MOON),
-    "llama4": Tower(axes=WH, pairing="interleaved", defaults=sizes(768, 16)),
+    "llama4": Tower(axes=WH, pairing="interleaved", defaults=sizes(768, 16), derived=True),
     "sam3": Tower(axes=WH, pairing="interleaved", defaults=sizes(1024, 16)),
     **dict.fromkeys(("sam2_video", "sam3_tracker_video", "edgetam_video"), MEMORY),
     "perception_encoder": Tower(axes=WH, pairing="interleaved", defaults=sizes(1024, 16)),
@@ -92,7 +93,7 @@ def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
     """The rotation of a vision tower by its model type, from the vision part of a config or a whole one."""
     inner = config.get("vision_config")
     config = inner if isinstance(inner, Mapping) else config
-    name = VISION_NAMES.get(kind, kind)
+    name = tower_name(kind)
     if name in SPECIAL:
         return SPECIAL[name](config)  # type: ignore[no-any-return, operator]
     if name not in TOWERS:
@@ -101,10 +102,31 @@ def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
     return tower(name, Given(config, TOWERS[name].defaults))
 
 
+def tower_name(kind: str) -> str:
+    """The key of a tower for a model type or the name of its class; what is known by no such name stays as it is.
+
+    >>> tower_name("Qwen2VLVisionRotaryEmbedding"), tower_name("step-3.7"), tower_name("clip")
+    ('qwen2_vl', 'step3p7', 'clip')
+    """
+    if kind in TOWERS or kind in SPECIAL:
+        return kind
+    plain = plainly(kind)
+    for candidate in (plain, *(plain.removesuffix(ending) for ending in CLASS_ENDINGS if plain.endswith(ending))):
+        if candidate in PLAIN_NAMES:
+            return PLAIN_NAMES[candidate]
+    return kind
+
+
+def plainly(name: str) -> str:
+    """Letters and digits alone, small."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
 def tower(name: str, given: Given) -> AxesSpec:
     """A ladder per axis over an even share of the head."""
     rule = TOWERS[name]
-    size = memory_head(given) if rule is MEMORY else given.head_dim(width=rule.width)
+    size = memory_head(given) if rule is MEMORY else given.head_dim(width=rule.width, derived=rule.derived)
+    require_quarters(size)
     base = given.base(rule.base)
     return ladder_per_axis(
         [ladder(size // 2, base)] * 2,
@@ -114,6 +136,12 @@ def tower(name: str, given: Given) -> AxesSpec:
         listens=rule.listens,
         head_dim=size,
     )
+
+
+def require_quarters(size: int) -> None:
+    """Raise `ValueError` unless a head can be shared by two axes in pairs."""
+    if size % 4:
+        raise ValueError(f"a head must divide by 4 to be shared by rows and columns in pairs, got {size}")
 
 
 def ladder(dim: int, base: float) -> RopeSpec:
@@ -152,8 +180,7 @@ def gemma4(config: Mapping[str, Any]) -> AxesSpec:
     size = given.head_dim()
     one = ladder(size // 2, given.base(100.0))
     pairs, half = one.pairs, size // 2
-    if size % 4:
-        raise ValueError(f"head_dim must divide by 4, got {size}")
+    require_quarters(size)
     parts = [AxesSpec(placed(one.plain_inv_freq, [axis] * pairs, 2), axes=WH, head_dim=half) for axis in (0, 1)]
     return joined(parts)
 
@@ -162,6 +189,7 @@ def minimax_m3(config: Mapping[str, Any]) -> AxesSpec:
     """Three ladders of 2·⌊d/6⌋ dimensions; what is left over stands still."""
     given = Given(config, sizes(1280, 16))
     size = given.head_dim()
+    require_number(size, "the size of a head", least=6)
     one = ladder(2 * (size // 3 // 2), given.base(10_000.0))
     return ladder_per_axis([one] * 3, THW, pairing="half", head_dim=size)
 
@@ -191,7 +219,7 @@ def dino_base(given: Given) -> float:
 def own_dim(given: Given) -> int:
     """timm's `dim`, which is the head, else the head of a config."""
     if given.raw("num_heads", "num_attention_heads") and given.config.get("hidden_size") is not None:
-        return given.head_dim()
+        return given.head_dim(derived=True)
     return given.whole("dim", least=4) if given.config.get("dim") is not None else given.head_dim()
 
 
@@ -205,9 +233,10 @@ def vjepa2(config: Mapping[str, Any]) -> AxesSpec:
         width = given.whole("pred_hidden_size", default=384)
         size = width // given.whole("pred_num_attention_heads", default=12)
     else:
-        size = given.head_dim()
+        size = given.head_dim(derived=True)
     dims = 2 * (size // 3 // 2)
     n = dims // 2
+    require_number(n, "the pairs of an axis", least=1)
     rungs = 10_000.0 ** (-np.arange(n) / (dims / 2.0))
     first, second = rungs[2 * np.arange(n) % n], rungs[(2 * np.arange(n) + 1) % n]
     axis = np.repeat(np.arange(3), n).tolist()
@@ -264,54 +293,6 @@ def timm_mrope(config: Mapping[str, Any]) -> AxesSpec:
     return shared_ladder(spec, axis)
 
 
-def rope_mixed(config: Mapping[str, Any]) -> list[AxesSpec]:
-    """RoPE-Mixed: per layer and head a learned direction for every pair; without weights, as a seed initialises them.
-
-    `weights` or `freqs` (2, layers, heads, pairs) or of one layer (2, heads, pairs) are the learned ones, x before y.
-    """
-    given = Given(config)
-    axes = HW if given.choice("grid_indexing", options=("ij", "xy"), default="xy") == "ij" else WH
-    layer = given.whole("layer", default=0, least=0)
-    learned = given.raw("weights", "freqs")
-    if learned is not None:
-        array = np.asarray(learned, dtype=np.float64)
-        array = array[:, layer] if array.ndim == 4 else array
-        if array.ndim != 3 or array.shape[0] != 2:
-            raise ValueError(f"weights must have shape (2, heads, pairs), got {array.shape}")
-    else:
-        array = mixed_start(given, layer)
-    return [directions(array[:, head].T, axes) for head in range(array.shape[1])]
-
-
-def mixed_start(given: Given, layer: int) -> FloatArray:
-    """The weights timm 1.0.31 begins with, in its float32: a ladder in a drawn direction and at right angles to it."""
-    width, heads = given.whole("dim", "embed_dim", "hidden_size"), given.whole("num_heads", "num_attention_heads")
-    depth = given.whole("depth", default=layer + 1)
-    size = width // heads
-    if layer >= depth:
-        raise ValueError(f"layer must be from 0 to {depth - 1}, got {layer}")
-    narrow = np.float32
-    rungs = narrow(1.0) / narrow(given.number("temperature", default=10.0, above=0.0)) ** (
-        np.arange(0, size, 4, dtype=narrow) / narrow(size)
-    )
-    turn = np.zeros((depth, heads), dtype=narrow)
-    if given.flag("rotate", default=True):
-        drawn = uniform(given.whole("seed", default=0, least=0), depth * heads).reshape(depth, heads)
-        turn = drawn.astype(narrow) * narrow(2.0) * narrow(math.pi)
-    angle, beside = turn[layer][:, None], turn[layer][:, None] + narrow(math.pi / 2.0)
-    x = np.concatenate([rungs * np.cos(angle), rungs * np.cos(beside)], axis=1)
-    y = np.concatenate([rungs * np.sin(angle), rungs * np.sin(beside)], axis=1)
-    return np.stack([x, y]).astype(np.float64)
-
-
-def given_directions(config: Mapping[str, Any]) -> Specs:
-    """Learned directions as they are, for keypoints: `weights` (pairs, axes), or (heads, pairs, axes)."""
-    given = Given(config)
-    weights = np.asarray(given.raw("weights"), dtype=np.float64)
-    axes = WH if weights.shape[-1:] == (2,) else tuple(f"axis {k}" for k in range(weights.shape[-1]))
-    return [directions(part, axes) for part in weights] if weights.ndim == 3 else directions(weights, axes)
-
-
 SPECIAL: dict[str, Any] = {
     "pixtral": pixtral,
     "gemma4": gemma4,
@@ -322,7 +303,7 @@ SPECIAL: dict[str, Any] = {
     "timm-axial": timm_axial,
     "timm-mrope": timm_mrope,
     "rope-mixed": rope_mixed,
-    "lightglue": given_directions,
+    "lightglue": lightglue,
 }
 VISION_NAMES = {
     **dict.fromkeys(("dinov3", "sapiens2", "eomt_dinov3", "timm-dinov3"), "dinov3_vit"),
@@ -333,4 +314,24 @@ VISION_NAMES = {
     **{"muse": "muse_spark", "inkling": "inkling2", "kimi_k2_5": "kimi_k25", "gemma4_unified": "gemma4"},
     **{"timm-mixed": "rope-mixed", "rope_mixed": "rope-mixed", "timm_axial": "timm-axial", "vjepa": "vjepa2"},
     **{"llama4_vision_model": "llama4", "vit-axial": "timm-axial", "lfm3": "lfm3_vl", "step3p5": "step3p7"},
+    **dict.fromkeys(("RotaryEmbeddingCat", "eva", "eva02", "rope-vit-axial", "rope-axial", "axial"), "timm-axial"),
+    **dict.fromkeys(("RotaryEmbeddingMixed", "rope-vit-mixed", "mixed"), "rope-mixed"),
+    **{"RotaryEmbeddingDinoV3": "dinov3_vit", "RotaryEmbeddingMRope": "timm-mrope", "step37": "step3p7"},
+    **{"qwen2_5_omni_thinker": "qwen2_5_omni", "qwen3_omni": "qwen3_omni_moe", "ernie4_5_vl": "ernie4_5_vl_moe"},
+    **{
+        "glm4_1v": "glm4v",
+        "glm4_5v": "glm4v_moe",
+        "glm4_6v": "glm46v",
+        "dots3": "dots3_note",
+        "muse_vision": "muse_spark",
+    },
+    **{"videollama3": "video_llama_3", "exaone45": "exaone4_5"},
+    **{"paddleocr": "paddleocr_vl", "loftr": "efficientloftr", "sam3_video": "sam3"},
 }
+PLAIN_NAMES = {plainly(name): name for name in (*TOWERS, *SPECIAL)} | {
+    plainly(name): found for name, found in VISION_NAMES.items()
+}
+CLASS_ENDINGS = (
+    *("visionrotaryembedding", "vitrotaryembedding", "vitropepositionembedding", "ropepositionembedding"),
+    *("rotaryembedding", "positionalencoder", "ropeattention", "visionmodel", "vision", "vitmodel", "model"),
+)
