@@ -5,7 +5,8 @@ from rope_viz.ui import page
 
 page.start("Scaling", says=scaling.comparison)
 with page.row():
-    page.controls(scaling.SHOW, scaling.AXIS, scaling.COMPARE)
+    page.controls(scaling.SHOW, scaling.AXIS)
+page.controls(scaling.COMPARE)
 page.show(scaling.comparison)
 page.under("factor", "context", "target", "base")
 page.legend(

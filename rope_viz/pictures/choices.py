@@ -8,7 +8,7 @@ before it allow. Options, limits and defaults may depend on those: then they are
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -153,11 +153,16 @@ class Borders(Choice[tuple[int, ...]]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Several(Choice[Names]):
-    """Any number of `options` (name -> label), in the order they were chosen; `offered` are those that a model has."""
+    """Any number of `options` (name -> label), in the order they were chosen; `offered` are those that a model has.
+
+    `drawn` are those that make a difference to what the page shows just now: the widget shows these alone, and the
+    value keeps the others.
+    """
 
     options: Mapping[str, str]
     usual: Callable[[Now], Sequence[str]]
     offered: Callable[[Now], Mapping[str, str]] | None = None
+    drawn: Callable[[Now], Collection[str]] | None = None
 
     def default(self, now: Now) -> Names:
         return tuple(self.usual(now))
@@ -176,6 +181,11 @@ class Several(Choice[Names]):
     def shown(self, now: Now) -> Mapping[str, str]:
         """The options there are."""
         return self.options if self.offered is None else self.offered(now)
+
+    def visible(self, now: Now) -> Mapping[str, str]:
+        """The options that the widget shows."""
+        drawn = self.options if self.drawn is None else self.drawn(now)
+        return {name: label for name, label in self.shown(now).items() if name in drawn}
 
     def text(self, value: Names) -> str:
         return ",".join(value)

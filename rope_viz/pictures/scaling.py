@@ -16,15 +16,10 @@ COMPARE = Several(
     key="scaling.with",
     label="Compare with",
     options={name: scaling.short_label(name) for name in METHODS if name != "none"},
-    offered=lambda now: _offered(now),
-    usual=lambda now: [name for name in scaling.usual(now.spec) if name in _offered(now)],
-    when=lambda now: now[SHOW] != "paper",
+    offered=lambda now: scaling.choices(now.spec),
+    usual=lambda now: scaling.usual(now.spec),
+    drawn=lambda now: () if now[SHOW] == "paper" else scaling.choices(now.spec, ramps=now[SHOW] == "ramp"),
 )
-
-
-def _offered(now: Now) -> dict[str, str]:
-    """Those that the view can draw."""
-    return scaling.choices(now.spec, ramps=now[SHOW] == "ramp")
 
 
 AXIS = axis_of("scaling")
@@ -34,7 +29,7 @@ PAGE = Page("scaling", (SHOW, AXIS, COMPARE))
 @PAGE.picture(SHOW, AXIS, COMPARE, pin=True, config=True)
 def comparison(now: Now) -> Figure:
     """The model's own method beside the others."""
-    names = now[COMPARE]
+    names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
     spec = looked(now, AXIS)
     curves = scaling.compared(spec, scaling.alternatives(spec, names))
     figure, title = scaling.view(now[SHOW], curves, pin=now.pin)

@@ -175,10 +175,14 @@ def _share() -> None:
 
 def _select(label: str, options: list[str], value: str, show: Any, taken: Any, help_text: str | None = None) -> None:
     key = f"select.{label}"
+
+    def changed() -> None:
+        # A server that was started anew hears the label of what the one before it offered.
+        if st.session_state[key] in options:
+            taken(st.session_state[key])
+
     st.session_state[key] = value
-    st.selectbox(
-        label, options, format_func=show, key=key, on_change=lambda: taken(st.session_state[key]), help=help_text
-    )
+    st.selectbox(label, options, format_func=show, key=key, on_change=changed, help=help_text)
 
 
 def _default(scaling: Any, name: str) -> Any:

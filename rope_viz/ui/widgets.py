@@ -43,7 +43,12 @@ def control(choice: Choice[Any], now: Now) -> None:
 
     def changed() -> None:
         new = st.session_state[key]
-        keep(tuple(new) if isinstance(new, list) else new)
+        if isinstance(choice, Several):
+            # What the widget does not show just now stays chosen.
+            new = (*new, *(name for name in value if name not in choice.visible(now)))
+        # A server that was started anew hears the label of what the one before it offered.
+        with contextlib.suppress(ValueError):
+            keep(choice.parse(choice.text(tuple(new) if isinstance(new, list) else new)))
 
     if isinstance(choice, Number):
         _slider(choice, now, keep)
@@ -68,7 +73,10 @@ def control(choice: Choice[Any], now: Now) -> None:
         entries = choice.entries(now)
         st.selectbox(choice.label, list(entries), format_func=entries.__getitem__, width=choice.width, **options)
     elif isinstance(choice, Several):
-        shown = choice.shown(now)
+        shown = choice.visible(now)
+        if not shown:
+            return
+        st.session_state[key] = [name for name in value if name in shown]
         st.pills(
             choice.label,
             list(shown),

@@ -119,3 +119,16 @@ def test_turned_knobs_are_asked_about_with_the_config_that_says_them(open_page, 
     # In the form of the model's own config, which older releases read too.
     assert '"rope_scaling"' not in text
     assert "8 of 9 runtimes agree" in text
+
+
+@pytest.mark.parametrize("menu", ["select.Model", "select.Scaling method", "choice.precision.where"])
+def test_a_menu_hears_what_only_the_server_before_this_one_offered(open_page, menu):
+    app = open_page("precision")
+    before = app.session_state["chosen"], app.query_params
+    box = app.selectbox(key=menu)
+    # The page in the browser still shows it.
+    box.options.append("me/my-gemma (yours)")
+    box.set_value("me/my-gemma (yours)")
+    app.run()
+    assert not app.exception
+    assert (app.session_state["chosen"], app.query_params) == before
