@@ -12,9 +12,11 @@ from types import CodeType
 import streamlit as st
 
 from rope_viz import figures, pictures, ui
+from rope_viz.pictures import registry
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import controls, state
 from rope_viz.ui.components import shell
+from rope_viz.ui.components.picture import rooms
 
 # Beside the package in a checkout, inside it where the app was installed.
 ROOT = Path(__file__).parents[2]
@@ -35,6 +37,7 @@ def run(folder: Path) -> None:
     _go(folder)
     st.html(STYLE)
     state.follow_link(name)
+    st.html(rooms(registry.page(name).pictures.values(), state.now(name)))
     if name != first:
         st.set_page_config(page_title=f"{PAGES[name]} · RoPE Viz")
     shell.mount(list(PAGES), state.link_query())

@@ -26,7 +26,7 @@ LEVEL = 9
 
 # Before the first script runs there is nothing on the page. What stands here is replaced when the app draws itself.
 COMING = """<div id="rv-coming" role="status">
-<b>RoPE Viz</b> is on its way.<br>About a megabyte comes once and is kept by your browser; the first picture follows.
+<b>RoPE Viz</b> is on its way.<br>Some three megabytes come once and your browser keeps them; the first picture follows.
 <noscript><br>It needs JavaScript, which is switched off in this browser.</noscript></div>
 <script>window.ropeVizAsked = location.pathname</script>
 <style>

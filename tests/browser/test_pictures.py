@@ -9,6 +9,16 @@ import pytest
 from playwright.sync_api import expect
 
 STATE = "document.querySelector('[data-picture=\"{}\"]').dataset.state"
+SHIFTS = """() => {
+  window.__shifts = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      window.__shifts.push([entry.value, entry.sources.map(({ node }) => node?.className ?? node?.nodeName)]);
+    }
+  }).observe({ type: "layout-shift", buffered: true });
+}"""
+
+
 DARK = """() => {
   const canvas = Object.assign(document.createElement("canvas"), { width: 800, height: 400 }).getContext("2d");
   canvas.drawImage(document.images[0], 0, 0, 800, 400);
@@ -41,13 +51,22 @@ def test_below_the_fold_nothing_is_asked_for_until_it_is_scrolled_to(visit):
     assert seen.errors == []
 
 
-def test_a_choice_asks_only_for_pictures_that_depend_on_it(visit):
+def test_a_choice_asks_only_for_the_pictures_that_depend_on_it(visit):
     seen = visit().open("/scaling")
     found = asked_for(seen)
     seen.page.get_by_role("radio", name="Wavelengths").or_(seen.page.get_by_text("Wavelengths")).first.click()
     seen.settle()
-    # What is compared depends on what is shown, and the table on what is compared.
-    assert set(found) == {"scaling/comparison", "scaling/methods"}
+    assert set(found) == {"scaling/comparison"}
+
+
+@pytest.mark.parametrize("path", ["/scaling", "/frequencies", "/runtimes"])
+def test_nothing_jumps_when_a_picture_comes(visit, path):
+    seen = visit()
+    seen.page.add_init_script(f"({SHIFTS})()")
+    seen.open(path)
+    seen.page.wait_for_timeout(500)
+    shifts = seen.page.evaluate("window.__shifts")
+    assert sum(value for value, moved in shifts if "rv-" in str(moved)) < 0.02, shifts
 
 
 def test_a_picture_that_fails_says_so_in_its_place_and_comes_when_asked_again(visit):
@@ -126,7 +145,7 @@ def test_a_server_that_forgot_my_config_gets_it_again(visit, tmp_path):
 
 def test_the_dials_outlive_a_change_of_what_they_show(visit):
     """Streamlit may replace a component's node; the hands go on where they were."""
-    seen = visit(reduced_motion="reduce").open("/rotation?rotation.at=777,0")
+    seen = visit(motion=False).open("/rotation?rotation.at=777,0")
     field = seen.page.locator("[data-do=at]")
     expect(field).to_have_value("777")
     seen.page.get_by_text("Query and key", exact=True).first.click()

@@ -23,7 +23,7 @@ const near = new IntersectionObserver((entries) => {
     mark(target.__place);
   }
   pump();
-}, { rootMargin: NEAR });
+}, { rootMargin: NEAR, scrollMargin: NEAR }); // the page scrolls in a box of its own
 
 class Place {
   constructor(root) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +19,25 @@ from rope_viz.ui.components.component import component
 
 # What stands below a picture, wide and narrow.
 TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
+
+
+def rooms(pictures: Iterable[Picture], now: Now) -> str:
+    """Style that keeps the room of these pictures free from the first moment, before any script has come."""
+    rules = []
+    for picture in pictures:
+        if not picture.refuses(now):
+            place = f".st-key-picture-{picture.page}-{picture.name}:not(:has([data-picture]))"
+            wide, narrow = _room(picture, now)
+            rules.append(f"{place} {{ min-height: {wide}px }} @media (max-width: 640px) ")
+            rules.append(f"{{ {place} {{ min-height: {narrow}px }} }}")
+    return f"<style>{''.join(rules)}</style>"
+
+
+def _room(picture: Picture, now: Now) -> tuple[int, int]:
+    """Pixels that a picture takes with what stands below it, on a wide and on a narrow screen."""
+    below = TOOLS[KINDS[picture.kind]]
+    wide, narrow = (height + tools for height, tools in zip(picture.heights(now), below, strict=True))
+    return wide, narrow
 
 
 def mount(picture: Picture, now: Now) -> None:
@@ -47,8 +67,6 @@ def mount(picture: Picture, now: Now) -> None:
     def missed() -> None:
         st.session_state.setdefault("missed", set()).add(key)
 
-    wide, narrow = picture.heights(now)
-    below, below_narrow = TOOLS[kind]
     data = {
         "picture": picture.address,
         "kind": kind,
@@ -56,8 +74,8 @@ def mount(picture: Picture, now: Now) -> None:
         "still": picture.still,
         "parts": picture.parts(now),
         "knobs": sorted(now.asked(picture.uses)),
-        "height": wide,
-        "room": [wide + below, narrow + below_narrow],
+        "height": picture.heights(now)[0],
+        "room": _room(picture, now),
     }
     if key in st.session_state.get("missed", ()):
         # Once: the browser remembers them.
