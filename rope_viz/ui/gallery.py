@@ -10,9 +10,10 @@ import itertools
 import logging
 import struct
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy
 import plotly
@@ -112,22 +113,21 @@ class Gallery:
                 continue
             job.begun = True
             self._busy[rank] = self._busy.get(rank, 0) + 1
-            asyncio.get_running_loop().create_task(self._draw(job))
+            drawing = asyncio.get_running_loop().run_in_executor(self._pool, job.make)
+            drawing.add_done_callback(functools.partial(self._drawn, job))
         for job in later:
             heapq.heappush(self._queue, job)
 
-    async def _draw(self, job: Job) -> None:
-        try:
-            result = await asyncio.get_running_loop().run_in_executor(self._pool, job.make)
-        except Exception as error:  # whatever it is, those who wait for it must hear it
-            if not job.done.done():
-                job.done.set_exception(error)
+    def _drawn(self, job: Job, drawing: asyncio.Future[bytes]) -> None:
+        """Those who wait for it have it, or hear what went wrong."""
+        if job.done.done() or drawing.cancelled():
+            job.done.cancel()
+        elif (error := drawing.exception()) is not None:
+            job.done.set_exception(error)
         else:
-            if not job.done.done():
-                job.done.set_result(result)
-        finally:
-            self._busy[job.order[0]] -= 1
-            self._next()
+            job.done.set_result(drawing.result())
+        self._busy[job.order[0]] -= 1
+        self._next()
 
     def _finished(self, tag: str, keep: bool, done: asyncio.Future[bytes]) -> None:
         del self._jobs[tag]
@@ -179,17 +179,12 @@ async def answer(request: Request) -> Response:
     if content is None:
         make = functools.partial(forms.render, picture, now, form, look)
         rank = MOVING if now.coarse else SHOWN if form == "packed" else FILES
-        try:
-            content = await listened(request, GALLERY.drawn(tag, make, rank=rank, keep=not now.coarse))
-        except BusyError:
-            return said(503, "Too many pictures are being drawn just now. Ask again in a moment.", {"retry-after": "1"})
-        except ValueError as error:
-            return said(400, str(error))
-        except Exception:
-            LOG.exception("%s could not be drawn", picture.address)
-            return said(500, "This picture could not be drawn. The server's log says why.")
-        if content is None:
+        work = await listened(request, GALLERY.drawn(tag, make, rank=rank, keep=not now.coarse))
+        if work is None:
             return Response(status_code=499)
+        if (problem := work.exception()) is not None:
+            return failed(problem, picture.address)
+        content = work.result()
     headers["content-disposition"] = f'inline; filename="{packed.file(picture, now)}.{form}"'
     return Response(content, media_type=forms.FORMS[form], headers=headers)
 
@@ -222,19 +217,28 @@ async def take(request: Request) -> None:
         at += 4 + size
 
 
-async def listened(request: Request, drawing: object) -> bytes | None:
-    """The picture; None where whoever asked has gone before it was there, and then it is given up."""
-    work = asyncio.ensure_future(drawing)  # type: ignore[call-overload]
+def failed(error: BaseException, address: str) -> Response:
+    """What went wrong with a picture, as a sentence."""
+    if isinstance(error, BusyError):
+        return said(503, "Too many pictures are being drawn just now. Ask again in a moment.", {"retry-after": "1"})
+    if isinstance(error, ValueError):
+        return said(400, str(error))
+    LOG.error("%s could not be drawn", address, exc_info=error)
+    return said(500, "This picture could not be drawn. The server's log says why.")
+
+
+async def listened(request: Request, drawing: Coroutine[Any, Any, bytes]) -> asyncio.Task[bytes] | None:
+    """The finished task; None where whoever asked has gone before, and then it is given up."""
+    work = asyncio.get_running_loop().create_task(drawing)
     gone = asyncio.ensure_future(left(request))
     try:
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            content: bytes = work.result()
-            return content
-        work.cancel()
-        return None
     finally:
         gone.cancel()
+    if work.done():
+        return work
+    work.cancel()
+    return None
 
 
 async def left(request: Request) -> None:
