@@ -1,0 +1,141 @@
+"""How a figure looks as a file: theme, greys, labels, ranges and fonts as they were asked for."""
+
+import json
+import re
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from rope_viz.figures import theme
+from rope_viz.figures.files import FORMS, Style, render
+from tests.figures.drawn import DRAWN, LLAMA
+from tests.figures.opened import png_pixels, ratio
+
+
+def test_a_dark_file_has_the_dark_palette():
+    dark = render(ratio(), "svg", options=Style(theme="dark")).decode().lower()
+    assert theme.DARK[theme.CURRENT].lower() in dark
+    assert theme.CURRENT.lower() not in dark
+    assert theme.DARK[theme.BACKGROUND].lower() in dark
+
+
+def test_a_transparent_file_has_no_ground():
+    pixels = png_pixels(render(ratio(), "png", options=Style(theme="transparent", dpi=72)))
+    assert pixels[2, 2, 3] == 0
+    assert pixels[..., 3].max() == 255
+    assert png_pixels(render(ratio(), "png", options=Style(dpi=72)))[2, 2, 3] == 255
+
+
+@pytest.mark.parametrize("name", ["ratio", "contributions", "attention scores", "angle", "bases", "dials", "random"])
+@pytest.mark.parametrize("ground", ["light", "dark"])
+def test_a_grey_file_has_no_colour(name, ground):
+    style = Style(grey=True, theme=ground, dpi=48)
+    pixels = png_pixels(render(DRAWN[name], "png", options=style))[..., :3]
+    assert (pixels.max(axis=-1) - pixels.min(axis=-1)).max() <= 2
+
+
+def test_in_greys_every_line_has_a_dash_of_its_own():
+    from rope_viz.figures.files import lines
+    from rope_viz.figures.files.dress import dressed
+
+    for name in ("ratio", "wavelength", "error", "long decay", "errors", "costs"):
+        sheet = dressed(DRAWN[name], Style(grey=True))
+        named = {lines.line_name(trace): lines.look(trace)[1] for trace in sheet.data if lines.line_name(trace)}
+        assert len(set(named.values())) == len(named), (name, named)
+
+
+def test_maps_are_mixed_not_sampled_where_cells_are_narrower_than_dots():
+    # Stripes of 0 and 1, a thousand on 300 dots: what is between them is their mean, not the one that was hit.
+    z = np.tile([0.0, 1.0], 500)[None].repeat(4, axis=0)
+    trace = {"type": "heatmap", "z": z, "zmin": 0, "zmax": 1, "colorscale": [[0, "#000000"], [1, "#FFFFFF"]]}
+    fig = theme.figure([trace | {"showscale": False}], x={"showticklabels": False}, y={"showticklabels": False})
+    pixels = png_pixels(render(fig, "png", options=Style(width="300px", height="120px", dpi=96)))
+    inner = pixels[55:65, 60:240, 0]
+    assert inner.min() > 100
+    assert inner.max() < 155
+
+
+def test_own_labels_stand_wherever_a_line_is_named():
+    style = Style(labels=(("YaRN", "ours & theirs"),), legend="legend")
+    page = render(ratio(), "html", options=style).decode()
+    figure = json.loads(re.search(r"const figure = (.*);\n", page)[1])
+    names = [trace["name"] for trace in figure["data"] if trace.get("showlegend")]
+    assert "ours &amp; theirs" in names
+    assert "YaRN" not in names
+    head = render(ratio(), "csv", options=style).decode().splitlines()[0]
+    assert "ours & theirs" in head.split(",")
+    svg = render(ratio(), "svg", options=Style(labels=(("YaRN", "ours & theirs"),))).decode()
+    assert "<!-- ours &amp; theirs -->" in svg
+    assert "<!-- YaRN -->" not in svg
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_label_for_a_line_that_is_not_there_is_refused_with_those_that_are(form):
+    if form == "json":
+        pytest.skip("JSON holds the figure as it is, and the style beside it")
+    with pytest.raises(ValueError, match=r"no line 'Yarn'; its lines are .*NTK-aware"):
+        render(ratio(), form, options=Style(labels=(("Yarn", "x"),)))
+
+
+def test_a_legend_takes_the_place_of_labels_at_the_ends():
+    def texts(style):
+        return re.findall(r"<!-- (.*?) -->", render(ratio(), "svg", options=style).decode())
+
+    ends, legend, none = (texts(Style(legend=where)) for where in ("ends", "legend", "none"))
+    assert ends.count("NTK-aware") == legend.count("NTK-aware") == 1
+    assert "NTK-aware" not in none
+    assert "pair i" in none
+
+
+def test_labels_that_have_no_room_at_the_ends_go_into_a_legend():
+    long = "a name that is much longer than a column of a paper has room for"
+    style = {"width": "60mm", "font_size": "8pt", "label.plain": long[:60]}
+    narrow = render(DRAWN["wavelengths"], "svg", options=Style.read(style)).decode()
+    assert re.findall(r"<!-- (a name.*?) -->", narrow) == [long[:60]]
+
+
+def test_ranges_and_scales_are_those_asked_for():
+    from rope_viz.figures.files.dress import dressed
+
+    fig = DRAWN["wavelengths"]
+    axis = dressed(fig, Style(xmin=10, xmax=30, ymin=64)).layout
+    assert axis["xaxis"]["range"] == [10, 30]
+    assert axis["yaxis"]["range"][0] == pytest.approx(np.log10(64))
+    linear = dressed(fig, Style(yscale="linear")).layout
+    assert linear["yaxis"]["type"] == "linear"
+    assert linear["yaxis"]["title"]["text"] == "wavelength (tokens per turn)"
+    end = next(note for note in linear["annotations"] if note["text"] == "plain")
+    assert end["y"] == pytest.approx(2 * np.pi / LLAMA.plain_inv_freq[-1])
+    # A map of pairs runs from top to bottom, and still does.
+    pairs = dressed(DRAWN["cos"], Style(ymin=10, ymax=20)).layout["yaxis"]["range"]
+    assert pairs == [20, 10]
+
+
+@pytest.mark.parametrize(
+    ("name", "style", "said"),
+    [
+        ("wavelengths", {"ymin": -1.0}, "logarithmic"),
+        ("wavelengths", {"xmin": 100.0}, "leave nothing of the x axis"),
+        ("attention weights", {"xmin": 1.0}, "names"),
+        ("lengths", {"xscale": "log"}, "names"),
+        ("wavelengths", {"width": "100px", "font_size": "40px"}, "no room"),
+        ("wavelengths", {"width": "1200mm", "dpi": 1200}, "too many"),
+    ],
+)
+def test_what_a_figure_cannot_have_is_said_in_a_sentence(name, style, said):
+    with pytest.raises(ValueError, match=said):
+        render(DRAWN[name], "svg", options=Style(**style))
+
+
+def test_what_only_browsers_draw_is_said_in_a_sentence():
+    fig = go.Figure(go.Scatterpolar(r=[1], theta=[2]), layout={"height": 300, "font": {"color": "#000000"}})
+    with pytest.raises(ValueError, match="scatterpolar is drawn by browsers only: take html, csv or json"):
+        render(fig, "svg")
+
+
+def test_signs_that_a_font_has_not_come_from_another_or_are_boxes(recwarn):
+    style = Style(font="serif", labels=(("YaRN", "Δθᵢ 10⁻⁷ 漢字"),))
+    text = render(ratio(), "svg", options=style).decode()
+    assert "<!-- Δθᵢ 10⁻⁷ 漢字 -->" in text
+    assert not [each for each in recwarn if "Glyph" in str(each.message)]
