@@ -11,11 +11,14 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import Error, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 # The first is the same engine without a window of its own: a third of the processor time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+# What is waited for comes, on a crowded machine later.
+expect.set_options(timeout=20_000)
 
 # Streamlit's own client asks for these beside a deep link before it finds the root of the app.
 PROBES = ("/_stcore/health", "/_stcore/host-config")
@@ -26,7 +29,7 @@ def pytest_collection_modifyitems(items):
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
             # A loaded machine can lose a click; the summary names what had to run again.
-            item.add_marker(pytest.mark.flaky(reruns=2))
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def free_port():
@@ -40,16 +43,44 @@ def find_browser():
 
 
 @pytest.fixture(scope="session")
-def chromium():
+def playwright():
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def program():
+    """How to launch the browser."""
     path = find_browser()
     if path is None:
         reason = f"no Chrome or Chromium found (looked for {', '.join(NAMES)})"
         pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-        browser = playwright.chromium.launch(executable_path=path, args=arguments)
-        yield browser
-        browser.close()
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    return {"executable_path": path, "args": arguments}
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright, program):
+    """A browser for contexts of one's own, which begin with nothing."""
+    browser = playwright.chromium.launch(**program)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def reader(playwright, program, tmp_path_factory):
+    """reader() is a browser that keeps what it has loaded and compiled, as a reader's does: half the time."""
+    running = {}
+
+    def launched(has_touch=False):
+        if has_touch not in running:
+            folder = tmp_path_factory.mktemp("profile")
+            running[has_touch] = playwright.chromium.launch_persistent_context(folder, has_touch=has_touch, **program)
+        return running[has_touch]
+
+    yield launched
+    for context in running.values():
+        context.close()
 
 
 def serve(*options, base="", port=0):
@@ -193,19 +224,46 @@ RESTS = """() => {
 
 
 @pytest.fixture
-def visit(chromium, server):
-    """visit(width=390, dark=True).open("/scaling")"""
-    contexts = []
+def visit(request, reader, server):
+    """visit(width=390, dark=True).open("/scaling"): nothing of tests before is left; a second is another reader."""
+    opened = []
 
-    def start(url=server, *, width=1440, height=900, dark=False, **options):
-        scheme = "dark" if dark else "light"
-        context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True, **options
+    def start(url=server, *, width=1440, height=900, dark=False, motion=True, has_touch=False, permissions=()):
+        fresh = request.getfixturevalue("chromium").new_context if opened else reader
+        context = fresh(has_touch=has_touch)
+        page = context.new_page()
+        if not opened:
+            forget(context, page, url)
+        opened.append(context)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(
+            color_scheme="dark" if dark else "light", reduced_motion="no-preference" if motion else "reduce"
         )
-        contexts.append(context)
-        return Visit(context.new_page(), url)
+        context.grant_permissions(list(permissions))
+        return Visit(page, url)
 
     yield start
-    for context in contexts:
+    for number, context in enumerate(opened):
         with contextlib.suppress(Error):
-            context.close()
+            context.set_offline(False)
+            context.clear_permissions()
+            # The browser stays as long as it has a page.
+            leave(context) if number == 0 else context.close()
+
+
+def forget(context, page, url):
+    """Close what another test left, and let what it stored go."""
+    for other in context.pages:
+        if other != page:
+            other.close()
+    origin = "/".join(url.split("/")[:3])
+    session = context.new_cdp_session(page)
+    session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "cookies,local_storage,indexeddb"})
+    session.detach()
+
+
+def leave(context):
+    """Leave the pages, so that no server is asked any more."""
+    for page in context.pages[1:]:
+        page.close()
+    context.pages[0].goto("about:blank")

@@ -46,7 +46,7 @@ def at_rest(seen, m, n=None):
 @pytest.fixture
 def still(visit):
     """A visit that starts paused."""
-    return lambda path, **options: visit(reduced_motion="reduce", **options).open(path)
+    return lambda path, **options: visit(motion=False, **options).open(path)
 
 
 def test_angles_are_exact_to_ten_million_positions(still):

@@ -28,6 +28,18 @@ def open_page():
 
 
 @pytest.fixture
+def follow():
+    """follow(app, model="gpt-oss-20b") runs the open page as a link to it, or Back, would."""
+
+    def run(app, **params):
+        app.query_params.clear()
+        app.query_params.update(params)
+        return app.run()
+
+    return run
+
+
+@pytest.fixture
 def asked():
     """asked(app) is what the places on the page ask for: picture -> what its address says."""
 

@@ -14,35 +14,35 @@ MODELS = list(catalog())
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs_for_every_model(open_page, page):
+def test_a_page_runs_for_every_model(open_page, follow, page):
     app = open_page(page)
     for model in MODELS:
-        app.query_params["model"] = model
-        app.run()
+        follow(app, model=model)
         assert not app.exception, f"{page} with {model}: {app.exception[0].value}"
         assert not app.warning, f"{page} with {model}: {app.warning[0].value}"
         assert len(app.title) == 1
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("method", METHODS)
-def test_a_page_runs_for_every_method(open_page, page, method):
-    app = open_page(page, model="qwen3-8b", method=method, target="131072")
-    assert not app.exception, app.exception[0].value
-    assert not app.warning, app.warning[0].value
+def test_a_page_runs_for_every_method(open_page, follow, page):
+    app = open_page(page)
+    for method in METHODS:
+        follow(app, model="qwen3-8b", method=method, target="131072")
+        assert not app.exception, f"{page} with {method}: {app.exception[0].value}"
+        assert not app.warning, f"{page} with {method}: {app.warning[0].value}"
+
+
+BAD = [{"dim": "201"}, {"model": "none of them"}, {"base": "NaN"}, {"dim": "4", "rot": "2", "method": "dynamic"}]
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize(
-    "params",
-    [{"dim": "201"}, {"model": "none of them"}, {"base": "NaN"}, {"dim": "4", "rot": "2", "method": "dynamic"}],
-    ids=str,
-)
-def test_a_bad_link_is_a_sentence(open_page, page, params):
-    app = open_page(page, **params)
-    assert not app.exception
-    assert app.warning
-    assert "Traceback" not in app.warning[0].value
+def test_a_bad_link_is_a_sentence(open_page, follow, page):
+    app = open_page(page, **BAD[0])
+    for params in BAD:
+        follow(app, **params)
+        assert not app.exception, params
+        assert app.warning, params
+        assert "Traceback" not in app.warning[0].value
 
 
 EXTREMES = [
@@ -57,10 +57,11 @@ EXTREMES = [
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("extreme", EXTREMES, ids=str)
-def test_a_page_runs_at_the_ends_of_every_knob(open_page, page, extreme):
-    app = open_page(page, **extreme)
-    assert not app.exception, app.exception[0].value
+def test_a_page_runs_at_the_ends_of_every_knob(open_page, follow, page):
+    app = open_page(page, **EXTREMES[0])
+    for extreme in EXTREMES:
+        follow(app, **extreme)
+        assert not app.exception, f"{page} with {extreme}: {app.exception[0].value}"
 
 
 def test_choosing_a_model_changes_the_page(open_page, said):
@@ -86,13 +87,14 @@ def test_every_picture_of_a_page_has_its_place(open_page, asked, page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_choice_of_a_page_has_its_control_and_reaches_its_pictures(open_page, asked, page):
-    start = asked(open_page(page))
+def test_every_choice_of_a_page_has_its_control_and_reaches_its_pictures(open_page, follow, asked, page):
+    app = open_page(page)
+    start = asked(app)
     for choice in registry.page(page).choices:
         if not isinstance(choice, Pick | Switch):
             continue
         options = list(choice.options) if isinstance(choice, Pick) else ["yes", "no"]
-        app = open_page(page, **{choice.key: options[-1]})
+        follow(app, **{choice.key: options[-1]})
         assert not app.exception
         for picture, now in asked(app).items():
             if choice.key in now.asked(picture.uses) and choice.when(now) and options[-1] in shown(choice, now):
