@@ -34,6 +34,7 @@ Order: TypeAlias = Literal["blocks", "pair by pair"]
 STILL = -1  # in place of an axis: the pair does not turn
 MIXED = -2  # the pair listens to more than one axis
 THW = ("t", "h", "w")
+MAX_SECTION = 1 << 20
 MAX_AXES = 16
 
 
@@ -376,8 +377,11 @@ def checked_counts(counts: Sequence[int]) -> tuple[int, ...]:
     if not isinstance(counts, (list, tuple)) or not 1 <= len(counts) <= MAX_AXES:
         raise ValueError(f"sections must be a list of pair counts, got {shorten(counts)}")
     for count in counts:
-        if isinstance(count, bool) or not isinstance(count, (int, float)) or not 0 <= count == math.floor(count):
-            raise ValueError(f"sections must be whole numbers of at least 0, got {shorten(count)}")
+        number = isinstance(count, (int, float)) and not isinstance(count, bool) and math.isfinite(count)
+        if not number or not 0 <= count == math.floor(count) <= MAX_SECTION:
+            raise ValueError(
+                f"sections must be whole numbers of at least 0 and at most {MAX_SECTION:,}, got {shorten(count)}"
+            )
     return tuple(int(count) for count in counts)
 
 

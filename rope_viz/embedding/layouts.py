@@ -25,6 +25,7 @@ Resume: TypeAlias = Literal["side", "largest"]
 
 KINDS: tuple[Kind, ...] = ("text", "image", "video", "audio", "marker")
 MAX_TOKENS = 1 << 22
+MOST_PACE = 1e9
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Piece:
             raise ValueError(f"a piece must be one of {', '.join(KINDS)}, got {shorten(self.kind)}")
         require_number(self.tokens, "tokens", least=0, most=MAX_TOKENS, integer=True)
         for step in self.pace:
-            require_number(step, "a step in time")
+            require_number(step, "a step in time", least=-MOST_PACE, most=MOST_PACE)
         if len(self.grid) != 3:
             raise ValueError(f"a grid must be frames, rows and columns, got {shorten(self.grid)}")
         for size in self.grid:
@@ -201,6 +202,7 @@ def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: in
         blocks.append(values)
         segments += [Segment(part.kind, part.start + count, part.stop + count) for part in kinds]
         count += len(values)
+        require_tokens(count)
         following = end + 1.0
     values = np.concatenate(blocks) if blocks else np.zeros((0, 3))
     return Positions(values, THW, delta(values), tuple(segments))
@@ -273,6 +275,7 @@ def merged(piece: Piece, manner: Manner) -> tuple[int, int, int]:
     sides = (piece.grid[0] // step, piece.grid[1] // manner.merge, piece.grid[2] // manner.merge)
     if min(sides) < 1:
         raise ValueError(f"a grid of {piece.grid} patches is smaller than one token of {manner.merge} × {manner.merge}")
+    require_tokens(*sides)
     return sides
 
 
@@ -281,8 +284,16 @@ def delta(values: FloatArray, wide: type[np.floating] = np.float64) -> float:
     return float(wide(values.max()) + wide(1.0) - wide(len(values))) if len(values) else 0.0
 
 
+def require_tokens(*sides: int) -> None:
+    """Raise `ValueError` where a grid of these sides has more tokens than are placed here (2²²)."""
+    if math.prod(int(side) for side in sides) > MAX_TOKENS:
+        shape = " × ".join(f"{side:,}" for side in sides)
+        raise ValueError(f"a grid of {shape} is too large: up to {MAX_TOKENS:,} tokens are placed here")
+
+
 def line(tokens: int, start: float = 0.0, axes: int = 3) -> FloatArray:
     """start, start + 1, … on every axis, (tokens, axes)."""
+    require_tokens(tokens)
     return np.repeat(start + np.arange(tokens, dtype=np.float64)[:, None], axes, axis=1)
 
 
@@ -292,12 +303,15 @@ def product(*coordinates: ArrayLike) -> FloatArray:
     >>> product([0, 1], [5, 6]).tolist()
     [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
     """
-    grids = np.meshgrid(*(np.asarray(part, dtype=np.float64) for part in coordinates), indexing="ij")
+    parts = [np.asarray(part, dtype=np.float64) for part in coordinates]
+    require_tokens(*(part.size for part in parts))
+    grids = np.meshgrid(*parts, indexing="ij")
     return np.stack([part.ravel() for part in grids], axis=1)
 
 
 def grid(*sides: int, start: float = 0.0) -> FloatArray:
     """Positions of a grid from `start` on along every axis, the last axis fastest, (tokens, axes)."""
+    require_tokens(*sides)
     return product(*(start + np.arange(side) for side in sides))
 
 

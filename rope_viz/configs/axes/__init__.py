@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rope_viz.configs.axes import servers
 from rope_viz.configs.axes.diffusion import read_diffusion
@@ -142,8 +143,16 @@ def chosen(values: FloatArray, config: Mapping[str, Any]) -> FloatArray:
     if tokens is None or config.get("text_tokens") is not None:
         return values
     frames = config.get("frames_per_window")
-    rows = [token[0] * frames + token[1] if isinstance(token, (list, tuple)) else token for token in tokens]
-    index = np.asarray(rows)
-    if index.dtype.kind not in "iu" or (index.size and not 0 <= index.min() <= index.max() < len(values)):
+    index: NDArray[Any] = np.zeros(0)
+    try:
+        rows = [token[0] * frames + token[1] if isinstance(token, (list, tuple)) else token for token in tokens]
+        index = np.asarray(rows) if rows else np.zeros(0, dtype=np.int64)
+    except (TypeError, ValueError, IndexError):
+        pass
+    if (
+        index.ndim != 1
+        or index.dtype.kind not in "iu"
+        or (index.size and not 0 <= index.min() <= index.max() < len(values))
+    ):
         raise ValueError(f"tokens must be from 0 to {len(values) - 1}, got {shorten(tokens)}")
     return np.asarray(values[index], dtype=np.float64)

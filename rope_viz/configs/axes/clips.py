@@ -10,7 +10,7 @@ import numpy as np
 from rope_viz.configs.axes.given import Given
 from rope_viz.configs.axes.grids import shape_of
 from rope_viz.embedding.axes import THW
-from rope_viz.embedding.layouts import Positions, product
+from rope_viz.embedding.layouts import Positions, product, require_tokens
 from rope_viz.embedding.spec import FloatArray
 
 
@@ -18,7 +18,7 @@ def ltx(given: Given) -> Positions:
     """LTX: 2·fraction − 1 of 20 s and 2048 pixels a side, each index times `rope_interpolation_scale`."""
     shape = shape_of(given)
     scale = given.numbers("rope_interpolation_scale", default=(1.0, 1.0, 1.0), count=3)
-    base = given.numbers("base", default=(20.0, 2048.0, 2048.0), count=3)
+    base = given.numbers("base", default=(20.0, 2048.0, 2048.0), count=3, above=0.0)
     patch = [given.number("patch_size_t", default=1.0), *[given.number("patch_size", default=1.0)] * 2]
     if given.raw("rope_interpolation_scale") is None:
         steps = [1.0, 1.0, 1.0]
@@ -45,6 +45,7 @@ def ltx2(given: Given) -> Positions:
             given.number("sampling_rate", default=16_000.0, above=0.0),
         )
         shift = given.number("shift", default=0.0)
+        require_tokens(frames)
         time = middles(frames, step, scale[0], causal, shift) * (hop / rate)
         return Positions((2.0 * time / seconds - 1.0)[:, None], ("t",))
     frames, rows, columns = shape_of(given)

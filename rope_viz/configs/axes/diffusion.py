@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.configs.axes.given import AXES_DIM, HEADS, HIDDEN, Given
+from rope_viz.configs.axes.given import AXES_DIM, HEADS, HIDDEN, MAX_HEADS, Given
 from rope_viz.configs.axes.random import uniform
 from rope_viz.configs.axes.vision import Specs, ladder, split_heads
 from rope_viz.embedding.axes import (
@@ -168,8 +168,8 @@ def mochi(given: Given) -> list[AxesSpec]:
     if given.raw("weights", "pos_frequencies") is not None:
         array = given.array("weights", "pos_frequencies")
     else:
-        heads = given.whole("num_attention_heads", default=24)
-        pairs = given.whole("attention_head_dim", "head_dim", default=128, least=2) // 2
+        heads = given.whole("num_attention_heads", default=24, most=MAX_HEADS)
+        pairs = given.whole("attention_head_dim", "head_dim", default=128, least=2, most=MAX_HEAD_DIM) // 2
         drawn = 2.0 * uniform(given.whole("seed", default=0, least=0), 3 * heads * pairs) - 1.0
         array = drawn.reshape(3, heads, pairs)
     if array.ndim != 3 or array.shape[0] != 3:
@@ -182,10 +182,12 @@ def ltx(given: Given) -> list[AxesSpec]:
 
     One per head. Sound (LTX-2, `modality` "audio") has time alone. `rope_type` "split" pairs halves of each head.
     """
-    heads = given.whole("num_attention_heads", "num_heads", default=32)
+    heads = given.whole("num_attention_heads", "num_heads", default=32, most=MAX_HEADS)
     width = given.whole(
         "inner_dim", "dim", "hidden_size", default=heads * given.whole("attention_head_dim", default=64)
     )
+    if width % heads or not 2 <= width // heads <= MAX_HEAD_DIM:
+        raise ValueError(f"the width {width:,} must be {heads} heads of 2 to {MAX_HEAD_DIM:,} dimensions each")
     axes = ("t",) if given.choice("modality", options=("video", "audio"), default="video") == "audio" else THW
     each = width // (2 * len(axes))
     rungs = (

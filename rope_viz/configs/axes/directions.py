@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.configs.axes.given import Given
+from rope_viz.configs.axes.given import MAX_HEADS, Given
 from rope_viz.configs.axes.random import uniform
 from rope_viz.embedding.axes import AxesSpec, directions
-from rope_viz.embedding.spec import FloatArray, require_number
+from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number
 
 HW, WH = ("h", "w"), ("w", "h")
 
@@ -48,10 +48,11 @@ def require_layer(layer: int, depth: int) -> None:
 
 def mixed_start(given: Given, layer: int) -> FloatArray:
     """The weights timm 1.0.31 begins with, in its float32: a ladder in a drawn direction and at right angles to it."""
-    width, heads = given.whole("dim", "embed_dim", "hidden_size"), given.whole("num_heads", "num_attention_heads")
-    depth = given.whole("depth", default=layer + 1)
+    width = given.whole("dim", "embed_dim", "hidden_size")
+    heads = given.whole("num_heads", "num_attention_heads", most=MAX_HEADS)
+    depth = given.whole("depth", default=layer + 1, most=MAX_HEADS)
     size = width // heads
-    require_number(size, "the size of a head", least=4)
+    require_number(size, "the size of a head", least=4, most=MAX_HEAD_DIM)
     require_layer(layer, depth)
     narrow = np.float32
     rungs = narrow(1.0) / narrow(given.number("temperature", default=10.0, above=0.0)) ** (
@@ -80,7 +81,7 @@ def lightglue(config: Mapping[str, Any]) -> AxesSpec | list[AxesSpec]:
             given.whole("num_attention_heads", "num_heads", default=4),
         )
         pairs = width // heads // 2
-        require_number(pairs, "the pairs of a head", least=1)
+        require_number(pairs, "the pairs of a head", least=1, most=MAX_HEAD_DIM)
         bound = math.sqrt(0.5)
         drawn = uniform(given.whole("seed", default=0, least=0), 2 * pairs) * 2.0 * bound - bound
         return directions(drawn.reshape(pairs, 2), WH)

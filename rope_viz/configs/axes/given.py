@@ -19,6 +19,7 @@ AXES_DIM = (
     *("rope_dim_list", "fhw_dim", "rope_dims"),
 )
 MAX_SIDE = 1 << 20
+MAX_HEADS = 4096  # of a model whose heads are read one by one
 
 
 class Given:
@@ -50,11 +51,23 @@ class Given:
         require_number(value, self.name(*names), **bounds)
         return float(value)
 
+    def corners(self, *names: str) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Two corners, [[top, left], [bottom, right]]."""
+        corners = self.array(*names)
+        if corners.shape != (2, 2):
+            raise ValueError(
+                f"{self.name(*names)} must be [[top, left], [bottom, right]], got {shorten(self.raw(*names))}"
+            )
+        (top, left), (bottom, right) = corners.tolist()
+        return (top, left), (bottom, right)
+
     def whole(self, *names: str, default: int | None = None, least: int = 1, most: int = MAX_LENGTH) -> int:
         """A whole number, or the default where none of the keys is there."""
         return int(self.number(*names, default=default, least=least, most=most, integer=True))
 
-    def numbers(self, *names: str, default: Sequence[float] | None = None, count: int | None = None) -> list[float]:
+    def numbers(
+        self, *names: str, default: Sequence[float] | None = None, count: int | None = None, **bounds: Any
+    ) -> list[float]:
         """A list of numbers; one number stands for `count` equal ones."""
         value = self.raw(*names)
         value = default if value is None else value
@@ -65,7 +78,7 @@ class Given:
         if count is not None and len(value) != count:
             raise ValueError(f"{self.name(*names)} must have {count} numbers, got {shorten(list(value))}")
         for part in value:
-            require_number(part, f"{self.name(*names)} entries")
+            require_number(part, f"{self.name(*names)} entries", **bounds)
         return [float(part) for part in value]
 
     def wholes(

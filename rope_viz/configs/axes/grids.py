@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.configs.axes.given import Given
+from rope_viz.configs.axes.given import MAX_SIDE, Given
 from rope_viz.configs.axes.vision import tower_name
 from rope_viz.embedding.axes import THW
-from rope_viz.embedding.layouts import Positions, grid, merge_order, product, squeezed
-from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.embedding.layouts import Positions, grid, merge_order, product, require_tokens, squeezed
+from rope_viz.embedding.spec import FloatArray, require_number, shorten
 
 Lay: TypeAlias = Callable[[Given], Positions]
 
@@ -65,9 +65,11 @@ MERGE = {"glm_image": 1, "video_llama_3": 1}
 def patch_order(given: Given, merge: int, *, timed: bool = False) -> FloatArray:
     """(row, column) of the patches of all grids, or (time, row, column) with `timed`, in merge-block order."""
     blocks = []
-    for index, (frames, rows, columns) in enumerate(grids(given)):
-        merges = given.raw("merge_sizes")
-        side = int(merges[index]) if isinstance(merges, (list, tuple)) else merge
+    found = grids(given)
+    merges = given.wholes("merge_sizes", count=len(found)) if given.raw("merge_sizes") is not None else []
+    for index, (frames, rows, columns) in enumerate(found):
+        side = merges[index] if merges else merge
+        require_tokens(frames, rows, columns)
         each = merge_order(rows, columns, side)
         time = np.repeat(np.arange(frames, dtype=np.float64), len(each))
         tiled = np.tile(each, (frames, 1))
@@ -89,21 +91,43 @@ def grids(given: Given) -> list[tuple[int, int, int]]:
 
 def sides_of(given: Given, name: str = "grid") -> list[int]:
     """The sides of the one grid: named, or from pixels and the patch size; one number is a square."""
+    sides = written_sides(given, name)
+    if len(sides) not in (2, 3):
+        raise ValueError(f"grid must be rows and columns, with frames in front for video, got {shorten(sides)}")
+    if min(sides) < 1:
+        raise ValueError(f"the image must be at least one patch on every side, its grid is {shorten(sides)}")
+    require_tokens(*sides)
+    return sides
+
+
+def two_sides(given: Given) -> tuple[int, int]:
+    """Rows and columns of the one grid."""
+    sides = sides_of(given)
+    if len(sides) != 2:
+        raise ValueError(f"grid must be rows and columns, got {shorten(sides)}")
+    return sides[0], sides[1]
+
+
+def written_sides(given: Given, name: str) -> list[int]:
+    """The sides as a config writes them."""
     value = given.raw(name, "feat_shape", "grid_size")
     if value is not None:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return [value, value]
+        if isinstance(value, (int, float)):
+            return [given.whole(name, "feat_shape", "grid_size")] * 2
         return given.wholes(name, "feat_shape", "grid_size")
-    pixels = given.raw("image", "image_size")
-    if pixels is not None:
+    if given.raw("image", "image_size") is not None:
         image = given.wholes("image", "image_size", count=2)
         patch = given.wholes("patch_size", default=(16, 16), count=2)
         return [side // each for side, each in zip(image, patch, strict=True)]
-    latents = given.raw("latents")
-    if latents is not None:
+    if given.raw("latents") is not None:
         value = given.wholes("latents")
         patch = given.raw("patch_size", "patch")
-        patch = [patch] if isinstance(patch, int) else given.wholes("patch_size", "patch", default=[1])
+        if isinstance(patch, (int, float)):
+            patch = [given.whole("patch_size", "patch")]
+        else:
+            patch = given.wholes("patch_size", "patch", default=[1])
+        if not 2 <= len(value) <= 3 or not 1 <= len(patch) <= 3:
+            raise ValueError(f"latents must be rows and columns, with frames in front for video, got {shorten(value)}")
         return [side // each for side, each in zip(value, over(patch, len(value)), strict=True)]
     raise ValueError("grid is missing: expected the rows and columns of patches")
 
@@ -111,10 +135,9 @@ def sides_of(given: Given, name: str = "grid") -> list[int]:
 def shape_of(given: Given) -> tuple[int, int, int]:
     """(frames, rows, columns) of the latents."""
     sides = sides_of(given)
-    frames = given.whole("frames", "num_frames", default=1)
-    if len(sides) not in (2, 3):
-        raise ValueError(f"grid must be rows and columns, with frames in front for video, got {shorten(sides)}")
-    return (sides[0], sides[1], sides[2]) if len(sides) == 3 else (frames, sides[0], sides[1])
+    frames = sides[0] if len(sides) == 3 else given.whole("frames", "num_frames", default=1)
+    require_tokens(frames, *sides[-2:])
+    return frames, sides[-2], sides[-1]
 
 
 def over(patch: list[int], count: int) -> list[int]:
@@ -137,9 +160,10 @@ def sam3(given: Given) -> Positions:
     window = given.whole("window_size", default=24, least=0)
     layer = given.whole("layer_window", default=window, least=0)
     if layer:
+        require_number(layer, "layer_window", most=MAX_SIDE)
         rows = columns = layer
     else:
-        columns, rows = sides_of(Given({**given.config, "grid": None}, {"image_size": 1008, "patch_size": 14}))
+        columns, rows = two_sides(Given({**given.config, "grid": None}, {"image_size": 1008, "patch_size": 14}))
     scale = np.float32(window / columns)
     values = grid(rows, columns)[:, ::-1].astype(np.float32) * scale
     return Positions(values.astype(np.float64), WH)
@@ -155,7 +179,7 @@ def memory(given: Given) -> Positions:
 
 def llama4(given: Given) -> Positions:
     """Llama 4: columns and rows from 1; the class token, the last, is not turned."""
-    rows, columns = sides_of(Given(given.config, {"image_size": 448, "patch_size": 14}))
+    rows, columns = two_sides(Given(given.config, {"image_size": 448, "patch_size": 14}))
     return Positions(np.concatenate([grid(rows, columns, start=1.0)[:, ::-1], np.zeros((1, 2))]), WH)
 
 
@@ -168,8 +192,14 @@ def vjepa2(given: Given) -> Positions:
     """V-JEPA 2: frame, row and column of the tokens of a square grid."""
     side = given.raw("grid")
     patch = given.whole("patch_size", default=16)
-    edge = int(side) if isinstance(side, int) else given.whole("crop_size", "image_size", default=256) // patch
+    edge = (
+        given.whole("grid")
+        if isinstance(side, (int, float))
+        else given.whole("crop_size", "image_size", default=256) // patch
+    )
     frames = given.whole("frames_per_clip", default=64) // given.whole("tubelet_size", default=2)
+    if min(edge, frames) < 1:
+        raise ValueError("a clip must have at least one patch on every side: raise crop_size or frames_per_clip")
     return Positions(grid(frames, edge, edge), THW)
 
 
@@ -178,7 +208,7 @@ def efficientloftr(given: Given) -> Positions:
     if given.raw("grid") is None and given.raw("features") is not None:
         kernel = given.whole("q_aggregation_kernel_size", default=4)
         stride = given.whole("q_aggregation_stride", default=4)
-        rows, columns = ((side - kernel) // stride + 1 for side in given.wholes("features", count=2))
+        rows, columns = ((side - kernel) // stride + 1 for side in given.wholes("features", count=2, least=kernel))
     else:
         rows, columns = given.wholes("grid", count=2)
     return Positions(grid(rows, columns, start=1.0), HW)
@@ -214,7 +244,7 @@ def timm(given: Given) -> Positions:
 
 def timm_mrope(given: Given) -> Positions:
     """timm's M-RoPE: row and column of a grid, time at 0."""
-    rows, columns = sides_of(given)
+    rows, columns = two_sides(given)
     return Positions(product([0.0], np.arange(rows), np.arange(columns)), THW)
 
 
@@ -225,7 +255,7 @@ def mixed(given: Given) -> Positions:
 
 def squeezed_onto(given: Given) -> Positions:
     """Rows and columns squeezed onto the grid of pre-training (EVA-02)."""
-    rows, columns = sides_of(given)
+    rows, columns = two_sides(given)
     onto = given.wholes("ref_feat_shape", default=(rows, columns), count=2)
     return Positions(product(squeezed(rows, onto[0]), squeezed(columns, onto[1])), HW)
 
@@ -233,13 +263,17 @@ def squeezed_onto(given: Given) -> Positions:
 def music_positions(given: Given) -> Positions:
     """MusicFlamingo: −2π·seconds·window/length and −2π·seconds·2π·frame/length; `tokens` are (window, frame)."""
     length = given.number("max_position_embeddings", default=given.base(1200.0), above=0.0)
-    frames, step = given.whole("frames_per_window", default=750), given.number("audio_frame_step", default=0.01)
+    frames = given.whole("frames_per_window", default=750)
+    step = given.number("audio_frame_step", default=0.01, above=0.0, most=1e6)
     starts = given.numbers("window_starts_seconds", default=(0.0,))
     window = step * 4.0 * frames
-    seconds = given.raw("timestamps")
+    seconds = None if given.raw("timestamps") is None else given.array("timestamps")
+    if seconds is not None and seconds.shape != (len(starts), frames):
+        raise ValueError(f"timestamps must be one row per window of {frames} seconds, got shape {seconds.shape}")
+    require_tokens(len(starts), frames)
     blocks = []
     for k, start in enumerate(starts):
-        times = np.asarray(seconds[k]) if seconds is not None else start + np.arange(frames) * step * 4.0
+        times = start + np.arange(frames) * step * 4.0 if seconds is None else seconds[k]
         turn = -2.0 * math.pi * times
         blocks.append(
             np.column_stack([turn * round(start / window) / length, turn * 2.0 * math.pi * np.arange(frames) / length])

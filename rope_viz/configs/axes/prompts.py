@@ -18,6 +18,7 @@ import numpy as np
 from rope_viz.configs.axes.given import Given
 from rope_viz.configs.axes.text import xdrope_axes
 from rope_viz.embedding.layouts import (
+    MAX_TOKENS,
     Manner,
     Piece,
     Positions,
@@ -27,6 +28,7 @@ from rope_viz.embedding.layouts import (
     line,
     product,
     prompt,
+    require_tokens,
     weave,
 )
 from rope_viz.embedding.spec import FloatArray, require_number, shorten
@@ -180,7 +182,7 @@ def three(size: Any) -> tuple[int, int, int]:
     if not isinstance(size, (list, tuple)) or len(size) not in (2, 3):
         raise ValueError(f"a grid must be frames, rows and columns of patches, got {shorten(size)}")
     for side in size:
-        require_number(side, "a grid's sides", least=1, integer=True)
+        require_number(side, "a grid's sides", least=1, most=MAX_TOKENS, integer=True)
     sides = [int(side) for side in size]
     return (sides[0], sides[1], sides[2]) if len(sides) == 3 else (1, sides[0], sides[1])
 
@@ -219,6 +221,7 @@ def hunyuan(given: Given) -> Positions:
     for name, size in entries(given):
         if name == "image":
             _, rows, columns = (side // merge if k else side for k, side in enumerate(three(size)))
+            require_tokens(rows, columns + 1)
             inside = np.zeros((rows * (columns + 1), len(axes)))
             inside += count + 1 + np.arange(len(inside))[:, None]
             inside[:, -3:-1] = grid(rows, columns + 1)[:, ::-1]
@@ -232,6 +235,7 @@ def hunyuan(given: Given) -> Positions:
             segments.append(Segment(part, count, count + len(block)))  # type: ignore[arg-type]
             blocks.append(block)
             count += len(block)
+            require_tokens(count)
     values = np.concatenate(blocks) if blocks else np.zeros((0, len(axes)))
     return Positions(values, axes, delta(values), tuple(segments))
 

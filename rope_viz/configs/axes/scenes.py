@@ -15,9 +15,10 @@ import numpy as np
 from rope_viz.configs.axes.clips import ltx, ltx2
 from rope_viz.configs.axes.diffusion import FRAME, THWL, canonical
 from rope_viz.configs.axes.given import Given
-from rope_viz.configs.axes.grids import shape_of, sides_of
+from rope_viz.configs.axes.grids import shape_of, sides_of, two_sides
+from rope_viz.configs.axes.prompts import entries, three, tokens_of
 from rope_viz.embedding.axes import THW
-from rope_viz.embedding.layouts import Positions, centred, grid, line, product, spaced
+from rope_viz.embedding.layouts import Positions, centred, grid, line, product, require_tokens, spaced
 from rope_viz.embedding.spec import FloatArray, shorten
 
 Lay: TypeAlias = Callable[[Given], Positions]
@@ -32,7 +33,7 @@ def diffusion_positions(kind: str, config: Mapping[str, Any]) -> Positions:
     """Where text and latents stand, by the name of the model or of its class."""
     given = Given(config)
     if given.raw("positions") is not None:
-        return Positions(np.asarray(given.raw("positions"), dtype=np.float64), axes_of(canonical(kind)))
+        return Positions(given.array("positions"), axes_of(canonical(kind)))
     return LAID.get(canonical(kind), from_zero)(given)
 
 
@@ -74,6 +75,7 @@ def pictures(given: Given, name: str = "references") -> list[tuple[int, int]]:
 def flat(given: Given) -> tuple[int, int]:
     """Rows and columns of the one image."""
     sides = given.wholes("latents", count=2) if given.raw("latents") is not None else sides_of(given)[-2:]
+    require_tokens(*sides)
     return sides[0], sides[1]
 
 
@@ -99,7 +101,9 @@ def flux2(given: Given) -> Positions:
 
 def text(given: Given) -> int:
     """How many text tokens there are."""
-    return given.whole("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
+    words = given.whole("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
+    require_tokens(words)
+    return words
 
 
 def ovis(given: Given) -> Positions:
@@ -161,15 +165,15 @@ def cogvideox(given: Given) -> Positions:
     frames, rows, columns = shape_of(given)
     if given.choice("grid_type", options=("linspace", "slice"), default="linspace") == "slice":
         return Positions(grid(frames, rows, columns), THW)
-    crops = given.raw("crops_coords")
-    if crops is None:
+    if given.raw("crops_coords") is None:
         base = given.wholes("base_grid", default=(30, 45), count=2)
-        crops = resize_crop((rows, columns), base[0], base[1])
-    (top, left), (bottom, right) = ((float(a), float(b)) for a, b in crops)
+        (top, left), (bottom, right) = resize_crop((rows, columns), base[0], base[1])
+    else:
+        (top, left), (bottom, right) = given.corners("crops_coords")
     return Positions(product(np.arange(frames), spaced(top, bottom, rows), spaced(left, right, columns)), THW)
 
 
-def resize_crop(shape: tuple[int, int], high: int, wide: int) -> tuple[tuple[int, int], tuple[int, int]]:
+def resize_crop(shape: tuple[int, int], high: int, wide: int) -> tuple[tuple[float, float], tuple[float, float]]:
     """Where a grid lies in the trained one when it is resized to fit into it and centred: two corners."""
     rows, columns = shape
     tall = rows / columns > high / wide
@@ -180,15 +184,16 @@ def resize_crop(shape: tuple[int, int], high: int, wide: int) -> tuple[tuple[int
 
 def hunyuan_dit(given: Given) -> Positions:
     """HunyuanDiT: the grid spread over a trained square and cropped; columns are the first axis."""
-    rows, columns = sides_of(given)
-    crops = given.raw("crops_coords")
-    base = given.whole("base_size", default=32)
-    (top, left), (bottom, right) = crops or square_crop((rows, columns), base)
-    places = product(spaced(float(top), float(bottom), rows), spaced(float(left), float(right), columns))
+    rows, columns = two_sides(given)
+    if given.raw("crops_coords") is None:
+        (top, left), (bottom, right) = square_crop((rows, columns), given.whole("base_size", default=32))
+    else:
+        (top, left), (bottom, right) = given.corners("crops_coords")
+    places = product(spaced(top, bottom, rows), spaced(left, right, columns))
     return Positions(places[:, ::-1], ("w", "h"))
 
 
-def square_crop(shape: tuple[int, int], side: int) -> tuple[tuple[int, int], tuple[int, int]]:
+def square_crop(shape: tuple[int, int], side: int) -> tuple[tuple[float, float], tuple[float, float]]:
     """As `resize_crop` into a square, whose test is of the grid's own sides."""
     rows, columns = shape
     new = (side, round(side / rows * columns)) if rows > columns else (round(side / columns * rows), side)
@@ -198,7 +203,7 @@ def square_crop(shape: tuple[int, int], side: int) -> tuple[tuple[int, int], tup
 
 def cogview4(given: Given) -> Positions:
     """CogView 4: rows and columns stretched to 256 whole steps, ⌊row·256/H⌋."""
-    rows, columns = sides_of(given)
+    rows, columns = two_sides(given)
     onto = given.wholes("rope_axes_dim", default=(256, 256), count=2)
     return Positions(product(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), ("h", "w"))
 
@@ -206,7 +211,7 @@ def cogview4(given: Given) -> Positions:
 def kandinsky(given: Given) -> Positions:
     """Kandinsky: frames, rows and columns divided by `scale_factor`."""
     shape = shape_of(given)
-    scale = given.numbers("scale_factor", default=(1.0, 1.0, 1.0), count=3)
+    scale = given.numbers("scale_factor", default=(1.0, 1.0, 1.0), count=3, above=0.0)
     return Positions(product(*(np.arange(side) / part for side, part in zip(shape, scale, strict=True))), THW)
 
 
@@ -221,7 +226,7 @@ def cosmos(given: Given) -> Positions:
 def mochi(given: Given) -> Positions:
     """Mochi: rows and columns centred and scaled to an area of 192²."""
     frames, rows, columns = shape_of(given)
-    area = given.number("base_height", default=192.0) * given.number("base_width", default=192.0)
+    area = given.number("base_height", default=192.0, above=0.0) * given.number("base_width", default=192.0, above=0.0)
     scale = math.sqrt(area / (rows * columns))
     sides = [(np.arange(side) + 0.5 - side / 2.0) * scale for side in (rows, columns)]
     return Positions(product(np.arange(frames), *sides), THW)
@@ -251,7 +256,11 @@ def shapes_of(given: Given) -> list[tuple[int, int, int]]:
     many = given.raw("shapes", "img_shapes", "video_fhw")
     if many is None:
         return [shape_of(given)]
+    if not isinstance(many, (list, tuple)) or not many:
+        raise ValueError(f"shapes must be a list of [frames, rows, columns], got {shorten(many)}")
     found = [Given({"shapes": part}).wholes("shapes", count=3) for part in many]
+    for one in found:
+        require_tokens(*one)
     return [(one[0], one[1], one[2]) for one in found]
 
 
@@ -273,9 +282,17 @@ def behind(blocks: list[FloatArray], given: Given, start: int) -> Positions:
     images = np.concatenate(blocks)
     words = line(text(given), float(start))
     if given.raw("tokens") is not None and given.raw("text_tokens") is not None:
-        images = images[given.wholes("tokens", least=0)]
-        words = words[given.wholes("text_tokens", least=0)]
+        images = picked(images, given, "tokens")
+        words = picked(words, given, "text_tokens")
     return Positions(np.concatenate([images, words]), FRAME)
+
+
+def picked(rows: FloatArray, given: Given, name: str) -> FloatArray:
+    """The rows whose numbers stand under a key."""
+    index = given.wholes(name, least=0)
+    if index and max(index) >= len(rows):
+        raise ValueError(f"{name} must be from 0 to {len(rows) - 1}, got {shorten(index)}")
+    return rows[index]
 
 
 def qwen_image21(given: Given) -> Positions:
@@ -283,14 +300,17 @@ def qwen_image21(given: Given) -> Positions:
 
     `layout` is a list of ["text", n] and ["image", [rows, columns]]; else `text`, then the images of `shapes`.
     """
-    layout = given.raw("layout") or [["text", text(given)], *(["image", list(shape)] for shape in shapes_of(given))]
-    blocks, place = [], 0
+    shapes = () if given.raw("layout") is not None else shapes_of(given)
+    layout: list[tuple[str, Any]] = [("text", text(given)), *(("image", list(shape)) for shape in shapes)]
+    if given.raw("layout") is not None:
+        layout = entries(given)
+    blocks, place = [np.zeros((0, 3))], 0
     for kind, size in layout:
-        if kind == "text":
-            blocks.append(line(int(size), float(place)))
-            place += int(size)
+        if kind in ("text", "audio"):
+            blocks.append(line(tokens_of(size), float(place)))
+            place += tokens_of(size)
         else:
-            rows, columns = (int(side) for side in size[-2:])
+            _, rows, columns = three(size)
             blocks.append(product([float(place)], centred(rows), centred(columns)))
             place += max(rows, columns)
     return Positions(np.concatenate(blocks), FRAME)
@@ -311,7 +331,10 @@ def minimax_h3(given: Given) -> Positions:
     """
     words, frames = text(given), given.whole("frames", default=1)
     rows, columns = given.wholes("latents", count=2)
-    patch = given.wholes("patch", "patch_size", default=(2, 2), count=None)[-2:]
+    patch = given.wholes("patch", "patch_size", default=(2, 2))[-2:]
+    if len(patch) != 2 or min(rows // patch[0], columns // patch[1]) < 1:
+        raise ValueError(f"patch must be rows and columns no larger than the latents, got {shorten(patch)}")
+    require_tokens(frames, rows // patch[0], columns // patch[1])
     area = math.sqrt(rows * columns)
     high, wide = (aspect(side, step, area) for side, step in zip((rows, columns), patch, strict=True))
     caption = np.zeros((words, 3))
@@ -319,7 +342,10 @@ def minimax_h3(given: Given) -> Positions:
     spans = [FRAME_RESCALE * FRAMES_PER_LATENT[k % len(FRAMES_PER_LATENT)] for k in range(frames)]
     times = words + np.concatenate([[0.0], np.cumsum(spans[:-1])])
     blocks = [caption]
-    for anchor in given.raw("keyframe_anchors") or ():
+    anchors = given.raw("keyframe_anchors") or ()
+    if not isinstance(anchors, (list, tuple)):
+        raise ValueError(f'keyframe_anchors must be a list of "first" and "last", got {shorten(anchors)}')
+    for anchor in anchors:
         blocks.append(product([float(words) if anchor == "first" else words + sum(spans) - FRAME_RESCALE], high, wide))
     sound = given.whole("audio_latents", default=0, least=0)
     channels = given.whole("audio_channels", default=2)

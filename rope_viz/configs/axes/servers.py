@@ -17,7 +17,7 @@ from rope_viz.configs.axes.text import TEXTS, as_held, keys, laid, renamed, repe
 from rope_viz.configs.models import from_config
 from rope_viz.embedding.axes import STILL, THW, AxesSpec, checked_counts, interleaved, paired, placed, shared_ladder
 from rope_viz.embedding.scaling import Yarn
-from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, Scaling, shorten
+from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, Scaling, shorten
 
 LLAMA_AXES = ("t", "h", "w", "e")
 LLAMA_MODES = ("MROPE", "IMROPE", "VISION", "NEOX", "NORMAL")
@@ -31,8 +31,9 @@ def llama_cpp(config: Mapping[str, Any]) -> AxesSpec:
     """
     given = Given(config)
     mode = given.choice("mode", options=LLAMA_MODES, default="MROPE")
-    dims = given.whole("n_dims", "n_rot", default=None if given.raw("head_dim") is None else given.whole("head_dim"))
-    size, base = given.whole("head_dim", default=dims), given.base(10_000.0)
+    named = None if given.raw("head_dim") is None else given.whole("head_dim")
+    dims = given.whole("n_dims", "n_rot", default=named, most=MAX_HEAD_DIM)
+    size, base = given.whole("head_dim", default=dims, most=MAX_HEAD_DIM), given.base(10_000.0)
     pairs = dims if mode == "VISION" else dims // 2
     speeds, factor = ggml_speeds(given, dims, pairs, base)
     if mode in ("NEOX", "NORMAL"):

@@ -83,7 +83,7 @@ def read_text(kind: str, config: Mapping[str, Any], *, length: int | None = None
     """
     layers = text_layers(kind, config, length=length)
     wanted = config.get("layer_type")
-    if wanted is not None and wanted not in layers:
+    if wanted is not None and (not isinstance(wanted, str) or wanted not in layers):
         raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {shorten(wanted)}")
     for layer in (wanted, "", "full_attention"):
         if layer in layers:
@@ -169,7 +169,9 @@ def laid(pattern: Pattern, counts: tuple[int, ...], pairs: int) -> list[int]:
         require_three(counts)
         return interleaved(counts, pairs)
     if sum(counts) != pairs:
-        raise ValueError(f"mrope_section must add up to the {pairs} pairs that rotate, {list(counts)} is {sum(counts)}")
+        raise ValueError(
+            f"mrope_section must add up to the {pairs} pairs that rotate, {shorten(list(counts))} is {sum(counts)}"
+        )
     if pattern == "scheduled":
         return scheduled(counts)
     if pattern in ("h w then t", "t behind h w"):
@@ -177,7 +179,9 @@ def laid(pattern: Pattern, counts: tuple[int, ...], pairs: int) -> list[int]:
         # ERNIE names its sections h, w, t; Bailing t, h, w. The pairs lie alike.
         counts = counts if pattern == "h w then t" else (*counts[1:], counts[0])
         if counts[0] != counts[1]:
-            raise ValueError(f"mrope_section must give rows and columns as many pairs each, got {list(counts)}")
+            raise ValueError(
+                f"mrope_section must give rows and columns as many pairs each, got {shorten(list(counts))}"
+            )
         return sections_then(pairs, counts[2])
     # Sections beyond the third go round again, as transformers cuts them.
     return [section % 3 for section, count in enumerate(counts) for _ in range(count)]
@@ -186,7 +190,7 @@ def laid(pattern: Pattern, counts: tuple[int, ...], pairs: int) -> list[int]:
 def require_three(counts: Sequence[int]) -> None:
     """Raise `ValueError` unless there are three sections."""
     if len(counts) != 3:
-        raise ValueError(f"mrope_section must have three numbers, got {list(counts)}")
+        raise ValueError(f"mrope_section must have three numbers, got {shorten(list(counts))}")
 
 
 def scheduled(counts: Sequence[int]) -> list[int]:
@@ -196,7 +200,7 @@ def scheduled(counts: Sequence[int]) -> list[int]:
     [0, 1, 2, 0]
     """
     if len(counts) not in (2, 3):
-        raise ValueError(f"mrope_section must have two or three numbers, got {list(counts)}")
+        raise ValueError(f"mrope_section must have two or three numbers, got {shorten(list(counts))}")
     wanted = list(counts)
     last = len(counts) == 3
     wanted[0] -= last
@@ -216,7 +220,7 @@ def doubled(spec: RopeSpec, counts: Sequence[int], length: int | None = None) ->
     Dimension i and its partner i + pairs fall into different blocks, so this is no rotation; see `repeated`.
     """
     if sum(counts) != spec.pairs:
-        raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {list(counts)}")
+        raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {shorten(list(counts))}")
     axis = [k for k, count in enumerate(counts) for _ in range(2 * count)]
     first = shared_ladder(spec, axis[: spec.pairs], xdrope_axes(counts), length=length)
     return without_rotation(first, placed(np.asarray(spec.inv_freq(length)), axis[spec.pairs :], len(counts)))
@@ -231,6 +235,6 @@ def repeated(spec: RopeSpec, counts: Sequence[int], length: int | None = None) -
 def xdrope_axes(counts: Sequence[int]) -> tuple[str, ...]:
     """The names of as many axes: width, height and image last."""
     if len(counts) < 3:
-        raise ValueError(f"mrope_section must have at least three numbers, got {list(counts)}")
+        raise ValueError(f"mrope_section must have at least three numbers, got {shorten(list(counts))}")
     more = len(counts) - 4
     return (*(f"axis {k}" for k in range(more)), *XDROPE_AXES) if more > 0 else XDROPE_AXES[-len(counts) :]

@@ -29,7 +29,7 @@ from rope_viz.embedding.axes import (
     shared_ladder,
     without_rotation,
 )
-from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, frozen, require_number, shorten
+from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, frozen, require_number, shorten
 
 Specs: TypeAlias = AxesSpec | list[AxesSpec]
 
@@ -220,7 +220,7 @@ def own_dim(given: Given) -> int:
     """timm's `dim`, which is the head, else the head of a config."""
     if given.raw("num_heads", "num_attention_heads") and given.config.get("hidden_size") is not None:
         return given.head_dim(derived=True)
-    return given.whole("dim", least=4) if given.config.get("dim") is not None else given.head_dim()
+    return given.whole("dim", least=4, most=MAX_HEAD_DIM) if given.config.get("dim") is not None else given.head_dim()
 
 
 def vjepa2(config: Mapping[str, Any]) -> AxesSpec:
@@ -268,7 +268,7 @@ def split_heads(inv_freq: FloatArray, axis: Sequence[int], axes: Sequence[str], 
 def timm_axial(config: Mapping[str, Any]) -> AxesSpec:
     """timm's RotaryEmbeddingCat: bands by temperature, or in pixels; "xy" puts columns first."""
     given = Given(config)
-    size = given.whole("dim", *("head_dim",), least=4)
+    size = given.whole("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
     count = size // 4
     if given.flag("in_pixels", default=False):
         most = given.number("max_res", default=224.0, above=0.0)
@@ -286,7 +286,7 @@ def timm_axial(config: Mapping[str, Any]) -> AxesSpec:
 def timm_mrope(config: Mapping[str, Any]) -> AxesSpec:
     """timm's RotaryEmbeddingMRope: one ladder, t h w t h w … with time at 0."""
     given = Given(config)
-    size = given.whole("dim", "head_dim", least=4)
+    size = given.whole("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
     counts = given.wholes("mrope_section", default=(8, 12, 12), count=3, least=0)
     spec = RopeSpec(head_dim=size, base=given.number("temperature", "rope_theta", default=10_000.0, above=1.0))
     axis = [i % 3 if i % 3 and i < 3 * counts[i % 3] else 0 for i in range(spec.pairs)]
