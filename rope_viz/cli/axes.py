@@ -67,10 +67,3 @@ def added(listed: list[dict[str, Any]], config: Mapping[str, Any]) -> list[dict[
         if found is not None:
             one["axes"] = found
     return [*listed, *({"runtime": name, "version": version, "axes": one} for (name, version), one in answers.items())]
-
-
-def refuse_diffusion(config: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for a diffusion transformer, which no server of language models runs."""
-    name = config.get("_class_name")
-    if isinstance(name, str):
-        raise ValueError(f"{name[:60]} is a diffusion transformer: the runtimes here serve language models")

@@ -12,9 +12,8 @@ from rope_viz.advice.memory import DTYPES
 from rope_viz.advice.plan import plan
 from rope_viz.advice.report import data, markdown, text
 from rope_viz.advice.write import NAMES
-from rope_viz.cli import axes as cli_axes
 from rope_viz.cli.spec import NAMES as CONFIGS
-from rope_viz.cli.spec import named, read_config, tokens
+from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
 from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.spec import shorten
 
@@ -54,7 +53,7 @@ def run(parsed: argparse.Namespace) -> int:
     config = read_config(parsed.config)
     known = catalog().get(parsed.config) if not Path(parsed.config).exists() else None
     with named(parsed.config):
-        cli_axes.refuse_diffusion(config)
+        refuse_diffusion(config)
         made = plan(
             config,
             parsed.to,

@@ -10,7 +10,7 @@ from typing import Any
 
 from rope_viz.advice.export import TARGETS, Export, export
 from rope_viz.cli import axes as cli_axes
-from rope_viz.cli.spec import NAMES, add_spec_flags, named, read_config, read_spec, tokens
+from rope_viz.cli.spec import NAMES, add_spec_flags, named, read_config, read_spec, refuse_diffusion, tokens
 from rope_viz.cli.tables import print_rows, remarks
 from rope_viz.configs.models import from_config
 from rope_viz.configs.rewrite import laid
@@ -58,7 +58,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     """`runtimes`."""
     config = read_config(parsed.config)
     with named(parsed.config):
-        cli_axes.refuse_diffusion(config)
+        refuse_diffusion(config)
         found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=releases(parsed.release))
     if parsed.json:
         print(json.dumps(cli_axes.added([comparison_dict(one) for one in found], config), indent=2))
@@ -141,7 +141,8 @@ def run_export(parsed: argparse.Namespace) -> int:
         print(f"rope-viz: what {result.runtime} makes of this is {told.how}: {told.source}", file=sys.stderr)
     if not result.faithful:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
-        print(f"rope-viz: {result.runtime} will not give the intended embedding{off}: {result.reason}", file=sys.stderr)
+        said = "will not give" if told.how != "not known" else "would by its general rules not give"
+        print(f"rope-viz: {result.runtime} {said} the intended embedding{off}: {result.reason}", file=sys.stderr)
     return 0 if result.faithful else 1
 
 

@@ -79,6 +79,13 @@ def read_config(name: str) -> Mapping[str, Any]:
         return parse(sources[0][1]())
 
 
+def refuse_diffusion(config: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for a part of a diffusion pipeline, which no server of language models runs."""
+    name = config.get("_class_name")
+    if isinstance(name, str):
+        raise ValueError(f"{name[:60]} belongs to a diffusion pipeline: the runtimes here serve language models")
+
+
 @contextlib.contextmanager
 def named(name: str) -> Iterator[None]:
     """Put the config's name before what is wrong with it."""
@@ -98,6 +105,7 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
     if parsed.model is not None:
         config = read_config(parsed.model)
         with named(parsed.model):
+            refuse_diffusion(config)
             specs = from_config(config)
         layer = layer or layer_of(parsed.model, specs)
         if layer not in specs:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from rope_viz.configs import without
 from rope_viz.configs.architectures import Fields, entry, insist, name_of, table
-from rope_viz.configs.unlisted import unlisted_fields
+from rope_viz.configs.unlisted import refuse_others, unlisted_fields
 from rope_viz.embedding.spec import shorten
 
 Path: TypeAlias = tuple[str, ...]
@@ -138,8 +138,9 @@ def text_fields(config: Mapping[str, Any]) -> Fields:
     part = text_part(config)
     why = without.reason(part.kind, part.config, listed=part.facts is not None)
     if why:
-        raise without.NoRope(f"{said(part.kind)} has no rotary embedding: {why}")
+        raise without.NoRope(f"{said(part.kind or without.by_class(part.config))} has no rotary embedding: {why}")
     if part.facts is None:
+        refuse_others(part.config, part.kind)
         return unlisted_fields(part.config, part.kind, part.unlisted)
     if part.facts.get("not_text"):
         raise ValueError(f"model_type must be a language model's: {part.kind} has positions in more than one dimension")

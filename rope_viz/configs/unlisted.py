@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.configs.architectures import UNKNOWN, Fields
+from rope_viz.configs.architectures import UNKNOWN, Fields, table
 from rope_viz.configs.folding import at
 from rope_viz.embedding.spec import shorten
 
@@ -17,7 +17,7 @@ UNMISTAKABLE = {
     "head_dim": ("kv_channels", "attention_head_dim", "head_size", "attention_head_size"),
     "max_position_embeddings": (
         *("max_position_embedding", "n_positions", "max_seq_len", "max_sequence_length", "max_seq_length"),
-        *("seq_length", "n_ctx", "model_max_length", "max_context_length"),
+        *("seq_length", "n_ctx", "model_max_length", "max_context_length", "max_source_positions"),
     ),
     "rope_theta": (
         "rotary_emb_base",
@@ -25,12 +25,41 @@ UNMISTAKABLE = {
         "rope_embedding_base",
         "rope_freq_constant",
         "rotary_base",
+        "rotary_embedding_base",
         "attn_config.rope_theta",
         "rotary.base",
     ),
     "partial_rotary_factor": ("rotary_pct", "rope_pct", "rotary_percent", "rotary_emb_fraction"),
     "rope_interleave": ("rotary_emb_interleaved",),
 }
+
+
+# Files that lie beside a config.json, by a key that only they have.
+BESIDE = {
+    "peft_type": "this is an adapter's config, and RoPE is its base model's: ask for that one's config.json",
+    "weight_map": "this is the index of the weights: the config.json beside it is meant",
+    "tokenizer_class": "this is a tokenizer's config: the config.json beside it is meant",
+    "image_processor_type": "this is a preprocessor's config: the config.json beside it is meant",
+    "feature_extractor_type": "this is a preprocessor's config: the config.json beside it is meant",
+    "general.architecture": "these are keys of a GGUF file: ask for the config.json that it was converted from",
+    "text_model_id": "its language model is another's, named by text_model_id: ask for that one's config.json",
+    "eos_token_id": "it says nothing of a model; generation_config.json is no config.json",
+}
+SIZES = ("hidden_size", "num_attention_heads", "head_dim", "rope_scaling", "rope_parameters", "rope_theta")
+
+
+def refuse_others(config: Mapping[str, Any], kind: str) -> None:
+    """Raise `ValueError` for a file that is no model's config, or whose language model stands elsewhere."""
+    sizes = {name for usual in SIZES for name in (usual, *UNMISTAKABLE.get(usual, ()))}
+    heads = ("num_attention_heads", *UNMISTAKABLE["num_attention_heads"])
+    if any(config.get(name) is not None for name in (heads if "text_model_id" in config else sizes)):
+        return
+    found = next((said for key, said in BESIDE.items() if key in config), None)
+    if found is None and not kind:
+        found = "it names neither a model_type nor any size of a model, so it is no config.json of one"
+    if found is not None:
+        base = config.get("base_model_name_or_path", config.get("text_model_id"))
+        raise ValueError(f"{found} ({shorten(base)})" if isinstance(base, str) else found)
 
 
 def unlisted_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -> Fields:
@@ -54,6 +83,11 @@ def unlisted_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -
     return Fields(read, facts, kind, taken=tuple(taken), wrapper=wrapper)
 
 
+def letters(kind: str) -> str:
+    """A model type without capitals and marks."""
+    return "".join(letter for letter in kind.lower() if letter.isalnum())
+
+
 def doubt(fields: Fields) -> str:
     """One sentence where this model type, or its wrapper's, is outside the list; empty where the code of both was read.
 
@@ -65,6 +99,9 @@ def doubt(fields: Fields) -> str:
         return f"model_type {shorten(fields.wrapper)} is not in the list: the {fields.kind} in it is read by its code."
     if not fields.kind:
         return "" if not fields.taken else f"There is no model_type: {', '.join(fields.taken)} read by general rules."
+    spelled = next((name for name in table() if letters(name) == letters(fields.kind)), "")
+    if spelled:
+        return f"model_type {shorten(fields.kind)} is not in the list, where {spelled} is: transformers knows no other."
     used = f", with {', '.join(fields.taken)} of its own," if fields.taken else ""
     return (
         f"model_type {shorten(fields.kind)} is not in the list: it is read{used} by the general rules, "

@@ -7,6 +7,7 @@ there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -136,6 +137,7 @@ TYPES: dict[str, frozenset[str]] = {
 }
 """{reason: model types}."""
 REASONS = {kind: reason for reason, kinds in TYPES.items() for kind in kinds}
+LETTERS = {re.sub("[^a-z0-9]", "", kind.lower()): kind for kind in sorted(REASONS)}
 
 # Composite types whose language model has no rotary embedding unless the config puts another one in.
 WRAPPERS: dict[str, dict[str, Any]] = {
@@ -174,11 +176,16 @@ def reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
 
     `listed` says whether the type is one whose code was read: of others the unmistakable keys are believed.
     """
-    if kind in REASONS and names_another(config):
-        return ""
-    if kind in REASONS:
-        return "" if kind == "mpt" and rotates_by_mosaic(config) else WHY[REASONS[kind]]
     key, value = "position_embedding_type", config.get("position_embedding_type")
+    kind = kind or by_class(config)
+    if kind in REASONS:
+        if names_another(config) or rotates_after_all(config) or (kind == "mpt" and rotates_by_mosaic(config)):
+            return ""
+        if isinstance(value, str) and NOT_ROTARY.get(value.lower()) == "alibi":
+            return f"{key} is {shorten(value)}, so {WHY['alibi']}"
+        return WHY[REASONS[kind]]
+    if not listed and "ssm_cfg" in config and not config.get("attn_layer_idx"):
+        return WHY["recurrent"]
     if kind in ("esm", "granitemoehybrid") or not listed:
         wanted = {"esm": "rotary", "granitemoehybrid": "rope"}.get(kind)
         known = NOT_ROTARY.get(value.lower()) if isinstance(value, str) else None
@@ -201,6 +208,20 @@ def reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
         if isinstance(config.get(key), (int, float)) and not isinstance(config.get(key), bool) and config[key] == 0:
             return f"{key} is 0, so no part of a head rotates"
     return ""
+
+
+def by_class(config: Mapping[str, Any]) -> str:
+    """The type of a config without one that names a class whose type has no rotary embedding; empty for any other."""
+    named = config.get("architectures")
+    name = str(named[0]) if isinstance(named, list) and named else ""
+    letters = re.match(r"(\w+?)(LMHead|For[A-Z]|DoubleHeads|Model\b|PreTrained)", name)
+    return "" if letters is None else LETTERS.get(letters[1].lower(), "")
+
+
+def rotates_after_all(config: Mapping[str, Any]) -> bool:
+    """Whether a type that usually does not rotate is told to: code that travels with the model, and sound encoders."""
+    told = (config.get("position_embedding_type"), config.get("position_embeddings_type"))
+    return any(isinstance(value, str) and value.lower() in ("rotary", "rope") for value in told)
 
 
 def names_another(config: Mapping[str, Any]) -> bool:

@@ -349,3 +349,19 @@ def test_what_the_check_says_reads_like_sentences():
         for finding in check(json.loads(path.read_text())):
             for blot in ("..", ".;", ".,", "; ;", " ."):
                 assert blot not in finding.message, finding.message
+
+
+def test_a_length_that_falls_a_little_short_of_the_factor_is_a_note():
+    rope = {"type": "yarn", "mrope_section": [16, 24, 24], "factor": 4, "original_max_position_embeddings": 32768}
+    config = {"model_type": "qwen2_5_vl", "hidden_size": 8192, "num_attention_heads": 64, "rope_scaling": rope}
+    found = check({**config, "max_position_embeddings": 128000})
+    assert [one.severity for one in found if one.rule == "factor-mismatch"] == ["note"]
+    found = check({**config, "max_position_embeddings": 65536})
+    assert [one.severity for one in found if one.rule == "factor-mismatch"] == ["warning"]
+
+
+@pytest.mark.parametrize("key", ["interleaved", "xdrope_section"])
+def test_keys_of_published_configs_that_change_nothing_are_no_warning(key):
+    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+    rope = {"rope_type": "linear", "factor": 2.0, key: True}
+    assert "unknown-keys" not in [one.rule for one in check({**config, "rope_scaling": rope})]

@@ -38,7 +38,7 @@ def test_a_model_with_one_axis_has_one_table(capsys) -> None:
 
 def test_a_diffusion_transformer_has_no_server(capsys, tmp_path) -> None:
     assert main(["runtimes", file_of("flux.1-dev", tmp_path)]) == 2
-    assert "FluxTransformer2DModel is a diffusion transformer" in capsys.readouterr().err
+    assert "FluxTransformer2DModel belongs to a diffusion pipeline" in capsys.readouterr().err
 
 
 def test_check_reads_diffusers_configs_and_encoders(capsys, tmp_path) -> None:

@@ -55,3 +55,26 @@ def test_a_wrapper_outside_the_list_is_said_and_what_is_inside_is_read():
 def test_more_rotated_dimensions_than_the_head_has_are_refused_by_name():
     with pytest.raises(ValueError, match="rotary_dim must be at most head_dim = 128, got 256"):
         from_config({**SIZES, "rotary_dim": 256})
+
+
+BESIDE = {
+    "an adapter": ({"peft_type": "LORA", "base_model_name_or_path": "Qwen/Qwen3-8B"}, "base model's.*'Qwen/Qwen3-8B'"),
+    "an index": ({"metadata": {}, "weight_map": {}}, "index of the weights"),
+    "a tokenizer": ({"tokenizer_class": "LlamaTokenizer", "model_max_length": 8192}, "tokenizer's config"),
+    "a preprocessor": ({"image_processor_type": "Qwen2VLImageProcessor"}, "preprocessor's config"),
+    "generation": ({"_from_model_config": True, "eos_token_id": 2}, "generation_config.json"),
+    "ultravox": ({"model_type": "ultravox", "text_model_id": "a/b", "hidden_size": 4096}, "text_model_id.*'a/b'"),
+    "nothing": ({"error": "Repository not found"}, "neither a model_type nor any size"),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_file_that_lies_beside_a_config_is_named(name):
+    config, said = BESIDE[name]
+    with pytest.raises(ValueError, match=said):
+        from_config(config)
+
+
+def test_a_type_with_capitals_is_told_as_the_one_that_is_meant():
+    sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+    assert "where qwen3 is" in doubt(text_fields({"model_type": "Qwen3", **sizes}))

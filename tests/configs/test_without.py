@@ -99,3 +99,24 @@ def test_exaone_4_rotates_everywhere_without_a_window_and_in_the_windows_with_on
     assert partly(text_fields({**exaone, "sliding_window": None})) == ""
     assert "23 of 30" in partly(text_fields(exaone))
     assert "the full-attention layers have no positions" in partly(text_fields({"model_type": "exaone4"}))
+
+
+JINA = {"hidden_size": 768, "num_attention_heads": 12, "max_position_embeddings": 8192}
+TOLD = [
+    ({"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_head": 12, "n_positions": 1024}, "gpt2 has no rotary"),
+    ({"architectures": ["OPTForCausalLM"], **JINA}, "opt has no rotary"),
+    ({"d_model": 2560, "n_layer": 64, "ssm_cfg": {}}, "this model has no rotary"),
+    ({"model_type": "bert", "position_embedding_type": "alibi", **JINA}, r"position_embedding_type is 'alibi'"),
+]
+
+
+@pytest.mark.parametrize(("config", "said"), TOLD, ids=str)
+def test_a_model_that_says_so_without_a_type_has_no_rotary_embedding(config, said):
+    with pytest.raises(NoRope, match=said):
+        from_config(config)
+
+
+def test_a_type_that_does_not_rotate_does_where_it_is_told_to():
+    config = {"model_type": "xlm-roberta", "position_embedding_type": "rotary", "rotary_emb_base": 20000.0, **JINA}
+    assert from_config(config)[""].base == 20000.0
+    assert list(from_config({"architectures": ["LlamaForCausalLM"], **JINA})) == [""]

@@ -348,6 +348,8 @@ def canonical(name: str) -> str:
         found = ALSO.get(candidate, candidate)
         if found in RULES:
             return found
+    if name.endswith("Pipeline"):
+        raise ValueError("this is the index of a diffusion pipeline: the config.json of its transformer is meant")
     raise ValueError(f"there is no diffusion transformer '{name[:60]}' here; there are {', '.join(sorted(RULES))}")
 
 
