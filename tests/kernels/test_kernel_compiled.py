@@ -1,13 +1,14 @@
 """What Inductor makes of the rotations is the rotation: in place, on views, at sizes that are no numbers, in any order.
 
-The oracle is complex multiplication in float64. The caches of compiled graphs on disk are left out: they would answer
-for the code as it was.
+The oracle is complex multiplication in float64. The caches of graphs on disk are left out: they would answer for the
+code as it was. What a C++ source was compiled to is kept: it goes by the whole source.
 """
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch._functorch import config as autograd  # noqa: E402
 from torch._inductor import config, cpp_builder, exc  # noqa: E402
 
 from rope_viz.kernels import flash_attn, rotate, rotate_qk  # noqa: E402
@@ -38,7 +39,7 @@ ANGLE_K, COS_K, SIN_K = table(2)
 def fresh():
     torch._dynamo.reset()
     # One thread: a pool of compiling processes takes longer to start than these graphs to compile.
-    with config.patch(force_disable_caches=True, compile_threads=1):
+    with config.patch(fx_graph_cache=False, compile_threads=1), autograd.patch(enable_autograd_cache=False):
         yield
     torch._dynamo.reset()
 
