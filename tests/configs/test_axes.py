@@ -15,7 +15,7 @@ from rope_viz.configs.axes import extended, frequencies, positions, read
 from rope_viz.configs.axes.diffusion import ALSO, RULES, canonical, read_diffusion
 from rope_viz.configs.axes.prompts import RUNTIMES, drawn_ahead, lay_out
 from rope_viz.configs.axes.random import uniform
-from rope_viz.configs.axes.text import TEXTS, text_layers
+from rope_viz.configs.axes.text import TEXTS, text_layers, text_name
 from rope_viz.configs.axes.vision import SPECIAL, TOWERS, tower_name
 from rope_viz.embedding.axes import AxesSpec
 
@@ -236,6 +236,30 @@ def test_sglang_rescales_what_others_refuse() -> None:
 )
 def test_a_tower_is_known_by_its_model_and_by_its_class(written: str, plain: str) -> None:
     assert tower_name(written) == plain
+
+
+def test_a_language_model_and_a_runtime_are_known_by_other_names() -> None:
+    assert [text_name(name) for name in ("Qwen3VLTextRotaryEmbedding", "qwen3.5", "glm-4.5v", "llama")] == [
+        *("qwen3_vl", "qwen3_5", "glm4v_moe", "llama")
+    ]
+    config = {"layout": [["video", [4, 4, 4]]], "second_per_grid_ts": [1.5], "tokens_per_second": 2}
+    assert positions("runtime/tf 4.57", config)[0][::4, 0].tolist() == [0, 2, 4, 6]
+    assert positions("runtime/vLLM", config)[0][::4, 0].tolist() == [0, 3, 6, 9]
+    clip = {"crop_size": 32, "frames_per_clip": 4}
+    np.testing.assert_array_equal(positions("positions/vjepa2", clip)[0], positions("vision/vjepa2", clip)[0])
+
+
+def test_a_page_of_neomme_is_laid_out_alone() -> None:
+    grid, layout = {"grid": [2, 3]}, {"layout": [["image", [1, 2, 3]]]}
+    np.testing.assert_array_equal(positions("positions/neomme", layout)[0], positions("positions/neomme", grid)[0])
+    with pytest.raises(ValueError, match="a page or a question"):
+        positions("positions/neomme", {"layout": [["text", 2], ["image", [1, 2, 3]]]})
+
+
+def test_latents_of_a_scene_are_divided_by_the_patch() -> None:
+    config = {"text": 2, "latents": [4, 6]}
+    assert len(positions("positions/flux2", config)[0]) == 2 + 24
+    assert len(positions("positions/z-image", {**config, "patch_size": 2})[0]) == 32 + 6
 
 
 def test_keypoints_start_as_the_published_projection_does() -> None:

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from rope_viz.configs.axes import servers
 from rope_viz.configs.axes.diffusion import read_diffusion
-from rope_viz.configs.axes.given import Given
+from rope_viz.configs.axes.given import Given, plainly
 from rope_viz.configs.axes.grids import music_positions, vision_positions
 from rope_viz.configs.axes.models import from_model
 from rope_viz.configs.axes.music import musicflamingo
 from rope_viz.configs.axes.prompts import MODELS, by_runtime, lay_out
 from rope_viz.configs.axes.scenes import diffusion_positions
-from rope_viz.configs.axes.text import read_text
-from rope_viz.configs.axes.vision import Specs, ladder, read_vision
+from rope_viz.configs.axes.text import read_text, text_name
+from rope_viz.configs.axes.vision import SPECIAL, TOWERS, Specs, ladder, read_vision, tower_name
 from rope_viz.embedding.axes import ladder_per_axis
 from rope_viz.embedding.extension import ImageNtk, ImageYarn, Riflex
 from rope_viz.embedding.layouts import Positions
@@ -35,7 +35,13 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, shorten
 
 __all__ = ["extended", "frequencies", "from_model", "placed", "positions", "read"]
 
-RUNTIME_NAMES = {"llamacpp": "llama.cpp", "mlx": "mlx-vlm", "mlx_vlm": "mlx-vlm", "hf": "transformers"}
+RUNTIME_NAMES = {
+    **dict.fromkeys(("llamacpp", "ggml"), "llama.cpp"),
+    **dict.fromkeys(("mlx", "mlxvlm"), "mlx-vlm"),
+    **dict.fromkeys(("hf", "tf", "transformers", "transformers523", "tf523"), "transformers"),
+    **{"vllm": "vllm", "sglang": "sglang"},
+    **dict.fromkeys(("transformers457", "transformers4576", "tf457", "tf4576"), "transformers-4.57"),
+}
 
 
 def read(family: str, config: Mapping[str, Any]) -> Specs:
@@ -47,7 +53,7 @@ def read(family: str, config: Mapping[str, Any]) -> Specs:
     group, name = divided(family)
     Given(config)
     if group == "text":
-        return read_text(name, config)
+        return read_text(text_name(name), config)
     if group == "vision":
         return read_vision(name, config)
     if group == "dit":
@@ -55,7 +61,7 @@ def read(family: str, config: Mapping[str, Any]) -> Specs:
     if group == "audio":
         return musicflamingo(config)
     if group == "runtime":
-        runtime = RUNTIME_NAMES.get(name, name)
+        runtime = runtime_name(name)
         if runtime == "llama.cpp":
             return servers.llama_cpp(config)
         if runtime in ("vllm", "sglang", "mlx-vlm"):
@@ -82,10 +88,10 @@ def placed(family: str, config: Mapping[str, Any]) -> Positions:
     group, name = divided(family)
     Given(config)
     if group == "runtime":
-        return by_runtime(RUNTIME_NAMES.get(name, name))(config)
-    if group in ("positions", "text") and name in MODELS:
-        return lay_out(name, config)
-    if group == "vision":
+        return by_runtime(runtime_name(name))(config)
+    if group in ("positions", "text") and text_name(name) in MODELS:
+        return lay_out(text_name(name), config)
+    if group == "vision" or (group == "positions" and tower_name(name) in {*TOWERS, *SPECIAL}):
         return vision_positions(name, config)
     if group == "audio":
         return music_positions(Given(config))
@@ -135,6 +141,11 @@ def divided(family: str) -> tuple[str, str]:
         raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {shorten(family)}")
     group, name = family.split("/", 1)
     return group, name
+
+
+def runtime_name(name: str) -> str:
+    """The name under which a runtime is known here."""
+    return RUNTIME_NAMES.get(plainly(name), name)
 
 
 def chosen(values: FloatArray, config: Mapping[str, Any]) -> FloatArray:

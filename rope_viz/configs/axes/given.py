@@ -22,6 +22,11 @@ MAX_SIDE = 1 << 20
 MAX_HEADS = 4096  # of a model whose heads are read one by one
 
 
+def plainly(name: str) -> str:
+    """Letters and digits alone, small."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
 class Given:
     """A config, read key by key. `defaults` are the class' own values, asked for last."""
 

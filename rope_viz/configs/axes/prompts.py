@@ -244,9 +244,16 @@ def neomme(given: Given) -> Positions:
     """NeoMME: `<doc> <img>` at 0 and 1, then rows and columns from 2 with a newline behind each row; text counts."""
     axes = ("row", "column")
     if given.raw("grid") is None:
-        tokens = sum(tokens_of(size) for name, size in entries(given) if name == "text") if given.raw("layout") else 0
-        return Positions(line(tokens, 0.0, 2), axes, None, (Segment("text", 0, tokens),))
+        pieces = entries(given) if given.raw("layout") is not None else []
+        images = [three(size) for name, size in pieces if name != "text"]
+        tokens = sum(tokens_of(size) for name, size in pieces if name == "text")
+        if len(images) > 1 or (images and tokens):
+            raise ValueError("layout must be one image, or text: NeoMME reads a page or a question, never both at once")
+        if not images:
+            return Positions(line(tokens, 0.0, 2), axes, None, (Segment("text", 0, tokens),))
+        given = Given({"grid": list(images[0][1:])})
     rows, columns = given.wholes("grid", count=2)
+    require_tokens(rows, columns + 1)
     values = np.concatenate([line(2, 0.0, 2), grid(rows, columns + 1, start=2.0)])
     return Positions(values, axes, None, (Segment("marker", 0, 2), Segment("image", 2, len(values))))
 

@@ -74,8 +74,7 @@ def pictures(given: Given, name: str = "references") -> list[tuple[int, int]]:
 
 def flat(given: Given) -> tuple[int, int]:
     """Rows and columns of the one image."""
-    sides = given.wholes("latents", count=2) if given.raw("latents") is not None else sides_of(given)[-2:]
-    require_tokens(*sides)
+    sides = sides_of(given)[-2:]
     return sides[0], sides[1]
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rope_viz.configs.architectures import table
+from rope_viz.configs.axes.given import plainly
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import TEXT_KEYS, text_part
 from rope_viz.embedding.axes import (
@@ -73,6 +74,36 @@ LIKE = {
     **{"keye": "qwen3", "keye_vl1_5": "qwen3", "keye_vl_1_5": "qwen3", "KeyeVL1_5": "qwen3", "isaac": "qwen3"},
     **{"openpangu_vl": "qwen2", "ernie4_5_moe_vl": "ernie4_5_vl_moe_text"},
 }
+
+
+# Names of releases, where the model type is another.
+RELEASES = {
+    **{"qwen25omni": "qwen2_5_omni", "qwen3omni": "qwen3_omni_moe", "glm41v": "glm4v", "glm45v": "glm4v_moe"},
+    **{"ernie45vl": "ernie4_5_vl_moe", "hunyuanocr": "hunyuan_vl", "keyevl15": "keye_vl1_5", "cosmos3": "cosmos3_omni"},
+    **{
+        "paddleocr": "paddleocr_vl",
+        "qwen4": "qwen4_exp",
+        "openpangu": "openpangu_vl",
+        "bailingv3vl": "bailing_moe_v3_vl",
+    },
+}
+CLASS_ENDINGS = ("thinkertextrotaryembedding", "textrotaryembedding", "rotaryembedding", "text", "model")
+
+
+def text_name(kind: str) -> str:
+    """The model type for a name as people or classes write it; what is known by no such name stays as it is.
+
+    >>> text_name("Qwen3VLTextRotaryEmbedding"), text_name("glm-4.5v"), text_name("llama")
+    ('qwen3_vl', 'glm4v_moe', 'llama')
+    """
+    if kind.removesuffix("_text") in TEXTS:
+        return kind
+    known = {plainly(name): name for name in TEXTS} | RELEASES
+    plain = plainly(kind)
+    for candidate in (plain, *(plain.removesuffix(ending) for ending in CLASS_ENDINGS if plain.endswith(ending))):
+        if candidate in known:
+            return known[candidate]
+    return kind
 
 
 def read_text(kind: str, config: Mapping[str, Any], *, length: int | None = None) -> AxesSpec:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.configs.axes.directions import lightglue, rope_mixed
-from rope_viz.configs.axes.given import Given
+from rope_viz.configs.axes.given import Given, plainly
 from rope_viz.embedding.axes import (
     THW,
     AxesSpec,
@@ -115,11 +115,6 @@ def tower_name(kind: str) -> str:
         if candidate in PLAIN_NAMES:
             return PLAIN_NAMES[candidate]
     return kind
-
-
-def plainly(name: str) -> str:
-    """Letters and digits alone, small."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def tower(name: str, given: Given) -> AxesSpec:
