@@ -19,7 +19,7 @@ from rope_viz.advice.extend import Option, described, extend, fits
 from rope_viz.advice.recognise import Recognised, family
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
-from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR
+from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, Yarn
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 
 Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
@@ -134,7 +134,10 @@ def first(config: Mapping[str, Any], recognised: Recognised, target: int) -> Ite
 def further(recognised: Recognised, target: int) -> RopeSpec:
     """The config's own method with a factor as much larger as the length is; the rest of it stays."""
     spec = recognised.spec
-    factor = spec.scaling.factor_for(spec) * target / recognised.reach
+    factor = spec.scaling.factor_for(spec)
+    # YaRN goes as far as its factor says, and be max_position_embeddings smaller.
+    reach = max(recognised.reach, factor * spec.context) if isinstance(spec.scaling, Yarn) else recognised.reach
+    factor *= target / reach
     scaling: Any = spec.scaling
     return dataclasses.replace(spec, target=target, scaling=dataclasses.replace(scaling, factor=factor))
 

@@ -43,6 +43,7 @@ BESIDE = {
     "feature_extractor_type": "this is a preprocessor's config: the config.json beside it is meant",
     "general.architecture": "these are keys of a GGUF file: ask for the config.json that it was converted from",
     "text_model_id": "its language model is another's, named by text_model_id: ask for that one's config.json",
+    "rope_type": "this is what stands under rope_scaling, without the sizes of a model: ask for its config",
     "eos_token_id": "it says nothing of a model; generation_config.json is no config.json",
 }
 SIZES = ("hidden_size", "num_attention_heads", "head_dim", "rope_scaling", "rope_parameters", "rope_theta")

@@ -128,6 +128,12 @@ def test_a_scaled_model_goes_further_by_its_own_method():
     assert advice.best.spec.scaling.factor == 16.0
 
 
+def test_yarn_goes_further_from_the_length_that_its_factor_reaches():
+    rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    config = {**STOCK, "rope_scaling": rope}  # max_position_embeddings is 40,960 still
+    assert recommend(config, recognise(config), 1_048_576).best.spec.scaling.factor == 32.0
+
+
 def test_the_trained_length_a_reader_gives_decides_the_factor():
     found = recognise({**STOCK, "num_hidden_layers": 20}, trained=16_384)
     advice = recommend(STOCK, found, 65_536)

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.advice.lint.several import ONE_AXIS, one_axis
 from rope_viz.advice.lint.text import rules
 from rope_viz.cli.main import main
+from rope_viz.configs.axes.models import is_encoder
+from rope_viz.configs.axes.text import TEXTS
 from rope_viz.configs.catalog import catalog
 
 ROOT = Path(__file__).parents[2]
@@ -265,3 +268,20 @@ def test_check_needs_numpy_alone_and_loads_little():
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stdout) == (0, "llama-3-8b: nothing to say\n"), done.stderr
+
+
+def test_a_model_with_one_position_per_token_does_not_load_the_rooms_about_several():
+    program = (
+        "import sys; from rope_viz.advice.lint import check; "
+        f"check({WARNING!r});"
+        "print([name for name in sys.modules if name.startswith(('rope_viz.configs.axes', 'rope_viz.studies'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_types_with_one_position_per_token_are_none_of_those_with_several():
+    assert not ONE_AXIS & {*TEXTS, *(f"{kind}_text" for kind in TEXTS)}
+    assert not any(is_encoder(kind, {}) for kind in ONE_AXIS)
+    assert one_axis(WARNING)
+    assert not one_axis({**WARNING, "rope_scaling": {"rope_type": "default", "mrope_section": [24, 20, 20]}})

@@ -7,21 +7,39 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rope_viz.advice.lint.view import Config, Finding, View
 from rope_viz.configs.architectures import name_of
-from rope_viz.configs.axes.models import from_model, is_encoder
-from rope_viz.configs.axes.text import SECTION_KEYS, TEXTS, keys, text_layers
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
-from rope_viz.embedding.axes import AxesSpec
 from rope_viz.embedding.spec import shorten
-from rope_viz.runtimes.axes import axes_answers, model_kind
 
+if TYPE_CHECKING:
+    from rope_viz.embedding.axes import AxesSpec
+
+# The rooms about several axes are half of what a check would load, and these types have one.
+ONE_AXIS = frozenset(
+    (
+        *("llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next", "gemma", "gemma2"),
+        *("gemma3_text", "gemma4_text", "phi", "phi3", "phimoe", "gpt_neox", "gpt_oss", "deepseek_v2", "deepseek_v3"),
+        *("kimi_k2", "minimax_m2", "olmo2", "olmo3", "glm", "glm4", "glm4_moe", "cohere", "cohere2", "granite"),
+        *("falcon", "starcoder2", "stablelm", "smollm3", "internlm2", "internlm3", "chatglm", "baichuan", "mimo"),
+        *("hunyuan_v1_dense", "hunyuan_v1_moe", "seed_oss", "exaone4", "nemotron", "minicpm", "modernbert", "gptj"),
+    )
+)
 SIDE = 32  # tokens of an image's side, for a size to name
+
+
+def one_axis(config: Mapping[str, Any]) -> bool:
+    """Whether a config is surely of a language model with one position per token, without a word of sections."""
+    named = config.get("model_type")
+    places = (config, config.get("rope_parameters"), config.get("rope_scaling"))
+    if not isinstance(named, str) or named not in ONE_AXIS or "_class_name" in config:
+        return False
+    return not any("section" in str(key) or "mrope" in str(key) for part in places if part for key in part)
 
 
 def sections_do_not_add_up(view: View) -> Iterator[Finding]:
@@ -30,6 +48,11 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0 (torch.split raises; interleaved classes never look), vLLM 0.33.0 `MRotaryEmbedding`
     (asserts), SGLang 0.5.23 `mrope.py` (rescales with a print).
     """
+    if one_axis(view.config):
+        return
+    from rope_viz.configs.axes.text import SECTION_KEYS, TEXTS, keys
+    from rope_viz.runtimes.axes import model_kind
+
     kind, found = model_kind(view.config), keys(view.config, "")
     name = next((key for key in SECTION_KEYS[:2] if key in found), None)
     if name is None:
@@ -57,6 +80,8 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
 
 def rescaled(config: Mapping[str, Any]) -> str:
     """The sections that SGLang makes of a config's."""
+    from rope_viz.runtimes.axes import axes_answers
+
     answer = next(one for one in axes_answers(config) if one.runtime == "sglang")
     return str(list(answer.counts.values())) if answer.spec is not None else "nothing it can use"
 
@@ -67,6 +92,11 @@ def interleaving_by_another_key(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0 reads no such key; vLLM 0.33.0 `get_rope` and SGLang 0.5.23 take sections where it is
     missing.
     """
+    if one_axis(view.config):
+        return
+    from rope_viz.configs.axes.text import TEXTS, keys
+    from rope_viz.runtimes.axes import axes_answers, model_kind
+
     kind = model_kind(view.config)
     rule, found = TEXTS.get(kind), keys(view.config, "")
     if rule is None or rule.pattern not in ("sections", "interleaved") or "mrope_section" not in found:
@@ -94,6 +124,10 @@ def pairs_that_stand_still(view: View) -> Iterator[Finding]:
 
     Source: `ggml_mrope_cache_init` of llama.cpp 0c1e57098, executed (tests/goldens/axes.json).
     """
+    if one_axis(view.config):
+        return
+    from rope_viz.runtimes.axes import axes_answers
+
     answer = next((one for one in axes_answers(view.config) if one.runtime == "llama.cpp"), None)
     if answer is None or answer.spec is None or not answer.still:
         return
@@ -108,6 +142,9 @@ def pairs_that_stand_still(view: View) -> Iterator[Finding]:
 
 def answer_speeds(config: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The speeds of all pairs in transformers, (pairs,)."""
+    from rope_viz.configs.axes.text import text_layers
+    from rope_viz.runtimes.axes import model_kind
+
     return np.asarray(next(iter(text_layers(model_kind(config), config).values())).weights.sum(axis=1))
 
 
@@ -117,6 +154,11 @@ def no_rotation(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0 `HunYuanVLRotaryEmbedding`, which cuts the doubled head into blocks of twice the
     section; Tencent's code, mlx-vlm and llama.cpp repeat the list of sections and do rotate. Executed.
     """
+    if one_axis(view.config):
+        return
+    from rope_viz.configs.axes.text import TEXTS, text_layers
+    from rope_viz.runtimes.axes import model_kind
+
     kind = model_kind(view.config)
     if kind not in TEXTS:
         return
@@ -148,6 +190,10 @@ SIDES = (("h", "row", "height"), ("w", "column", "width"))
 
 def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     """The check of a config without a language model, a diffusion transformer's or an encoder's; None for others."""
+    if one_axis(config):
+        return None
+    from rope_viz.configs.axes.models import from_model, is_encoder
+
     if not isinstance(config.get("_class_name"), str) and not is_encoder(name_of(config), config):
         return None
     try:
@@ -175,6 +221,8 @@ def with_key(config: Mapping[str, Any], name: str, value: Any) -> Config:
 
 def path_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Where the sections stand."""
+    from rope_viz.configs.axes.text import SECTION_KEYS
+
     part = text_part(config)
     roots = (part.path, ()) if part.path else ((),)
     for root in roots:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rope_viz.advice.extend import first_negative_distance
 from rope_viz.advice.lint.view import Finding, View
 from rope_viz.configs.models import from_config, optional
 from rope_viz.configs.partly import partly, shares, window
@@ -151,6 +150,9 @@ def base_too_small(view: View) -> Iterator[Finding]:
     for layer, spec in view.specs.items():
         if layer == "sliding_attention" or spec.scaling.name != "none":
             continue
+        # What a scaled model does not need is not loaded for it.
+        from rope_viz.advice.extend import first_negative_distance
+
         length = min(spec.context, window(view.fields) or spec.context)
         distance = first_negative_distance(spec, length)
         if distance is None:
