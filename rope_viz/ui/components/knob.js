@@ -50,7 +50,7 @@ function build(name, send, place) {
   const move = () => {
     root.dataset.moving = "";
     knob.moves += 1;
-    knob.value = fromTrack(knob.data, Number(range.value) / range.max);
+    knob.value = arrived(knob, key);
     write(knob);
     follow(knob.data.key, knob.value);
   };
@@ -87,6 +87,15 @@ function build(name, send, place) {
   });
   field.addEventListener("keydown", (event) => event.key === "Escape" && (write(knob), (note.textContent = "")));
   return knob;
+}
+
+// The value under the thumb. Round numbers lie further apart than the steps of the track: a key goes on to the next one,
+// or it would be put back to where it came from at every press.
+function arrived({ data, range, value }, byKey) {
+  const from = Math.round(toTrack(data, value) * range.max), way = Math.sign(range.value - from);
+  let at = Number(range.value), found = fromTrack(data, at / range.max);
+  while (byKey && way && found === value && at > 0 && at < range.max) found = fromTrack(data, (at += way) / range.max);
+  return found;
 }
 
 function write(knob) {

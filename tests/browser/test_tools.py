@@ -1,0 +1,70 @@
+"""The sidebar's controls and the tools under pictures, each operated by hand once."""
+
+import re
+
+from playwright.sync_api import expect
+
+
+def test_the_sidebar_is_operated(visit):
+    seen = visit(motion=False).open("/frequencies")
+    page = seen.page
+    for key in ("more", "source"):
+        page.locator(f".st-key-{key} summary").click()
+    for key, parameter in (("Scaling-method", "method"), ("Pairing", "pairing"), ("Model", "model")):
+        page.locator(f".st-key-select-{key} input").click()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_url(re.compile(f"[?&]{parameter}="))
+        seen.settle()
+    for knob in page.locator("[data-testid=stSidebar] [data-knob]").all():
+        before, slider = page.url, knob.locator("input[type=range]")
+        slider.focus()
+        page.keyboard.press("ArrowLeft" if slider.input_value() == slider.get_attribute("max") else "ArrowRight")
+        expect(page).not_to_have_url(before)
+        seen.settle()
+    page.get_by_role("button", name="Reset to the model").click()
+    expect(page.get_by_role("button", name="Reset to the model")).to_be_disabled()
+    for name in ("Copy link", "Copy spec as JSON"):
+        button = page.get_by_role("button", name=name)
+        button.evaluate("(node) => (window.__pressed = node)")
+        button.click()
+        seen.until("/Copied|Not allowed/.test(window.__pressed.textContent)")
+    page.locator(".st-key-words summary").click()
+    expect(page.locator(".st-key-words details")).to_have_attribute("open", "")
+    page.locator(".st-key-paste summary").click()
+    field = page.get_by_label("config.json or rope_scaling")
+    field.fill('{"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "rope_theta": 54321.0}')
+    page.get_by_role("button", name="Use this config").click()
+    expect(seen.knob("base")).to_have_value("54321")
+    seen.settle()
+    assert seen.errors == []
+
+
+def test_the_tools_of_charts_tables_and_dials_are_operated(visit):
+    seen = visit(motion=False).open("/scaling")
+    page = seen.page
+    ends = "document.querySelector('.rv-plot')._fullLayout.xaxis.range.join()"
+    whole = page.evaluate(ends)
+    chart = page.locator('.rv-picture[data-picture="scaling/comparison"]')
+    chart.get_by_role("button", name="Zoom in").click()
+    seen.until(f"{ends} !== '{whole}'")
+    near = page.evaluate(ends)
+    chart.get_by_role("button", name="Zoom out").click()
+    seen.until(f"{ends} !== '{near}'")
+    chart.get_by_role("button", name="Show the whole figure").click()
+    seen.until(f"{ends} === '{whole}'")
+    table = seen.look("scaling/methods")
+    table.locator("th button").nth(1).click()
+    expect(table.locator("th").nth(1)).to_have_attribute("aria-sort", "ascending")
+    seen.open("/rotation?rotation.show=score&rotation.at=2000,1500")
+    dials = page.locator(".rv-clocks")
+    for name, m in (("more", 2001), ("less", 2000)):
+        dials.locator(f"[data-do={name}]").click()
+        expect(dials).to_have_attribute("data-m", str(m))
+    for name, pressed in (("back", "true"), ("loop", "false"), ("n", "true"), ("m", "true"), ("both", "true")):
+        dials.locator(f"[data-do={name}]").click()
+        expect(dials.locator(f"[data-do={name}]")).to_have_attribute("aria-pressed", pressed)
+    dials.locator("[data-do=speed]").focus()
+    page.keyboard.press("End")
+    expect(dials.locator("output")).to_have_text("100,000 tokens/s")
+    assert seen.errors == []
