@@ -14,6 +14,7 @@ import argparse
 import dataclasses
 import difflib
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,11 +125,19 @@ def looked_at(name: str, ignored: Sequence[str]) -> Iterator[Report]:
 
 def print_repaired(names: Sequence[str]) -> int:
     """The repaired config of the one file."""
-    sources = list(found(names[0])) if len(names) == 1 else []
-    if len(sources) != 1:
+    if len(names) != 1:
         raise ValueError("--repair takes one file")
-    with named(sources[0][0]):
-        print(json.dumps(repair(read_raw(sources[0][1]()).config), indent=2))
+    try:
+        with named(names[0]):
+            sources = list(found(names[0]))
+            config = read_raw(sources[0][1]()).config if len(sources) == 1 else None
+    except ValueError as error:
+        print(f"rope-viz: {one_line(error)}", file=sys.stderr)
+        return UNREAD
+    if config is None:
+        raise ValueError("--repair takes one file")
+    with named(names[0]):
+        print(json.dumps(repair(config), indent=2))
     return 0
 
 

@@ -61,6 +61,9 @@ def found(name: str) -> list[tuple[str, Callable[[], bytes]]]:
     """The configs that a name stands for: what to call each, and how to read it. Raises `ValueError` for no config."""
     if name == "-":
         return [(name, standard_input)]
+    if not name.strip():
+        # Path("") is the folder one stands in, and a variable that is not set is no wish to check that.
+        raise ValueError("the name is empty")
     path = Path(name)
     if path.is_dir():
         configs = list(configs_under(path))

@@ -109,7 +109,9 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
             specs = from_config(config)
         layer = layer or layer_of(parsed.model, specs)
         if layer not in specs:
-            raise ValueError(f"layer must be one of {', '.join(specs) or 'none'}, got {shorten(layer)}")
+            if "" in specs:
+                raise ValueError(f"all layers share one embedding: leave the layer {shorten(layer)} out")
+            raise ValueError(f"layer must be one of {', '.join(specs)}, got {shorten(layer)}")
         spec = specs[layer]
     changes = {name: getattr(parsed, name) for name in knobs(RopeSpec) if getattr(parsed, name) is not None}
     if "head_dim" in changes and "rotary_dim" not in changes:

@@ -270,6 +270,15 @@ def test_check_needs_numpy_alone_and_loads_little():
     assert (done.returncode, done.stdout) == (0, "llama-3-8b: nothing to say\n"), done.stderr
 
 
+@pytest.mark.parametrize("name", ["", " ", "missing.json", "bad.json"])
+def test_what_cannot_be_read_cannot_be_repaired_or_checked(capsys, name):
+    put("config.json", WARNING)
+    Path("bad.json").write_text("{")
+    assert run(capsys, name)[0] == 3
+    code, out, err = run(capsys, name, "--repair")
+    assert (code, out, len(err.splitlines())) == (3, "", 1)
+
+
 def test_a_model_with_one_position_per_token_does_not_load_the_rooms_about_several():
     program = (
         "import sys; from rope_viz.advice.lint import check; "
