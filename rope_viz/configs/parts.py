@@ -148,6 +148,9 @@ def text_fields(config: Mapping[str, Any]) -> Fields:
         raise ValueError(
             "position_encoding_2d is true: ChatGLM-6B rotates by two positions, which is not computed here"
         )
+    if part.path and part.unlisted is None:
+        for key in ("vision_config", "audio_config"):
+            inside(config, (key,))
     fields = Fields(part.config, part.facts, part.kind, wrapper=part.unlisted)
     insist(fields)
     return fields

@@ -76,7 +76,11 @@ def test_what_could_not_be_read_has_an_exit_code_of_its_own(capsys):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"model_type": []}, {"rope_scaling": [1]}, {"hidden_size": "4096"}, {"rope_theta": None}]
+    "wrong",
+    [
+        *({"model_type": []}, {"hidden_size": "4096"}, {"rope_theta": None}),
+        *({key: value} for key in ("rope_scaling", "rope_parameters") for value in ([1], 1, True, "yarn", 0.5)),
+    ],
 )
 def test_a_key_of_the_wrong_kind_is_an_error_in_a_file_that_was_read(capsys, wrong):
     code, out, _ = run(capsys, put("config.json", {**LLAMA, **wrong}))
@@ -87,6 +91,8 @@ def test_a_key_of_the_wrong_kind_is_an_error_in_a_file_that_was_read(capsys, wro
 ODD = [
     {"model_type": "qwen3_vl", "text_config": None},
     {"model_type": "qwen3_vl", "text_config": {}},
+    {"model_type": "gemma3", "text_config": {"model_type": 1}, "vision_config": 4096},
+    {"model_type": "gemma3", "text_config": {}, "vision_config": "siglip"},
     {"model_type": "dbrx", "attn_config": {"rope_theta": 500000.0}, "rope_scaling": {"type": {}}},
     {"model_type": "dbrx", "attn_config": {"rope_theta": 500000.0}, "rope_scaling": {"full_attention": {}}},
 ]

@@ -39,7 +39,9 @@ def one_axis(config: Mapping[str, Any]) -> bool:
     places = (config, config.get("rope_parameters"), config.get("rope_scaling"))
     if not isinstance(named, str) or named not in ONE_AXIS or "_class_name" in config:
         return False
-    return not any("section" in str(key) or "mrope" in str(key) for part in places if part for key in part)
+    return not any(
+        "section" in str(key) or "mrope" in str(key) for part in places if isinstance(part, Mapping) for key in part
+    )
 
 
 def sections_do_not_add_up(view: View) -> Iterator[Finding]:
