@@ -205,9 +205,13 @@ def _above(x: float, y: float, text: str, colour: str, shift: int) -> dict[str, 
 
 
 def _apart(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Two rules may be near each other: the left one is labelled to its left."""
+    """Two rules may be near each other: the left one is labelled to its left, the other to its right."""
     left = min(rules, key=lambda rule: float(rule["x0"]), default=None)
-    return [rule | {"label": rule["label"] | {"xanchor": "right"}} if rule is left else rule for rule in rules]
+
+    def side(rule: dict[str, Any]) -> str:
+        return "right" if rule is left else "left" if float(rule["x0"]) < FARTHEST**0.75 else "center"
+
+    return [rule | {"label": rule["label"] | {"xanchor": side(rule)}} for rule in rules]
 
 
 def _short(value: float) -> str:

@@ -145,17 +145,23 @@ function compact(wide, width, traces) {
   return { ...layout, annotations, margin, ...(below ? { showlegend: true, legend } : {}), font: { ...layout.font, size: 11 }, dragmode: false };
 }
 
-// The word on a rule across stays inside the figure: beside the rule where half of it would be cut off.
+// The word on a rule across stays inside the figure: beside the rule where half of it would be cut off, or lie on another.
 function anchored(layout, width) {
   const { range, type } = layout.xaxis, wide = width - (layout.margin?.l ?? 60) - (layout.margin?.r ?? 20);
   if (!range || !layout.shapes) return layout;
-  const shapes = layout.shapes.map((shape) => {
-    if (shape.type !== "line" || shape.x0 !== shape.x1 || !shape.label?.text || (shape.xref ?? "x") !== "x") return shape;
-    const at = ((type === "log" ? Math.log10(shape.x0) : shape.x0) - range[0]) / (range[1] - range[0]), half = 3.6 * shape.label.text.length;
-    const xanchor = at * wide < half ? "left" : (1 - at) * wide < half ? "right" : "center";
-    return { ...shape, label: { ...shape.label, xanchor } };
+  const isRule = (shape) => shape.type === "line" && shape.x0 === shape.x1 && shape.label?.text && (shape.xref ?? "x") === "x";
+  const words = layout.shapes.filter(isRule).map((shape) => {
+    const at = (wide * ((type === "log" ? Math.log10(shape.x0) : shape.x0) - range[0])) / (range[1] - range[0]), half = 3.6 * shape.label.text.length;
+    return { shape, at, half, xanchor: at < half ? "left" : wide - at < half ? "right" : "center" };
+  }).sort((one, other) => one.at - other.at);
+  words.forEach((word, index) => {
+    const next = words[index + 1];
+    if (!next || next.at - word.at > word.half + next.half + 4) return;
+    if (word.at > 2 * word.half) word.xanchor = "right";
+    if (wide - next.at > 2 * next.half) next.xanchor = "left";
   });
-  return { ...layout, shapes };
+  const found = new Map(words.map(({ shape, xanchor }) => [shape, { ...shape, label: { ...shape.label, xanchor } }]));
+  return { ...layout, shapes: layout.shapes.map((shape) => found.get(shape) ?? shape) };
 }
 
 // In a legend stand the traces whose names stood at their ends.
