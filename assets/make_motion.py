@@ -23,8 +23,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
 sys.path.insert(0, str(HERE.parent))
 from conftest import Visit, find_browser, serve  # noqa: E402
-from rope_viz.ui.components.clocks import palette as page_palette  # noqa: E402
 
+from rope_viz.figures.clocks import palette as page_palette  # noqa: E402
 from rope_viz.figures.theme import CYCLIC  # noqa: E402
 
 ADDRESS = "/rotation?model=yarn-llama-2-7b-128k"
