@@ -6,19 +6,22 @@ NaN and Infinity are refused where RoPE reads them, and repeated keys are named;
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rope_viz.configs.axes.models import from_model
 from rope_viz.configs.models import ROPE_TYPES, from_config, meant
 from rope_viz.configs.partly import partly
 from rope_viz.configs.parts import text_fields
 from rope_viz.configs.raw import LARGEST as LARGEST
 from rope_viz.configs.raw import read_raw
 from rope_viz.configs.unlisted import doubt
+from rope_viz.embedding.ladders import anatomy
 from rope_viz.embedding.spec import RopeSpec, shorten
 
 DEEPEST = 32
+SIDE = 64  # patches, 1024 pixels of FLUX
 MOST_KEYS = 1000
 # Lists of labels and of quantised layers may be as long as they like: nothing here reads them.
 LONG = ("id2label", "label2id", "quantization_config", "compression_config")
@@ -48,6 +51,8 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     notes: list[str] = []
     config = parse(text, notes)
     check_shape(config)
+    if isinstance(config.get("_class_name"), str):
+        return of_axes(config, notes)
     config, filled = completed(config, current or RopeSpec())
     if filled:
         notes.append(f"Your config leaves out {listed(filled)}: taken from {name}. Change them with the knobs below.")
@@ -58,6 +63,28 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     fields = text_fields(config)
     notes += [text for text in (doubt(fields), partly(fields)) if text]
     return Upload(name_of(config), config, specs, tuple(notes))
+
+
+def of_axes(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
+    """A diffusion transformer's config: the ladder of each axis, which the pages of one axis show one at a time.
+
+    Raises `ValueError` where there is no such class, or its speeds are no ladder. Time comes last: it often stands
+    still.
+    """
+    part = next(iter(from_model(config).values()))
+    found = anatomy(part)
+    kind = re.sub(r"\W", "", config["_class_name"])[:48]
+    if found is None or not found.ladders:
+        raise ValueError(f"the speeds of {kind} are no ladder that a base describes; see page Axes for such models")
+    specs = {
+        axis: RopeSpec(head_dim=2 * one.pairs, base=one.base, context=SIDE, pairing="interleaved")
+        for axis, one in sorted(found.ladders.items(), key=lambda item: item[0] == "t")
+    }
+    said = (
+        f"{kind} is a diffusion transformer with {len(part.axes)} axes: page Axes shows them all, the others one of "
+        f"them, over {SIDE} patches or frames."
+    )
+    return Upload(kind, config, specs, (*notes, said))
 
 
 def parse(text: str | bytes, notes: list[str] | None = None) -> dict[str, Any]:

@@ -67,6 +67,8 @@ def trained(now: Now) -> int:
 
 def problem(now: Now) -> str:
     """Why there is no answer, in a sentence; empty where there is one."""
+    if now.config is not None and "_class_name" in now.config:
+        return "A diffusion transformer has no context in tokens: see Beyond the grid on page Axes."
     try:
         _answer(*_asked(now), (), "", "bfloat16", 1)
     except (ValueError, ArithmeticError) as error:
