@@ -1,0 +1,321 @@
+"""A seeded walk through the app in a real browser, as hands do it; after every step it looks whether all is well.
+
+    python tests/browser/walk.py --seed 7 --steps 10000
+
+A walk that fails prints its seed and its steps; the same seed chooses the same way again. By hand: no test runs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from playwright.sync_api import Error  # noqa: E402
+
+from rope_viz.configs import link  # noqa: E402
+from rope_viz.embedding.spec import knobs  # noqa: E402
+from rope_viz.pictures.registry import PAGES  # noqa: E402
+
+CONFIG = {
+    "_name_or_path": "me/mine",
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 16384,
+    "rope_theta": 54321.0,
+}
+MODELS = ["Llama 2 7B", "gpt-oss 20B", "Qwen3 8B", "DeepSeek-V3", "Phi-4 mini"]
+SIZES = [(1440, 900), (1024, 768), (390, 844)]
+USUAL = {"click": 6, "knob": 5, "go": 4, "link": 2, "field": 2, "back": 2, "forward": 1, "reload": 1}
+RARE = {"theme": 1, "width": 1, "model": 1, "drop": 1, "swipe": 1, "throttle": 1}
+
+# Visible and enabled. What measures, makes a file or opens a window of the system is left out.
+BUTTONS = """() => [...document.querySelectorAll('main button')].map((button, index) => [button, index])
+  .filter(([button]) => button.offsetWidth && !button.disabled && !button.closest('[data-testid=stFileUploader], pre')
+    && !button.dataset.format && !['png', 'video', 'html'].includes(button.dataset.do)
+    && !/measure|download|export|copy/i.test(button.innerText + (button.getAttribute('aria-label') ?? '')))
+  .map(([button, index]) => [index, (button.innerText || button.getAttribute('aria-label') || '').slice(0, 30)])"""
+LINKS = """() => [...document.querySelectorAll('main a[href]')].map((anchor, index) => [anchor, index])
+  .filter(([anchor]) => anchor.offsetWidth && !anchor.closest('h1, h2, h3'))
+  .filter(([anchor]) => new URL(anchor.href).origin === location.origin)
+  .map(([anchor, index]) => [index, anchor.innerText.slice(0, 30)])"""
+KNOBS = """() => [...document.querySelectorAll('[data-knob], [data-under]')]
+  .filter((knob) => knob.offsetWidth && knob.getBoundingClientRect().left >= 0)
+  .map(({ dataset }) => dataset.knob ? `[data-knob="${dataset.knob}"]` : `[data-under="${dataset.under}"]`)"""
+SEEN = """() => [...document.querySelectorAll('.rv-picture')].filter((root) => {
+    const { top, bottom, width } = root.getBoundingClientRect();
+    return width && bottom > 0 && top < innerHeight;
+  }).map((root) => ({ name: root.dataset.picture, state: root.dataset.state, drawn: Number(root.dataset.drawn ?? 0),
+    asked: root.__place.data.query, same: root.__place.shown === root.__place.wanted,
+    empty: !root.querySelector('canvas, .main-svg, table') }))"""
+# Those of the model: a page may have a base of its own. What was refused stays in its field, with the reason below it.
+VALUES = """() => Object.fromEntries([...document.querySelectorAll('[data-testid=stSidebar] [data-knob], [data-under]')]
+  .filter((knob) => !knob.querySelector('[aria-invalid=true]'))
+  .map((knob) => [knob.dataset.knob ?? knob.dataset.under, knob.querySelector('input[type=text]').value]))"""
+
+
+class LostError(AssertionError):
+    """Something was not as it should be; says what, and how it came there."""
+
+
+class Walk:
+    """One walk: `step` takes one, `steps` are those taken."""
+
+    def __init__(self, seen, seed, *, server=None, rare=True):
+        self.seen, self.page, self.seed, self.server = seen, seen.page, seed, server
+        self.random, self.steps, self.slow = random.Random(seed), [], False
+        self.weights = USUAL | (RARE if rare else {}) | ({"kill": 1} if server and rare else {})
+        folder = Path(tempfile.mkdtemp())
+        self.config = folder / "config.json"
+        self.config.write_text(json.dumps(CONFIG), encoding="utf-8")
+        self.session = self.page.context.new_cdp_session(self.page)
+
+    def step(self):
+        """Do something, then look."""
+        kind = self.random.choices(list(self.weights), list(self.weights.values()))[0]
+        try:
+            said = getattr(self, kind)()
+            self.steps.append(said or f"{kind}: nothing there")
+            if said:
+                self.look()
+        except (AssertionError, Error) as error:
+            steps = "\n".join(f"{index:4d}  {text}" for index, text in enumerate(self.steps, start=1))
+            raise LostError(f"seed {self.seed}, after these steps (then {kind}):\n{steps}\n{error}") from error
+
+    # --- What hands do
+
+    def one(self, script):
+        found = self.page.evaluate(script)
+        return self.random.choice(found) if found else None
+
+    def click(self):
+        found = self.one(BUTTONS)
+        if found is None:
+            return ""
+        index, name = found
+        self.page.locator("main button").nth(index).click(timeout=10_000)
+        return f"click {name!r}"
+
+    def link(self):
+        found = self.one(LINKS)
+        if found is None:
+            return ""
+        index, name = found
+        self.page.locator("main a[href]").nth(index).click(timeout=10_000)
+        return f"follow {name!r}"
+
+    def knob(self):
+        place = self.one(KNOBS)
+        if place is None:
+            return ""
+        slider = self.page.locator(f"{place} input[type=range]").first
+        slider.scroll_into_view_if_needed()
+        if self.random.random() < 0.5:
+            key = self.random.choice(["ArrowRight", "ArrowLeft", "PageUp", "Home"])
+            slider.focus()
+            self.page.keyboard.press(key)
+            self.seen.settle()
+            held = self.page.evaluate("document.activeElement !== document.body")
+            assert held, f"the focus was lost after {key} on {place}"
+            return f"{key} on {place}"
+        box, shares = slider.bounding_box(), [round(self.random.random(), 2) for _ in range(3)]
+        for index, share in enumerate(shares):
+            self.page.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+            if index == 0:
+                self.page.mouse.down()
+        self.page.mouse.up()
+        return f"drag {place} over {shares}"
+
+    def field(self):
+        place = self.one(KNOBS)
+        if place is None:
+            return ""
+        text = self.random.choice(["1", "64", "4k", "128k", "1M", "1e6", "-3", "none"])
+        field = self.page.locator(f"{place} input[type=text]").first
+        field.fill(text)
+        field.press("Enter")
+        return f"type {text} into {place}"
+
+    def navigation(self, title):
+        link = self.page.get_by_role("link", name=title, exact=True).first
+        if not link.is_visible():
+            self.page.goto(f"{self.seen.url}/{'' if title == 'Home' else title.lower()}{self.query()}")
+        else:
+            link.click()
+
+    def query(self):
+        query = urlsplit(self.page.url).query
+        return f"?{query}" if query and "learn" not in self.page.url else ""
+
+    def go(self):
+        title = self.random.choice(list(PAGES.values()))
+        self.navigation(title)
+        return f"go to {title}"
+
+    def back(self):
+        if len(self.steps) < 3 or self.page.evaluate("history.length") < 3:
+            return ""
+        self.page.go_back(wait_until="commit")
+        return "Back" if self.page.url.startswith(self.seen.url) else self.home()
+
+    def forward(self):
+        self.page.go_forward(wait_until="commit")
+        return "Forward"
+
+    def home(self):
+        self.page.goto(self.seen.url)
+        return "Home, since Back left the app"
+
+    def reload(self):
+        self.page.reload()
+        return "reload"
+
+    def theme(self):
+        scheme = self.random.choice(["dark", "light"])
+        self.page.emulate_media(color_scheme=scheme)
+        return f"theme {scheme}"
+
+    def width(self):
+        width, height = self.random.choice(SIZES)
+        self.page.set_viewport_size({"width": width, "height": height})
+        return f"{width} pixels wide"
+
+    def model(self):
+        box = self.page.locator("[data-testid=stSidebar] input[role=combobox]").first
+        if not box.count() or not box.is_visible() or box.bounding_box()["x"] < 0:
+            return ""
+        name = self.random.choice(MODELS)
+        box.click()
+        box.fill(name)
+        self.page.keyboard.press("Enter")
+        return f"choose {name}"
+
+    def drop(self):
+        box = self.page.locator("[data-testid=stSidebar] input[type=file]").first
+        if not box.count():
+            return ""
+        box.set_input_files(self.config)
+        return "drop a config"
+
+    def swipe(self):
+        place = self.one(KNOBS)
+        if place is None:
+            return ""
+        slider = self.page.locator(f"{place} input[type=range]").first
+        slider.scroll_into_view_if_needed()
+        box, before = slider.bounding_box(), slider.input_value()
+        x, y = box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2
+        send = self.session.send
+        send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+        for part in range(1, 7):
+            at = [{"x": x, "y": y - 20 * part}]
+            send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": at})
+        send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+        assert slider.input_value() == before, f"a swipe moved {place}"
+        return f"swipe up from {place}"
+
+    def throttle(self):
+        self.slow = not self.slow
+        speed = 200_000 if self.slow else -1
+        conditions = {"offline": False, "latency": 100 if self.slow else 0}
+        self.session.send("Network.enable")
+        self.session.send(
+            "Network.emulateNetworkConditions",
+            conditions | {"downloadThroughput": speed, "uploadThroughput": speed},
+        )
+        return f"network {'slow' if self.slow else 'as it is'}"
+
+    def kill(self):
+        self.server.kill()
+        self.seen.until("document.querySelector('.rv-banner[data-about=server]') !== null")
+        self.server.revive()
+        for _ in range(8):
+            if not self.page.locator(".rv-banner[data-about=server]").count():
+                break
+            self.page.wait_for_timeout(2000)
+        # A browser says on its console what did not answer.
+        self.seen.errors.clear()
+        return "kill the server and start it again"
+
+    # --- What must be so
+
+    def look(self):
+        """Everything in view is drawn, and shows what the address and the knobs say."""
+        seen, page = self.seen, self.page
+        seen.settle()
+        assert seen.errors == [], f"on the console: {seen.errors}"
+        assert seen.elsewhere == [], f"asked elsewhere: {seen.elsewhere}"
+        assert page.locator('[data-testid="stException"]').count() == 0, "an exception on the page"
+        hidden = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert hidden <= 0, f"{hidden} pixels wider than the screen"
+        address = dict(parse_qsl(urlsplit(page.url).query))
+        opened = link.read({key: text for key, text in address.items() if key in link.KEYS})
+        plain = not opened.problems and page.get_by_role("button", name="Forget my config").count() == 0
+        for place in page.evaluate(SEEN):
+            assert place["state"] == "shown", f"{place['name']} is {place['state']}"
+            assert place["drawn"], f"{place['name']} was not drawn"
+            assert not place["empty"], f"{place['name']} is blank"
+            assert place["same"], f"{place['name']} shows something else than the page asks for"
+            asked = dict(parse_qsl(place["asked"], keep_blank_values=True))
+            if plain and "spec" not in asked:
+                drawn = link.read({key: text for key, text in asked.items() if key in link.KEYS})
+                assert drawn.spec == opened.spec, f"{place['name']} is of {drawn.spec}, the address of {opened.spec}"
+        if plain:
+            self.compare(page.evaluate(VALUES), opened.spec)
+
+    def compare(self, values, spec):
+        """The knobs' fields against the address."""
+        found = knobs(spec) | knobs(spec.scaling)
+        for name, text in values.items():
+            if name not in found or name in ("m", "n"):
+                continue
+            value = getattr(spec, name, None) if name in knobs(spec) else getattr(spec.scaling, name)
+            shown = number(text)
+            assert value is None or abs(shown / value - 1) < 1e-3 or shown == value, f"{name} reads {text}, not {value}"
+
+
+def number(text):
+    """A knob's field as it reads: 128k, 1.5e6."""
+    scale = {"k": 1024, "M": 1 << 20}.get(text[-1:], 1)
+    return float(text.rstrip("kM")) * scale
+
+
+def main():
+    """A long walk by hand, with a server and a browser of its own."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--calm", action="store_true", help="nothing rare: no restart, no theme, no file")
+    asked = parser.parse_args()
+    sys.path.insert(0, str(Path(__file__).parent))
+    import conftest
+    from playwright.sync_api import sync_playwright
+
+    server = conftest.Mortal()
+    try:
+        with sync_playwright() as playwright:
+            arguments = ["--no-sandbox", "--disable-gpu"]
+            browser = playwright.chromium.launch(executable_path=conftest.find_browser(), args=arguments)
+            context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+            seen = conftest.Visit(context.new_page(), server.url).open("/")
+            walk = Walk(seen, asked.seed, server=server, rare=not asked.calm)
+            for number in range(asked.steps):
+                walk.step()
+                if number % 100 == 99:
+                    print(f"{number + 1} steps", flush=True)
+    finally:
+        server.kill()
+
+
+if __name__ == "__main__":
+    main()
