@@ -8,6 +8,9 @@ page.controls(heads.FILE)
 with page.row():
     page.controls(heads.SHOW, heads.LAYER)
 page.show(heads.across)
+page.legend(
+    "Every row is a head, every column a pair, the fast ones on the left; the colour is the quantity chosen above."
+)
 
 page.section("One head opened", says=heads.distance)
 page.controls(heads.HEAD)
@@ -16,3 +19,4 @@ for column, picture in zip(page.columns(1, 1), (heads.attention, heads.pairs), s
     with column:
         page.show(picture)
 page.explain("heads")
+page.words()

@@ -7,6 +7,10 @@ page.start("Recall", says=recall.lengths)
 with page.row():
     page.controls(recall.COMPARE, recall.UP_TO)
 page.show(recall.lengths)
+page.legend(
+    "Each line is one method: the share of the asked facts that the reader finds in texts of this length; shaded "
+    "around it its interval of 95 %. Upright rules: the trained and the target length."
+)
 
 page.section("Where in the text", says=recall.needle)
 page.show(recall.needle)
@@ -37,3 +41,4 @@ page.section("Your own model", says=recall.yours)
 page.controls(recall.ASKED)
 page.show(recall.yours)
 page.explain("recall")
+page.words()
