@@ -30,14 +30,16 @@ app = st.App("page.py", routes=server.routes(), middleware=server.middleware())
 """
 CLOCKS = """
 import streamlit as st
+from rope_viz.configs import link
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.ui.components import clocks
+from rope_viz.pictures import registry
+from rope_viz.pictures.now import Now
+from rope_viz.ui.components import picture
 pairs = int(st.query_params.get("pairs", "64"))
 spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=Yarn(8.0))
 st.set_page_config(layout="wide")
-ignored = {"on_pin": lambda pair: None, "on_rest": lambda m, n: None}
-clocks.mount("clocks", clocks.message(spec, file="clocks", pin=None), **ignored)
+picture.mount(registry.picture("rotation", "turning"), Now(spec, link.CUSTOM))
 """
 FRAMES = """
 import numpy as np, plotly.graph_objects as go, streamlit as st
