@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rope_viz.configs.axes.models import from_model
 from rope_viz.configs.models import ROPE_TYPES, from_config, meant
 from rope_viz.configs.partly import partly
 from rope_viz.configs.parts import text_fields
@@ -71,6 +70,8 @@ def of_axes(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
     Raises `ValueError` where there is no such class, or its speeds are no ladder. Time comes last: it often stands
     still.
     """
+    from rope_viz.configs.axes.models import from_model  # here, so that other configs do not wait for it
+
     part = next(iter(from_model(config).values()))
     found = anatomy(part)
     kind = re.sub(r"\W", "", config["_class_name"])[:48]
