@@ -135,7 +135,7 @@ function compact(wide, width, traces) {
   if (!isNarrow(width)) return wide;
   const layout = overlaid(wide, wide.meta?.narrow ?? {});
   // Names at the ends of lines have no room beside the plot, and inside they would lie on curves: they go below it.
-  const names = new Set(traces.map((trace) => trace.name));
+  const names = new Set(traces.flatMap((trace) => [trace.name, trace.legendgroup]));
   const ends = (layout.annotations ?? []).filter((note) => note.name === "end" && names.has(note.text)), below = ends.length > 0;
   const annotations = (layout.annotations ?? []).filter((note) => !ends.includes(note)).map((note) => (note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2, bgcolor: `${layout.paper_bgcolor}B0` } : note)).map((note) => (note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note));
   const usual = { l: Math.min(wide.margin.l, 58), r: layout.yaxis2 && !wide.meta?.linked ? 54 : Math.min(wide.margin.r, 14) };
@@ -164,11 +164,15 @@ function anchored(layout, width) {
   return { ...layout, shapes: layout.shapes.map((shape) => found.get(shape) ?? shape) };
 }
 
-// In a legend stand the traces whose names stood at their ends.
+// In a legend stand the traces whose names stood at their ends; of a band, which is a group of two, the one that is read.
 function named(figure, layout) {
   if (!layout.showlegend || figure.layout.showlegend) return figure.data;
-  const ends = new Set(figure.layout.annotations.filter((note) => note.name === "end").map((note) => note.text)), met = new Set();
-  return figure.data.map((trace) => ({ ...trace, showlegend: ends.has(trace.name) && !met.has(trace.name) && Boolean(met.add(trace.name)) }));
+  const shown = new Map(), { data, layout: { annotations } } = figure;
+  for (const { text } of annotations.filter((note) => note.name === "end")) {
+    const its = data.filter((trace) => trace.name === text || trace.legendgroup === text);
+    if (its.length) shown.set(its.find((trace) => trace.hoverinfo !== "skip") ?? its[0], text);
+  }
+  return data.map((trace) => ({ ...trace, name: shown.get(trace) ?? trace.name, showlegend: shown.has(trace) }));
 }
 
 function schedule(state) {
