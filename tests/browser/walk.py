@@ -96,21 +96,19 @@ class Walk:
         found = self.page.evaluate(script)
         return self.random.choice(found) if found else None
 
-    def click(self):
-        found = self.one(BUTTONS)
+    def press(self, script, place, word):
+        found = self.one(script)
         if found is None:
             return ""
         index, name = found
-        self.page.locator("main button").nth(index).click(timeout=10_000)
-        return f"click {name!r}"
+        self.page.locator(place).nth(index).click(timeout=10_000)
+        return f"{word} {name!r}"
+
+    def click(self):
+        return self.press(BUTTONS, "main button", "click")
 
     def link(self):
-        found = self.one(LINKS)
-        if found is None:
-            return ""
-        index, name = found
-        self.page.locator("main a[href]").nth(index).click(timeout=10_000)
-        return f"follow {name!r}"
+        return self.press(LINKS, "main a[href]", "follow")
 
     def knob(self):
         place = self.one(KNOBS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.advice.lint.several import ONE_AXIS, one_axis
+from rope_viz.advice.lint.several import ONE_AXIS, surely_one_axis
 from rope_viz.advice.lint.text import rules
 from rope_viz.cli.main import main
 from rope_viz.configs.axes.models import is_encoder
@@ -298,5 +298,5 @@ def test_a_model_with_one_position_per_token_does_not_load_the_rooms_about_sever
 def test_the_types_with_one_position_per_token_are_none_of_those_with_several():
     assert not ONE_AXIS & {*TEXTS, *(f"{kind}_text" for kind in TEXTS)}
     assert not any(is_encoder(kind, {}) for kind in ONE_AXIS)
-    assert one_axis(WARNING)
-    assert not one_axis({**WARNING, "rope_scaling": {"rope_type": "default", "mrope_section": [24, 20, 20]}})
+    assert surely_one_axis(WARNING)
+    assert not surely_one_axis({**WARNING, "rope_scaling": {"rope_type": "default", "mrope_section": [24, 20, 20]}})

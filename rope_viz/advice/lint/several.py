@@ -6,8 +6,9 @@ A rule takes a `View`, or, for a diffusion transformer or an encoder alone, is a
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from rope_viz.embedding.spec import shorten
 
 if TYPE_CHECKING:
     from rope_viz.embedding.axes import AxesSpec
+
+Rule: TypeAlias = Callable[[View], Iterator[Finding]]
 
 # The rooms about several axes are half of what a check would load, and these types have one.
 ONE_AXIS = frozenset(
@@ -33,7 +36,7 @@ ONE_AXIS = frozenset(
 SIDE = 32  # tokens of an image's side, for a size to name
 
 
-def one_axis(config: Mapping[str, Any]) -> bool:
+def surely_one_axis(config: Mapping[str, Any]) -> bool:
     """Whether a config is surely of a language model with one position per token, without a word of sections."""
     named = config.get("model_type")
     places = (config, config.get("rope_parameters"), config.get("rope_scaling"))
@@ -44,14 +47,23 @@ def one_axis(config: Mapping[str, Any]) -> bool:
     )
 
 
+def of_several(rule: Rule) -> Rule:
+    """A rule that is asked only where a config may have several axes."""
+
+    @functools.wraps(rule)
+    def asked(view: View) -> Iterator[Finding]:
+        return iter(()) if surely_one_axis(view.config) else rule(view)
+
+    return asked
+
+
+@of_several
 def sections_do_not_add_up(view: View) -> Iterator[Finding]:
     """The sections of M-RoPE do not add up to the pairs that rotate, and every runtime makes something else of it.
 
     Source: transformers 5.23.0 (torch.split raises; interleaved classes never look), vLLM 0.33.0 `MRotaryEmbedding`
     (asserts), SGLang 0.5.23 `mrope.py` (rescales with a print).
     """
-    if one_axis(view.config):
-        return
     from rope_viz.configs.axes.text import SECTION_KEYS, TEXTS, keys
     from rope_viz.runtimes.axes import model_kind
 
@@ -88,14 +100,13 @@ def rescaled(config: Mapping[str, Any]) -> str:
     return str(list(answer.counts.values())) if answer.spec is not None else "nothing it can use"
 
 
+@of_several
 def interleaving_by_another_key(view: View) -> Iterator[Finding]:
     """Servers decide by `mrope_interleaved` what transformers decides by the class.
 
     Source: transformers 5.23.0 reads no such key; vLLM 0.33.0 `get_rope` and SGLang 0.5.23 take sections where it is
     missing.
     """
-    if one_axis(view.config):
-        return
     from rope_viz.configs.axes.text import TEXTS, keys
     from rope_viz.runtimes.axes import axes_answers, model_kind
 
@@ -121,13 +132,12 @@ def interleaving_by_another_key(view: View) -> Iterator[Finding]:
     yield Finding("", "error", where(view.config, "mrope_section"), message, None, repaired)
 
 
+@of_several
 def pairs_that_stand_still(view: View) -> Iterator[Finding]:
     """llama.cpp gives pairs that no section claims the fourth position, which is 0.
 
     Source: `ggml_mrope_cache_init` of llama.cpp 0c1e57098, executed (tests/goldens/axes.json).
     """
-    if one_axis(view.config):
-        return
     from rope_viz.runtimes.axes import axes_answers
 
     answer = next((one for one in axes_answers(view.config) if one.runtime == "llama.cpp"), None)
@@ -150,14 +160,13 @@ def answer_speeds(config: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.floa
     return np.asarray(next(iter(text_layers(model_kind(config), config).values())).weights.sum(axis=1))
 
 
+@of_several
 def no_rotation(view: View) -> Iterator[Finding]:
     """The table turns the two members of a pair by different angles, so it is no rotation.
 
     Source: transformers 5.23.0 `HunYuanVLRotaryEmbedding`, which cuts the doubled head into blocks of twice the
     section; Tencent's code, mlx-vlm and llama.cpp repeat the list of sections and do rotate. Executed.
     """
-    if one_axis(view.config):
-        return
     from rope_viz.configs.axes.text import TEXTS, text_layers
     from rope_viz.runtimes.axes import model_kind
 
@@ -192,7 +201,7 @@ SIDES = (("h", "row", "height"), ("w", "column", "width"))
 
 def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     """The check of a config without a language model, a diffusion transformer's or an encoder's; None for others."""
-    if one_axis(config):
+    if surely_one_axis(config):
         return None
     from rope_viz.configs.axes.models import from_model, is_encoder
 
