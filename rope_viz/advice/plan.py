@@ -95,7 +95,9 @@ def plan(
         writing(chosen.spec, name, config=clean, layer=recognised.layer or None, length=target, file=file)
         for name in runtimes
     )
-    found = tuple(check(clean)) if file.fragment else file.findings
+    found = check(clean) if file.fragment else file.findings
+    # The check tells the mistakes, too, without the reader's word on the trained length.
+    found = tuple(one for one in found if one.rule != "trained-length")
     held = memory(clean, recognised, target, dtype=dtype, sequences=sequences)
     return Plan(clean, found, recognised, advice, chosen, held, file, writings)
 

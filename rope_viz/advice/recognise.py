@@ -20,13 +20,18 @@ from rope_viz.configs.rewrite import ORIGINAL, main_of
 from rope_viz.configs.upload import name_of
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
 
-# What a fine-tune leaves as it was; a key that one of the two does not say decides nothing.
-SIZES = (
-    *("hidden_size", "num_attention_heads", "num_key_value_heads", "num_hidden_layers", "intermediate_size"),
-    *("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim", "n_routed_experts", "moe_intermediate_size"),
+# Lengths, which people change, and the base under its many names, which is compared as what it comes out as.
+PASSED_OVER = re.compile(
+    r"max_position|original_max|n_positions|seq_length|window|theta|rope_|freq|emb_base|rotary_pct"
 )
+# A fine-tune may change this, and it counts all the same.
+VOCABULARY = "vocab_size"
 # Without these it is any model of this type.
 NEEDED = ("hidden_size", "num_attention_heads")
+ENOUGH = 6
+"""So many numbers must agree where no name is given; one less where the list knows no more than one more."""
+# Types that another of transformers stands for in the list.
+SAME_CODE = {"kimi_k2": "deepseek_v3"}
 QWEN3 = "Qwen's documentation: pretrained on 32,768; 40,960 are 32,768 for the answer and 8,192 for the prompt"
 
 
@@ -45,7 +50,9 @@ class Recognised:
     `name` is what to call it, `model` the model of the list whose numbers it has (None: none of them). `how` is
     "model" (it is that model), "numbers" (it names none and has the numbers), "fine-tune", or "" (not of the list).
     `signs` say what makes it a fine-tune. `says` is max_position_embeddings, `room` how much of that is room beside the
-    trained length by its maker's own word. `mistakes` are sentences on length keys that cannot be meant.
+    trained length by its maker's own word. `mistakes` are sentences on length keys that cannot be meant. `agree` are
+    how many numbers are those of the model, and how many the list knows; (0, 0) where it was chosen. `near` says which
+    model of the list it is not, and why.
     """
 
     name: str
@@ -58,6 +65,8 @@ class Recognised:
     says: int
     room: int
     mistakes: tuple[str, ...]
+    agree: tuple[int, int] = (0, 0)
+    near: str = ""
 
     @property
     def reach(self) -> int:
@@ -81,7 +90,9 @@ class Recognised:
             lengths += f"; the config says {self.says:,}, of which {self.room:,} are room for the prompt"
         elif self.says != self.trained.length:
             lengths += f"; the config says {self.says:,}"
-        return f"{said}{signs}, {lengths}."
+        count, known = self.agree
+        why = f"{count} of the {known} numbers that the list knows of it agree." if known else self.near
+        return f"{said}{signs}, {lengths}. {why}".rstrip()
 
 
 def recognise(
@@ -95,50 +106,110 @@ def recognise(
     fields, specs = text_fields(config), from_config(config)
     wanted = layer if layer in specs else (known.layer if known is not None and known.layer in specs else None)
     chosen = wanted if wanted is not None else main_of(specs)
-    spec, model = specs[chosen], known or like(fields, config, specs[main_of(specs)])
-    signs = () if model is None or known is not None else marks(config, fields, model)
-    named = called(config)
+    spec, close = specs[chosen], [] if known is not None else likenesses(config, fields, specs[main_of(specs)])
+    found = max((one for one in close if one.enough), key=lambda one: one.order, default=None)
+    model = known if found is None else found.model
+    signs = () if found is None else marks(config, fields, found.model)
     how = "" if model is None else "model"
-    if model is not None and known is None:
-        how = "fine-tune" if signs else "model" if named else "numbers"
+    if found is not None:
+        how = "fine-tune" if signs else "model" if called(config) else "numbers"
     says = fields.required("max_position_embeddings")
-    found = trained_length(fields, model, spec, says, trained)
-    room = model_room(model, spec, says, found.length)
+    length = trained_length(fields, model, spec, says, trained)
+    room = model_room(model, spec, says, length.length)
     name = family(model) if model is not None else name_of(config)
-    mistakes = () if trained is not None else tuple(mistaken(spec, model, says, found, room, original(config)))
-    return Recognised(name, model, how, signs, chosen, spec, found, says, room, mistakes)
+    mistakes = () if trained is not None else tuple(mistaken(spec, model, says, length, room, original(config)))
+    missing = "" if model is None or spec.scaling.name != "none" else left_out(close, model, says)
+    mistakes = tuple(f"{text}{missing}" for text in mistakes)
+    agree = (0, 0) if found is None else (found.agree, found.known)
+    near = "" if model is not None else not_quite(close)
+    return Recognised(name, model, how, signs, chosen, spec, length, says, room, mistakes, agree, near)
 
 
-def like(fields: Fields, config: Mapping[str, Any], spec: RopeSpec) -> Model | None:
-    """The model of the list with these numbers, that with the same lengths and the same method where several have."""
-    found = [model for model in catalog().values() if same_sizes(fields, spec, model)]
-    return max(found, key=lambda model: likeness(fields, config, spec, model), default=None)
+@dataclass(frozen=True)
+class Likeness:
+    """How a config stands to one model of the list, none of whose sizes it contradicts.
+
+    `agree` of the `known` numbers of the list stand in the config and are the same, `based` says whether its base is,
+    `named` whether its name is the model's, `order` which of several it is rather.
+    """
+
+    model: Model
+    agree: int
+    known: int
+    based: bool
+    named: bool
+    order: tuple[float, ...]
+
+    @property
+    def enough(self) -> bool:
+        """Whether so much agrees that it is this model, or a fine-tune of it."""
+        few = 3 if self.named else min(ENOUGH, max(self.known - 1, ENOUGH - 1))
+        return self.based and self.agree >= few
 
 
-def same_sizes(fields: Fields, spec: RopeSpec, model: Model) -> bool:
-    """Whether the type, the sizes and the base are those of a model of the list."""
-    try:
-        theirs = text_fields(sized(model.config, model.sizes))
-    except ValueError:
-        return False
-    if theirs.kind != fields.kind or any(fields.raw(key) is None for key in NEEDED):
-        return False
-    pairs = [(fields.raw(key), theirs.raw(key)) for key in SIZES]
-    if any(ours is not None and other is not None and ours != other for ours, other in pairs):
-        return False
-    bases = [one.base for one in model_specs(model.id).values()]
-    return theirs.head_dim() == fields.head_dim() and any(abs(base / spec.base - 1.0) < 1e-6 for base in bases)
+def likenesses(config: Mapping[str, Any], fields: Fields, spec: RopeSpec) -> list[Likeness]:
+    """The models of the list that have this type and contradict none of the sizes."""
+    if any(fields.raw(key) is None for key in NEEDED):
+        return []
+    found = (likeness(config, fields, spec, model) for model in catalog().values() if possible(fields.kind, model))
+    return [one for one in found if one is not None]
 
 
-def likeness(fields: Fields, config: Mapping[str, Any], spec: RopeSpec, model: Model) -> tuple[float, ...]:
-    """How well a model of the same sizes fits: by name, by method, by length, by vocabulary."""
-    theirs = model_specs(model.id)[main_layer(model, model_specs(model.id))]
+def possible(kind: str, model: Model) -> bool:
+    """Whether an entry of the list is of this type, as far as its type says."""
+    return SAME_CODE.get(kind, kind) == model.config.get("model_type")
+
+
+def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: Model) -> Likeness | None:
+    """How a config stands to a model of its type; None where one of its sizes is another."""
+    theirs = text_fields(sized(model.config, model.sizes))
+    listed, ours = numbers(theirs), numbers(fields)
+    said = {key for key in listed if key in ours}
+    if theirs.head_dim() != fields.head_dim() or any(ours[key] != listed[key] for key in said - {VOCABULARY}):
+        return None
+    specs = model_specs(model.id)
+    based = any(abs(one.base / spec.base - 1.0) < 1e-6 for one in specs.values())
+    main = specs[main_layer(model, specs)]
     name, own = plain_name(called(config)), plain_name(model.name)
     words = len(own) if own and own in name else 0
-    scaled = theirs.scaling == spec.scaling
-    plain = theirs.scaling.name == "none"
-    vocabulary = fields.config.get("vocab_size") == model.sizes.get("vocab_size")
-    return (words, scaled, plain, theirs.target == spec.target, vocabulary, model.verified)
+    vocabulary = ours.get(VOCABULARY) == listed.get(VOCABULARY)
+    scaled, plain = main.scaling == spec.scaling, main.scaling.name == "none"
+    order = (words, scaled, plain, main.target == spec.target, vocabulary, model.verified)
+    agree = based + sum(ours[key] == listed[key] for key in said)
+    return Likeness(model, agree, len(listed) + 1, based, words > 0, order)
+
+
+def numbers(fields: Fields) -> dict[str, float]:
+    """{key: number} of what a config says of its sizes, under the usual names, without lengths and bases."""
+    usual = fields.facts.get("aliases", {})
+    return {
+        usual.get(key, key): value
+        for key, value in fields.config.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and not PASSED_OVER.search(key)
+    }
+
+
+def not_quite(close: list[Likeness]) -> str:
+    """Which model of the list comes nearest, and why it is not said to be it; empty where none comes near."""
+    best = max(close, key=lambda one: (one.agree, one.based, one.order), default=None)
+    if best is None or best.agree < 3:
+        return ""
+    share = f"{best.agree} of the {best.known} numbers that the list knows of {family(best.model)}"
+    if not best.based and best.agree >= ENOUGH - 1:
+        return (
+            f"It has {share}, and another base: trained further, or changed, so what that was trained on says little."
+        )
+    return f"It has {share}: too few to call it that." if best.based else ""
+
+
+def left_out(close: list[Likeness], model: Model, says: int) -> str:
+    """Another model of the same numbers that reaches this length by its own scaling, which may have been left out."""
+    for one in close:
+        spec = model_specs(one.model.id)[main_layer(one.model, model_specs(one.model.id))]
+        other = one.enough and family(one.model) != family(model)
+        if other and spec.scaling.name != "none" and one.model.config.get("max_position_embeddings") == says:
+            return f" {family(one.model)} has the same numbers and this length: with it, its rope_scaling is missing."
+    return ""
 
 
 def marks(config: Mapping[str, Any], fields: Fields, model: Model) -> tuple[str, ...]:

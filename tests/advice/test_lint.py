@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from rope_viz.advice.lint import RULES, SEVERITIES, check, repair
 from rope_viz.configs.models import from_config
 from rope_viz.runtimes import emulate
+from tests.advice.test_recognise import FEW
+from tests.advice.test_recognise import STOCK as QWEN3
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
 
@@ -47,6 +49,7 @@ QWEN_VL = {
 MROPE = {"rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleaved": True}
 # The sizes of DeepSeek-R1-0528-Qwen3-8B, whose attn_factor SGLang multiplies by and transformers does not know.
 R1 = {**LLAMA, "model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6}
+STOCK_YARN = {**YARN, "original_max_position_embeddings": 32768}
 HUNYUAN = {**QWEN_VL, "model_type": "hunyuan_vl_text"}
 
 
@@ -153,6 +156,12 @@ CASES = [
     ),
     ("runtimes-differ", scaled(R1, **YARN, attn_factor=0.8782488562869419), scaled(R1, **YARN)),
     ("runtimes-differ", {**R1, "rope_theta": None, "rope_parameters": {"rope_theta": 1e6}}, R1),
+    ("trained-length", {**QWEN3, "max_position_embeddings": 131072}, QWEN3),
+    (
+        "trained-length",
+        scaled(QWEN3, **{**YARN, "original_max_position_embeddings": 40960}),
+        scaled(QWEN3, **STOCK_YARN),
+    ),
     ("type-spelling", scaled(**{**YARN, "rope_type": "YaRN"}), scaled(**YARN)),
     ("unreadable", {**LLAMA, "rope_theta": "big"}, LLAMA),
     ("unreadable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),
@@ -163,6 +172,21 @@ CASES = [
 def test_a_fault_is_found_and_its_absence_is_not(rule, faulty, sound):
     assert rule in {finding.rule for finding in check(faulty)}
     assert rule not in {finding.rule for finding in check(sound)}
+
+
+def test_a_raised_limit_is_repaired_as_the_maker_documented():
+    raised = {**QWEN3, "max_position_embeddings": 131_072}
+    assert repair(raised)["rope_scaling"] == STOCK_YARN
+    new = {key: value for key, value in raised.items() if key not in ("rope_scaling", "rope_theta")}
+    new["rope_parameters"] = {"rope_type": "default", "rope_theta": 1_000_000}
+    assert from_config(repair(new)) == from_config(repair(raised))
+    for changes in ({"vocab_size": 152_000}, {"_name_or_path": "acme/support-bot"}):
+        found = check({**raised, **changes})
+        assert [one.severity for one in found if one.rule == "trained-length"] == ["warning"]
+
+
+def test_a_raised_limit_is_told_of_models_of_the_list_alone():
+    assert "trained-length" not in {one.rule for one in check({**FEW, "max_position_embeddings": 131_072})}
 
 
 def test_every_rule_has_a_case_and_a_source():

@@ -87,3 +87,39 @@ def test_a_qwen3_of_another_size_has_the_same_room():
 def test_another_base_or_another_layer_count_is_another_model():
     assert recognise({**STOCK, "rope_theta": 5_000_000}).model is None
     assert recognise({**STOCK, "num_hidden_layers": 35}).model is None
+    assert "of Qwen3 8B, and another base" in recognise({**STOCK, "rope_theta": 5_000_000}).near
+
+
+FEW = {
+    **{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32},
+    **{"rope_theta": 500_000.0, "max_position_embeddings": 4096},
+}
+LLAMA3 = {**FEW, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128_256}
+
+
+def test_a_few_numbers_that_agree_make_no_model():
+    found = recognise(FEW)
+    assert (found.model, found.trained.length) == (None, 4096)
+    assert "4 of the 7 numbers that the list knows of Llama 3 8B: too few" in found.sentence
+    assert recognise({**FEW, "_name_or_path": "meta-llama/Meta-Llama-3-8B"}).model == catalog()["llama-3-8b"]
+
+
+def test_how_many_numbers_agree_is_said():
+    assert recognise(LLAMA3).agree == (7, 7)
+    assert recognise({**LLAMA3, "vocab_size": 128_300}).agree == (6, 7)
+    assert "7 of the 7 numbers that the list knows of it agree" in recognise(LLAMA3).sentence
+    assert recognise({**LLAMA3, "intermediate_size": 11008}).model is None
+
+
+def test_a_limit_that_another_model_of_these_numbers_has_by_scaling_names_that_model():
+    found = recognise({**LLAMA3, "max_position_embeddings": 131_072})
+    assert found.model == catalog()["llama-3-8b"]
+    assert (
+        "Llama 3.1 8B has the same numbers and this length: with it, its rope_scaling is missing" in found.mistakes[0]
+    )
+    assert "same numbers" not in recognise({**STOCK, "max_position_embeddings": 131_072}).mistakes[0]
+
+
+def test_kimi_k2_under_its_own_type_is_the_model_of_the_list():
+    model = catalog()["kimi-k2-instruct"]
+    assert recognise({**model.sizes, **model.config, "model_type": "kimi_k2"}).model == model
