@@ -35,6 +35,9 @@ DEFAULT_WINDOWS = {"gemma2": 4096, "gpt_oss": 128, "gemma3_text": 4096, "olmo3":
 # Caches of these are not a matter of heads and windows alone: layers that share theirs, or compress along the length.
 BEYOND = ("gemma4_text", "gemma4_unified_text", "gemma3n_text", "deepseek_v4", "minimax_m3_sparse", "dots3_note_text")
 
+# These read a whole text at once.
+ENCODERS = ("modernbert", "roformer", "esm", "nomic_bert", "eurobert", "ultrabert", "embedding_gemma2_text")
+
 
 @dataclass(frozen=True)
 class Group:
@@ -90,6 +93,8 @@ def cache(config: Mapping[str, Any], *, dtype: str = "bfloat16") -> Cache:
     if dtype not in DTYPES:
         raise ValueError(f"the type of the cache must be one of {', '.join(DTYPES)}, got {dtype!r}")
     fields = text_fields(config)
+    if fields.kind in ENCODERS:
+        raise ValueError(f"{fields.kind} reads a whole text at once and keeps no cache")
     if fields.kind in BEYOND:
         raise ValueError(f"how {fields.kind} keeps its cache is not a matter of heads and windows alone")
     size, kinds = DTYPES[dtype], kinds_of(fields)
