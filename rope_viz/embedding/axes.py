@@ -17,6 +17,7 @@ M-RoPE: Qwen2-VL, https://arxiv.org/abs/2409.12191; axial and mixed RoPE: Heo et
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,12 +91,12 @@ class AxesSpec:
         """Whether both members of every pair turn by the same angle."""
         return self.second is None
 
-    @property
+    @functools.cached_property
     def owner(self) -> NDArray[np.int64]:
         """The axis each pair (its first member) listens to, (pairs,); STILL for none, MIXED for several."""
-        return owner(self.weights)
+        return read_only(owner(self.weights))
 
-    @property
+    @functools.cached_property
     def aligned(self) -> bool:
         """Whether every pair listens to one axis at most."""
         return self.rotation and not bool(np.any(self.owner == MIXED))
@@ -162,11 +163,12 @@ class AxesSpec:
         return places
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AxesSpec) and self._content() == other._content()
+        return isinstance(other, AxesSpec) and self._content == other._content
 
     def __hash__(self) -> int:
-        return hash(self._content())
+        return hash(self._content)
 
+    @functools.cached_property
     def _content(self) -> tuple[object, ...]:
         second = None if self.second is None else self.second.tobytes()
         sizes = (self.weights.shape, self.head_dim, self.axes)
@@ -352,8 +354,7 @@ def checked_dims(dims: ArrayLike | None, pairs: int) -> Dims:
     array = array.astype(np.int64)
     if array.min() < 0 or len(np.unique(array)) != array.size:
         raise ValueError("dims must be from 0 on, and no dimension may belong to two pairs")
-    array.flags.writeable = False
-    return array
+    return read_only(array)
 
 
 def checked_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
@@ -383,6 +384,12 @@ def checked_counts(counts: Sequence[int]) -> tuple[int, ...]:
                 f"sections must be whole numbers of at least 0 and at most {MAX_SECTION:,}, got {shorten(count)}"
             )
     return tuple(int(count) for count in counts)
+
+
+def read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The array, which nobody changes from now on."""
+    array.flags.writeable = False
+    return array
 
 
 def put(spec: AxesSpec, name: str, value: object) -> None:

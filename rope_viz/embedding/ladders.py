@@ -7,6 +7,7 @@ a ladder of its own for every axis (vision towers, diffusion transformers). Dire
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Anatomy:
     ladders: Mapping[str, Ladder]
 
 
+@functools.lru_cache(maxsize=256)
 def anatomy(spec: AxesSpec) -> Anatomy | None:
     """What the spec was made from; None for directions, one axis, and tables that are no rotation."""
     if not spec.aligned:

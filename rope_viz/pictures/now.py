@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -43,23 +44,41 @@ class Now:
     coarse: bool = False
     part: int = 0
     held: Mapping[str, str] = field(default_factory=lambda: NOTHING)
-    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _found: dict[Hashable, tuple[Any, frozenset[Hashable]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _open: list[set[Hashable]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __getitem__(self, choice: Choice[T]) -> T:
         """The value of a choice: the one given, as near as the rest allows, or its default."""
-        key = choice.key
+
+        def find() -> T:
+            taken = choice.key in self.given and choice.when(self)
+            return choice.settled(self.given[choice.key], self) if taken else choice.default(self)
+
+        return self.once(choice.key, find)
+
+    def once(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What `find` gives, found once; `asked` knows the choices that it looked at."""
         if key not in self._found:
-            taken = key in self.given and choice.when(self)
-            self._found[key] = choice.settled(self.given[key], self) if taken else choice.default(self)
-        value: T = self._found[key]
-        return value
+            self._open.append(set())
+            try:
+                value = find()
+            finally:
+                needs = self._open.pop()
+            self._found[key] = value, frozenset(needs)
+        value, needs_of_it = self._found[key]
+        if self._open:
+            self._open[-1] |= {key, *needs_of_it}
+        return value  # type: ignore[no-any-return]
 
     def asked(self, choices: Sequence[Choice[Any]]) -> frozenset[str]:
         """The keys of these choices and of all that they depend on."""
-        fresh = dataclasses.replace(self)
+        found: set[Hashable] = set()
         for choice in choices:
-            fresh[choice]
-        return frozenset(fresh._found)
+            self[choice]
+            found |= {choice.key, *self._found[choice.key][1]}
+        return frozenset(key for key in found if isinstance(key, str))
 
     def seen(self, full: View) -> View | None:
         """The part of `full` that was zoomed to; None where all of it is shown."""
@@ -91,6 +110,16 @@ class Now:
     def spec_json(self) -> dict[str, Any]:
         """The full spec as plain data."""
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
+
+
+def found_once(function: Callable[[Now], T]) -> Callable[[Now], T]:
+    """Decorator: a function of `Now` alone, worked out once for each."""
+
+    @functools.wraps(function)
+    def remembered(now: Now) -> T:
+        return now.once(function, lambda: function(now))
+
+    return remembered
 
 
 def start(model: str, layer: str, own: Upload | None) -> RopeSpec:

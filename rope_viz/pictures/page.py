@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -53,7 +54,7 @@ class Picture:
         """`<page>/<name>`."""
         return f"{self.page}/{self.name}"
 
-    @property
+    @functools.cached_property
     def kind(self) -> type[Kind]:
         """Which kind the function gives, by its annotation."""
         found: type[Kind] = typing.get_type_hints(self.draw)["return"]

@@ -17,7 +17,7 @@ from rope_viz.embedding.axes import placed
 from rope_viz.embedding.ladders import WAYS, Anatomy, Way, anatomy, rebuilt
 from rope_viz.embedding.spec import Knob
 from rope_viz.pictures.choices import Borders, Choice, Menu, Number, Pick
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.now import Now, found_once
 
 SIDEBAR = "sidebar"
 RELEASED = "released"
@@ -103,6 +103,7 @@ def _first(found: Mapping[str, Scene]) -> str:
     return next((name for name, scene in found.items() if len(scene.spec.axes) > 1), next(iter(found)))
 
 
+@found_once
 def released(now: Now) -> Scene:
     """The part of the model as it was released, or as the sidebar has it now."""
     scene = parts(now, now[MODEL])[now[PART]]
@@ -120,17 +121,20 @@ def followed(now: Now, scene: Scene) -> Scene:
     return dataclasses.replace(scene, spec=dataclasses.replace(spec, weights=weights, factor=factor))
 
 
+@found_once
 def taken_apart(now: Now) -> Anatomy | None:
     """What the part was made from."""
     return anatomy(released(now).spec)
 
 
+@found_once
 def _dealt(now: Now) -> bool:
     """Whether the pairs can be dealt out anew."""
     own = taken_apart(now)
     return own is not None and (own.shared or set(own.ladders) == set(own.counts))
 
 
+@found_once
 def _ways(now: Now) -> Mapping[Way, str]:
     own = taken_apart(now)
     if own is None or not own.shared:
@@ -258,6 +262,7 @@ CHANGES: tuple[Choice[Any], ...] = (WAY, SECTIONS, *BASES, *SIDES.values())
 OTHER: tuple[Choice[Any], ...] = (BESIDE, BESIDE_PART)
 
 
+@found_once
 def scene(now: Now) -> Scene:
     """The part with what the reader changed of it, before an image of the size that was chosen."""
     plain = released(now)
@@ -285,6 +290,7 @@ def _differs(own: Anatomy, axis: str, base: float) -> bool:
     return abs(base / min(max(own.ladders[axis].base, BASE_KNOB.low), BASE_KNOB.high) - 1.0) > 1e-12
 
 
+@found_once
 def shown(now: Now) -> list[Scene]:
     """The part, and what stands beside it."""
     first, name = scene(now), now[BESIDE]

@@ -58,7 +58,13 @@ def now(page: str) -> Now:
         names["own"] = hold("own", configs.upload_bytes(mine), of=mine)
     if not registry.fits(at.spec, at.model, at.layer):
         names["spec"] = hold("spec", configs.spec_bytes(at.spec), of=at.spec)
-    return Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names)
+    fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names)
+    # What one place of a page has worked out, the next need not.
+    before = st.session_state.get("now")
+    if before != (page, fresh):
+        before = st.session_state["now"] = page, fresh
+    same: Now = before[1]
+    return same
 
 
 def hold(key: str, content: bytes | None, *, of: object = None) -> str:

@@ -11,9 +11,9 @@ from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.scaling import METHODS, LongRope, NtkByParts, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.pictures import configs, decay, frequencies, kept, registry, scaling
+from rope_viz.pictures import axes, configs, decay, frequencies, kept, registry, scaling
 from rope_viz.pictures.choices import Kept, Number
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.now import Now, found_once
 from rope_viz.pictures.page import Picture
 
 PICTURES = registry.pictures()
@@ -42,6 +42,31 @@ def test_a_choice_belongs_to_one_page_and_its_text_reads_back(choice):
     if not isinstance(choice, Kept):
         assert choice.parse(choice.text(value)) == value
     assert choice.settled(value, now) == value
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=IDS)
+def test_what_a_picture_depends_on_is_known_whatever_was_found_before(picture):
+    page, spec = registry.page(picture.page), link.model_spec("llama-3.1-8b")
+    fresh, used = (Now(spec, "llama-3.1-8b", link.main_layer("llama-3.1-8b")) for _ in range(2))
+    for choice in page.choices[::-1]:
+        used[choice]
+    used.asked(picture.uses)
+    assert used.asked(picture.uses) == fresh.asked(picture.uses) >= {choice.key for choice in picture.uses}
+
+
+def test_a_function_of_now_is_worked_out_once_and_what_it_looked_at_is_known():
+    calls = []
+
+    @found_once
+    def reach(now):
+        calls.append(now)
+        return now[axes.REACH]
+
+    doubled = Number(key="axes.doubled", knob=axes.REACH.knob, usual=reach, limit=reach)
+    now = Now(RopeSpec(), given={"axes.reach": 20})
+    assert now[doubled] == reach(now) == 20
+    assert now.asked([doubled]) == {"axes.doubled", "axes.reach"}
+    assert calls == [now]
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=IDS)

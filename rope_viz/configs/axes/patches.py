@@ -7,6 +7,7 @@ raster order on one axis, so that a row away is as many positions as the image h
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -59,7 +60,7 @@ class Scene:
         """What a side counts: tokens where a language model reads the image, else patches."""
         return "tokens" if self.part.startswith("text") else "patches"
 
-    @property
+    @functools.cached_property
     def steps(self) -> Mapping[str, Mapping[str, float]]:
         """{role: {axis: units}}: by how much the axes of the spec move with one patch in each direction.
 
@@ -79,7 +80,7 @@ class Scene:
         others = {axis: {axis: 1.0} for axis in self.spec.axes if axis not in ROLE_OF and axis != COUNTED}
         return {role: own[role] for role in ROLES if role in own} | others
 
-    @property
+    @functools.cached_property
     def roles(self) -> tuple[Role, ...]:
         """Time, row and column, as far as any pair listens to them."""
         seen = self.seen
@@ -87,7 +88,7 @@ class Scene:
         heard = np.any(np.concatenate(tables), axis=0)
         return tuple(role for role in ROLES if role in seen.axes and heard[seen.index(role)])
 
-    @property
+    @functools.cached_property
     def seen(self) -> AxesSpec:
         """The same rotation over "time", "row", "column" in units of patches, then what other axes there are."""
         steps = self.steps
@@ -98,7 +99,9 @@ class Scene:
     def sized(self, sides: Mapping[Role, int]) -> Scene:
         """The same before another image or clip."""
         kept = {role: int(min(max(side, 1), MOST)) for role, side in sides.items() if role in ROLES}
-        return dataclasses.replace(self, sides={**self.sides, **kept})
+        sides = {**self.sides, **kept}
+        # What was found out about this scene is kept.
+        return self if sides == self.sides else dataclasses.replace(self, sides=sides)
 
 
 def scenes(id: str) -> dict[str, Scene]:
