@@ -7,6 +7,7 @@ The sign of the mean cosine as a bound on the length: Men et al., https://arxiv.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -137,11 +138,12 @@ def unseen_pairs(spec: RopeSpec, target: int) -> int:
     return int(np.sum(reached > trained * (1.0 + 1e-9)))
 
 
+@functools.lru_cache(maxsize=1024)
 def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
     """The first distance below `length` where the mean cosine over the head is negative, None if there is none.
 
     Dimensions that do not rotate count with cos 0 = 1. The frequencies are those at `length`. At most `LONGEST`
-    distances, thinned where they are too many for one request.
+    distances, thinned where they are too many for one request. Kept: the check and every way ask for the same ones.
     """
     limit = min(length, LONGEST)
     thinning = looked_at(spec, limit)

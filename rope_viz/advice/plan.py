@@ -86,20 +86,38 @@ def plan(
     `known` is the model of the list where it was chosen there, `trained` the reader's word on the trained length, `way`
     the short name of the way to write (`Way.id`), the best unless told; `own` an embedding of the reader's, a way more.
     """
-    clean = {key: value for key, value in config.items() if key != "_about"}
+    clean = without_about(config)
     recognised = recognise(clean, known=known, trained=trained, layer=layer)
     advice = recommend(clean, recognised, target, own=own)
+    return planned(clean, recognised, advice, runtimes, way=way, dtype=dtype, sequences=sequences)
+
+
+def planned(
+    config: Mapping[str, Any],
+    recognised: Recognised,
+    advice: Advice,
+    runtimes: Sequence[str],
+    *,
+    way: str = "",
+    dtype: str = "bfloat16",
+    sequences: int = 1,
+) -> Plan:
+    """The same where it is known what the config is and which ways there are."""
+    clean, layer = without_about(config), recognised.layer or None
     chosen = advice.way(way) if way else advice.best
-    file = whole(chosen.spec, clean, recognised.layer or None)
+    file = whole(chosen.spec, clean, layer)
     writings = tuple(
-        writing(chosen.spec, name, config=clean, layer=recognised.layer or None, length=target, file=file)
-        for name in runtimes
+        writing(chosen.spec, name, config=clean, layer=layer, length=advice.target, file=file) for name in runtimes
     )
-    found = check(clean) if file.fragment else file.findings
     # The check tells the mistakes, too, without the reader's word on the trained length.
-    found = tuple(one for one in found if one.rule != "trained-length")
-    held = memory(clean, recognised, target, dtype=dtype, sequences=sequences)
+    found = tuple(one for one in check(clean) if one.rule != "trained-length")
+    held = memory(clean, recognised, advice.target, dtype=dtype, sequences=sequences)
     return Plan(clean, found, recognised, advice, chosen, held, file, writings)
+
+
+def without_about(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A config without what the list says beside it."""
+    return {key: value for key, value in config.items() if key != "_about"}
 
 
 def memory(

@@ -6,6 +6,7 @@ from; the list then knows the trained length, which many configs do not say.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -162,10 +163,10 @@ def possible(kind: str, model: Model) -> bool:
 
 def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: Model) -> Likeness | None:
     """How a config stands to a model of its type; None where one of its sizes is another."""
-    theirs = text_fields(sized(model.config, model.sizes))
-    listed, ours = numbers(theirs), numbers(fields)
+    head_dim, listed = known_numbers(model.id)
+    ours = numbers(fields)
     said = {key for key in listed if key in ours}
-    if theirs.head_dim() != fields.head_dim() or any(ours[key] != listed[key] for key in said - {VOCABULARY}):
+    if head_dim != fields.head_dim() or any(ours[key] != listed[key] for key in said - {VOCABULARY}):
         return None
     specs = model_specs(model.id)
     based = any(abs(one.base / spec.base - 1.0) < 1e-6 for one in specs.values())
@@ -177,6 +178,14 @@ def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: M
     order = (words, scaled, plain, main.target == spec.target, vocabulary, model.verified)
     agree = based + sum(ours[key] == listed[key] for key in said)
     return Likeness(model, agree, len(listed) + 1, based, words > 0, order)
+
+
+@functools.cache
+def known_numbers(id: str) -> tuple[int, Mapping[str, float]]:
+    """The head size and the numbers of a model of the list."""
+    model = catalog()[id]
+    fields = text_fields(sized(model.config, model.sizes))
+    return fields.head_dim(), numbers(fields)
 
 
 def numbers(fields: Fields) -> dict[str, float]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rope_viz.advice.evidence import Evidence, evidence
-from rope_viz.advice.extend import Option, described, extend, fits
+from rope_viz.advice.extend import Option, described, extend, fits, unseen_pairs
 from rope_viz.advice.recognise import Recognised, family
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
@@ -31,19 +31,34 @@ USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
 
 @dataclass(frozen=True)
 class Way:
-    """One way to reach the length: the embedding, its rank, the reasons in words, what was measured, the source.
+    """One way to reach the length `target`: the embedding, its rank, its source; `reach` is as far as it goes, if told.
 
-    `option` holds its numbers at the length (pairs at unseen angles and so on).
+    Its numbers and its reasons are computed when they are asked for: a page knows its ways before it shows them.
     """
 
     method: str
     title: str
     rank: Rank
     spec: RopeSpec
-    option: Option
-    reasons: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
+    target: int
+    recognised: Recognised
     source: str = ""
+    reach: int | None = None
+
+    @property
+    def option(self) -> Option:
+        """Its numbers at the length: pairs at unseen angles and so on."""
+        return numbers(self.spec, self.target)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why, in words."""
+        return tuple(reasons(self.spec, self.option, self.recognised, self.target, self.reach))
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What was measured for the method, this model's own numbers first."""
+        return evidence(self.method, self.recognised.model.id if self.recognised.model is not None else "")
 
     @property
     def id(self) -> str:
@@ -165,7 +180,7 @@ def others(recognised: Recognised, target: int) -> Iterator[Way]:
     if target <= trained:
         return
     plain = way("not advised", extend(base, "none", target), target, recognised, "Nothing: only a longer limit")
-    if plain.option.unseen == 0:
+    if unseen_pairs(plain.spec, target) == 0:
         yield dataclasses.replace(plain, rank="usual", title="Nothing to scale: no pair meets an angle it never had")
         return
     for name in USUAL:
@@ -186,11 +201,8 @@ def way(
     *,
     reach: int | None = None,
 ) -> Way:
-    """One way with its numbers and its reasons."""
-    method, measured = spec.scaling.name, numbers(spec, target)
-    model = recognised.model.id if recognised.model is not None else ""
-    told = tuple(reasons(spec, measured, recognised, target, reach))
-    return Way(method, title, rank, spec, measured, told, evidence(method, model), source)
+    """One way."""
+    return Way(spec.scaling.name, title, rank, spec, target, recognised, source, reach)
 
 
 @functools.lru_cache(maxsize=256)

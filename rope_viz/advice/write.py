@@ -23,7 +23,7 @@ from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
 from rope_viz.configs.rewrite import main_of, rewritten, rewritten_old
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.runtimes import RUNTIMES, emulate
+from rope_viz.runtimes import RUNTIMES, emulated, start
 
 NAMES = {
     "transformers": "transformers 5.23.0",
@@ -43,7 +43,8 @@ class Whole:
 
     `config` is it, `fragment` the keys of it that are new or others (null: the key has to go; {}: nothing changes),
     `generation` says in which keys and who reads them, `readers` are the runtimes that compute what is
-    meant from it as it stands, `others` those that do not, each with why. `findings` are what the check finds in it.
+    meant from it as it stands, `others` those that do not, each with why. `findings` are what the check finds in it
+    by the rules that may find an error.
     """
 
     config: Mapping[str, Any]
@@ -97,7 +98,7 @@ def whole(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str | None = 
     model.pop("_about", None)
     if unchanged(spec, model, layer):
         able, unable = readers(model, spec, layer)
-        return Whole(model, {}, "Nothing in the file has to change.", able, unable, tuple(check(model)))
+        return Whole(model, {}, "Nothing in the file has to change.", able, unable, checked(model))
     drafts: list[tuple[bool, Mapping[str, Any], Mapping[str, Any]]] = []
     for old in (True, False):
         with contextlib.suppress(ValueError):
@@ -110,7 +111,12 @@ def whole(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str | None = 
     (old, best, fragment), able, unable = max(judged, key=lambda found: (weight(found[1]), found[0][0]))
     best = {key: model[key] if key in model and model[key] == value else value for key, value in best.items()}
     fragment = {key: value for key, value in fragment.items() if key not in model or model[key] != value}
-    return Whole(best, fragment, generation(old, able, model), able, unable, tuple(check(best)))
+    return Whole(best, fragment, generation(old, able, model), able, unable, checked(best))
+
+
+def checked(config: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """What the check finds by the rules that may find an error: the others take the most of its time."""
+    return tuple(check(config, without=("runtimes-differ", "trained-length", "base-too-small")))
 
 
 def unchanged(spec: RopeSpec, config: Mapping[str, Any], layer: str | None) -> bool:
@@ -146,12 +152,12 @@ def readers(config: Mapping[str, Any], spec: RopeSpec, layer: str | None) -> tup
     """The runtimes that compute the embedding from the file as it stands, and the others with their reasons."""
     able, unable = [], []
     length = spec.target if spec.scaling.name in ("longrope", "dynamic") else None
-    for runtime, version in RUNTIMES:
-        if runtime in ("paper", "tensorrt-llm"):
-            continue
+    asked = [(runtime, version) for runtime, version in RUNTIMES if runtime not in ("paper", "tensorrt-llm")]
+    case = start(config, length=length, layer_type=layer)
+    for runtime, version in asked:
         name = f"{runtime} {version.split(' ')[0]}"
         try:
-            found = emulate(config, runtime=runtime, version=version, length=length, layer_type=layer)
+            found = emulated(runtime, version, case)
         except ValueError as error:
             unable.append(f"{name}, which cannot be asked: {error}")
             continue

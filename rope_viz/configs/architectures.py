@@ -65,6 +65,8 @@ class Fields:
 
     def raw(self, key: str) -> Any:
         """The value in the config under this name or its other one, None where absent."""
+        if "aliases" not in self.facts:
+            return self.config.get(key)
         names = [key, *(other for other, usual in self.facts.get("aliases", {}).items() if usual == key)]
         return next((self.config[name] for name in names if self.config.get(name) is not None), None)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from rope_viz.advice.export import architecture
 from rope_viz.advice.memory import DTYPES
-from rope_viz.advice.plan import MOST_SEQUENCES, Plan, plan
-from rope_viz.advice.recognise import recognise
-from rope_viz.advice.recommend import start
+from rope_viz.advice.plan import MOST_SEQUENCES, Plan, planned
+from rope_viz.advice.recognise import Recognised, recognise
+from rope_viz.advice.recommend import Advice, recommend, start
 from rope_viz.advice.write import NAMES
 from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
@@ -70,7 +70,7 @@ def problem(now: Now) -> str:
     if now.config is not None and "_class_name" in now.config:
         return "A diffusion transformer has no context in tokens: see Beyond the grid on page Axes."
     try:
-        _answer(*_asked(now), (), "", "bfloat16", 1)
+        _found(*_asked(now))
     except (ValueError, ArithmeticError) as error:
         return f"Nothing can be said of this config: {error}."
     return ""
@@ -80,7 +80,7 @@ def offered(now: Now) -> Mapping[str, str]:
     """The ways there are, by their short names."""
     if problem(now):
         return {}
-    return {way.id: WAYS[way.id] for way in _answer(*_asked(now), (), "", "bfloat16", 1).advice.ways}
+    return {way.id: WAYS[way.id] for way in _found(*_asked(now))[1].ways}
 
 
 def unknown(now: Now) -> str:
@@ -90,7 +90,7 @@ def unknown(now: Now) -> str:
 
 def answer(now: Now) -> Plan:
     """The whole answer. Raises `ValueError` where there is none: `problem` says why."""
-    return _answer(*_asked(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
+    return _answer(_asked(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
 
 
 def _asked(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
@@ -153,29 +153,23 @@ def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> i
     return found.trained.length
 
 
+@functools.lru_cache(maxsize=256)
+def _found(
+    spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
+) -> tuple[Recognised, Advice]:
+    """What it is and the ways there are, which is all that tells whether there is an answer."""
+    config, known = _config(spec, model, own), catalog().get(model)
+    found = recognise(config, known=known, trained=given, layer=layer or None)
+    return found, recommend(config, found, target, own=changed)
+
+
 @functools.lru_cache(maxsize=64)
 def _answer(
-    spec: RopeSpec,
-    changed: RopeSpec | None,
-    model: str,
-    layer: str,
-    own: Upload | None,
-    target: int,
-    given: int | None,
+    asked: tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None],
     runtimes: tuple[str, ...],
     way: str,
     dtype: str,
     sequences: int,
 ) -> Plan:
-    return plan(
-        _config(spec, model, own),
-        target,
-        runtimes,
-        known=catalog().get(model),
-        trained=given,
-        layer=layer or None,
-        way=way,
-        dtype=dtype,
-        sequences=sequences,
-        own=changed,
-    )
+    spec, _, model, _, own, _, _ = asked
+    return planned(_config(spec, model, own), *_found(*asked), runtimes, way=way, dtype=dtype, sequences=sequences)

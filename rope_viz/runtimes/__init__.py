@@ -6,7 +6,8 @@ one module per runtime, over the one core of `rope_viz.embedding.scaling`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,18 +80,36 @@ def emulate(
     overrides = llamacpp.parse_flags(flags)
     if length is None and "ctx" in overrides:
         length = int(overrides["ctx"]) or None
+    return emulated(name, release, start(config, length=length, layer_type=layer_type), overrides)
+
+
+def start(config: Mapping[str, Any], *, length: int | None = None, layer_type: str | None = None) -> Case:
+    """What every runtime starts from, to be read once for all of them. Raises `ValueError` as `emulate` does."""
+    with nameless():
+        return read(config, layer_type, checked_length(length))
+
+
+def emulated(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:
+    """What one runtime, by its full name and version, makes of a case. Raises `ValueError` as `emulate` does."""
+    told = how_known(name, release, case.fields, case.kind)
     try:
-        case = read(config, layer_type, checked_length(length))
-        told = how_known(name, release, case.fields, case.kind)
-        case, applied = apply(ALL[name, release], case)
-        inv_freq, attention, softmax = computed(name, case, overrides)
+        with nameless():
+            case, applied = apply(ALL[name, release], case)
+            inv_freq, attention, softmax = computed(name, case, flags or {})
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), told)
+    return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=told)
+
+
+@contextlib.contextmanager
+def nameless() -> Iterator[None]:
+    """What a hostile config raises, as the `ValueError` that every other refusal is."""
+    try:
+        yield
     except RecursionError:
         raise ValueError("the config is nested too deeply") from None
     except ArithmeticError:
         raise ValueError("the numbers of the config are too large or too small to compute with") from None
-    return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=told)
 
 
 def known(runtime: str, version: str | None = None) -> tuple[str, str]:
@@ -119,4 +138,4 @@ def computed(name: str, case: Case, overrides: Mapping[str, str | float]) -> tup
         ramp = PaperYarn(yarn.factor, yarn.beta_slow, yarn.beta_fast)
         return ramp.inv_freq(spec), mscale(yarn.factor), case.softmax
     attention = spec.attention_factor(case.length) if case.attention is None else case.attention
-    return frequencies(case), attention, case.softmax
+    return frequencies(case, spec), attention, case.softmax

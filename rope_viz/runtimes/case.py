@@ -164,7 +164,7 @@ def apply(rules: Iterable[Rule], case: Case) -> tuple[Case, tuple[Rule, ...]]:
     applied: list[Rule] = []
     for rule in rules:
         changed = rule.change(case)
-        if changed != case:
+        if changed is not case and changed != case:
             applied.append(rule)
         case = changed
     return case, tuple(applied)
@@ -270,9 +270,8 @@ def spec_of(case: Case) -> RopeSpec:
     )
 
 
-def frequencies(case: Case) -> FloatArray:
-    """Radians per position, shape (pairs,), of what the rules left."""
-    spec = spec_of(case)
+def frequencies(case: Case, spec: RopeSpec) -> FloatArray:
+    """Radians per position, shape (pairs,), of what the rules left, and of the spec that it is."""
     values = spec.inv_freq(case.length)
     if isinstance(spec.scaling, Yarn) and case.kept_weight != 1.0:
         values = blend(spec, spec.scaling.factor, case.kept_weight * spec.scaling.kept_share(spec))

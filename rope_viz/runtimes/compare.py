@@ -11,7 +11,7 @@ import numpy as np
 
 from rope_viz.configs.upload import listed
 from rope_viz.embedding.spec import FloatArray
-from rope_viz.runtimes import ALL, RUNTIMES, Emulation, emulate, known
+from rope_viz.runtimes import ALL, RUNTIMES, Emulation, emulated, known, start
 from rope_viz.runtimes.known import How
 
 TOLERANCE = 2e-6
@@ -84,11 +84,9 @@ def compare(
 
     `releases` names older ones to put in the place of today's: {"vllm": "0.8.5"}.
     """
-    base = emulate(config, runtime=reference[0], version=reference[1], length=length, layer_type=layer_type)
-    return [
-        against(base, emulate(config, runtime=name, version=version, length=length, layer_type=layer_type))
-        for name, version in chosen(releases or {})
-    ]
+    case = start(config, length=length, layer_type=layer_type)
+    base = emulated(*known(*reference), case)
+    return [against(base, emulated(name, version, case)) for name, version in chosen(releases or {})]
 
 
 def older() -> dict[str, tuple[str, ...]]:
@@ -130,12 +128,13 @@ def histories(
     ratio: Callable[[float], str] = "×{:.4g}".format,
 ) -> list[History]:
     """The runtimes whose releases make different things of a config, as far as that is known."""
-    base = emulate(config, runtime="transformers", length=length, layer_type=layer_type)
+    case = start(config, length=length, layer_type=layer_type)
+    base = emulated(*known("transformers"), case)
     found = []
     for name, versions in older().items():
         spans: list[tuple[tuple[str, ...], str]] = []
         for version in reversed(versions):
-            one = against(base, emulate(config, runtime=name, version=version, length=length, layer_type=layer_type))
+            one = against(base, emulated(name, version, case))
             words = UNKNOWN if one.how == "not known" else one.words(ratio)
             if spans and spans[-1][1] == words:
                 spans[-1] = ((*spans[-1][0], version), words)

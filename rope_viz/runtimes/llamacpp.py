@@ -29,6 +29,7 @@ from rope_viz.runtimes.case import (
     plainly,
     refuse,
     require,
+    spec_of,
     static_base,
     when,
 )
@@ -160,7 +161,7 @@ def baked_llama3(case: Case) -> Case:
     case = case.using(**{key: value for key, value in filled.items() if case.rope.get(key) is None})
     if case.number("high_freq_factor") < case.number("low_freq_factor"):
         case = case.using(low_freq_factor=case.rope["high_freq_factor"])
-    scaled, plain = frequencies(case), frequencies(case.plain())
+    scaled, plain = (frequencies(one, spec_of(one)) for one in (case, case.plain()))
     return case.plain().but(divisors=tuple(float(value) for value in plain / scaled))
 
 
