@@ -317,14 +317,19 @@ def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool 
         "mode": "markers",
         "x": theme.finite(length),
         "y": np.full(len(length), y - (0.36 if second else 0.14)),
-        "customdata": [
-            [int(pair), theme.tokens(round(each)) if each >= 100 else theme.digits(each)]
-            for pair, each in zip(here.pair, length, strict=True)
-        ],
+        # An array, which Plotly takes as it is: lists of lists it copies entry by entry.
+        "customdata": np.array(
+            [[int(pair), worded(each)] for pair, each in zip(here.pair, length, strict=True)], object
+        ),
         "marker": marker,
         "name": f"{title(scene)}, {lane.look.word}",
         "hovertemplate": f"{who} %{{customdata[0]}}, {lane.look.word}: a turn in %{{customdata[1]}}<extra></extra>",
     }
+
+
+def worded(length: float) -> str:
+    """A wavelength in words."""
+    return theme.tokens(round(length)) if length >= 100 else theme.digits(length)
 
 
 def wavelength_ends(shown: Sequence[Scene]) -> tuple[float, float]:

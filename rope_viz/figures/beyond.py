@@ -59,8 +59,8 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
     }
     if angles["text"] is None:
         angles["hovertemplate"] = f"{UNITS[done.role]} %{{x:,.0f}}<br>cos %{{z:.3f}}<extra></extra>"
-    places = np.unique(np.linspace(0, done.target, min(stop, POINTS)).astype(np.int64)).astype(np.float64)
-    plain, now = done.score(places, plain=True), done.score(places)
+    places = np.unique(np.linspace(0, done.target, min(stop, POINTS)).astype(np.int64))
+    plain, now = (curve[places] for curve in done.curves)
     traces = [{key: value for key, value in angles.items() if value is not None}]
     notes = []
     label = METHODS[done.method]

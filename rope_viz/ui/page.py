@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.figures.words import glossary
-from rope_viz.pictures.choices import Choice
+from rope_viz.pictures.choices import Choice, Number
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page, Picture
 from rope_viz.pictures.registry import PAGES
@@ -33,9 +34,21 @@ def start(title: str, sentence: str = "", *, says: Picture | None = None) -> Non
 
 
 def controls(*choices: Choice[Any]) -> None:
-    """The widgets of some of the page's choices, of each where it has a meaning beside the rest."""
-    for choice in choices:
-        widgets.control(choice, state.now(choice.key.partition(".")[0]))
+    """The widgets of some of the page's choices, of each where it has a meaning beside the rest.
+
+    Sliders beside each other are one component: each would cost a run as much as a picture's place.
+    """
+    for sliders, group in itertools.groupby(choices, lambda choice: isinstance(choice, Number)):
+        each = list(group)
+        if sliders:
+            widgets.sliders([choice for choice in each if isinstance(choice, Number)], _now(each[0]))
+            continue
+        for choice in each:
+            widgets.control(choice, _now(choice))
+
+
+def _now(choice: Choice[Any]) -> Now:
+    return state.now(choice.key.partition(".")[0])
 
 
 def show(picture: Picture) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -30,9 +30,12 @@ from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
 
+SLIDER, GAP = 300, 16
+"""Pixels: how wide a slider is, and how far from the next."""
+
 
 def control(choice: Choice[Any], now: Now) -> None:
-    """The widget of a choice, where it has a meaning beside what else was chosen."""
+    """The widget of a choice that is no number, where it has a meaning beside what else was chosen."""
     if not choice.when(now):
         return
     key = f"choice.{choice.key}"
@@ -50,9 +53,6 @@ def control(choice: Choice[Any], now: Now) -> None:
         with contextlib.suppress(ValueError):
             keep(choice.parse(choice.text(tuple(new) if isinstance(new, list) else new)))
 
-    if isinstance(choice, Number):
-        _slider(choice, now, keep)
-        return
     if isinstance(choice, Kept):
         _kept(choice, now)
         return
@@ -100,10 +100,20 @@ def control(choice: Choice[Any], now: Now) -> None:
         _line(choice, keep, key)
 
 
-def _slider(choice: Number, now: Now, keep: Callable[[Any], None]) -> None:
-    page, _, name = choice.key.rpartition(".")
-    with st.container(width=300):
-        knobs(f"knob.{choice.key}", {name: (choice.ends(now), now[choice])}, lambda _, new: keep(new), page=page)
+def sliders(choices: Sequence[Number], now: Now) -> None:
+    """The sliders of numbers of one page, beside each other where there is room, of those that have a meaning now."""
+    shown = {choice.name: choice for choice in choices if choice.when(now)}
+    if not shown:
+        return
+
+    def keep(name: str, value: Any) -> None:
+        choice = shown[name]
+        state.keep(choice.key, choice.text(value), default=choice.text(choice.default(now)))
+
+    page = choices[0].key.partition(".")[0]
+    with st.container(width=SLIDER * len(shown) + GAP * (len(shown) - 1)):
+        ends = {name: (choice.ends(now), now[choice]) for name, choice in shown.items()}
+        knobs(f"knob.{choices[0].key}", ends, keep, page=page, across=True)
 
 
 def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:

@@ -6,6 +6,7 @@ share it works on the whole of it and the trained length in tokens, over the pai
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,7 @@ from rope_viz.embedding.extension import TURN_SHARE, ImageYarn
 from rope_viz.embedding.ladders import anatomy
 from rope_viz.embedding.scaling import NtkAware, Yarn
 from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, require_number, shorten
+from rope_viz.studies import scores
 from rope_viz.studies.plane import angles
 
 METHODS = {"none": "As trained", "stretch": "Stretch", "ntk": "NTK", "yarn": "YaRN", "riflex": "RIFLEx"}
@@ -45,6 +47,12 @@ class Carried:
     def score(self, displacements: FloatArray, *, plain: bool = False) -> FloatArray:
         """The mean cosine of these pairs, (n,)."""
         return mean_cosine(self.plain if plain else self.speeds, displacements)
+
+    @functools.cached_property
+    def curves(self) -> tuple[FloatArray, FloatArray]:
+        """The scores at 0, 1, … `target`, as trained and carried on."""
+        plain = scores.mean_cosine(self.plain, self.target + 1)
+        return plain, scores.mean_cosine(self.speeds, self.target + 1) if self.changed.size else plain
 
 
 @dataclass(frozen=True)
@@ -132,7 +140,7 @@ def comes_home(speeds: FloatArray, side: int) -> int:
     The paper observes that frame in films; the false peak foretells it (HunyuanVideo 50, CogVideoX 19 to 20). The
     trained side where there is no such peak up to four times as far.
     """
-    curve = mean_cosine(speeds, np.arange(4.0 * side + 1.0))
+    curve = scores.mean_cosine(speeds, 4 * side + 1)
     behind = [peak.at for peak in false_peaks(curve, max(2, side // 4)) if peak.at > side]
     return behind[0] if behind else side
 
@@ -152,9 +160,11 @@ def false_peaks(curve: FloatArray, apart: int) -> list[Peak]:
         return []
     begin = int(falls[0])
     found = []
-    for at in range(begin + 1, len(curve) - 1):
+    inner = curve[begin + 1 : -1]
+    tops = (inner >= LEAST_PEAK) & (inner >= curve[begin:-2]) & (inner > curve[begin + 2 :])
+    for at in (np.flatnonzero(tops) + begin + 1).tolist():
         low, high = max(begin, at - apart), min(len(curve), at + apart + 1)
-        if curve[at] >= LEAST_PEAK and curve[at] == curve[low:high].max() and curve[at] > curve[at + 1]:
+        if curve[at] == curve[low:high].max():
             found.append(Peak(at, float(curve[at])))
     return sorted(found, key=lambda peak: -peak.score)
 
@@ -163,8 +173,7 @@ def peaks(done: Carried, *, plain: bool = False) -> list[Peak]:
     """The false peaks of a direction up to its target."""
     if done.target > MANY:
         return []
-    curve = done.score(np.arange(done.target + 1, dtype=np.float64), plain=plain)
-    return false_peaks(curve, max(2, done.trained // 4))
+    return false_peaks(done.curves[0 if plain else 1], max(2, done.trained // 4))
 
 
 def unturned(done: Carried) -> int:

@@ -192,6 +192,7 @@ export default function render(component) {
   state.post.component = component;
   state.post.taken(component.data.taken);
   const panel = parentElement.querySelector(".rv-knobs");
+  panel.classList.toggle("rv-across", Boolean(data.across));
   for (const [name, knob] of state.shown) {
     if (!data.knobs.some((item) => item.name === name)) {
       knob.root.remove();
@@ -209,7 +210,8 @@ export default function render(component) {
 }
 
 const STYLE = `
-.rv-knobs { display: grid; gap: 10px; }
+.rv-knobs { display: grid; gap: 10px 16px; align-content: start; }
+.rv-across { grid-template-columns: repeat(auto-fit, minmax(min(240px, 100%), 1fr)); }
 .rv-knob { font-family: var(--st-font); color: var(--st-text-color); display: grid; grid-template-columns: 1fr auto; align-items: center; gap: 0 8px; }
 .rv-knob label { font-size: 14px; white-space: nowrap; }
 .rv-name { display: flex; align-items: center; gap: 2px; }

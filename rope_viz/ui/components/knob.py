@@ -10,6 +10,7 @@ import streamlit as st
 from rope_viz.embedding.spec import Knob, require_number
 from rope_viz.ui.components.component import component
 
+ROW = 62  # pixels
 Changed = Callable[[str, float], None]
 
 
@@ -21,11 +22,13 @@ def knobs(
     revision: int = 0,
     page: str = "",
     under: bool = False,
+    across: bool = False,
 ) -> None:
     """Sliders for `shown` (name -> knob and value). `changed(name, value)` is called before the next run.
 
     That is once a slider is released, a number is typed or a key comes up; until then the pictures alone follow. `page`
     names the page whose own knobs these are. `under`: they stand under a picture, and only on a narrow screen.
+    `across`: they stand beside each other where there is room.
     """
 
     taken = f"taken.{key}"
@@ -48,8 +51,11 @@ def knobs(
 
     prefix = f"{page}." if page else ""
     rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]
-    mount = component("knob", root_class="rv-knobs", height=62 * len(shown))
-    mount(key=key, data={"knobs": rows, "under": under, "taken": st.session_state.get(taken)}, on_at_change=at_changed)
+    data = {"knobs": rows, "under": under, "across": across, "taken": st.session_state.get(taken)}
+    if across:
+        data["room"] = ROW, ROW * len(shown)
+    mount = component("knob", root_class="rv-knobs", height=ROW if across else ROW * len(shown))
+    mount(key=key, data=data, on_at_change=at_changed)
 
 
 def _row(name: str, knob: Knob, value: float, revision: int) -> dict[str, Any]:
