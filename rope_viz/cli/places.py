@@ -8,45 +8,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from rope_viz.configs.cached import NAME, in_cache
 from rope_viz.configs.catalog import catalog
 from rope_viz.configs.raw import LARGEST
 
-NAME = "config.json"
 # Folders that hold other people's files, or none of a model's.
 PASSED_OVER = frozenset((".git", "node_modules", "__pycache__", ".venv", "venv", ".tox", "site-packages"))
-
-
-def caches() -> list[Path]:
-    """The hub folders of the local Hugging Face cache, in the order in which huggingface_hub looks for its own."""
-    home = os.environ.get("HF_HOME")
-    base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "huggingface"
-    named = [os.environ.get(key) for key in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")]
-    found = [Path(name).expanduser() for name in named if name]
-    return [*found, (Path(home).expanduser() if home else base) / "hub"]
-
-
-def in_cache(id: str) -> Path | None:
-    """The config.json of a model in the cache, by its id, `owner/name` or `owner/name@revision`; None where it is not.
-
-    A cache keeps `models--owner--name/snapshots/<commit>/config.json`, and in `refs` the commit that a name stands for.
-    """
-    name, _, revision = id.partition("@")
-    parts = name.split("/")
-    if not 1 <= len(parts) <= 2 or not all(part.strip(".") and "\\" not in part for part in parts):
-        return None
-    for cache in caches():
-        folder = cache / "--".join(("models", *parts))
-        snapshots = folder / "snapshots"
-        if not snapshots.is_dir():
-            continue
-        reference = folder / "refs" / (revision or "main")
-        wanted = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
-        # Without a reference: the snapshot that was fetched last.
-        newest = sorted(snapshots.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True)
-        for snapshot in [place for place in newest if place.name == wanted] or ([] if revision else newest):
-            if (snapshot / NAME).is_file():
-                return snapshot / NAME
-    return None
 
 
 def configs_under(folder: Path) -> Iterator[Path]:

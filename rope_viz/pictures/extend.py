@@ -50,8 +50,13 @@ PAGE = Page("extend", (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY))
 
 
 def wanted(now: Now) -> int:
-    """The target length of the sidebar, where it is one; else a length that asks for an extension."""
-    spec = now.spec
+    """The target length of the sidebar, where it is one; else a length that asks for an extension.
+
+    A limit that was raised without scaling is the length that somebody wants.
+    """
+    spec, found = now.spec, _recognised(now.start, now.model, now.layer, now.own)
+    if found is not None and found.mistakes and spec.scaling.name == "none":
+        return max(spec.target, found.says)
     return spec.target if spec.target > spec.context else max(131_072, 2 * spec.context)
 
 
@@ -62,7 +67,8 @@ def config(now: Now) -> Mapping[str, Any]:
 
 def trained(now: Now) -> int:
     """The trained length, as far as it is known without the reader's word."""
-    return _recognised(now.start, now.model, now.layer, now.own)
+    found = _recognised(now.start, now.model, now.layer, now.own)
+    return now.start.context if found is None else found.trained.length
 
 
 def problem(now: Now) -> str:
@@ -145,12 +151,11 @@ def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]
 
 
 @functools.lru_cache(maxsize=64)
-def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> int:
+def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Recognised | None:
     try:
-        found = recognise(_config(spec, model, own), known=catalog().get(model), layer=layer or None)
+        return recognise(_config(spec, model, own), known=catalog().get(model), layer=layer or None)
     except ValueError:
-        return spec.context
-    return found.trained.length
+        return None
 
 
 @functools.lru_cache(maxsize=256)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 
 from rope_viz.advice.lint import check, summary
+from rope_viz.advice.lint.text import check_text
 from rope_viz.configs import link
-from rope_viz.configs.upload import parse, read_upload
+from rope_viz.configs.cached import HUB, in_cache, is_id
+from rope_viz.configs.upload import LARGEST, read_upload
 from rope_viz.ui import state
 from rope_viz.ui.notes import warn
 
@@ -14,6 +18,9 @@ HELP = (
     "A model's config.json, of either generation, or only its rope_scaling. It becomes the model on every page, "
     "never leaves this server, and is kept in your browser until you forget it there."
 )
+
+EXAMPLE = 'Qwen/Qwen3-8B, or {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}'
+HOME = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 # MiB. Far above what is read as a config, and any kind of file: Streamlit would refuse without a visible word.
 ACCEPTED = 64
@@ -34,19 +41,21 @@ def box() -> None:
         )
     if state.own() is not None:
         st.button("Forget my config", on_click=state.forget, key="forget", width="stretch")
-    problem = st.session_state.pop("upload.problem", "")
-    if problem:
+    problem, typed = st.session_state.pop("upload.problem", ""), st.session_state.pop("upload.typed", False)
+    if problem and not typed:
         warn(problem)
     _found()
     pasted = f"upload.text.{turn}"
-    with st.expander("Paste a config", key="paste"), st.form(f"upload.form.{turn}", border=False):
+    with st.expander("Paste a config, or a model's id", key="paste"), st.form(f"upload.form.{turn}", border=False):
         st.text_area(
-            "config.json or rope_scaling",
+            "config.json or rope_scaling, or a model's id in the local Hugging Face cache",
             key=pasted,
             height=140,
-            placeholder='{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}',
+            placeholder=EXAMPLE,
         )
         st.form_submit_button("Use this config", on_click=_pasted, args=(pasted,), width="stretch")
+        if problem and typed:
+            warn(problem)
 
 
 def _dropped(key: str) -> None:
@@ -58,8 +67,44 @@ def _dropped(key: str) -> None:
 
 
 def _pasted(key: str) -> None:
-    if _take(st.session_state.get(key) or ""):
+    text = st.session_state.get(key) or ""
+    st.session_state["upload.typed"] = True
+    if _named(text) if is_id(text) else _take(text):
         st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
+
+
+def _named(text: str) -> bool:
+    """Take the config of a model by its id, from the cache of the machine that serves, for readers at that machine."""
+    id = text.strip()
+    if not at_home():
+        problem = "a model's id is looked up in the cache of the machine that serves, for readers at that machine alone"
+        st.session_state["upload.problem"] = f"Your config was not taken: {problem}. Drop its config.json."
+        return False
+    try:
+        path = in_cache(id)
+        content = None if path is None else path.read_bytes()[: LARGEST + 1]
+    except (OSError, ValueError) as error:
+        st.session_state["upload.problem"] = f"Your config was not taken: the cache cannot be read, {error}."
+        return False
+    if content is None:
+        name = id.removeprefix(HUB)
+        st.session_state["upload.problem"] = (
+            f"Your config was not taken: {name} is not in the local Hugging Face cache of the machine that serves. "
+            f"There, hf download {name.partition('@')[0]} config.json fetches it; or drop the file."
+        )
+        return False
+    return _take(content)
+
+
+def at_home() -> bool:
+    """Whether the reader sits at the machine that serves: nobody else learns what its cache holds.
+
+    A proxy on the machine hands on the name that the reader asked for, or says for whom it asks.
+    """
+    headers = st.context.headers
+    host = re.sub(r":\d+$", "", headers.get("Host", "localhost"))
+    passed_on = any(name in headers for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"))
+    return host in HOME and not passed_on and st.context.ip_address in (None, *HOME)
 
 
 def _found() -> None:
@@ -84,10 +129,10 @@ def _take(content: str | bytes) -> bool:
 
 
 def refused(content: str | bytes) -> str:
-    """What the check finds in a config that was not taken, beside the reason itself; empty where it cannot be read."""
+    """What the check finds in a config that was not taken, in numbers and in words; empty where it cannot be read."""
     try:
-        found = [one for one in check(parse(content)) if one.rule != "unreadable"]
+        found = check_text(content)[1]
     except ValueError:
         return ""
-    told = summary(found)
-    return f" The check also finds {told}: {' '.join(one.message for one in found[:3])}" if told else ""
+    others = [one.message for one in found if one.rule not in ("unreadable", "no-rope")][:3]
+    return f" The check finds {summary(found)} in it{': ' if others else '.'}{' '.join(others)}" if found else ""

@@ -2,13 +2,18 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from rope_viz.configs.models import from_config
+from rope_viz.pictures import extend
+from rope_viz.ui import upload
+from tests.advice.test_recognise import STOCK
 
 # The tour shows models of its own, whatever the reader brought.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn"})
+AT_HOME = upload.at_home
 GEMMA = {
     "_name_or_path": "me/my-gemma",
     "model_type": "gemma3_text",
@@ -103,6 +108,80 @@ def test_what_is_no_config_changes_nothing(paste, text):
     assert app.warning[0].value.startswith("Your config was not taken: ")
     assert (app.session_state["chosen"].model, app.session_state["chosen"].spec.base) == ("kimi-k2-instruct", 77_000)
     assert app.query_params["base"] == "77000"
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """A local Hugging Face cache that holds acme/gemma, and a reader at this machine."""
+    monkeypatch.setattr(upload, "at_home", lambda: True)
+    for name in ("HF_HOME", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    place = tmp_path / "models--acme--gemma" / "snapshots" / "c0ffee"
+    place.mkdir(parents=True)
+    (place / "config.json").write_text(json.dumps(GEMMA))
+    (tmp_path / "config.json").write_text(json.dumps(GEMMA))
+
+
+@pytest.mark.parametrize("id", ["acme/gemma", " acme/gemma@c0ffee", "https://huggingface.co/acme/gemma"])
+def test_a_models_id_is_read_from_the_local_cache(paste, hub, id):
+    app = paste("extend", id)
+    assert not app.exception
+    assert all("not taken" not in one.value for one in app.warning), [w.value for w in app.warning]
+    assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
+
+
+def test_an_id_that_is_not_in_the_cache_is_said(paste, hub):
+    app = paste("extend", "acme/other")
+    assert "acme/other is not in the local Hugging Face cache" in app.warning[0].value
+    assert "hf download acme/other config.json" in app.warning[0].value
+
+
+@pytest.mark.parametrize("id", ["../..", "acme/..", "acme/../..", "acme\\gemma", "/etc/passwd", "acme/gemma@../../.."])
+def test_no_id_leads_out_of_the_cache(paste, hub, id):
+    app = paste("extend", id)
+    assert app.session_state["chosen"].model != "custom"
+    assert app.warning[0].value.startswith("Your config was not taken: it is not JSON")
+
+
+@pytest.mark.parametrize(
+    ("headers", "address", "home"),
+    [
+        ({"Host": "localhost:8501"}, None, True),
+        ({"Host": "[::1]:8501"}, None, True),
+        ({"Host": "viz.example.org"}, None, False),
+        ({"Host": "localhost:8501", "X-Forwarded-For": "10.0.0.7"}, None, False),
+        ({"Host": "localhost:8501"}, "10.0.0.7", False),
+        ({"Host": "192.168.0.2:8501"}, "192.168.0.9", False),
+    ],
+)
+def test_the_cache_is_for_readers_at_the_machine_that_serves(paste, hub, monkeypatch, headers, address, home):
+    context = SimpleNamespace(headers=headers, ip_address=address)
+    with monkeypatch.context() as patch:
+        patch.setattr(upload.st, "context", context)
+        assert AT_HOME() == home
+    monkeypatch.setattr(upload, "at_home", lambda: home)
+    app = paste("extend", "acme/gemma")
+    assert (app.session_state["chosen"].model == "custom") == home
+    assert home or "for readers at that machine alone" in app.warning[0].value
+
+
+def test_a_limit_that_was_only_raised_is_the_length_that_is_wanted(paste, asked):
+    app = paste("extend", json.dumps({**STOCK, "max_position_embeddings": 131_072}))
+    assert {now[extend.TARGET] for picture, now in asked(app).items() if picture.page == "extend"} == {131_072}
+    assert any('"factor": 4.0' in one.value for one in app.code)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"rope_theta": "big"}, "The check finds 1 error in it."),
+        ({"rope_theta": -4, "layer_types": ["x"] * 26}, "The check finds 1 error in it: There is no layer type"),
+        ({"model_type": "gpt2"}, "The check finds 1 note in it."),
+    ],
+)
+def test_a_refused_config_says_what_the_check_finds(paste, changes, told):
+    assert told in paste("extend", json.dumps(GEMMA | changes)).warning[0].value
 
 
 def test_a_bare_rope_scaling_says_where_the_sizes_came_from(paste):

@@ -8,7 +8,7 @@ from rope_viz.figures.words.common import plain
 
 INTRO = (
     "You have a config and need a longer context: what to write, where, and whether it is right. Drop your "
-    "`config.json` at the side, or choose a model there."
+    "`config.json` at the side, name a model of your local Hugging Face cache there, or choose one."
 )
 
 
