@@ -33,7 +33,9 @@ def arrow(m: int, speed: float = 1.0) -> go.Figure:
         theme.line([0.0, x], [0.0, y], f"at position {m:,}", theme.CURRENT, width=3.5, mode="lines+markers"),
     ]
     place: dict[str, Any] = {"showarrow": False, "font": {"size": 15, "color": theme.CURRENT}}
-    side = {"xanchor": "left" if x >= 0 else "right", "yanchor": "bottom" if y >= 0 else "top"}
+    # Inwards from the tip and away from the line: on a phone there is no room outside.
+    side: dict[str, Any] = {"xanchor": "right" if x >= 0 else "left", "yanchor": "bottom" if y >= 0 else "top"}
+    side |= {"yshift": 6 if y >= 0 else -6}
     label = f"({_number(x)}, {_number(y)})"
     axis = {"range": [-1.45, 1.45], "dtick": 1, "zeroline": True, "zerolinecolor": theme.GRID, "showspikes": False}
     return theme.figure(

@@ -52,7 +52,17 @@ def matrix(now: Now) -> Table:
     return Table(runtimes.matrix(answers(now)), "What each runtime makes of this config", sentence, words=True)
 
 
-@PAGE.picture(ALL, height=600, still=True)
+APART = 14
+"""How many models of the list some runtime computes differently: counted beforehand, it takes seconds."""
+
+
+def room(now: Now) -> int:
+    """A head and a row for each model; the longer list scrolls."""
+    return 600 if now[ALL] else 2 + 35 * (APART + 1)
+
+
+# A short list has no field to filter it, which on a phone is the second row of what stands below it.
+@PAGE.picture(ALL, height=room, narrow=lambda now: room(now) - (0 if now[ALL] else 44), still=True)
 def models(now: Now) -> Table:
     """The whole list of models against every runtime."""
     rows = runtimes.model_list(everything=now[ALL])

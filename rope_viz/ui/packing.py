@@ -12,6 +12,7 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,12 +29,13 @@ LEVEL = 9
 COMING = """<div id="rv-coming" role="status">
 <b>RoPE Viz</b> is on its way.<br>Some three megabytes come once and your browser keeps them; the first picture follows.
 <noscript><br>It needs JavaScript, which is switched off in this browser.</noscript></div>
-<script>window.ropeVizAsked = location.pathname</script>
+<script>window.ropeVizAsked = location.pathname;
+ADDRESS</script>
 <style>
 #rv-coming { font: 17px/1.5 sans-serif; max-width: 34em; margin: 18vh auto; padding: 0 1.5em; }
 #root:not(:empty) + #rv-coming { display: none; }
 @media (prefers-color-scheme: dark) { body { background: #0F1216; color: #E6E9EE; } }
-</style>"""
+</style>""".replace("ADDRESS", Path(__file__).with_name("address.js").read_text(encoding="utf-8"))
 
 
 class Packing:

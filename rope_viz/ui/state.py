@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
@@ -17,6 +19,9 @@ from rope_viz.pictures import configs, kept, registry
 from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.now import start as start_of
+
+LEARN = "learn"
+"""The page of the tour: its steps have addresses of their own, and what the reader chose waits outside."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,21 +167,25 @@ def name() -> str:
 def follow_link(page: str) -> None:
     """Take the choice from the address where the reader changed it: first visit, typed link, Back and Forward.
 
-    Streamlit empties the query on a change of page; the choice, and what the page itself had, are then written back.
+    Streamlit empties the query where a link leads to another page; the choice, and what the page itself had, are then
+    written back. Back and Forward find what their address says.
     """
     params = {key: value for key, value in st.query_params.items() if key in (*link.KEYS, "pin")}
     known = st.session_state.get("address")
     moved = st.session_state.get("page") not in (None, page)
+    linked = moved and params in ({}, known) and not _stands(page)
     st.session_state["page"] = page
-    if page != "learn":
-        st.session_state.pop("tour", None)
-        before = st.session_state.pop("before tour", None)
-        if before is not None and not params:
-            st.session_state["chosen"] = dataclasses.replace(before, revision=chosen().revision + 1)
-            st.session_state["locals"] = {}
-    if known is not None and moved and params in ({}, known):
-        write_link(restore="" if any(key.startswith(f"{page}.") for key in st.query_params) else page)
+    if page == LEARN:
+        _before_tour()
+        if linked:
+            return  # a step has an address of its own
+    elif _after_tour(params, linked=linked) or linked:
+        has = any(key.startswith(f"{page}.") for key in st.query_params)
+        write_link(restore=page if linked and not has else "", again=True)
         return
+    if moved or known not in (None, params):
+        # A run that was given up may have written what it had into this address.
+        st.query_params.from_dict(st.query_params.to_dict())
     if params == known:
         return
     opened = link.read(params)
@@ -191,9 +200,18 @@ def follow_link(page: str) -> None:
     st.session_state["address"] = params
 
 
+def _stands(page: str) -> bool:
+    """Whether the browser stood at the page when it asked for it, as after Back; a link is followed from another."""
+    context = get_script_run_ctx()
+    if context is None or context.context_info is None or not context.context_info.url:
+        return False
+    base = str(st.get_option("server.baseUrlPath")).strip("/")
+    path = urlsplit(context.context_info.url).path.strip("/").removeprefix(base).strip("/")
+    return page == (path if path in registry.PAGES else next(iter(registry.PAGES)))
+
+
 def open_tour(number: int, params: Mapping[str, str]) -> None:
     """Begin a step of the tour at its own address; what the reader had before waits until he leaves."""
-    st.session_state.setdefault("before tour", chosen())
     st.session_state["tour"] = number
     ours = {key: value for key, value in params.items() if key in link.KEYS}
     opened = link.read(ours)
@@ -202,6 +220,27 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
     st.session_state["locals"] = {}
     st.query_params.from_dict(dict(params))
     st.session_state["address"] = address()
+
+
+def _before_tour() -> None:
+    """What the reader has as he enters waits until he leaves: a step never becomes his choice by itself."""
+    if "before tour" not in st.session_state:
+        first = link.read({})
+        had = st.session_state.get("chosen", Chosen(first.model, first.layer, first.spec))
+        st.session_state["before tour"] = had, st.session_state.get("locals", {})
+
+
+def _after_tour(params: Mapping[str, str], *, linked: bool) -> bool:
+    """Bring back what the reader had, unless he takes a step's model along or goes back to another; says whether."""
+    st.session_state.pop("tour", None)
+    before = st.session_state.pop("before tour", None)
+    if before is None or (linked and params):
+        return False
+    had, st.session_state["locals"] = before
+    if not linked and params != address(had):
+        return False
+    st.session_state["chosen"] = dataclasses.replace(had, revision=chosen().revision + 1)
+    return True
 
 
 def leave(page: str) -> None:
@@ -235,17 +274,17 @@ def refuse(problem: str) -> None:
     st.session_state["chosen"] = dataclasses.replace(now, problems=(problem,), revision=now.revision + 1)
 
 
-def write_link(*, restore: str = "") -> None:
+def write_link(*, restore: str = "", again: bool = False) -> None:
     """Write the choice into the address, leaving the pages' own parameters alone: one step for the Back button.
 
-    `restore` names a page that gets back what it had of its own.
+    `restore` names a page that gets back what it had of its own. `again`: also where it should stand there already.
     """
     ours = address()
     others = {key: value for key, value in st.query_params.items() if key not in (*link.KEYS, "pin")}
     if restore:
         kept = st.session_state.get("locals", {})
         others |= {key: value for key, value in kept.items() if key.startswith(f"{restore}.")}
-    if dict(st.query_params.items()) != others | ours:
+    if again or dict(st.query_params.items()) != others | ours:
         st.query_params.from_dict(others | ours)
     st.session_state["address"] = ours
 
@@ -269,9 +308,9 @@ def keep(key: str, value: str, *, default: str) -> None:
         st.query_params[key] = value
 
 
-def address() -> dict[str, str]:
+def address(of: Chosen | None = None) -> dict[str, str]:
     """The choice as query parameters."""
-    now = chosen()
+    now = of or chosen()
     ours = link.query(now.spec, model=now.model, layer=now.layer)
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
 

@@ -36,11 +36,10 @@ def show() -> None:
 
 
 def _begin(number: int, step: Step) -> None:
-    """Take the step's own address where the reader comes without one; what he had before waits until he leaves."""
-    entered = st.session_state.get("tour")
-    written = {key: value for key, value in st.query_params.items() if key in link.KEYS or "." in key}
-    written.pop(learn.STEP.key, None)
-    if entered == number or (entered is None and written):
+    """Take the step's own address where the reader comes without one; Back and Forward find it as it was left."""
+    named = learn.STEP.key in st.query_params
+    written = any(key in link.KEYS or "." in key for key in st.query_params if key != learn.STEP.key)
+    if written or (named and st.session_state.get("tour") == number):
         st.session_state["tour"] = number
         return
     _go(number)

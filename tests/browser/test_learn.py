@@ -42,3 +42,15 @@ def test_a_step_leads_on_to_its_page_and_leaving_brings_the_readers_own_model_ba
     seen.settle()
     assert "model=llama-2-7b" in seen.page.url
     assert len(seen.page.context.pages) == 1
+
+
+def test_the_arrow_and_its_numbers_are_whole_on_a_phone(visit):
+    """Wherever it points: right, up, left, down."""
+    seen = visit(width=390, height=844)
+    for m in (0, 2, 3, 5):
+        seen.open(f"/learn?learn.step=2&learn.m={m}")
+        edge = seen.page.locator(".rv-chart .main-svg").first.bounding_box()
+        for label in seen.page.locator(".rv-chart .annotation-text").all():
+            box = label.bounding_box()
+            assert edge["x"] <= box["x"]
+            assert box["x"] + box["width"] <= edge["x"] + edge["width"], f"{label.inner_text()} is cut at m = {m}"

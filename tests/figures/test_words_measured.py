@@ -13,6 +13,7 @@ from rope_viz.embedding.scaling import DynamicNtk, Linear, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes as drawn
 from rope_viz.figures.words import attention, kernels, precision, runtimes
+from rope_viz.pictures.runtimes import APART
 from rope_viz.studies.attention import DEFAULT_SENTENCE
 from rope_viz.studies.linear_attention import operations
 from rope_viz.studies.precision import ROUNDINGS
@@ -172,6 +173,7 @@ def test_the_list_of_models_is_counted_right():
     assert count == len(rows) == len(catalog())
     served = [{key: cell for key, cell in row.items() if key not in ("model", "the YaRN paper")} for row in rows]
     assert apart == sum(any("×" in cell for cell in row.values()) for row in served)
+    assert apart == APART, "the table's room is not that of its rows"
     example = re.search(r"(×\S+ · \d+): off", text)[1]
     assert any(example in cell for row in rows for cell in row.values())
     reference = [answers.rows[0].name for _, answers in board.models()]

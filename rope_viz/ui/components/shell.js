@@ -37,8 +37,7 @@ document.addEventListener("click", (event) => {
   const anchor = event.target.closest?.("a[data-inside]");
   if (!anchor || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  const { page, query, anchor: hash } = anchor.dataset;
-  if (hash) sessionStorage.setItem("rope-viz.at", hash.slice(1));
+  const { page, query } = anchor.dataset;
   component.setTriggerValue("go", { page, query: Object.fromEntries(new URLSearchParams(query)) });
 }, true);
 

@@ -1,0 +1,55 @@
+// What one click of the reader does to the address is one step for Back; a page opens at its top, and Back finds it where
+// it was left. It stands in the first page itself: Streamlit writes the address before any component has come.
+(() => {
+  const push = history.pushState, replace = history.replaceState, scrolled = new Map();
+  const main = () => document.querySelector('[data-testid="stMain"]');
+  // Where we are; what made this entry: "turn" (another page), "empty" or "query", or "past" where it was there before;
+  // and whether the reader has done anything since.
+  let at = location.href, made = "past", idle = true, wanted = null, calm = 0;
+
+  const leave = () => scrolled.set(at, main()?.scrollTop ?? 0);
+  const does = () => ([idle, wanted] = [false, null]);
+  const path = (address) => new URL(address, location.href).pathname;
+
+  // Another page comes in up to four writes: the old page's query goes, or becomes the new one's, the page comes, its query
+  // comes. And after Back a run that was given up may still write.
+  history.pushState = function (state, title, to) {
+    const turns = path(to) !== location.pathname, kind = turns ? "turn" : new URL(to, location.href).search ? "query" : "empty";
+    const same = idle && (made !== "query" || turns);
+    if (!idle) leave();
+    (same ? replace : push).call(this, state, title, to);
+    if (made !== "past" || !idle) made = kind;
+    [at, idle] = [location.href, true];
+    if (turns && wanted === null) main()?.scrollTo(0, 0);
+  };
+  history.replaceState = function (...entry) {
+    replace.apply(this, entry);
+    at = location.href;
+  };
+
+  for (const kind of ["pointerdown", "keydown", "click", "change", "drop", "wheel", "touchstart"]) {
+    addEventListener(kind, does, { capture: true, passive: true });
+  }
+
+  addEventListener("popstate", () => {
+    const other = path(at) !== location.pathname;
+    leave();
+    does();
+    [at, made, idle] = [location.href, "past", true];
+    if (!other) return;
+    [wanted, calm] = [scrolled.get(at) ?? 0, 0];
+    setTimeout(hold, 100, wanted, performance.now());
+  }, true);
+
+  // The page comes piece by piece, and is as high as it was with the last one: until it stood there for a second.
+  const scroll = () => wanted !== null && main() && (main().scrollTop = wanted);
+  const hold = (place, since) => {
+    if (wanted !== place) return;
+    scroll();
+    const rests = document.querySelector('[data-test-script-state="notRunning"]') && performance.now() - since > 1000;
+    calm = rests && Math.abs(main().scrollTop - place) < 2 ? calm + 1 : 0;
+    if (calm > 10 || performance.now() - since > 15000) wanted = null;
+    else setTimeout(hold, 100, place, since);
+  };
+  new MutationObserver(scroll).observe(document, { subtree: true, childList: true });
+})();
