@@ -57,6 +57,8 @@ def positions(
         notes=notes,
         hovermode="x unified",
         margin={"l": 68, "r": 24, "t": 58, "b": 48},
+        # What stands behind the last token needs its room.
+        meta={"narrow": {"xaxis": {"range": [-0.5 - 0.01 * count, count * 1.45]}}},
     )
 
 
@@ -173,7 +175,7 @@ def gap_note(count: int, laid: Laid, top: float) -> dict[str, Any]:
     where = {"x": count, "y": min(max(following(laid), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
     text = f"rope_delta<br><b>{signed(delta)}</b><br>token {count:,}<br>is at {theme.digits(following(laid))}"
     side = {"yanchor": "top" if following(laid) > 0.5 * top else "bottom", "align": "left"}
-    look = {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.CURRENT}, "name": "end"}
+    look = {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.CURRENT}}
     return where | side | look
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from rope_viz.configs.axes.beyond import METHODS, carried, offered
 from rope_viz.configs.axes.catalog import axes_catalog
 from rope_viz.configs.axes.patches import ROLES, Role, Scene
-from rope_viz.configs.axes.written import USUAL, Laid, Reader, lay, pieces, reader
+from rope_viz.configs.axes.written import LONGEST, USUAL, WHATS, Laid, Reader, lay, pieces, reader, taken
 from rope_viz.configs.catalog import catalog
 from rope_viz.configs.upload import Upload
 from rope_viz.embedding.spec import Knob
 from rope_viz.figures import axes, beyond, patch, prompt
 from rope_viz.figures.words import axes as words
-from rope_viz.pictures.choices import Choice, Line, Number, Pick, Positions
+from rope_viz.pictures.choices import Choice, Number, Pick, Pieces, Positions
 from rope_viz.pictures.kinds import ROW, Figure, Patch, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
@@ -69,7 +69,15 @@ def unread(now: Now) -> str:
     return ""
 
 
-PROMPT = Line(key="axes.prompt", label="Prompt", usual=USUAL, check=pieces)
+PROMPT = Pieces(
+    key="axes.prompt",
+    label="Prompt",
+    usual=USUAL,
+    check=pieces,
+    parts=lambda line: [vars(piece) for piece in pieces(line)],
+    kinds=lambda now: WHATS if (read := reads(now)) is None else taken(read),
+    count=LONGEST,
+)
 RUNTIME = Pick(key="axes.runtime", label="Runtime", options=prompt.RUNTIMES, offered=servers, menu=200)
 SECOND = Pick(
     key="axes.second",

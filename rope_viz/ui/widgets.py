@@ -20,6 +20,7 @@ from rope_viz.pictures.choices import (
     Models,
     Number,
     Pick,
+    Pieces,
     Several,
     Switch,
     clean_line,
@@ -27,6 +28,7 @@ from rope_viz.pictures.choices import (
 from rope_viz.pictures.now import Now
 from rope_viz.ui import state
 from rope_viz.ui.components.knob import knobs
+from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
 
@@ -58,6 +60,9 @@ def control(choice: Choice[Any], now: Now) -> None:
         return
     if isinstance(choice, Borders):
         _bar(choice, now, keep)
+        return
+    if isinstance(choice, Pieces):
+        _pieces(choice, now, keep)
         return
     st.session_state[key] = list(value) if isinstance(value, tuple) else value
     options: dict[str, Any] = {"key": key, "on_change": changed, "help": choice.help or None}
@@ -188,3 +193,29 @@ def _line(choice: Line, keep: Any, key: str) -> None:
         choice.check(written)
     except ValueError as error:
         warn(f"Not possible: {error}. This is the sentence it began with.")
+
+
+def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
+    """A line as its pieces; what cannot be taken stays in the field, and a sentence says why."""
+    written = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
+    parts, problem = None, ""
+    try:
+        parts = [dict(part) for part in choice.parts(written)]
+    except ValueError as error:
+        problem = str(error)
+
+    def changed(line: str) -> None:
+        keep(clean_line(line, choice.most) or choice.usual)
+
+    prompt(
+        f"prompt.{choice.key}",
+        choice.key,
+        written,
+        parts,
+        changed,
+        kinds=list(choice.kinds(now)),
+        most=choice.count,
+        longest=choice.most,
+    )
+    if problem:
+        warn(f"Not possible: {problem}. This is the prompt it began with.")

@@ -50,19 +50,46 @@ def test_a_border_is_dragged_and_the_ticks_follow(visit):
     assert seen.errors == []
 
 
-def test_a_prompt_is_written_and_a_second_runtime_dashed(visit):
-    seen = visit().open("/axes")
+def test_a_prompt_is_put_together_from_pieces_and_a_second_runtime_dashed(visit):
+    seen = visit().open("/axes?axes.prompt=text+4,+image+112x84")
     seen.look("axes/positions")
-    field = seen.page.get_by_role("textbox", name="Prompt", exact=True)
-    field.fill("text 4, image 112x84, text 3")
-    field.press("Enter")
     said = seen.page.locator("[data-says='axes/positions']")
     expect(said).to_contain_text("An image of 112 × 84 pixels is 12 tokens and takes 4 positions")
     expect(said).to_contain_text("vLLM gives every token the same positions")
+    button = seen.page.get_by_role("button", name="Add film")
+    button.focus()
+    button.press("Enter")
+    seen.page.wait_for_url("**2C+video+448x336+10s+1fps")
+    field = seen.page.get_by_role("textbox", name="film, piece 3: seconds")
+    field.fill("8")
+    field.press("Enter")
+    expect(said).to_contain_text("A film of 448 × 336 pixels and 8 s is 768 tokens")
+    # The focus stays with the piece that moves, and the keys change what it has.
+    later = seen.page.get_by_role("button", name="Move film, piece 3, forward")
+    later.press("Enter")
+    seen.page.wait_for_url("**text+4%2C+video+448x336+8s+1fps%2C+image+112x84")
+    expect(seen.page.get_by_role("button", name="Move film, piece 2, forward")).to_be_focused()
+    seen.page.get_by_role("textbox", name="image, piece 3: height in pixels").press("PageUp")
+    seen.page.wait_for_url("**2C+image+112x100")
+    seen.page.get_by_role("button", name="Remove film, piece 2").click()
+    seen.page.wait_for_url("**axes.prompt=text+4%2C+image+112x100")
+    expect(said).not_to_contain_text("film")
+    assert seen.errors == []
+
+
+def test_what_is_no_prompt_is_a_sentence_and_the_pieces_stay(visit):
+    seen = visit().open("/axes?axes.prompt=text+4,+image+112x84")
+    seen.look("axes/positions")
+    wide = seen.page.get_by_role("textbox", name="image, piece 2: width in pixels")
+    wide.fill("0.5")
+    wide.press("Enter")
+    expect(seen.page.get_by_role("alert").filter(has_text="width in pixels must be a whole number")).to_be_visible()
+    assert "image+112x84" in seen.page.url
     field = seen.page.get_by_role("textbox", name="Prompt", exact=True)
     field.fill("a picture of a cat")
     field.press("Enter")
     expect(seen.page.locator("[data-testid=stAlert]")).to_contain_text("write pieces with commas")
+    expect(seen.page.get_by_role("textbox", name="image, piece 2: height in pixels")).to_have_value("84")
     assert seen.errors == []
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from rope_viz.configs.axes.catalog import axes_catalog
 from rope_viz.configs.axes.prompts import lay_out
-from rope_viz.configs.axes.written import USUAL, Wanted, first_difference, lay, pieces, reader
+from rope_viz.configs.axes.written import USUAL, Wanted, first_difference, lay, pieces, reader, taken
 
 
 def read(id):
@@ -72,6 +72,16 @@ def test_sound_is_heard_by_those_that_hear():
         lay(pieces("sound 2s"), read("qwen2-vl-7b"))
     with pytest.raises(ValueError, match="take films"):
         lay(pieces("video 64x64 4s"), read("hunyuan-ocr"))
+
+
+@pytest.mark.parametrize("id", [id for id in axes_catalog() if read(id) is not None])
+def test_the_pieces_that_are_offered_are_those_that_a_model_takes(id):
+    for piece in pieces("text 2, image 64x64, video 64x64 4s 1fps, sound 2s"):
+        if piece.what in taken(read(id)):
+            assert lay([piece], read(id)).tokens(0) > 0
+        else:
+            with pytest.raises(ValueError, match="this model"):
+                lay([piece], read(id))
 
 
 def test_too_long_a_film_is_refused_before_it_is_laid_out():

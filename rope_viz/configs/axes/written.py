@@ -24,6 +24,9 @@ from rope_viz.embedding.spec import shorten
 
 What: TypeAlias = Literal["text", "image", "video", "sound"]
 
+WHATS: tuple[What, ...] = ("text", "image", "video", "sound")
+STILLS = ("hunyuan_vl", "glm_image", "isaac")  # model types that are not known to take films
+
 STAMP = 8
 """Tokens between two frames of a film that is written as images with time stamps: the stamp, and a marker each side."""
 HEARD = 100
@@ -220,7 +223,7 @@ def entries(piece: Wanted, read: Reader) -> list[Any]:
     rows, columns = patches(piece.height, piece.width, read.patch, read.merge)
     if piece.what == "image":
         return [["image", [1, rows, columns]]]
-    if read.kind in ("hunyuan_vl", "glm_image", "isaac"):
+    if read.kind in STILLS:
         raise ValueError("this model is not known to take films: write images instead")
     taken = max(1, round(piece.seconds * piece.rate))
     frames = math.ceil(taken / read.frames)
@@ -230,6 +233,12 @@ def entries(piece: Wanted, read: Reader) -> list[Any]:
         step = whole(read.keys.get("temporal_merge_size", read.keys.get("temporal_conv_size")), 2)
         frames = step * math.ceil(frames / step)
     return [["video", [frames, rows, columns]]]
+
+
+def taken(read: Reader) -> tuple[What, ...]:
+    """The kinds of pieces that a model takes."""
+    without = {"sound": read.kind not in OMNI, "video": read.kind in STILLS}
+    return tuple(what for what in WHATS if not without.get(what))
 
 
 def expected(piece: Wanted, part: list[Any], read: Reader) -> int:

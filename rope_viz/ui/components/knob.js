@@ -130,7 +130,7 @@ const phone = matchMedia("(max-width: 640px)");
 
 // What was asked for is asked again until the server has taken it: a run may be lost with the connection, and a server that
 // was started anew does not take the first word of a page that it does not know. One value at a time, the last of each knob.
-class Post {
+export class Post {
   constructor() {
     this.waiting = new Map();
     this.flight = null;

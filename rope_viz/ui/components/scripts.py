@@ -31,6 +31,7 @@ SCRIPTS = {
     "clocks_files.js": HERE / "clocks_files.js",
     "patch.js": HERE / "patch.js",
     "sections.js": HERE / "sections.js",
+    "prompt.js": HERE / "prompt.js",
     "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
 LOOKS = "looks.js"

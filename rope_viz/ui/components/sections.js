@@ -4,7 +4,7 @@ import { caughtUp, follow, released } from "./picture.js";
 
 const text = (state) => state.counts.join(",");
 
-function dark(node) {
+export function dark(node) {
   const probe = document.createElement("canvas").getContext("2d");
   probe.fillStyle = getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#ffffff";
   return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;

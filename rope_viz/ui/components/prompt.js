@@ -1,0 +1,193 @@
+// A prompt put together from pieces, one card for each: text, image, film, sound. Each can be changed, moved and taken away.
+
+import { Post } from "./knob.js";
+import { dark } from "./sections.js";
+
+// What a piece of each kind is asked for: [name, unit behind the field, what it is called, least, most, whole].
+const FIELDS = {
+  text: [["tokens", "tokens", "tokens", 0, 9999999, true]],
+  image: [["width", "×", "width in pixels", 1, 99999, true], ["height", "px", "height in pixels", 1, 99999, true]],
+  video: [
+    ["width", "×", "width in pixels", 1, 99999, true], ["height", "px", "height in pixels", 1, 99999, true],
+    ["seconds", "s", "seconds", 0, 9999999, false], ["rate", "frames/s", "frames a second", 0.001, 240, false],
+  ],
+  sound: [["seconds", "s", "seconds", 0, 9999999, false]],
+};
+const LABELS = { text: "Text", image: "Image", video: "Film", sound: "Sound" };
+const FRESH = {
+  text: { tokens: 16 }, image: { width: 640, height: 480 }, video: { width: 448, height: 336, seconds: 10, rate: 1 }, sound: { seconds: 5 },
+};
+
+const number = (value) => String(Number(Number(value).toFixed(3)));
+
+// As `Wanted.written` in rope_viz/configs/axes/written.py has it, which reads it.
+function written({ what, tokens, width, height, seconds, rate }) {
+  if (what === "text") return `text ${number(tokens)}`;
+  if (what === "image") return `image ${number(width)}x${number(height)}`;
+  return what === "video" ? `video ${number(width)}x${number(height)} ${number(seconds)}s ${number(rate)}fps` : `sound ${number(seconds)}s`;
+}
+
+const composed = (state) => state.pieces.map(written).join(", ");
+const called = (state, k) => `${LABELS[state.pieces[k].what].toLowerCase()}, piece ${k + 1}`;
+
+function changed(state, focus) {
+  draw(state);
+  state.field.value = composed(state);
+  if (focus) state.root.querySelector(focus)?.focus();
+  state.post.put(state.data.key, composed(state));
+}
+
+function element(name, content = {}, ...children) {
+  const made = Object.assign(document.createElement(name), content);
+  made.append(...children);
+  return made;
+}
+
+function button(text, label, act, off = false) {
+  const made = element("button", { type: "button", textContent: text, disabled: off });
+  made.setAttribute("aria-label", label);
+  made.title = label;
+  made.addEventListener("click", act);
+  return made;
+}
+
+function input(state, k, [name, unit, what, low, high, whole]) {
+  const piece = state.pieces[k];
+  const field = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", value: number(piece[name]) });
+  field.setAttribute("aria-label", `${called(state, k)}: ${what}`);
+  field.dataset.field = name;
+  field.style.width = `calc(${Math.max(3, field.value.length)}ch + 18px)`;
+  const step = (by) => {
+    const at = Math.min(high, Math.max(low, Number(field.value) + by));
+    if (Number.isFinite(at)) take(number(at));
+  };
+  const take = (value) => {
+    const at = Number(value.replaceAll(/[_ ,]/g, ""));
+    const bad = !value.trim() || !Number.isFinite(at) || at < low || at > high || (whole && at % 1 !== 0);
+    field.setAttribute("aria-invalid", String(bad));
+    state.note.textContent = bad ? `${LABELS[piece.what]}: ${what} must be ${whole ? "a whole number" : "a number"} from ${low} to ${high}.` : "";
+    if (bad || at === piece[name]) return;
+    piece[name] = Number(number(at));
+    changed(state, `[data-piece="${k}"] [data-field="${name}"]`);
+  };
+  field.addEventListener("change", () => take(field.value));
+  field.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: 1, ArrowDown: -1, PageUp: 16, PageDown: -16 }[event.key];
+    if (by) (event.preventDefault(), step(by));
+  });
+  return element("label", {}, field, element("span", { textContent: unit }));
+}
+
+function card(state, k) {
+  const { pieces, data } = state, piece = pieces[k];
+  const kind = element("select", {}, ...Object.keys(LABELS).filter((what) => data.kinds.includes(what) || what === piece.what)
+    .map((what) => element("option", { value: what, textContent: LABELS[what], selected: what === piece.what })));
+  kind.setAttribute("aria-label", `Kind of piece ${k + 1}`);
+  kind.addEventListener("change", () => {
+    pieces[k] = { ...FRESH[kind.value], ...Object.fromEntries(FIELDS[kind.value].filter(([name]) => piece[name] > 0).map(([name]) => [name, piece[name]])), what: kind.value };
+    changed(state, `[data-piece="${k}"] select`);
+  });
+  const swap = (by) => () => {
+    [pieces[k], pieces[k + by]] = [pieces[k + by], pieces[k]];
+    const end = by < 0 ? k + by === 0 : k + by === pieces.length - 1;
+    changed(state, `[data-piece="${k + by}"] [data-move="${end ? -by : by}"]`);
+  };
+  const earlier = button("‹", `Move ${called(state, k)}, forward`, swap(-1), k === 0);
+  const later = button("›", `Move ${called(state, k)}, back`, swap(1), k === pieces.length - 1);
+  [earlier.dataset.move, later.dataset.move] = ["-1", "1"];
+  const away = button("×", `Remove ${called(state, k)}`, () => {
+    pieces.splice(k, 1);
+    changed(state, pieces.length > 1 ? `[data-piece="${Math.min(k, pieces.length - 1)}"] [data-away]` : ".rv-add button");
+  }, pieces.length === 1);
+  away.dataset.away = "";
+  const made = element("li", {}, element("div", {}, kind, earlier, later, away), element("div", {}, ...FIELDS[piece.what].map((field) => input(state, k, field))));
+  made.dataset.piece = k;
+  made.dataset.what = piece.what;
+  return made;
+}
+
+function draw(state) {
+  const { root, data, pieces } = state;
+  root.querySelector("ol").replaceChildren(...pieces.map((_, k) => card(state, k)));
+  const full = pieces.length >= data.most;
+  root.querySelector(".rv-add").replaceChildren(
+    element("span", { textContent: full ? `At most ${data.most} pieces` : "Add" }),
+    ...(full ? [] : data.kinds.map((what) => {
+      const made = element("button", { type: "button", textContent: LABELS[what] });
+      made.setAttribute("aria-label", `Add ${LABELS[what].toLowerCase()}`);
+      made.addEventListener("click", () => {
+        pieces.push({ ...FRESH[what], what });
+        changed(state, `[data-piece="${pieces.length - 1}"] [data-field]`);
+      });
+      return made;
+    })),
+  );
+}
+
+function build(root) {
+  root.innerHTML = `<ol aria-label="Pieces of the prompt"></ol><div class="rv-add" role="group" aria-label="Add a piece"></div>
+    <label class="rv-line"><span>As text</span><input type="text" autocomplete="off" spellcheck="false" aria-label="Prompt"></label><div class="rv-note" role="alert"></div>`;
+  const state = { root, post: new Post(), pieces: [], line: null, field: root.querySelector(".rv-line input"), note: root.querySelector(".rv-note") };
+  state.field.addEventListener("change", () => state.post.put(state.data.key, state.field.value));
+  return state;
+}
+
+export default function render(component) {
+  const { parentElement, data } = component;
+  if (!document.getElementById("rv-prompt-style")) {
+    document.head.append(Object.assign(document.createElement("style"), { id: "rv-prompt-style", textContent: STYLE }));
+  }
+  const root = parentElement.querySelector(".rv-prompt");
+  const state = (root.__state ??= build(root));
+  root.style.minHeight = "0";
+  state.data = data;
+  const night = dark(root);
+  for (const [what, colours] of Object.entries(data.colours)) root.style.setProperty(`--rv-${what}`, colours[night ? 1 : 0]);
+  state.post.component = component;
+  state.post.taken(data.taken);
+  // The hand wins over what comes back from the server while its last word is not yet taken.
+  if (state.post.has(data.key)) return;
+  const seen = JSON.stringify([data.line, data.kinds, data.most]);
+  if (seen === state.seen) return;
+  state.seen = seen;
+  state.field.setAttribute("maxlength", data.longest);
+  // What this hand wrote stands here already: it keeps its place.
+  if (data.pieces && state.pieces.length && composed(state) === data.pieces.map(written).join(", ") && root.contains(document.activeElement)) {
+    if (state.field !== document.activeElement) state.field.value = data.line;
+    return;
+  }
+  if (data.pieces) state.pieces = data.pieces.map((piece) => ({ ...piece }));
+  state.note.textContent = "";
+  if (state.field !== document.activeElement || data.pieces) state.field.value = data.line;
+  draw(state);
+}
+
+const STYLE = `
+.rv-prompt { font: 14px var(--st-font); color: var(--st-text-color); display: grid; gap: 8px; align-content: start; }
+.rv-prompt ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 8px; }
+.rv-prompt li { margin: 0; padding: 6px 8px 8px; display: grid; gap: 6px; border: 1px solid var(--st-border-color); border-top: 4px solid var(--st-border-color); border-radius: 6px; background: var(--st-secondary-background-color); }
+.rv-prompt li[data-what="image"] { border-top-color: var(--rv-image); }
+.rv-prompt li[data-what="video"] { border-top-color: var(--rv-video); border-top-style: double; }
+.rv-prompt li[data-what="sound"] { border-top-color: var(--rv-sound); border-top-style: dashed; }
+.rv-prompt li > div, .rv-add { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 6px; }
+.rv-prompt li label { display: flex; align-items: center; gap: 4px; }
+.rv-prompt input, .rv-prompt select, .rv-prompt button { font: inherit; color: inherit; min-height: 28px; box-sizing: border-box; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px; }
+.rv-prompt input { padding: 0 6px; font-variant-numeric: tabular-nums; }
+.rv-prompt li input { text-align: right; min-width: 0; }
+.rv-prompt select { padding: 0 2px; margin-right: auto; }
+.rv-prompt button { min-width: 28px; padding: 0 8px; cursor: pointer; }
+.rv-prompt button:hover:not(:disabled) { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+.rv-prompt button:disabled { opacity: 0.35; cursor: default; }
+.rv-prompt :is(input, select, button):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+.rv-prompt input[aria-invalid="true"] { border-color: var(--st-red-text-color); }
+.rv-line { display: flex; align-items: center; gap: 8px; }
+.rv-line input { flex: 1; min-width: 0; }
+.rv-prompt .rv-note { font-size: 13px; color: var(--st-red-text-color); }
+.rv-prompt .rv-note:empty { display: none; }
+@media (pointer: coarse), (max-width: 640px) {
+  .rv-prompt input, .rv-prompt select, .rv-prompt button { min-height: 40px; min-width: 40px; }
+  .rv-prompt li { flex: 1 1 100%; }
+  .rv-prompt li:not([data-what="video"]) { grid-template-columns: auto 1fr; }
+  .rv-prompt li:not([data-what="video"]) > div:last-child { justify-content: flex-end; }
+}
+`;
