@@ -15,10 +15,11 @@ from rope_viz.configs.upload import Upload
 from rope_viz.embedding.spec import Knob
 from rope_viz.figures import axes, beyond, patch, prompt
 from rope_viz.figures.words import axes as words
-from rope_viz.pictures.choices import Choice, Number, Pick, Pieces, Positions
+from rope_viz.pictures.choices import Choice, Number, Pick, Positions
 from rope_viz.pictures.kinds import ROW, Figure, Patch, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.pieces import Pieces
 from rope_viz.pictures.scenes import CHANGES, MODEL, OTHER, SIDEBAR, WHICH, scene, shown
 from rope_viz.runtimes.axes import HAS, INTERLEAVED, SECTIONED, axes_answers
 

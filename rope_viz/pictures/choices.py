@@ -321,21 +321,6 @@ class Line(Choice[str]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pieces(Line):
-    """A line that is put together from pieces, at most `count` of them.
-
-    `parts` are the pieces of a line as plain data, `kinds` the kinds that can be added beside the rest.
-    """
-
-    parts: Callable[[str], Sequence[Mapping[str, Any]]]
-    kinds: Callable[[Now], Sequence[str]]
-    count: int
-
-    def says(self) -> str:
-        return f"pieces with commas between them, such as {self.usual}"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Positions(Choice[tuple[int, int]]):
     """Two positions, as `m,n`, each at most `most`."""
 

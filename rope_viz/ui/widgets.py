@@ -20,12 +20,12 @@ from rope_viz.pictures.choices import (
     Models,
     Number,
     Pick,
-    Pieces,
     Several,
     Switch,
     clean_line,
 )
 from rope_viz.pictures.now import Now
+from rope_viz.pictures.pieces import Pieces
 from rope_viz.ui import state
 from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
