@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.configs.models import from_config
+from rope_viz.configs.models import from_config, main_of
 from rope_viz.configs.parts import text_part
-from rope_viz.configs.rewrite import Change, main_of, rewritten, rewritten_old
+from rope_viz.configs.rewrite import Change, rewritten, rewritten_old
 from rope_viz.embedding.scaling import (
     LARGEST_FACTOR,
     LEAST_FACTOR,

@@ -7,7 +7,6 @@ The sign of the mean cosine as a bound on the length: Men et al., https://arxiv.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,12 +19,7 @@ from rope_viz.configs.rewrite import rewritten
 from rope_viz.embedding.scaling import METHODS, Proportional, turns
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL, bands
-from rope_viz.studies.budget import Thinning
-from rope_viz.studies.decay import first_negative
-from rope_viz.studies.scores import unrotated_share
-
-LONGEST = 1 << 24
-"""How far `first_negative_distance` looks: 16.8 million distances take a few seconds."""
+from rope_viz.studies.decay import first_negative_distance
 
 
 @dataclass(frozen=True)
@@ -136,23 +130,6 @@ def unseen_pairs(spec: RopeSpec, target: int) -> int:
     trained = np.minimum(turns(spec), 1.0)
     reached = np.minimum(target * spec.inv_freq(target) / (2.0 * math.pi), 1.0)
     return int(np.sum(reached > trained * (1.0 + 1e-9)))
-
-
-@functools.lru_cache(maxsize=1024)
-def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
-    """The first distance below `length` where the mean cosine over the head is negative, None if there is none.
-
-    Dimensions that do not rotate count with cos 0 = 1. The frequencies are those at `length`. At most `LONGEST`
-    distances, thinned where they are too many for one request. Kept: the check and every way ask for the same ones.
-    """
-    limit = min(length, LONGEST)
-    thinning = looked_at(spec, limit)
-    return first_negative(spec.inv_freq(length), limit, unrotated=unrotated_share(spec), thinning=thinning)
-
-
-def looked_at(spec: RopeSpec, length: int) -> Thinning:
-    """Which distances `first_negative_distance` looks at: every method has its share of the work."""
-    return Thinning.of(0, min(length, LONGEST), spec.pairs, shares=len(METHODS))
 
 
 def written(spec: RopeSpec, config: Mapping[str, Any] | None = None, layer: str | None = None) -> dict[str, Any] | None:

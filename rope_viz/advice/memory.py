@@ -33,7 +33,14 @@ ALTERNATING = ("gemma2", "gpt_oss")
 WINDOWED = {"mistral": 4096, "mixtral": None, "phi3": None, "starcoder2": None, "phimoe": None, "ministral": 4096}
 DEFAULT_WINDOWS = {"gemma2": 4096, "gpt_oss": 128, "gemma3_text": 4096, "olmo3": 4096, "cohere2": 4096}
 # Caches of these are not a matter of heads and windows alone: layers that share theirs, or compress along the length.
-BEYOND = ("gemma4_text", "gemma4_unified_text", "gemma3n_text", "deepseek_v4", "minimax_m3_sparse", "dots3_note_text")
+BEYOND = (
+    *("gemma4_text", "gemma4_unified_text", "gemma3n_text", "deepseek_v4"),
+    *("minimax_m3_sparse", "dots3_note_text", "mimo_v2_flash", "hrm_text"),
+)
+# Their classes choose windows layer by layer by rules of their own; published configs say them.
+PATTERNED = ("cwm", "beam", "granite_swa", "granitemoe_swa", "flint", "kolibri1")
+# Their classes read sliding_window only where use_sliding_window is true.
+SWITCHED = ("qwen2", "qwen3")
 
 # These read a whole text at once.
 ENCODERS = ("modernbert", "roformer", "esm", "nomic_bert", "eurobert", "ultrabert", "embedding_gemma2_text")
@@ -99,7 +106,7 @@ def cache(config: Mapping[str, Any], *, dtype: str = "bfloat16") -> Cache:
         raise ValueError(f"how {fields.kind} keeps its cache is not a matter of heads and windows alone")
     size, kinds = DTYPES[dtype], kinds_of(fields)
     notes = []
-    if "index_head_dim" in fields.config:
+    if "index_head_dim" in fields.config or fields.kind in ("deepseek_v32", "glm_moe_dsa"):
         notes.append("The indexer of its sparse attention keeps some 132 bytes more per token and layer.")
     groups = [group(fields, kind, layers, size) for kind, layers in Counter(kinds).items()]
     if any(one.kind not in ATTENTION for one in groups):
@@ -122,6 +129,15 @@ def kinds_of(fields: Fields) -> list[str]:
     if known is None and fields.config.get("use_sliding_window") and window_of(fields) is not None:
         first = fields.size("max_window_layers") or 0
         known = ["full_attention" if i < first else "sliding_attention" for i in range(count)]
+    if known is None and fields.kind == "minimax":
+        known = ["linear_attention" if i % 2 else "full_attention" for i in range(count)]
+    if known is None and fields.config.get("attn_type_list"):
+        known = ["full_attention" if flag else "linear_attention" for flag in fields.config["attn_type_list"]]
+    if known is None and fields.kind in PATTERNED:
+        raise ValueError(f"layer_types is missing: which layers of {fields.kind} have a window is not known")
+    if known is None and fields.config.get("sliding_window") and not fields.kind.startswith(SWITCHED):
+        # As the cache of transformers and vLLM take it for any type.
+        known = ["sliding_attention"] * count
     if known is None:
         known = ["full_attention"] * count
     if window_of(fields) is None:
@@ -153,7 +169,8 @@ def group(fields: Fields, kind: str, layers: int, size: float) -> Group:
         return Group(kind, layers, 0.0, None, state(fields, kind, size))
     if kind in ("moe", "recurrent"):
         return Group(kind, layers, 0.0)
-    return Group("full_attention", layers, kept_per_token(fields, size))
+    both = state(fields, "mamba", size) if fields.kind == "falcon_h1" else 0.0
+    return Group("full_attention", layers, kept_per_token(fields, size), None, both)
 
 
 def kept_per_token(fields: Fields, size: float) -> float:
@@ -161,6 +178,8 @@ def kept_per_token(fields: Fields, size: float) -> float:
     latent = fields.size("kv_lora_rank")
     if latent is not None:
         return (latent + fields.required("qk_rope_head_dim")) * size
+    if fields.facts.get("head") == "qk_rope_head_dim":
+        raise ValueError("kv_lora_rank is missing: expected a whole number")
     return 2.0 * kv_heads(fields) * fields.head_dim() * size
 
 
@@ -171,7 +190,7 @@ def kv_heads(fields: Fields) -> int:
         if found is not None:
             require_number(found, key, least=1, most=MAX_LENGTH, integer=True)
             return int(found)
-    if fields.config.get("multi_query"):
+    if fields.config.get("multi_query", fields.kind == "falcon"):
         return 1
     return fields.required("num_attention_heads")
 
@@ -184,7 +203,10 @@ def state(fields: Fields, kind: str, size: float) -> float:
         heads, width = fields.required("mamba_n_heads"), fields.required("mamba_d_head")
         states, groups = fields.required("mamba_d_state"), fields.size("mamba_n_groups") or 1
         kernel = fields.size("mamba_d_conv") or 4
-        return ((heads * width + 2 * groups * states) * kernel + heads * width * states) * size
+        # The recurrence itself is kept in float32.
+        return (heads * width + 2 * groups * states) * kernel * size + heads * width * states * 4.0
+    if fields.kind.startswith("minimax"):
+        return fields.required("num_attention_heads") * fields.head_dim() ** 2 * 2.0
     keys = (fields.size("linear_num_key_heads") or 16) * (fields.size("linear_key_head_dim") or 128)
     heads = fields.size("linear_num_value_heads") or 32
     values = heads * (fields.size("linear_value_head_dim") or 128)

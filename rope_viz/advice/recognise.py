@@ -12,12 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.advice.memory import sized
 from rope_viz.configs.architectures import Fields
 from rope_viz.configs.catalog import Model, catalog, main_layer, model_specs
-from rope_viz.configs.models import PRETRAINED_TYPES, from_config
+from rope_viz.configs.models import ORIGINAL, PRETRAINED_TYPES, from_config, main_of
 from rope_viz.configs.parts import text_fields, text_part
-from rope_viz.configs.rewrite import ORIGINAL, main_of
 from rope_viz.configs.upload import name_of
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
 
@@ -184,7 +182,7 @@ def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: M
 def known_numbers(id: str) -> tuple[int, Mapping[str, float]]:
     """The head size and the numbers of a model of the list."""
     model = catalog()[id]
-    fields = text_fields(sized(model.config, model.sizes))
+    fields = text_fields(model.whole)
     return fields.head_dim(), numbers(fields)
 
 

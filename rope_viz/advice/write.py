@@ -19,9 +19,9 @@ import numpy as np
 from rope_viz.advice.export import TARGETS, Export, architecture, export
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.snippets import SNIPPETS
-from rope_viz.configs.models import from_config
+from rope_viz.configs.models import from_config, main_of
 from rope_viz.configs.parts import text_part
-from rope_viz.configs.rewrite import main_of, rewritten, rewritten_old
+from rope_viz.configs.rewrite import rewritten, rewritten_old
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.runtimes import RUNTIMES, emulated, start
 

@@ -22,9 +22,8 @@ from typing import Any
 
 from rope_viz.advice.lint import SEVERITIES, Finding, repair
 from rope_viz.advice.lint.text import check_text, explained, rules
-from rope_viz.cli.output import one_line
+from rope_viz.cli.output import named, one_line
 from rope_viz.cli.places import found
-from rope_viz.cli.spec import named
 from rope_viz.configs.raw import Raw, lines, read_raw
 
 EXIT = {"error": 2, "warning": 1, "note": 1}
@@ -156,13 +155,13 @@ def checked_rules(names: Any, where: str) -> list[str]:
 
 def from_pyproject(folder: Path) -> dict[str, Any]:
     """[tool.rope-viz] of the nearest pyproject.toml, here or above. Raises `ValueError` for an unknown key."""
-    import tomllib
-
     path = next(
         (place / "pyproject.toml" for place in (folder, *folder.parents) if (place / "pyproject.toml").is_file()), None
     )
     if path is None:
         return {}
+    import tomllib
+
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("rope-viz", {})
     except (ValueError, AttributeError) as error:

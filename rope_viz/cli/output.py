@@ -11,6 +11,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from rope_viz.configs.without import NoRope
+from rope_viz.embedding.spec import UNCOMPUTABLE
+
 
 class Patient:
     """A stream that goes on where its reader has left; everything else is the stream's own."""
@@ -65,3 +68,16 @@ def one_line(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+@contextlib.contextmanager
+def named(name: str) -> Iterator[None]:
+    """Put the config's name before what is wrong with it."""
+    try:
+        yield
+    except NoRope:
+        raise
+    except ArithmeticError:
+        raise ValueError(f"{name}: {UNCOMPUTABLE}") from None
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{name}: {one_line(error)}") from None

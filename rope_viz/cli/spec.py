@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.output import one_line
+from rope_viz.cli.output import named as named
 from rope_viz.cli.places import found
 from rope_viz.configs.catalog import catalog, main_layer, model_specs
 from rope_viz.configs.link import fitted, method_knobs, number, with_method
 from rope_viz.configs.models import from_config
 from rope_viz.configs.upload import main_layer as usual_layer
 from rope_viz.configs.upload import parse
-from rope_viz.configs.without import NoRope
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
-from rope_viz.embedding.spec import UNCOMPUTABLE, Knob, RopeSpec, knobs, shorten
+from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
 
 NAMES = "config.json, its folder, a model of the list or of the local Hugging Face cache, or - for stdin"
 LISTS = ("short_factor", "long_factor")
@@ -84,19 +82,6 @@ def refuse_diffusion(config: Mapping[str, Any]) -> None:
     name = config.get("_class_name")
     if isinstance(name, str):
         raise ValueError(f"{name[:60]} belongs to a diffusion pipeline: the runtimes here serve language models")
-
-
-@contextlib.contextmanager
-def named(name: str) -> Iterator[None]:
-    """Put the config's name before what is wrong with it."""
-    try:
-        yield
-    except NoRope:
-        raise
-    except ArithmeticError:
-        raise ValueError(f"{name}: {UNCOMPUTABLE}") from None
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{name}: {one_line(error)}") from None
 
 
 def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] | None, str | None]:

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from rope_viz.configs import published, without
@@ -30,7 +30,7 @@ RENAMED_LAYERS = {
 @functools.cache
 def table() -> dict[str, dict[str, Any]]:
     """{model type: facts} of every architecture of transformers 5.23.0 with text RoPE, and of other published ones."""
-    text = importlib.resources.files(__package__).joinpath("architectures.json").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("architectures.json").read_text(encoding="utf-8")
     loaded: dict[str, dict[str, Any]] = json.loads(text)
     return {**loaded, **published.TYPES}
 

@@ -24,6 +24,7 @@ ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "pro
 # Fields of scaling methods whose key in a config differs.
 KEYS = {"attention": "attention_factor"}
 # Types that transformers computes from the length before extension.
+ORIGINAL = "original_max_position_embeddings"
 PRETRAINED_TYPES = ("llama3", "yarn", "longrope")
 
 
@@ -44,6 +45,11 @@ def from_config(config: Mapping[str, Any]) -> dict[str, RopeSpec]:
         return {layer: spec_of(fields, layer, params) for layer, params in layers.items()}
     except RecursionError:
         raise ValueError("the config is nested too deeply") from None
+
+
+def main_of(layers: Mapping[str, Any]) -> str:
+    """The layer type that a config is about: the shared one, else the full-attention layers, else the first."""
+    return next((name for name in ("", "full_attention", "main") if name in layers), next(iter(layers)))
 
 
 def to_config(spec: RopeSpec) -> dict[str, Any]:

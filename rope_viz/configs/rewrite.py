@@ -13,14 +13,13 @@ from typing import Any, TypeAlias
 
 from rope_viz.configs.architectures import GLOBAL_HEADS, Fields, Params
 from rope_viz.configs.folding import Layers, rope_layers
-from rope_viz.configs.models import PRETRAINED_TYPES, from_config, rope_type, share_for, to_config
+from rope_viz.configs.models import ORIGINAL, PRETRAINED_TYPES, from_config, main_of, rope_type, share_for, to_config
 from rope_viz.configs.parts import Part, Path, text_fields, text_part
 from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
 
 Config: TypeAlias = dict[str, Any]
 
-ORIGINAL = "original_max_position_embeddings"
 # What stands in a rope dict for its method; every other key there belongs to the model and stays.
 METHOD_KEYS = frozenset(
     (
@@ -339,11 +338,6 @@ class Current:
         if self.fields.kind == "chatglm":
             keys["rope_ratio"] = spec.base / 10_000.0
         return keys
-
-
-def main_of(layers: Mapping[str, Any]) -> str:
-    """The layer type that a config is about: the shared one, else the full-attention layers, else the first."""
-    return next((name for name in ("", "full_attention", "main") if name in layers), next(iter(layers)))
 
 
 def length_of(spec: RopeSpec) -> int:

@@ -16,7 +16,6 @@ from rope_viz.configs.parts import text_fields
 from rope_viz.configs.raw import LARGEST as LARGEST
 from rope_viz.configs.raw import read_raw
 from rope_viz.configs.unlisted import doubt
-from rope_viz.embedding.ladders import anatomy
 from rope_viz.embedding.spec import RopeSpec, shorten
 
 DEEPEST = 32
@@ -70,7 +69,9 @@ def of_axes(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
     Raises `ValueError` where there is no such class, or its speeds are no ladder. Time comes last: it often stands
     still.
     """
-    from rope_viz.configs.axes.models import from_model  # here, so that other configs do not wait for it
+    # Here, so that other configs do not wait for it.
+    from rope_viz.configs.axes.models import from_model
+    from rope_viz.embedding.ladders import anatomy
 
     part = next(iter(from_model(config).values()))
     found = anatomy(part)

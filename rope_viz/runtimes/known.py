@@ -7,9 +7,9 @@ a runtime reads a model type, from its own registry (tests/goldens/make_served.p
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rope_viz.configs import published
@@ -47,7 +47,7 @@ class Known:
 @functools.cache
 def read(name: str) -> dict[str, Any]:
     """One of the two lists."""
-    text = importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
 

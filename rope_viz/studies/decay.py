@@ -8,14 +8,17 @@ Vaswani et al., Attention Is All You Need, https://arxiv.org/abs/1706.03762 (sin
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.phase import checked_distances, checked_inv_freq, exact_angles, finite
+from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, require_number
 from rope_viz.studies.budget import Thinning
 from rope_viz.studies.scores import (
@@ -29,7 +32,12 @@ from rope_viz.studies.scores import (
     unrotated_score,
     unrotated_share,
 )
-from rope_viz.studies.vectors import Kind, random_vectors
+
+if TYPE_CHECKING:
+    from rope_viz.studies.vectors import Kind
+
+LONGEST = 1 << 24
+"""How far `first_negative_distance` looks: 16.8 million distances take a few seconds."""
 
 LEVELS = (5.0, 25.0, 50.0, 75.0, 95.0)
 ROUNDING = 1e-12  # a mean cosine is negative below minus this: 0 itself may come out as -1e-16
@@ -104,6 +112,23 @@ def first_negative(
     return None
 
 
+@functools.lru_cache(maxsize=1024)
+def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
+    """The first distance below `length` where the mean cosine over the head is negative, None if there is none.
+
+    Dimensions that do not rotate count with cos 0 = 1. The frequencies are those at `length`. At most `LONGEST`
+    distances, thinned where they are too many for one request. Kept: the check and every way ask for the same ones.
+    """
+    limit = min(length, LONGEST)
+    thinning = looked_at(spec, limit)
+    return first_negative(spec.inv_freq(length), limit, unrotated=unrotated_share(spec), thinning=thinning)
+
+
+def looked_at(spec: RopeSpec, length: int) -> Thinning:
+    """Which distances `first_negative_distance` looks at."""
+    return Thinning.of(0, min(length, LONGEST), spec.pairs, shares=len(METHODS))
+
+
 def feasible_bases(
     head_dim: int, length: int, bases: ArrayLike, *, rotary_dim: int = 0, thinning: Thinning | None = None
 ) -> NDArray[np.bool_]:
@@ -162,6 +187,8 @@ def distribution(
     noise ("noisy-copy") the expected score is 2σ²·Σ cos(Δθᵢ) (Men et al.). `unrotated` is how many dimensions q and k
     have beside the pairs; each expects σ² of a noisy copy, at every distance.
     """
+    from rope_viz.studies.vectors import random_vectors
+
     omega = checked_inv_freq(inv_freq)
     wanted = checked_distances(distances)
     ranks = tuple(float(level) for level in levels)

@@ -28,8 +28,6 @@ from rope_viz.embedding.phase import (
 )
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, shorten
 from rope_viz.studies.budget import Thinning
-from rope_viz.studies.correlation import mean_logits
-from rope_viz.studies.envelope import centers, column_edges, reduce_block
 
 Backend: TypeAlias = Literal["numpy", "torch"]
 Parts: TypeAlias = tuple[FloatArray, FloatArray, float]
@@ -97,6 +95,8 @@ def curve_envelope(
     middle of a column. Where there are no more distances than columns, each has its own and low equals high.
     `a` and `b` are (pairs,).
     """
+    from rope_viz.studies.envelope import centers, column_edges, reduce_block
+
     turn = fixed_turns(inv_freq)
     rows_a, rows_b = checked_coefficients(a, b, len(turn[0]))
     if len(rows_a) != 1:
@@ -181,6 +181,9 @@ def mean_score(q: ArrayLike, k: ArrayLike, inv_freq: ArrayLike, *, pairing: Pair
     `q` and `k` are (tokens, head_dim) before rotation. Rotates as many dimensions as `inv_freq` has pairs; what is left
     of head_dim is added without rotation. By FFT, see `correlation`.
     """
+    # Here, so that a check of a config, which needs `curve` alone, does not wait for it.
+    from rope_viz.studies.correlation import mean_logits
+
     query, key = np.asarray(q, dtype=np.float64), np.asarray(k, dtype=np.float64)
     if query.ndim != 2 or query.shape != key.shape:
         raise ValueError(f"q and k must both be (tokens, head_dim), got {query.shape} and {key.shape}")

@@ -93,6 +93,10 @@ def test_what_is_missing_or_not_known_is_said():
         cache(catalog()["modernbert-base-global"].config)
     with pytest.raises(ValueError, match="not a matter of heads and windows alone"):
         cache({**catalog()["gemma-4-full"].config, "num_hidden_layers": 4})
+    with pytest.raises(ValueError, match="kv_lora_rank is missing"):
+        cache({"model_type": "deepseek_v3", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4})
+    with pytest.raises(ValueError, match="layer_types is missing"):
+        cache({"model_type": "cwm", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4})
     with pytest.raises(ValueError, match="must be one of bfloat16"):
         cache(catalog()["qwen3-8b"].config, dtype="int3")
 

@@ -29,12 +29,17 @@ LINEAR = {
     "linear_value_head_dim": 16,
     "linear_conv_kernel_dim": 4,
 }
+MAMBA = {
+    **{"mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 16, "mamba_n_groups": 1, "mamba_d_conv": 4},
+    **{"mamba_expand": 2, "mamba_d_ssm": 128},
+}
 MOE = {"num_local_experts": 4, "num_experts_per_tok": 2}
 MLA = {
     **{"kv_lora_rank": 32, "q_lora_rank": 24, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 16},
     **{"n_routed_experts": 4, "n_shared_experts": 1, "moe_intermediate_size": 32, "first_k_dense_replace": 1},
     **{"num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "max_position_embeddings": 256},
 }
+EXAONE = ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"] * 2
 CACHES = [
     {"model_type": "llama", **GQA},
     {"model_type": "qwen3", **GQA},
@@ -48,6 +53,17 @@ CACHES = [
     {"model_type": "qwen2", **GQA, "use_sliding_window": True, "sliding_window": 32, "max_window_layers": 5},
     {"model_type": "deepseek_v3", **SMALL, **MLA},
     {"model_type": "qwen3_5_text", **GQA, **LINEAR, "partial_rotary_factor": 0.5},
+    {"model_type": "llama", **GQA, "sliding_window": 32},
+    {"model_type": "phi3", **GQA, "sliding_window": 32, "pad_token_id": 0},
+    {"model_type": "falcon", **SMALL, "max_position_embeddings": 256},
+    {"model_type": "falcon", **SMALL, "max_position_embeddings": 256, "multi_query": False},
+    {"model_type": "deepseek_v2", **SMALL, **MLA},
+    {"model_type": "exaone4", **GQA, "sliding_window": 32, "layer_types": EXAONE},
+    {"model_type": "minimax", **GQA, **MOE},
+    {"model_type": "falcon_h1", **GQA, **MAMBA},
+    {"model_type": "granitemoehybrid", **GQA, **MOE, **MAMBA, "layer_types": ["mamba", "attention"] * 4},
+    {"model_type": "bamba", **GQA, **MAMBA, "attn_layer_indices": [1, 5]},
+    {"model_type": "qwen3_next", **GQA, **LINEAR, **MOE, "num_experts": 4, "moe_intermediate_size": 32},
     {"model_type": "lfm2", **GQA, "full_attn_idxs": [2, 5], "conv_L_cache": 3},
 ]
 PUBLISHED = [
@@ -72,7 +88,9 @@ def held(cache) -> int:
             ):
                 if isinstance(one, torch.Tensor) and one.numel() and one.dim() > 1:
                     seen[one.data_ptr(), one.shape] = one.numel() * one.element_size()
-    return sum(seen.values())
+    # MiniMax keeps the states of its recurrent layers beside the layers.
+    beside = [one for one in getattr(cache, "linear_cache", ()) if isinstance(one, torch.Tensor)]
+    return sum(seen.values()) + sum(one.numel() * one.element_size() for one in beside)
 
 
 def measured(given: dict) -> dict:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rope_viz.advice.lint.view import Config, Finding, View
-from rope_viz.configs.models import number
-from rope_viz.configs.rewrite import ORIGINAL
+from rope_viz.configs.models import ORIGINAL, number
 
 
 def trained_length(view: View) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from rope_viz.advice.lint.view import Config, Finding, Severity, View, inside
 from rope_viz.configs.models import ROPE_TYPES, from_config, meant
-from rope_viz.configs.rewrite import rewritten, rewritten_old
 from rope_viz.embedding.spec import RopeSpec, shorten
 from rope_viz.runtimes import Emulation, emulate
 from rope_viz.runtimes.compare import Comparison, against, compare
@@ -131,6 +130,9 @@ def refusals(found: list[Comparison]) -> int:
 
 def drafts(view: View, layer: str) -> Iterator[Config]:
     """Other spellings: without one key, and in both generations of keys."""
+    # Here, so that a config that all runtimes read alike does not wait for it.
+    from rope_viz.configs.rewrite import rewritten, rewritten_old
+
     for site in view.sites:
         for key in site.rope:
             if key in BESIDE:

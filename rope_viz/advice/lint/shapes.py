@@ -151,7 +151,7 @@ def base_too_small(view: View) -> Iterator[Finding]:
         if layer == "sliding_attention" or spec.scaling.name != "none":
             continue
         # What a scaled model does not need is not loaded for it.
-        from rope_viz.advice.extend import first_negative_distance
+        from rope_viz.studies.decay import first_negative_distance
 
         length = min(spec.context, window(view.fields) or spec.context)
         distance = first_negative_distance(spec, length)

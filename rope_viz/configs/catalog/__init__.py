@@ -10,10 +10,10 @@ writes about and the config does not have.
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -41,6 +41,11 @@ class Model:
     documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
 
     @property
+    def whole(self) -> dict[str, Any]:
+        """The config with what else is known of its sizes."""
+        return {**self.sizes, **self.config}
+
+    @property
     def verified(self) -> bool:
         """Whether every number of the entry was found in a source."""
         return self.status != "UNVERIFIED"
@@ -49,9 +54,8 @@ class Model:
 @functools.cache
 def catalog() -> Mapping[str, Model]:
     """{id: model}, sorted by name, read once."""
-    folder = importlib.resources.files(__name__)
-    files = (file for file in folder.iterdir() if file.name.endswith(".json"))
-    models = [read(file.name.removesuffix(".json"), file.read_text(encoding="utf-8")) for file in files]
+    files = Path(__file__).parent.glob("*.json")
+    models = [read(file.stem, file.read_text(encoding="utf-8")) for file in files]
     return MappingProxyType({model.id: model for model in sorted(models, key=lambda model: model.name.lower())})
 
 
