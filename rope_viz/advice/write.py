@@ -18,6 +18,7 @@ import numpy as np
 
 from rope_viz.advice.export import TARGETS, Export, architecture, export
 from rope_viz.advice.lint import Finding, check
+from rope_viz.advice.lint.several import surely_one_axis
 from rope_viz.advice.snippets import SNIPPETS
 from rope_viz.configs.models import from_config, main_of
 from rope_viz.configs.parts import text_part
@@ -252,6 +253,13 @@ def notes(runtime: str, spec: RopeSpec, made: Export, config: Mapping[str, Any] 
         yield from gguf(spec, made)
     if runtime.startswith("transformers") and spec.scaling.name != "none":
         yield "generate() does not look at the limit; the factor is in the file, so it is on for every text."
+    if config is not None and not surely_one_axis(config):
+        # Here, so that plain configs do not wait for the rooms about several axes.
+        from rope_viz.runtimes.axes import in_words
+
+        said = in_words(config, runtime)
+        if said:
+            yield said
 
 
 def rope_of(spec: RopeSpec, config: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.runtimes.axes import AxesAnswer, axes_answers
+from rope_viz.runtimes.axes import axes_answers
 
 NAMES = ("runtime", "version", "pairs of each axis", "against transformers", "text behind a film", "YaRN")
 
@@ -17,26 +17,12 @@ def rows(config: Mapping[str, Any]) -> list[tuple[str, ...]]:
             answer.runtime.split("-4")[0],
             answer.version,
             answer.sections,
-            against(answer),
+            answer.against,
             "-" if answer.behind is None else f"at {answer.behind:g}",
             answer.extension or "-",
         )
         for answer in axes_answers(config)
     ]
-
-
-def against(answer: AxesAnswer) -> str:
-    """How the pairs differ from transformers' own."""
-    if answer.spec is None:
-        return "-"
-    parts = []
-    if not answer.spec.rotation:
-        parts.append("shears image tokens")
-    if answer.moved:
-        parts.append(f"{len(answer.moved)} pairs listen to another axis")
-    if answer.still:
-        parts.append(f"pairs {', '.join(map(str, answer.still))} stand still")
-    return ", ".join(parts) or "agrees"
 
 
 def as_dicts(config: Mapping[str, Any]) -> list[dict[str, Any]]:

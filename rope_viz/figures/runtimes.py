@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import looks, scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
+from rope_viz.runtimes.axes import AxesAnswer
 
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
@@ -137,6 +139,23 @@ def model_list(*, everything: bool = False) -> list[dict[str, str]]:
     # A column of dots alone, such as the reference's, says nothing.
     silent = [key for key in rows[0] if all(row[key] == "·" for row in rows)]
     return [{key: text for key, text in row.items() if key not in silent} for row in rows]
+
+
+def several(answers: Sequence[AxesAnswer]) -> list[dict[str, str]]:
+    """What each runtime does with the axes of the positions; one row where there is one axis."""
+    if not answers:
+        return [{"runtime": "all of them", "pairs of each axis": "one axis: every token has one position"}]
+    return [
+        {
+            "runtime": one.name,
+            "pairs of each axis": one.sections,
+            "against transformers": one.against,
+            "text behind the film": "-" if one.behind is None else f"at {one.behind:g}",
+            "times of four grids": "-" if one.times is None else ", ".join(f"{time:g}" for time in one.times),
+            "YaRN": one.extension or "-",
+        }
+        for one in answers
+    ]
 
 
 def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
+from typing import Any
 
 from rope_viz.advice import board
 from rope_viz.advice.board import Asked, Board
+from rope_viz.advice.lint.several import surely_one_axis
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog
 from rope_viz.configs.upload import Upload
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words
+from rope_viz.figures.words.common import plain
 from rope_viz.pictures.choices import Pick, Switch
-from rope_viz.pictures.kinds import Figure, Table
+from rope_viz.pictures.kinds import ROW, Figure, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
+from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import older
 
 AT = Pick(key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: board.by_length(now.spec))
@@ -38,18 +45,41 @@ def answers(now: Now) -> Board:
     return _answers(now.spec, now.model, now.layer, now.own, at(now), now[VLLM], now[SGLANG])
 
 
-@PAGE.picture(AT, VLLM, SGLANG, pin=True, config=True)
+def diffusion(now: Now) -> str:
+    """Why these runtimes have no answer for a diffusion transformer."""
+    if now.config is None or "_class_name" not in now.config:
+        return ""
+    return (
+        f"**{plain(now.name)}** is a diffusion transformer: diffusers and its like run it, none of these runtimes of "
+        "language models. Its axes, its speeds and how to draw larger or longer are on page [Axes](/axes)."
+    )
+
+
+def several(now: Now) -> tuple[AxesAnswer, ...]:
+    """Every runtime's way with the axes of the model's own config; () where there is one axis."""
+    return _several(now.model, now.own)
+
+
+@PAGE.picture(AT, VLLM, SGLANG, pin=True, config=True, refuses=diffusion)
 def curves(now: Now) -> Figure:
     """The frequencies of the runtimes that differ, over those of transformers."""
     figure, title = runtimes.curves(answers(now), now.spec, pin=now.pin)
     return Figure(figure, title, words.agreement(answers(now)), pins="x")
 
 
-@PAGE.picture(AT, VLLM, SGLANG, config=True, height=430)
+@PAGE.picture(AT, VLLM, SGLANG, config=True, height=430, refuses=diffusion)
 def matrix(now: Now) -> Table:
     """Every runtime's answer in words, why, and what repairs it."""
     sentence = words.whose(asked(now), at(now))
     return Table(runtimes.matrix(answers(now)), "What each runtime makes of this config", sentence, words=True)
+
+
+@PAGE.picture(config=True, height=lambda now: ROW * (len(several(now)) + 2), refuses=diffusion)
+def axes(now: Now) -> Table:
+    """What each runtime does with the axes of a model that reads images and films: sections, positions, YaRN."""
+    found = several(now)
+    title = "What each runtime does with the axes of the positions"
+    return Table(runtimes.several(found), title, words.several(found), words=True)
 
 
 APART = 14
@@ -67,6 +97,20 @@ def models(now: Now) -> Table:
     """The whole list of models against every runtime."""
     rows = runtimes.model_list(everything=now[ALL])
     return Table(rows, "The whole list against every runtime", words.model_list())
+
+
+@functools.lru_cache(maxsize=64)
+def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
+    if model != link.CUSTOM:
+        config: Mapping[str, Any] = catalog()[model].config
+    elif own is not None:
+        config = own.config
+    else:
+        return ()
+    try:
+        return () if surely_one_axis(config) else axes_answers(config)
+    except ValueError:
+        return ()  # what cannot be read is said by the other pictures
 
 
 @functools.lru_cache(maxsize=64)

@@ -30,6 +30,7 @@ VERSIONS = {
     "mlx-vlm": "0.7.10",
     "llama.cpp": "0c1e57098",
 }
+CALLED = {"transformers-4.57": "transformers", "vllm": "vLLM", "sglang": "SGLang"}
 # Model types whose prompts each of them numbers itself; HunYuan-VL runs in vLLM through transformers' own class.
 QWENS = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen3_omni_moe")
 OTHERS = ("glm4v", "glm4v_moe", "glm_ocr", "ernie4_5_vl_moe", "paddleocr_vl", "cohere_compass")
@@ -89,6 +90,23 @@ class AxesAnswer:
             return "the two members of a pair listen to different axes"
         listed = ", ".join(f"{axis} {count}" for axis, count in self.counts.items())
         return f"{listed} {'in blocks' if in_blocks(self.spec) else 'interleaved'}"
+
+    @property
+    def against(self) -> str:
+        """How the pairs differ from transformers' own; "-" where there is no answer."""
+        if self.spec is None:
+            return "-"
+        parts = [] if self.spec.rotation else ["shears image tokens"]
+        if self.moved:
+            parts.append(f"{len(self.moved)} pairs listen to another axis")
+        if self.still:
+            parts.append(f"pairs {', '.join(map(str, self.still))} stand still")
+        return ", ".join(parts) or "agrees"
+
+    @property
+    def name(self) -> str:
+        """The runtime and its version."""
+        return f"{CALLED.get(self.runtime, self.runtime)} {self.version}"
 
 
 def axes_answers(config: Mapping[str, Any]) -> tuple[AxesAnswer, ...]:
@@ -156,7 +174,7 @@ def by_server(runtime: str) -> Callable[[str, Mapping[str, Any]], tuple[AxesSpec
 def by_ggml(kind: str, config: Mapping[str, Any]) -> tuple[AxesSpec | None, str]:
     """llama.cpp: sections or interleaved by the architecture, on halves, over four positions."""
     if kind not in (*SECTIONED, *INTERLEAVED):
-        return None, "not known to convert this model"
+        return None, "is not known to convert this model"
     own, _ = by_class(kind, config)
     assert own is not None
     found = keys(config, "")
@@ -237,3 +255,35 @@ def in_blocks(spec: AxesSpec) -> bool:
     owner = [k for k in spec.owner.tolist() if k not in (STILL, MIXED)]
     changes: int = sum(first != second for first, second in itertools.pairwise(owner))
     return changes < len(set(owner))
+
+
+OTHER_NAMES = {"transformers-4": "transformers-4.57", "mlx-lm": "mlx-vlm"}
+
+
+def in_words(config: Mapping[str, Any], runtime: str) -> str:
+    """What a runtime does with the axes of this model, in sentences; empty for a model with one axis.
+
+    `runtime` is named as Extend names it; mlx-lm reads text alone, and its sibling mlx-vlm answers for it.
+    """
+    found = {answer.runtime: answer for answer in axes_answers(config)}
+    name = OTHER_NAMES.get(runtime, runtime)
+    if name not in found:
+        return ""
+    one, own = found[name], found["transformers"]
+    said = one.name
+    begin = "mlx-lm reads text alone. " if runtime == "mlx-lm" else ""
+    if one.spec is None:
+        return f"{begin}Images and films: {said} {one.reason.rstrip('.')}."
+    parts = [f"{begin}Images and films in {said}: {one.sections}"]
+    if one.moved:
+        parts.append(f", {len(one.moved)} pairs by another axis than in transformers")
+    if one.still:
+        parts.append(f"; pairs {', '.join(map(str, one.still))} stand still")
+    parts.append(f". YaRN: {one.extension}.")
+    if one.behind is not None:
+        same = own.behind is None or one.behind == own.behind
+        beside = "" if same else f" ({own.name}: at {own.behind:g})"
+        parts.append(
+            f" Behind a film of six grids of 2 × 2 tokens that begins at 3, text goes on at {one.behind:g}{beside}."
+        )
+    return "".join(parts)

@@ -211,3 +211,17 @@ def test_a_menu_hears_what_only_the_server_before_this_one_offered(open_page, me
     app.run()
     assert not app.exception
     assert (app.session_state["chosen"], app.query_params) == before
+
+
+def test_a_diffusion_transformer_is_asked_of_no_runtime_of_language_models(paste, said, asked):
+    app = paste("runtimes", json.dumps({"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56]}))
+    assert not app.exception
+    assert "is a diffusion transformer: diffusers and its like run it" in said(app)
+    assert [picture.name for picture in asked(app)] == ["models"]
+    assert "Its axes: Axes" in [link.proto.label for link in app.get("page_link")]
+
+
+def test_runtimes_shows_what_each_does_with_the_axes_of_a_model_that_sees(open_page, said, asked):
+    app = open_page("runtimes", model="qwen3.5-9b")
+    assert "axes" in [picture.name for picture in asked(app)]
+    assert "text goes on at 15 everywhere" in said(app)

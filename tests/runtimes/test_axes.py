@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rope_viz.advice.plan import plan
 from rope_viz.configs.axes.catalog import axes_catalog
-from rope_viz.runtimes.axes import VERSIONS, AxesAnswer, axes_answers, in_blocks
+from rope_viz.runtimes.axes import VERSIONS, AxesAnswer, axes_answers, in_blocks, in_words
 
 
 def answers(id: str, **changes: Any) -> dict[str, AxesAnswer]:
@@ -86,3 +87,22 @@ def test_a_model_with_one_axis_has_nothing_to_answer() -> None:
 def test_no_model_of_the_list_is_beyond_us(id: str) -> None:
     if axes_catalog()[id].family is None and "text_config" in axes_catalog()[id].config:
         assert not any(one.reason.startswith("refuses") for one in answers(id).values())
+
+
+def test_a_runtime_is_told_in_words() -> None:
+    qwen3 = in_words(axes_catalog()["qwen3-vl-8b"].config, "llama.cpp")
+    assert "t 22, h 20, w 20 interleaved; pairs 61, 62 stand still. YaRN: over the pair index" in qwen3
+    qwen2 = in_words(axes_catalog()["qwen2-vl-7b"].config, "vllm")
+    assert "text goes on at 9 (transformers 5.23.0: at 5)" in qwen2
+    ernie = axes_catalog()["ernie-4.5-vl-28b"].config
+    assert "YaRN: refuses any scaling of this model" in in_words(ernie, "transformers")
+    assert in_words(ernie, "transformers-4") == "Images and films: transformers 4.57.6 has no such model."
+    assert in_words(ernie, "mlx-lm").startswith("mlx-lm reads text alone. Images and films in mlx-vlm 0.7.10")
+    assert in_words({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8}, "vllm") == ""
+
+
+def test_extend_says_what_a_runtime_does_with_images() -> None:
+    config = {**axes_catalog()["qwen2-vl-7b"].config, "num_hidden_layers": 28}
+    made = plan(config, 131_072, runtimes=("vllm", "llama.cpp"))
+    assert "text goes on at 9" in made.writings[0].notes[-1]
+    assert "text goes on at 15" in made.writings[1].notes[-1]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rope_viz.advice.board import NAMES, Asked, Board, Row, models, since, worst
 from rope_viz.advice.export import Export
 from rope_viz.configs.upload import listed
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
+from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.known import executed_counts
 
 TABLE = (
@@ -101,3 +104,26 @@ def model_list() -> str:
         "A dot: agrees with transformers 5.23.0, executed; a ring (∘): by rule; a question mark: not known. "
         "×8.93 · 19: off by that factor at pair 19, the largest."
     )
+
+
+def several(answers: Sequence[AxesAnswer]) -> str:
+    """Where text goes on behind a film, and which runtimes deal the pairs out otherwise."""
+    if not answers:
+        return "The positions of this model have one axis."
+    known = [one for one in answers if one.behind is not None]
+    groups: dict[float, list[str]] = {}
+    for one in known:
+        groups.setdefault(one.behind or 0.0, []).append(one.name)
+    film = "Behind a film of six grids of 2 × 2 tokens that begins at 3, text goes on"
+    if len(groups) == 1:
+        parts = [f"{film} at {next(iter(groups)):g} everywhere."]
+    elif groups:
+        parts = [f"{film} {'; '.join(f'**at {at:g}** in {listed(names)}' for at, names in groups.items())}."]
+    else:
+        parts = []
+    apart = [f"in {one.name} {one.against}" for one in answers if one.against not in ("-", "agrees")]
+    parts.append(
+        f"The pairs of each axis: {'; '.join(apart)}." if apart else "All that have it deal the pairs out alike."
+    )
+    parts.append("The times are those of four grids, 1.5 s apart at 2 positions a second where a model counts seconds.")
+    return " ".join(parts)
