@@ -36,9 +36,10 @@ SCRIPTS = Path(__file__).parents[1] / "ui" / "components"
 
 def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
     """A picture of this `now` in one of `FORMS`. Raises `ValueError` with a sentence where it cannot be drawn."""
-    drawn = picture(now)
     if form == "packed":
-        return packed(picture, now, drawn)
+        with theme.unchecked():
+            return packed(picture, now, picture(now))
+    drawn = picture(now)
     look = look or Style()
     if form == "html" and isinstance(drawn, Clocks):
         return clocks_page(drawn, look)
