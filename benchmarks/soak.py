@@ -1,0 +1,103 @@
+"""Half an hour of readers who come, drag, leave and are followed: memory, open sessions and latency by minute.
+
+Run by hand: python benchmarks/soak.py --minutes 30 --readers 5. Starts a server of its own; readers do what those of
+load.py do, each stays for some minutes and another takes his place; at the end all have left. Prints a line a minute
+and, of the second half against the first, memory and the median of runs and pictures. Streamlit keeps the session of a
+reader who has left for two minutes; then the count of sessions it knows must be that of the readers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import re
+import statistics
+import time
+import urllib.request
+
+from load import PAGES, Seen, memory, reader, serve
+
+STAYS = (60.0, 240.0)
+
+
+def sessions(url: str) -> int:
+    """How many readers the server holds a connection with, as its own metrics say."""
+    with urllib.request.urlopen(f"{url}/_stcore/metrics", timeout=10) as answer:
+        found = re.search(r"^active_sessions (\d+)", answer.read().decode(), re.MULTILINE)
+    if found is None:
+        raise ValueError("this Streamlit does not count its sessions at /_stcore/metrics")
+    return int(found[1])
+
+
+async def chair(url: str, options: argparse.Namespace, seen: list[Seen], end: float, chance: random.Random) -> None:
+    """One place: a reader after another, until the end. What they see is written to the last of `seen`."""
+    while (now := time.monotonic()) < end:
+        minute = seen[-1]
+        until = min(end, now + chance.uniform(*STAYS))
+        # A reader lives through many minutes: what he saw is told minute by minute.
+        while (now := time.monotonic()) < until:
+            minute = seen[-1]
+            await reader(url, options, minute, min(until, now + 60.0), chance)
+
+
+async def soak(url: str, pid: int, options: argparse.Namespace) -> None:
+    """All places, and a line a minute."""
+    end = time.monotonic() + 60.0 * options.minutes
+    seen, held = [Seen()], []
+    everybody = asyncio.gather(*(chair(url, options, seen, end, random.Random(i)) for i in range(options.readers)))
+    print("minute   memory   sessions      runs p50    pictures p50   dragged p50   errors", flush=True)
+    while (left := end - time.monotonic()) > 2.0:
+        minute = seen[-1]
+        await asyncio.wait([everybody], timeout=min(60.0, left - 1.0))
+        held.append(memory(pid))
+        said = (middle(minute.first + minute.runs), middle(minute.pictures), middle(minute.dragged))
+        numbers = "".join(f"{f'{value:.0f} ms' if value is not None else '':>14s}" for value in said)
+        open_now = await asyncio.to_thread(sessions, url)
+        print(f"{len(held):6d}{held[-1]:6.0f} MB{open_now:9d} {numbers}{sum(minute.errors.values()):9d}", flush=True)
+        seen.append(Seen())
+    await everybody
+    await asyncio.sleep(options.after)
+    print(f"all have left, {options.after:.0f} s ago: {sessions(url)} sessions, {memory(pid):.0f} MB")
+    half = max(1, len(held) // 2)
+    for name, first, second in (
+        ("memory", held[:half], held[half:]),
+        *(
+            (kind, *([1e3 * s for one in part for s in getattr(one, kind)] for part in (seen[:half], seen[half:])))
+            for kind in ("runs", "pictures", "dragged")
+        ),
+    ):
+        if first and second:
+            was, now = statistics.median(first), statistics.median(second)
+            print(f"{name:10s} {was:7.1f} in the first half, {now:7.1f} in the second: {now / was:.2f} times")
+    errors = [text for one in seen for text in one.errors.elements()]
+    print(f"errors {len(errors)} {sorted(set(errors))[:5]}")
+
+
+def middle(seconds: list[float]) -> float | None:
+    """The median in milliseconds."""
+    return 1e3 * statistics.median(seconds) if seconds else None
+
+
+def main() -> None:
+    """Soak a server of our own."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--readers", type=int, default=5)
+    parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a reader drags a knob")
+    parser.add_argument("--pages", default=",".join(PAGES), help="a,b,…; all unless told otherwise")
+    parser.add_argument("--after", type=float, default=150.0, help="seconds to wait once all have left")
+    parser.add_argument("--smallest", action="store_true", help="one reader for a few seconds")
+    options = parser.parse_args()
+    if options.smallest:
+        options.minutes, options.readers, options.after, options.pages = 0.1, 1, 0.0, "scaling"
+    options.seconds = 4.0  # readers begin within a second of each other
+    url, process = serve()
+    try:
+        asyncio.run(soak(url, process.pid, options))
+    finally:
+        process.terminate()
+
+
+if __name__ == "__main__":
+    main()
