@@ -225,10 +225,13 @@ RESTS = """() => {
 
 @pytest.fixture
 def visit(request, reader, server):
-    """visit(width=390, dark=True).open("/scaling"): nothing of tests before is left; a second is another reader."""
+    """visit(width=390, dark=True).open("/scaling"): nothing of tests before is left; a second is another reader.
+
+    Without `motion` the reader has asked for less of it: dials that play take most of a core.
+    """
     opened = []
 
-    def start(url=server, *, width=1440, height=900, dark=False, motion=True, has_touch=False, permissions=()):
+    def start(url=server, *, width=1440, height=900, dark=False, motion=False, has_touch=False, permissions=()):
         fresh = request.getfixturevalue("chromium").new_context if opened else reader
         context = fresh(has_touch=has_touch)
         page = context.new_page()

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -69,7 +69,7 @@ def proxied(tmp_path, new_server):
         process.wait(timeout=20)
 
 
-@pytest.mark.parametrize("where", [{"base": "rope"}, {"base": "a/rope"}, {"stripped": "rope"}, {}], ids=str)
+@pytest.mark.parametrize("where", [{"base": "a/rope"}, {"stripped": "rope"}], ids=str)
 def test_charts_are_drawn_and_follow_a_knob_behind_nginx(visit, proxied, where):
     seen = visit(proxied(**where)).open("/scaling?model=qwen3-8b-yarn")
     assert seen.page.locator(".rv-chart .main-svg").count() > 0
@@ -115,11 +115,12 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_link_cannot_put_markup_on_the_page(visit, text):
-    seen = visit().open(f"/?model={quote(text)}&layer={quote(text)}")
-    seen.open(f"/frequencies?layer={quote(text)}&method={quote(text)}&base={quote(text)}&pairing={quote(text)}")
+@pytest.mark.parametrize("turn", range(len(HOSTILE)))
+def test_a_link_cannot_put_markup_on_the_page(visit, turn):
+    """In five visits every text stands once in every place of the address."""
+    given = dict(zip(("model", "layer", "method", "base", "pairing"), HOSTILE[turn:] + HOSTILE[:turn], strict=True))
+    seen = visit().open(f"{'/' if turn == 0 else '/frequencies'}?{urlencode(given)}")
     alerts = seen.page.locator('[data-testid="stAlert"]')
-    assert alerts.count() >= 2
     assert alerts.locator("a, h1, strong, .katex, span[class*=stMarkdownColored]").count() == 0
-    assert text in " ".join(alerts.all_inner_texts()).replace("\u2060", "")
+    said = " ".join(alerts.all_inner_texts()).replace("\u2060", "")
+    assert [text for text in given.values() if text not in said] == []

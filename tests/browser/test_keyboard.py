@@ -54,7 +54,7 @@ def same(name, found):
 
 
 def test_home_leads_into_the_tour_and_the_tour_to_its_end_by_keys_alone(visit):
-    seen = visit(motion=False).open("/")
+    seen = visit().open("/")
     press = seen.page.keyboard.press
     press("Tab")
     assert seen.page.evaluate(FOCUSED)["name"] == "Skip to main content"
@@ -99,7 +99,7 @@ def test_home_leads_into_the_tour_and_the_tour_to_its_end_by_keys_alone(visit):
 
 
 def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
-    seen = visit(motion=False).open("/frequencies")
+    seen = visit().open("/frequencies")
     press = seen.page.keyboard.press
     tab_to(seen, "What Base does")
     answer = seen.page.locator("[data-knob=base] .rv-help")
@@ -126,7 +126,7 @@ def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
 
 
 def test_the_arrows_on_the_dials_say_the_pair_they_choose(visit):
-    seen = visit(motion=False).open("/rotation")
+    seen = visit().open("/rotation")
     seen.page.locator(".rv-clocks canvas").focus()
     seen.page.keyboard.press("ArrowDown")
     expect(seen.page.locator(".rv-said")).to_have_text(re.compile("^pair 1,"))

@@ -145,7 +145,7 @@ def test_a_server_that_forgot_my_config_gets_it_again(visit, tmp_path):
 
 def test_the_dials_outlive_a_change_of_what_they_show(visit):
     """Streamlit may replace a component's node; the hands go on where they were."""
-    seen = visit(motion=False).open("/rotation?rotation.at=777,0")
+    seen = visit().open("/rotation?rotation.at=777,0")
     field = seen.page.locator("[data-do=at]")
     expect(field).to_have_value("777")
     seen.page.get_by_text("Query and key", exact=True).first.click()

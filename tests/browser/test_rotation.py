@@ -46,10 +46,10 @@ def at_rest(seen, m, n=None):
 @pytest.fixture
 def still(visit):
     """A visit that starts paused."""
-    return lambda path, **options: visit(motion=False, **options).open(path)
+    return lambda path, **options: visit(**options).open(path)
 
 
-def test_angles_are_exact_to_ten_million_positions(still):
+def test_angles_and_scores_of_the_scripts_are_exact_to_ten_million_positions(still):
     seen = still("/rotation")
     inv_freq = SPEC.inv_freq(SPEC.target)
     rates = [float(f) / math.tau for f in inv_freq]
@@ -60,28 +60,13 @@ def test_angles_are_exact_to_ten_million_positions(still):
             errors = [abs((mpmath.mpf(a) - b) - mpmath.nint(a - b)) for a, b in zip(found, exact, strict=True)]
         assert max(errors) < 1e-9
 
-
-def test_the_score_is_the_mean_cosine_of_the_core(still):
-    seen = still("/rotation")
-    inv_freq = SPEC.inv_freq(SPEC.target)
     exact = scores.mean_cosine(inv_freq, 1_000_001)
     for distance in (0, 1, 16, 4096, 131_072, 1_000_000):
         found = module(seen, "clocks.score(given[0], given[1])", distance, [float(f) / math.tau for f in inv_freq])
         assert found == pytest.approx(exact[distance], abs=1e-9)
 
 
-def test_the_score_beside_the_dials_is_the_cores(still):
-    seen = still(SCORE)
-    expected = scores.mean_cosine(SPEC.inv_freq(SPEC.target), 200)
-    assert at_rest(seen, 1040, 1024) == pytest.approx(expected[16], abs=1e-12)
-    press(seen, "m")
-    press(seen, "more")
-    assert at_rest(seen, 1041, 1024) == pytest.approx(expected[17], abs=1e-12)
-    seen.settle()
-    assert "rotation.at=1041%2C1024" in seen.page.url
-
-
-def test_moving_both_turns_the_hands_and_leaves_the_score(still):
+def test_the_score_beside_the_dials_is_the_cores_and_stays_where_both_move(still):
     seen = still(SCORE)
     before = at_rest(seen, 1040, 1024)
     dials, bars = picture(seen, 0, 0.6, 40), picture(seen, 0.75, 1, 40)
@@ -89,14 +74,19 @@ def test_moving_both_turns_the_hands_and_leaves_the_score(still):
     assert at_rest(seen, 1041, 1025) == before
     assert picture(seen, 0, 0.6, 40) != dials
     assert picture(seen, 0.75, 1, 40) == bars
+    press(seen, "less")
+    expected = scores.mean_cosine(SPEC.inv_freq(SPEC.target), 200)
+    assert at_rest(seen, 1040, 1024) == pytest.approx(expected[16], abs=1e-12)
     press(seen, "m")
     press(seen, "more")
-    assert at_rest(seen, 1042, 1025) != before
+    assert at_rest(seen, 1041, 1024) == pytest.approx(expected[17], abs=1e-12)
     assert picture(seen, 0.75, 1, 40) != bars
+    seen.settle()
+    assert "rotation.at=1041%2C1024" in seen.page.url
 
 
 def test_pixels_move_while_playing_and_hold_while_paused(visit):
-    seen = visit().open("/rotation")
+    seen = visit(motion=True).open("/rotation")
     first = picture(seen, top=40)
     for _ in range(50):
         if picture(seen, top=40) != first:
@@ -111,7 +101,7 @@ def test_pixels_move_while_playing_and_hold_while_paused(visit):
 
 
 def test_no_frame_comes_from_the_server(visit):
-    seen = visit()
+    seen = visit(motion=True)
     received = []
     seen.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(frame)))
     seen.open("/rotation")
@@ -200,7 +190,7 @@ def test_a_typed_position_may_lie_beyond_the_trained_length(still):
 
 
 def test_playing_goes_on_to_the_target_length_and_loops_there(visit):
-    seen = visit().open("/rotation?trained=64&target=128&method=none&rotation.at=100,0")
+    seen = visit(motion=True).open("/rotation?trained=64&target=128&method=none&rotation.at=100,0")
     assert seen.page.locator("[data-do=play]").inner_text() == "Play"
     seen.page.locator("[data-do=play]").click()
     seen.until("document.querySelector('[data-do=at]').value > 105")
@@ -208,9 +198,22 @@ def test_playing_goes_on_to_the_target_length_and_loops_there(visit):
     assert int(seen.page.locator("[data-do=scrub]").get_attribute("max")) == 128
 
 
-@pytest.mark.parametrize("kind", ["png", "video", "html"])
-def test_each_download_arrives(visit, chromium, tmp_path, kind):
-    seen = visit().open("/rotation")
+def test_each_download_arrives(visit, chromium, tmp_path):
+    seen = visit(motion=True).open("/rotation")
+    files = {kind: downloaded(seen, kind) for kind in ("png", "video", "html")}
+    assert seen.errors == []
+    assert all(name.startswith("rope-rotation-clocks_llama-3.1-8b_d128_base500000") for name, _ in files.values())
+    assert files["png"][1].startswith(b"\x89PNG\r\n\x1a\n")
+    name, film = files["video"]
+    assert film.startswith(b"\x1aE\xdf\xa3") if name.endswith("webm") else film[4:8] == b"ftyp"
+    assert len(film) > 20_000
+    page = tmp_path / "clocks.html"
+    page.write_bytes(files["html"][1])
+    plays_alone(chromium, page)
+
+
+def downloaded(seen, kind):
+    """Name and content of the file that a button of the dials gives."""
     with seen.page.expect_download(timeout=30_000) as caught:
         press(seen, kind)
         if kind == "video":
@@ -218,18 +221,7 @@ def test_each_download_arrives(visit, chromium, tmp_path, kind):
             frames = int(seen.page.evaluate(f"{STATE}.drawn"))
             seen.until(f"Number({STATE}.drawn) > {frames + 40}")
             press(seen, "video")
-    content, name = caught.value.path().read_bytes(), caught.value.suggested_filename
-    assert name.startswith("rope-rotation-clocks_llama-3.1-8b_d128_base500000")
-    assert seen.errors == []
-    if kind == "png":
-        assert content.startswith(b"\x89PNG\r\n\x1a\n")
-    elif kind == "video":
-        assert content.startswith(b"\x1aE\xdf\xa3") if name.endswith("webm") else content[4:8] == b"ftyp"
-        assert len(content) > 20_000
-    else:
-        page = tmp_path / "clocks.html"
-        page.write_bytes(content)
-        plays_alone(chromium, page)
+    return caught.value.suggested_filename, caught.value.path().read_bytes()
 
 
 def plays_alone(chromium, path):

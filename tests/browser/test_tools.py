@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 
 def test_the_sidebar_is_operated(visit):
-    seen = visit(motion=False).open("/frequencies")
+    seen = visit().open("/frequencies")
     page = seen.page
     for key in ("more", "source"):
         page.locator(f".st-key-{key} summary").click()
@@ -41,7 +41,7 @@ def test_the_sidebar_is_operated(visit):
 
 
 def test_the_tools_of_charts_tables_and_dials_are_operated(visit):
-    seen = visit(motion=False).open("/scaling")
+    seen = visit().open("/scaling")
     page = seen.page
     ends = "document.querySelector('.rv-plot')._fullLayout.xaxis.range.join()"
     whole = page.evaluate(ends)
