@@ -68,3 +68,15 @@ def test_the_tools_of_charts_tables_and_dials_are_operated(visit):
     page.keyboard.press("End")
     expect(dials.locator("output")).to_have_text("100,000 tokens/s")
     assert seen.errors == []
+
+
+def test_a_switch_and_the_border_of_a_bar_are_operated(visit):
+    seen = visit(motion=False).open("/axes")
+    border = seen.page.locator(".rv-border").first
+    border.focus()
+    seen.page.keyboard.press("ArrowLeft")
+    seen.page.wait_for_url("**axes.sections=**")
+    seen.open("/attention")
+    seen.page.locator("[data-testid=stCheckbox] label").first.click()
+    seen.page.wait_for_url("**attention.causal=**")
+    assert seen.errors == []

@@ -79,7 +79,7 @@ function tell(s) {
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
     [s.at, s.told] = [`${s.m},${s.n}`, performance.now()];
-    s.owner.component.setStateValue("at", { m: s.m, n: s.n });
+    s.owner.component.setStateValue("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 250);
 }
 

@@ -61,6 +61,8 @@ def mount(picture: Picture, now: Now) -> None:
     def rested() -> None:
         m, n = sent("at").get("m"), sent("at").get("n")
         choice = picture.sets
+        if sent("at").get("step") != st.session_state.get("tour"):
+            return  # the dials of the step before came to rest while the next was on its way
         if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
             state.keep(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))
 
@@ -76,6 +78,7 @@ def mount(picture: Picture, now: Now) -> None:
         "knobs": sorted(now.asked(picture.uses)),
         "height": picture.heights(now)[0],
         "room": _room(picture, now),
+        "step": st.session_state.get("tour"),
     }
     if key in st.session_state.get("missed", ()):
         # Once: the browser remembers them.

@@ -117,7 +117,8 @@ function say(name, sentence) {
   if (note.textContent !== sentence) note.textContent = sentence;
 }
 
-const AWAY = "The server does not answer. Pictures stand still; what you change with a knob is kept, and done as soon as it is back.";
+const AWAY = "The server does not answer. Pictures stand still. What you change with a knob is kept, and done as soon as it is back; "
+  + "what else you choose meanwhile, choose again then.";
 
 function connection() {
   const there = document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState === "CONNECTED";

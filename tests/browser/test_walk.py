@@ -1,0 +1,24 @@
+"""Fifty steps of the walk, the same in every run; a thousand and more by hand, as walk.py says."""
+
+import importlib.util
+from pathlib import Path
+
+SEED = 5
+STEPS = 50
+
+
+def load():
+    """walk.py, which is a script."""
+    spec = importlib.util.spec_from_file_location("rope_viz_walk", Path(__file__).with_name("walk.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_fifty_steps_of_a_walk_leave_everything_as_it_says(visit):
+    """What takes long is left to the hand: killing the server, and a slow network."""
+    seen = visit(motion=False).open("/")
+    walk = load().Walk(seen, SEED, rare=dict.fromkeys(("theme", "width", "model", "drop", "swipe"), 1))
+    for _ in range(STEPS):
+        walk.step()
+    assert len(walk.steps) == STEPS

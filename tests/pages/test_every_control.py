@@ -1,0 +1,254 @@
+"""Every control that a run of any page gives is operated once, and is taken; one that nobody can operate fails.
+
+Which there are is read from what was rendered and from the declared choices, not from a list of ours. What happens in
+the browser before a control's word is sent is operated by the tests of tests/browser.
+"""
+
+import itertools
+import json
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from rope_viz.configs import link
+from rope_viz.configs.catalog import catalog
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.pictures import registry
+from rope_viz.pictures.choices import Positions, Several
+from rope_viz.pictures.registry import PAGES
+
+ROOT = Path(__file__).parents[2]
+
+# What has to be chosen before a control has a meaning.
+SITUATIONS = {
+    "learn": ["learn.step=2", "learn.step=5", "learn.step=7", "learn.step=10"],
+    "decay": [
+        "decay.show=random",
+        "decay.show=own",
+        "decay.show=own&decay.source=typed",
+        "decay.show=own&decay.source=file",
+    ],
+    "recall": ["recall.band=range"],
+    "runtimes": ["model=phi-4-mini"],
+    "extend": ["model=qwen3-8b"],
+    "axes": ["axes.model=qwen2.5-omni-7b", "axes.model=wan-2.1"],
+    # The sidebar's own, which every page has.
+    "scaling": [
+        "base=77000",
+        "model=gpt-oss-20b",
+        "model=gemma-3-4b",
+        *(f"target=131072&method={name}" for name in METHODS),
+    ],
+}
+SIDEBAR = "scaling"
+"""The page with which the sidebar is operated; it is the same with every other."""
+SITUATIONS[SIDEBAR] = ["base=77000", "model=gemma-3-4b", *(f"target=131072&method={name}" for name in METHODS)]
+for page in ("frequencies", "scaling", "decay"):
+    SITUATIONS[page] = [*SITUATIONS.get(page, []), "model=qwen3.5-9b"]
+# Made by what no run of a test brings along; the tests that make them.
+ELSEWHERE = {
+    "kernels.report": ("tests/browser/test_kernels.py", "Measure"),
+    "learn.step": ("tests/browser/test_keyboard.py", 'press("n")'),
+}
+CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768, "rope_theta": 31337.0}
+
+# Neither the address nor the choice changes; the tests that see what does.
+GIVES = {
+    "download.config.whole": ("tests/browser/test_extend_page.py", "expect_download"),
+    "run.kernels": ("tests/browser/test_kernels.py", "Measure"),
+    "share": ("tests/browser/test_tools.py", "Copy link"),
+    "shell.all": ("tests/browser/test_links.py", "__here"),
+}
+
+
+def rendered(app, page):
+    """key -> element, of all that can be operated just now on a page, or beside it."""
+    found = {}
+
+    def walk(block):
+        for child in block.children.values():
+            if hasattr(child, "children"):
+                walk(child)
+            elif getattr(child.proto, "id", "") and child.key:
+                found[child.key] = child
+
+    walk(app.main)
+    if page == SIDEBAR:
+        walk(app.sidebar)
+    return found
+
+
+def what(element):
+    """What makes it another control than one of the same key: the knobs in it, or what a menu offers."""
+    if element.type == "bidi_component" and element.proto.component_name.startswith("rope_viz_knob"):
+        return element.key, *(row["name"] for row in json.loads(element.proto.bytes)["knobs"])
+    return (element.key,)
+
+
+def state_of(app):
+    session = app.session_state
+    now = session["chosen"]
+    return (
+        dict(app.query_params),
+        (now.model, now.layer, now.spec, now.pin),
+        [item.value for item in app.warning],
+        sorted(session["held"]) if "held" in session else [],
+        "own" in session,
+    )
+
+
+def send(app, element, value):
+    """What a component's JavaScript would send."""
+    states = app._tree.get_widget_states()
+    states.widgets.append(WidgetState(id=element.proto.id, json_value=json.dumps(value)))
+    app._run(states)
+
+
+TURN = itertools.count(1)
+"""What the browser's clock is to a knob: the same word said again is another one."""
+
+
+def another(row):
+    """A number that a knob may have and has not."""
+    low, high, value = row["low"], row["high"], row["value"]
+    step = row["step"] or (1 if row["integer"] else (high - low) / 64)
+    return value + step if value + step <= high else value - step
+
+
+def turned(app, page, element):
+    """Move every knob of a column; each shows what it was asked for, or a sentence says why not. Gives their names."""
+    keys = [row["key"] for row in json.loads(element.proto.bytes)["knobs"]]
+    for name in [row["name"] for row in json.loads(element.proto.bytes)["knobs"]]:
+        now = rendered(app, page)[element.key]
+        row = next(row for row in json.loads(now.proto.bytes)["knobs"] if row["name"] == name)
+        value = another(row)
+        before = state_of(app)
+        send(app, now, {"at": {"name": name, "value": value, "turn": next(TURN)}})
+        assert not app.exception, f"{name}: {app.exception[0].value}"
+        assert state_of(app) != before, f"{element.key} {name}: nothing happened"
+        refused = bool(app.warning)
+        rows = (
+            json.loads(rendered(app, page)[element.key].proto.bytes)["knobs"]
+            if element.key in rendered(app, page)
+            else []
+        )
+        shown = next((row["value"] for row in rows if row["name"] == name), value)
+        assert refused or shown == pytest.approx(value), f"{name} shows {shown}, was asked for {value}"
+    return keys
+
+
+def clicked(app, element):
+    """Click what a picture's marks set, and come to rest where its dials do."""
+    page, name = element.key.removeprefix("picture.").split("/")
+    picture = registry.picture(page, name)
+    if isinstance(picture.sets, Positions):
+        step = json.loads(element.proto.bytes)["step"]
+        send(app, element, {"at": {"m": 7, "n": 3, "step": step, "turn": next(TURN)}})
+    elif picture.pin or picture.sets is not None:
+        pair = 0 if picture.sets is not None and picture.sets.key in app.query_params else 1
+        send(app, element, {"pin": {"pair": pair, "turn": next(TURN)}})
+    else:
+        return False
+    return True
+
+
+def moved(app, element):
+    """Move the first border of a bar."""
+    first, second, *rest = json.loads(element.proto.bytes)["counts"]
+    send(app, element, {"at": {"counts": ",".join(map(str, (first - 1, second + 1, *rest)))}})
+
+
+def offered(app, element):
+    """The names behind a group of buttons."""
+    page = registry.page(element.key.removeprefix("choice.").split(".")[0])
+    choice = next(choice for choice in page.choices if element.key == f"choice.{choice.key}")
+    known = (*link.KEYS, *(choice.key for choice in page.choices))
+    now = registry.read(page, {key: value for key, value in app.query_params.items() if key in known})
+    return list(choice.visible(now) if isinstance(choice, Several) else choice.shown(now))
+
+
+def operate(app, page, element):
+    """Do what a hand does with it, and look whether something came of it. Gives the names of the knobs it has."""
+    before, kind = state_of(app), element.type
+    if kind == "bidi_component":
+        part = element.proto.component_name.removeprefix("rope_viz_").split("_")[0]
+        if part == "knob":
+            return turned(app, page, element)
+        if part in ("copy", "shell") or (part == "picture" and not clicked(app, element)):
+            return None
+        if part == "sections":
+            moved(app, element)
+        assert part in ("picture", "sections"), f"nobody operates a component {part}: {element.key}"
+    elif kind == "selectbox":
+        element.select_index((element.index + 1) % len(element.options)).run()
+    elif kind == "button_group":
+        chosen = element.value if isinstance(element.value, list) else [element.value]
+        element.select(next(name for name in offered(app, element) if name not in chosen)).run()
+    elif kind == "multiselect":
+        element.set_value([next(iter(catalog()))]).run()
+    elif kind == "toggle":
+        element.set_value(not element.value).run()
+    elif kind == "number_input":
+        element.set_value(0.5 if element.value != 0.5 else 0.25).run()
+    elif kind in ("text_input", "text_area"):
+        element.input("text 9" if element.key == "choice.axes.prompt" else f"{element.key.rpartition('.')[2]} fish")
+        form = next((each for key, each in rendered(app, page).items() if key.startswith("FormSubmitter")), None)
+        (form.click() if element.key.startswith("upload.text") else element).run()
+    elif kind == "file_uploader":
+        suffix = next(iter(element.proto.type), ".json")
+        element.set_value((f"mine{suffix}", json.dumps(CONFIG).encode(), "application/octet-stream")).run()
+    elif kind in ("button", "download_button"):
+        element.click().run()
+    else:
+        pytest.fail(f"nobody operates a {kind}: {element.key}")
+    assert not app.exception, f"{element.key}: {app.exception[0].value}"
+    if element.key not in GIVES:
+        assert state_of(app) != before, f"{element.key}: nothing happened"
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_control_of_a_page_is_operated_and_taken(open_page, follow, page):
+    app = open_page(page)
+    done, met, names = set(), set(), set()
+    for situation in ["", *SITUATIONS.get(page, [])]:
+        query = dict(parse_qsl(situation))
+        follow(app, **query)
+        assert not app.exception, f"{situation}: {app.exception[0].value}"
+        controls = rendered(app, page)
+        met |= {what(element) for element in controls.values()}
+        # From the last on: what a control offers, and whether it is there, depends on those before it.
+        for key in reversed(controls):
+            if key in GIVES or what(controls[key]) in done:
+                continue
+            element = rendered(app, page).get(key)
+            if element is None or what(element) != what(controls[key]):
+                element = rendered(follow(app, **query), page)[key]
+            if not getattr(element, "disabled", False):
+                names |= set(operate(app, page, element) or ())
+                done.add(what(element))
+    assert {key for key, *_ in met - done} - set(GIVES) == set(), "controls that nobody operates"
+    names |= {key.removeprefix("choice.").removeprefix("bar.") for key, *_ in done}
+    clicked = {p.sets.key for p in registry.page(page).pictures.values() if p.sets is not None}
+    declared = {choice.key for choice in registry.page(page).choices} - set(ELSEWHERE)
+    missing = {
+        key for key in declared - clicked if not any(name == key or name.startswith(f"{key}.") for name in names)
+    }
+    assert missing == set(), "choices that no situation shows"
+
+
+@pytest.mark.parametrize(("file", "words"), sorted({*ELSEWHERE.values(), *GIVES.values()}))
+def test_what_is_said_to_be_operated_elsewhere_is(file, words):
+    assert words in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_dials_that_come_to_rest_late_leave_the_next_step_of_the_tour_alone(open_page):
+    app = open_page("learn", **{"learn.step": "4"})
+    dials = rendered(app, "learn")["picture.rotation/turning"]
+    before = dict(app.query_params)
+    send(app, dials, {"at": {"m": 1, "n": 0, "step": 3}})
+    assert dict(app.query_params) == before
+    send(app, rendered(app, "learn")["picture.rotation/turning"], {"at": {"m": 101, "n": 85, "step": 4}})
+    assert app.query_params["rotation.at"] == "101,85"
