@@ -73,6 +73,15 @@ def test_a_grid_has_the_positions_its_class_used(case: dict[str, Any]) -> None:
     assert delta is None
 
 
+def test_latents_are_divided_by_the_patch_in_time_too() -> None:
+    """diffusers 0.42.1: HunyuanVideoRotaryPosEmbed(2, 2, …) lays out latents of 6 × 6 × 4 as 18 tokens."""
+    config = {"latents": [6, 6, 4], "patch_size": 2, "patch_size_t": 2}
+    found, _ = positions("dit/hunyuan-video", config)
+    assert found.shape == (18, 3)
+    assert found[-1].tolist() == [2, 2, 1]
+    assert len(positions("dit/cogvideox", {**config, "patch_size_t": None, "grid_type": "slice"})[0]) == 36
+
+
 PLACED = [case for case in GOLDEN if case["kind"] == "positions"]
 
 

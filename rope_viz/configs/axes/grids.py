@@ -128,7 +128,10 @@ def written_sides(given: Given, name: str) -> list[int]:
             patch = given.wholes("patch_size", "patch", default=[1])
         if not 2 <= len(value) <= 3 or not 1 <= len(patch) <= 3:
             raise ValueError(f"latents must be rows and columns, with frames in front for video, got {shorten(value)}")
-        return [side // each for side, each in zip(value, over(patch, len(value)), strict=True)]
+        sizes = over(patch, len(value))
+        if len(patch) < len(value) == 3:
+            sizes[0] = given.whole("patch_size_t", default=1)
+        return [side // each for side, each in zip(value, sizes, strict=True)]
     raise ValueError("grid is missing: expected the rows and columns of patches")
 
 
