@@ -123,6 +123,7 @@ OPERATED = {
     "line": ("test_attention.py", ".fill("),
     "text": ("test_tools.py", "Use this config"),
     "file": ("test_server_away.py", "set_input_files"),
+    "piece of a prompt": ("test_axes.py", "axes.prompt=text+4%2C"),
     "border": ("test_tools.py", ".rv-border"),
     "button": ("test_server_away.py", "Forget my config"),
     "expander": ("test_tools.py", "summary"),
@@ -139,6 +140,7 @@ CONTROLS = """() => [...document.querySelectorAll('main, [data-testid=stSidebar]
   const name = at.getAttribute('aria-label') || at.innerText || at.type;
   if (up('.rv-tools, .rv-bar')) return `tool ${dataset.do ?? dataset.format ?? name}`;
   if (up('.rv-sections')) return 'border';
+  if (up('.rv-prompt')) return 'piece of a prompt';
   if (up('th')) return 'head of a table';
   if (up('.rv-picture')) return 'figure';
   if (up('[data-testid=stButtonGroup]')) return 'pills and segments';

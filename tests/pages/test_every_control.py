@@ -6,6 +6,7 @@ the browser before a control's word is sent is operated by the tests of tests/br
 
 import itertools
 import json
+import re
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -180,7 +181,9 @@ def operate(app, page, element):
             return None
         if part == "sections":
             moved(app, element)
-        assert part in ("picture", "sections"), f"nobody operates a component {part}: {element.key}"
+        elif part == "prompt":
+            send(app, element, {"at": {"value": "text 9", "turn": next(TURN)}})
+        assert part in ("picture", "sections", "prompt"), f"nobody operates a component {part}: {element.key}"
     elif kind == "selectbox":
         element.select_index((element.index + 1) % len(element.options)).run()
     elif kind == "button_group":
@@ -193,7 +196,7 @@ def operate(app, page, element):
     elif kind == "number_input":
         element.set_value(0.5 if element.value != 0.5 else 0.25).run()
     elif kind in ("text_input", "text_area"):
-        element.input("text 9" if element.key == "choice.axes.prompt" else f"{element.key.rpartition('.')[2]} fish")
+        element.input(f"{element.key.rpartition('.')[2]} fish")
         form = next((each for key, each in rendered(app, page).items() if key.startswith("FormSubmitter")), None)
         (form.click() if element.key.startswith("upload.text") else element).run()
     elif kind == "file_uploader":
@@ -230,7 +233,7 @@ def test_every_control_of_a_page_is_operated_and_taken(open_page, follow, page):
                 names |= set(operate(app, page, element) or ())
                 done.add(what(element))
     assert {key for key, *_ in met - done} - set(GIVES) == set(), "controls that nobody operates"
-    names |= {key.removeprefix("choice.").removeprefix("bar.") for key, *_ in done}
+    names |= {re.sub(r"^(choice|bar|prompt)\.", "", key) for key, *_ in done}
     clicked = {p.sets.key for p in registry.page(page).pictures.values() if p.sets is not None}
     declared = {choice.key for choice in registry.page(page).choices} - set(ELSEWHERE)
     missing = {
