@@ -160,7 +160,30 @@ class Fields:
 
 
 # What most configuration classes of transformers 5 insist on as whole numbers; null where there is a question mark.
-WHOLE = "head_dim? hidden_size max_position_embeddings num_attention_heads num_hidden_layers num_key_value_heads?"
+WHOLE = (
+    "head_dim? hidden_size intermediate_size max_position_embeddings num_attention_heads num_hidden_layers "
+    "num_key_value_heads? vocab_size"
+)
+# Sizes that must be above 0, and those that may be 0: then the model has no such part.
+ABOVE = ("hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "vocab_size")
+PARTS = ("intermediate_size", "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "v_head_dim")
+
+# What classes take and their models do not, run on meta tensors: null and 96.0 raise TypeError in the attention.
+READ_HEAD = (
+    "afmoe apertus bitnet cohere cohere2 doge dots1 ernie4_5_moe exaone4 exaone_moe falcon_h1 flex_olmo glm "
+    "glm4_moe glm4_moe_lite glm4v_moe_text glm_image_text glm_ocr_text granite granite_docling_text granite_swa "
+    "granitemoe granitemoe_swa granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hunyuan_vl_text jetmoe lfm2 "
+    "ministral nanochat olmo olmo2 olmo3 olmo_hybrid olmoe phi phi3 phi4_multimodal phimoe qwen2 qwen2_moe "
+    "qwen3_moe smollm3"
+)
+READ = {
+    "head_dim": frozenset(READ_HEAD.split()),
+    "num_key_value_heads": frozenset(("ernie4_5_moe", "glm", "nemotron", "qwen2_moe")),
+}
+# A null share is multiplied by the head's size.
+SHARED = ("nemotron", "persimmon", "phi", "phi3", "phi4_multimodal", "stablelm")
+# Their rope_parameters know this method and no other.
+LONGROPE_ALONE = ("phi3", "phi4_multimodal", "phimoe")
 
 
 def insist(fields: Fields) -> None:
@@ -170,15 +193,21 @@ def insist(fields: Fields) -> None:
     """
     if not fields.listed or fields.kind in published.TYPES:
         return
-    for word in fields.facts.get("whole", WHOLE).split():
+    words = fields.facts.get("whole", WHOLE).split()
+    for word in [*words, *(key for key, kinds in READ.items() if fields.kind in kinds)]:
         key = word.rstrip("?")
         value = fields.config.get(key)
         if value is None and key in fields.config and word == key:
             raise ValueError(f"{key} is null, which transformers refuses: leave it out or write a number")
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise ValueError(f"{key} must be a whole number, got {shorten(value)}")
-        if key in ("num_attention_heads", "num_hidden_layers"):
-            fields.size(key)
+        if value is not None and key in (*ABOVE, *PARTS):
+            require_number(value, key, least=0 if key in PARTS else 1, most=MAX_LENGTH)
+    for key in ("num_attention_heads", "num_hidden_layers"):
+        fields.size(key)
+    if fields.kind in SHARED and fields.config.get("partial_rotary_factor", 1.0) is None:
+        raise ValueError("partial_rotary_factor is null, which transformers refuses: leave it out or write a number")
+    fields.layer_types()
 
 
 # An architecture that is not in the table: partial rotary is believed where the config names it.

@@ -140,6 +140,11 @@ def neox(share: float) -> Callable[[Fields], Layers]:
 def as_given(fields: Fields) -> Layers:
     """Classes that take rope_parameters as it is and fold no old keys in."""
     params = fields.mapping("rope_parameters") or copied(fields.facts.get("rope_parameters", {}))
+    if nested_keys(params) and fields.mapping("rope_scaling") and not nested_keys(fields.mapping("rope_scaling") or {}):
+        raise ValueError(
+            f"rope_scaling says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
+            "KeyError. Write the scaling into rope_parameters, under full_attention"
+        )
     return filled(fields, params, fields.theta(default=10_000.0))
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.configs.architectures import Fields, Params
+from rope_viz.configs.architectures import LONGROPE_ALONE, Fields, Params
 from rope_viz.configs.folding import rope_layers
 from rope_viz.configs.parts import text_fields
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
@@ -129,6 +129,8 @@ def rope_type(fields: Fields, params: Params) -> str:
         return "longrope"
     if kind not in ROPE_TYPES:
         raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {shorten(kind)}")
+    if fields.kind in LONGROPE_ALONE and kind not in ("default", "longrope"):
+        raise ValueError(f"rope_type must be longrope for {fields.kind}, whose class refuses others, got {kind}")
     return kind
 
 

@@ -66,13 +66,15 @@ EXTRA: dict[str, dict[str, Any]] = {
     },
 }
 WHOLE = (
-    *("head_dim", "hidden_size", "kv_lora_rank", "max_position_embeddings", "num_attention_heads"),
-    *("num_hidden_layers", "num_key_value_heads", "qk_nope_head_dim", "qk_rope_head_dim", "sliding_window"),
+    *("head_dim", "hidden_size", "intermediate_size", "kv_lora_rank", "max_position_embeddings"),
+    *("num_attention_heads", "num_hidden_layers", "num_key_value_heads", "q_lora_rank", "qk_nope_head_dim"),
+    *("qk_rope_head_dim", "sliding_window", "v_head_dim", "vocab_size"),
 )
 USUAL = {
     "default_theta": 10000.0,
     "pairing": "half",
-    "whole": "head_dim? hidden_size max_position_embeddings num_attention_heads num_hidden_layers num_key_value_heads?",
+    "whole": "head_dim? hidden_size intermediate_size max_position_embeddings num_attention_heads num_hidden_layers "
+    "num_key_value_heads? vocab_size",
 }
 
 

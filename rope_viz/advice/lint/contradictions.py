@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rope_viz.advice.lint.view import Finding, View, inside
-from rope_viz.configs.folding import LAYER_TYPES
+from rope_viz.configs.folding import GEMMA3, LAYER_TYPES, RULES, partial_from_rotary_dim
 from rope_viz.configs.models import optional
 from rope_viz.configs.parts import text_part
 from rope_viz.embedding.spec import shorten
 
+# Their classes put a type over a null one.
+TYPE_FILLED = (*GEMMA3, "olmo3", "cohere2_moe")
 ROPE_DICTS = ("rope_scaling", "rope_parameters")
 # Composite types that rotate something of their own beside their language model.
 ROTATES_ITSELF = ("musicflamingo", "blt")
@@ -95,10 +97,24 @@ def heads_do_not_divide(view: View) -> Iterator[Finding]:
 def out_of_range(view: View) -> Iterator[Finding]:
     """A factor below 1, a factor on cos and sin not above 0, a trained length beyond the whole, or a base that is null.
 
-    Source: the warnings of transformers 5.23.0, validate_rope; a null base raises TypeError in its rotary classes, run.
+    Source: the warnings of transformers 5.23.0, validate_rope; a null base raises TypeError in its rotary classes, and
+    a null type KeyError, run (tests/goldens/refused.json).
     """
+    base = [params.get("rope_theta") for params in (view.text, *(site.rope for site in view.sites))]
+    usual = RULES.get(view.fields.kind) in (None, partial_from_rotary_dim)
+    filled = not usual or bool(view.fields.facts.get("rope_parameters"))
+    if view.fields.listed and not filled and "rope_theta" in view.text and not any(base):
+        text = "rope_theta is null, and transformers raises TypeError: leave it out or write a number."
+        yield Finding("", "error", view.place("rope_theta"), text, None, view.changed(view.root, rope_theta=None))
     for site in view.sites:
         rope = dict(site.rope)
+        if "rope_type" in rope and rope["rope_type"] is None and view.fields.kind not in TYPE_FILLED:
+            text = "rope_type is null, and transformers raises KeyError: leave it out or write a type."
+            repaired = view.changed(site.path, rope_type=rope.get("type"))
+            yield Finding("", "error", f"{site.key}.rope_type", text, None, repaired)
+        if "factor" in rope and rope["factor"] is None and site.kind == "yarn" and view.mla:
+            text = "factor is null, and the attention of this model compares it with 1: transformers raises TypeError."
+            yield Finding("", "error", f"{site.key}.factor", text)
         if "rope_theta" in rope and rope["rope_theta"] is None and view.fields.kind != "olmo_hybrid":
             text = "rope_theta is null here, and transformers raises TypeError: leave it out or write a number."
             yield Finding("", "error", f"{site.key}.rope_theta", text, None, view.changed(site.path, rope_theta=None))
