@@ -81,11 +81,16 @@ def recall(
     if not SHORTEST <= length <= LONGEST:
         raise ValueError(f"length must be from {SHORTEST} to {LONGEST:,} tokens, got {length}")
     jobs = [(reader, one) for reader in readers for one in range(sequences)]
-    with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
-        found = list(pool.map(lambda job: answered(job[0], spec, length, seed + job[1], switch), jobs))
+    found = list(_pool().map(lambda job: answered(job[0], spec, length, seed + job[1], switch), jobs))
     shape = (len(readers), sequences, -1)
     right, depth = np.stack([one[0] for one in found]), np.stack([one[1] for one in found])
     return Recall(length, right.reshape(shape), depth.reshape(shape))
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads for the texts of a question; a picture asks some twenty, most of them known already."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="recall")
 
 
 @functools.lru_cache(maxsize=4096)
