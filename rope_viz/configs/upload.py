@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rope_viz.configs.architectures import name_of as type_of
 from rope_viz.configs.models import ROPE_TYPES, from_config, meant
 from rope_viz.configs.partly import partly
 from rope_viz.configs.parts import text_fields
@@ -49,7 +50,7 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     notes: list[str] = []
     config = parse(text, notes)
     check_shape(config)
-    if isinstance(config.get("_class_name"), str):
+    if isinstance(config.get("_class_name"), str) or encodes(config):
         return of_axes(config, notes)
     config, filled = completed(config, current or RopeSpec())
     if filled:
@@ -63,29 +64,51 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     return Upload(name_of(config), config, specs, tuple(notes))
 
 
-def of_axes(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
-    """A diffusion transformer's config: the ladder of each axis, which the pages of one axis show one at a time.
-
-    Raises `ValueError` where there is no such class, or its speeds are no ladder. Time comes last: it often stands
-    still.
-    """
+def encodes(config: Mapping[str, Any]) -> bool:
+    """Whether this is an encoder of images or films whose patches rotate over several axes, and no language model."""
+    try:
+        from_config(config)
+        return False
+    except (ValueError, ArithmeticError, RecursionError):
+        pass
     # Here, so that other configs do not wait for it.
+    from rope_viz.configs.axes.models import from_model, is_encoder
+
+    try:
+        return is_encoder(type_of(config), config) and any(len(part.axes) > 1 for part in from_model(config).values())
+    except (ValueError, ArithmeticError, RecursionError):
+        return False
+
+
+def of_axes(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
+    """A diffusion transformer's config, or an encoder's: the ladder of each axis, which the pages of one axis show.
+
+    Where its speeds are no ladder that a base describes, those pages show plain RoPE of as many pairs, and a note says
+    so. Raises `ValueError` where there is no such class. Time comes last: it often stands still.
+    """
     from rope_viz.configs.axes.models import from_model
     from rope_viz.embedding.ladders import anatomy
 
     part = next(iter(from_model(config).values()))
     found = anatomy(part)
-    kind = re.sub(r"\W", "", config["_class_name"])[:48]
-    if found is None or not found.ladders:
-        raise ValueError(f"the speeds of {kind} are no ladder that a base describes; see page Axes for such models")
-    specs = {
-        axis: RopeSpec(head_dim=2 * one.pairs, base=one.base, context=SIDE, pairing="interleaved")
-        for axis, one in sorted(found.ladders.items(), key=lambda item: item[0] == "t")
-    }
-    said = (
-        f"{kind} is a diffusion transformer with {len(part.axes)} axes: page Axes shows them all, the others one of "
-        f"them, over {SIDE} patches or frames."
+    drawn = isinstance(config.get("_class_name"), str)
+    kind = re.sub(r"\W", "", str(config["_class_name"]))[:48] if drawn else name_of(config)
+    ladders = {} if found is None else {axis: each for axis, each in found.ladders.items() if each.first == 1.0}
+    what = (
+        f"{kind} is {'a diffusion transformer' if drawn else 'an encoder'} with {len(part.axes)} axes: page Axes shows"
     )
+    if ladders:
+        specs = {
+            axis: RopeSpec(head_dim=2 * each.pairs, base=each.base, context=SIDE, pairing="interleaved")
+            for axis, each in sorted(ladders.items(), key=lambda item: item[0] == "t")
+        }
+        said = f"{what} them all, the others one of them, over {SIDE} patches or frames."
+    else:
+        specs = {"": RopeSpec(head_dim=2 * part.pairs, context=SIDE, pairing="interleaved")}
+        said = (
+            f"{what} them as they are. Its speeds are no ladder that a base describes: the other pages show plain RoPE "
+            f"of {part.pairs} pairs in its place, which this model does not compute."
+        )
     return Upload(kind, config, specs, (*notes, said))
 
 

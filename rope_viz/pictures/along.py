@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from rope_viz.configs import link
 from rope_viz.configs.axes.patches import ROLE_OF, ROLES, Role
 from rope_viz.embedding.along import along
 from rope_viz.embedding.axes import AxesSpec
@@ -61,9 +62,19 @@ def said(now: Now, choice: Pick[Along]) -> str:
     """Along which axis the page looks, before what it says; nothing where there is one axis."""
     found, axis = roles(now), now[choice]
     if not found:
-        return ""
+        return one_of(now)
     if axis == "all":
         counts = ", ".join(f"{len(pairs)} {PLURAL[role]}" for role, pairs in found.items())
         return f"Along **text**, where all axes move together (images turn {counts}): "
     one, turning = LOOKS[axis].word, f"{len(found[axis])} of {now.spec.pairs} pairs turn"
     return f"Along the axis **{one}**, where {turning} and the others stand still: "
+
+
+def one_of(now: Now) -> str:
+    """Which axis of a model that draws or encodes images is the one in the sidebar; nothing for other models."""
+    if now.own is None or now.model != link.CUSTOM or now.layer not in ROLE_OF or len(now.own.specs) < 2:
+        return ""
+    others = [LOOKS[ROLE_OF[axis]].word for axis in now.own.specs if axis != now.layer and axis in ROLE_OF]
+    word = LOOKS[ROLE_OF[now.layer]].word
+    beside = f" ({', '.join(others)}: choose under Layers)" if others else ""
+    return f"Along the axis **{word}**, its {now.spec.pairs} pairs alone{beside}: "

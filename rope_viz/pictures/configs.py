@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 from rope_viz.configs.models import from_config
-from rope_viz.configs.upload import Upload, name_of, of_axes
+from rope_viz.configs.upload import Upload, encodes, name_of, of_axes
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 
@@ -21,7 +21,7 @@ def upload_of(content: bytes) -> Upload:
     config = json.loads(content)
     if not isinstance(config, dict):
         raise ValueError("the content kept under this name is no config")
-    if isinstance(config.get("_class_name"), str):
+    if isinstance(config.get("_class_name"), str) or encodes(config):
         return of_axes(config)
     return Upload(name_of(config), config, from_config(config))
 

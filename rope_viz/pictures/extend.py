@@ -15,7 +15,7 @@ from rope_viz.advice.write import NAMES
 from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
 from rope_viz.configs.rewrite import rewritten_old
-from rope_viz.configs.upload import Upload
+from rope_viz.configs.upload import Upload, encodes
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.figures import extend, scaling
@@ -28,9 +28,6 @@ from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
 
 WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs say", **LABELS}
-
-# What the class of Llama has where a config does not say it: for knobs without a config.
-LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
 TARGET = length("extend.target", "I need", lambda now: wanted(now), least=1024, most=4_194_304)
 TRAINED = length("extend.trained", "It was trained on", lambda now: trained(now), most=16_777_216)
@@ -78,6 +75,8 @@ def problem(now: Now) -> str:
     """Why there is no answer, in a sentence; empty where there is one."""
     if now.config is not None and "_class_name" in now.config:
         return "A diffusion transformer has no context in tokens: see Beyond the grid on page Axes."
+    if now.own is not None and encodes(now.own.config):
+        return "An encoder of images has no context in tokens: see Beyond the grid on page Axes."
     try:
         _found(*_asked(now))
     except (ValueError, ArithmeticError) as error:
@@ -150,7 +149,7 @@ def options(now: Now) -> Table:
 def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]:
     if model != link.CUSTOM:
         return catalog()[model].config
-    return own.config if own is not None else {**rewritten_old(architecture(spec), spec).whole, **LLAMA}
+    return own.config if own is not None else rewritten_old(architecture(spec), spec).whole
 
 
 @functools.lru_cache(maxsize=64)

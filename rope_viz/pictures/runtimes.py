@@ -11,7 +11,7 @@ from rope_viz.advice.board import Asked, Board
 from rope_viz.advice.lint.several import surely_one_axis
 from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
-from rope_viz.configs.upload import Upload
+from rope_viz.configs.upload import Upload, encodes
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words
@@ -46,12 +46,20 @@ def answers(now: Now) -> Board:
 
 
 def diffusion(now: Now) -> str:
-    """Why these runtimes have no answer for a diffusion transformer."""
-    if now.config is None or "_class_name" not in now.config:
+    """Why these runtimes have no answer for a diffusion transformer or an encoder alone."""
+    if now.own is None or now.config is None:
         return ""
+    drawn = "_class_name" in now.config
+    if not drawn and not encodes(now.config):
+        return ""
+    one = (
+        "a diffusion transformer: diffusers and its like run it, none of these runtimes of language models"
+        if drawn
+        else "an encoder without a language model, and these runtimes are asked of language models"
+    )
     return (
-        f"**{plain(now.name)}** is a diffusion transformer: diffusers and its like run it, none of these runtimes of "
-        "language models. Its axes, its speeds and how to draw larger or longer are on page [Axes](/axes)."
+        f"**{plain(now.name)}** is {one}. Its axes, its speeds and how to go "
+        "beyond what was trained are on page [Axes](/axes)."
     )
 
 

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from rope_viz.configs import link
+from rope_viz.configs.axes import from_model
+from rope_viz.configs.axes.catalog import axes_catalog
+from rope_viz.configs.axes.patches import with_all_heads
 from rope_viz.configs.upload import read_upload
-from rope_viz.pictures import axes, scenes
+from rope_viz.pictures import along, axes, extend, frequencies, runtimes, scenes
 from rope_viz.pictures.configs import upload_bytes, upload_of
 from rope_viz.pictures.now import Now
 
@@ -49,10 +52,35 @@ def test_it_is_kept_for_the_pictures_as_it_was_read() -> None:
     [
         ({"_class_name": "UNet2DConditionModel"}, "there is no diffusion transformer"),
         ({"_class_name": "MochiTransformer3DModel"}, "learned"),
-        ({"_class_name": "LTXVideoTransformer3DModel"}, "no ladder that a base describes"),
         ({"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [0, 1]}, "at least 2"),
     ],
 )
 def test_what_is_no_ladder_is_said(config: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         read_upload(json.dumps(config))
+
+
+@pytest.mark.parametrize("id", ["ltx-video", "ernie-image", "v-jepa2-vit-l", "dinov3-vit-b"])
+def test_what_is_no_ladder_is_shown_on_page_axes_and_plain_elsewhere(id: str) -> None:
+    mine = read_upload(json.dumps(dict(axes_catalog()[id].config)))
+    assert "no ladder that a base describes: the other pages show plain RoPE" in mine.notes[-1]
+    now = Now(mine.specs[""], link.CUSTOM, "", own=mine)
+    assert now[scenes.MODEL] == scenes.SIDEBAR
+    released = from_model(axes_catalog()[id].config)
+    assert scenes.released(now).spec in [*released.values(), *with_all_heads(released).values()]
+
+
+def test_an_encoder_that_is_dropped_has_a_ladder_for_each_axis() -> None:
+    mine = read_upload(json.dumps(dict(axes_catalog()["sam3"].config)))
+    assert {axis: spec.head_dim for axis, spec in mine.specs.items()} == {"w": 32, "h": 32}
+    assert "an encoder with 2 axes" in mine.notes[-1]
+    assert dict(upload_of(upload_bytes(mine)).specs) == dict(mine.specs)
+    now = Now(mine.specs["h"], link.CUSTOM, "h", own=mine)
+    assert "an encoder without a language model" in runtimes.diffusion(now)
+    assert "no context in tokens" in extend.problem(now)
+    assert along.said(now, frequencies.AXIS).startswith("Along the axis **row**, its 16 pairs alone")
+
+
+def test_an_encoder_that_rotates_nothing_is_still_refused() -> None:
+    with pytest.raises(ValueError, match="rotat"):
+        read_upload(json.dumps({"model_type": "siglip_vision_model", "hidden_size": 64, "num_attention_heads": 4}))
