@@ -30,6 +30,8 @@ page.section("Beyond the grid", says=axes.further)
 with page.row():
     page.controls(axes.ALONG, axes.METHOD, axes.GROWTH)
 page.show(axes.further)
+if axes.alone(page.now(axes.PAGE)):
+    page.link("decay", "How the score falls along this axis alone: Decay", more=axes.alone(page.now(axes.PAGE)))
 
 page.section("One patch as clocks", says=axes.clocks)
 page.controls(axes.FRAME)

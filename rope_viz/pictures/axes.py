@@ -15,12 +15,14 @@ from rope_viz.configs.upload import Upload
 from rope_viz.embedding.spec import Knob
 from rope_viz.figures import axes, beyond, patch, prompt
 from rope_viz.figures.words import axes as words
+from rope_viz.pictures import decay
+from rope_viz.pictures.along import roles
 from rope_viz.pictures.choices import Choice, Number, Pick, Positions
 from rope_viz.pictures.kinds import ROW, Figure, Patch, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.pieces import Pieces
-from rope_viz.pictures.scenes import CHANGES, MODEL, OTHER, SIDEBAR, WHICH, scene, shown
+from rope_viz.pictures.scenes import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, scene, shown
 from rope_viz.runtimes.axes import HAS, INTERLEAVED, SECTIONED, axes_answers
 
 REACH = Number(key="axes.reach", knob=axes.REACH, usual=32)
@@ -208,6 +210,12 @@ def clocks(now: Now) -> Patch:
     if FRAME.when(now):
         at["time"] = int(now[FRAME])
     return Patch(patch.message(of, at), words.patch(of, at), variant="patch")
+
+
+def alone(now: Now) -> dict[str, str]:
+    """The choice with which page Decay looks along the same axis; empty where it knows no such axis."""
+    known = now[MODEL] == SIDEBAR and now[PART].startswith("text") and now[ALONG] in roles(now)
+    return {decay.AXIS.key: now[ALONG]} if known else {}
 
 
 def laid(now: Now) -> tuple[Laid, Laid | None]:

@@ -140,9 +140,14 @@ def columns(*shares: int) -> Any:
     return st.columns(shares, gap="medium")
 
 
-def link(name: str, label: str, query: Mapping[str, str] | None = None) -> None:
-    """A link to a page of the app, in the same tab: the choice goes along, or is what `query` says."""
-    at = state.link_query() if query is None else dict(query)
+def link(
+    name: str, label: str, query: Mapping[str, str] | None = None, *, more: Mapping[str, str] | None = None
+) -> None:
+    """A link to a page of the app, in the same tab: the choice goes along, or is what `query` says.
+
+    `more` are choices of that page that it opens with.
+    """
+    at = (state.link_query() if query is None else dict(query)) | dict(more or {})
     st.page_link(state.folder() / f"{name}.py", label=label, query_params=at)
 
 

@@ -225,3 +225,9 @@ def test_runtimes_shows_what_each_does_with_the_axes_of_a_model_that_sees(open_p
     app = open_page("runtimes", model="qwen3.5-9b")
     assert "axes" in [picture.name for picture in asked(app)]
     assert "text goes on at 15 everywhere" in said(app)
+
+
+def test_a_link_from_axes_opens_decay_along_the_same_axis(open_page):
+    app = open_page("axes", **{"model": "qwen3.5-9b", "axes.along": "column"})
+    link = next(link.proto for link in app.get("page_link") if "along this axis alone" in link.proto.label)
+    assert "decay.axis=column" in link.query_string
