@@ -48,7 +48,8 @@ LINKS = """() => [...document.querySelectorAll('main a[href]')].map((anchor, ind
   .filter(([anchor]) => new URL(anchor.href).origin === location.origin)
   .map(([anchor, index]) => [index, anchor.innerText.slice(0, 30)])"""
 KNOBS = """() => [...document.querySelectorAll('[data-knob], [data-under]')]
-  .filter((knob) => knob.offsetWidth && knob.getBoundingClientRect().left >= 0)
+  .filter((knob) => knob.offsetWidth && knob.checkVisibility({ visibilityProperty: true, opacityProperty: true })
+    && !knob.closest('details:not([open])') && knob.getBoundingClientRect().left >= 0)
   .map(({ dataset }) => dataset.knob ? `[data-knob="${dataset.knob}"]` : `[data-under="${dataset.under}"]`)"""
 SEEN = """() => [...document.querySelectorAll('.rv-picture')].filter((root) => {
     const { top, bottom, width } = root.getBoundingClientRect();
@@ -144,7 +145,8 @@ class Walk:
 
     def navigation(self, title):
         link = self.page.get_by_role("link", name=title, exact=True).first
-        if not link.is_visible():
+        # On a narrow screen the menu lies beside the view until it is opened.
+        if not link.is_visible() or link.bounding_box()["x"] < 0:
             self.page.goto(f"{self.seen.url}/{'' if title == 'Home' else title.lower()}{self.query()}")
         else:
             link.click()
@@ -250,6 +252,8 @@ class Walk:
     def look(self):
         """Everything in view is drawn, and shows what the address and the knobs say."""
         seen, page = self.seen, self.page
+        if self.slow:
+            page.wait_for_timeout(1500)  # the page hears late that its run began
         seen.settle()
         assert seen.errors == [], f"on the console: {seen.errors}"
         assert seen.elsewhere == [], f"asked elsewhere: {seen.elsewhere}"
