@@ -154,7 +154,10 @@ def readers(config: Mapping[str, Any], spec: RopeSpec, layer: str | None) -> tup
     able, unable = [], []
     length = spec.target if spec.scaling.name in ("longrope", "dynamic") else None
     asked = [(runtime, version) for runtime, version in RUNTIMES if runtime not in ("paper", "tensorrt-llm")]
-    case = start(config, length=length, layer_type=layer)
+    try:
+        case = start(config, length=length, layer_type=layer)
+    except ValueError as error:
+        return (), (f"any runtime: {error}",)
     for runtime, version in asked:
         name = f"{runtime} {version.split(' ')[0]}"
         try:
