@@ -17,6 +17,7 @@ import numpy as np
 from rope_viz.advice.evidence import Evidence, evidence
 from rope_viz.advice.extend import Option, described, extend, fits, unseen_pairs
 from rope_viz.advice.recognise import Recognised, family
+from rope_viz.configs.catalog import Model, catalog
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
 from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, Yarn
@@ -123,8 +124,9 @@ def first(config: Mapping[str, Any], recognised: Recognised, target: int) -> Ite
     model, spec = recognised.model, recognised.spec
     scaled = spec.scaling.name != "none"
     documented = [] if model is None else sorted(model.documented, key=lambda one: one["to"])
-    entry = next((one for one in documented if one["to"] >= target), None)
-    if entry is not None and target > recognised.trained.length:
+    beyond = target > recognised.trained.length
+    entry = next((one for one in documented if beyond and one["to"] >= target), None)
+    if entry is not None:
         made = documented_spec(config, recognised, entry["rope_scaling"])
         title = f"{entry['says']}"
         yield way("documented", made, target, recognised, title, entry["source"], reach=entry["to"])
@@ -262,6 +264,14 @@ def by_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -
         yield "It is known from models that were trained with it, and has no factor on cos and sin."
 
 
+def added_later(model: Model) -> bool:
+    """Whether the scaling of an entry is what its maker advises to add, and not what the model was trained with."""
+    name = family(model)
+    return any(
+        one.documented for one in catalog().values() if name in (family(one), family(one).removesuffix(" Instruct"))
+    )
+
+
 def on_short_texts(best: Way, recognised: Recognised) -> Iterator[str]:
     """What the method costs below the trained length."""
     trained, spec = recognised.trained.length, best.spec
@@ -270,7 +280,7 @@ def on_short_texts(best: Way, recognised: Recognised) -> Iterator[str]:
     if spec.scaling.name == "dynamic":
         yield f"Up to {spec.context:,} tokens nothing changes: dynamic NTK scales by the length."
         return
-    if best.rank == "as it is" and recognised.model is not None:
+    if best.rank == "as it is" and recognised.model is not None and not added_later(recognised.model):
         yield "The model was trained with this scaling: short texts are read as its maker meant them."
         return
     at = trained if spec.scaling.name == "longrope" else None

@@ -29,6 +29,9 @@ from rope_viz.pictures.page import Page
 
 WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs say", **LABELS}
 
+# What the class of Llama has where a config does not say it: for knobs without a config.
+LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
+
 TARGET = length("extend.target", "I need", lambda now: wanted(now), least=1024, most=4_194_304)
 TRAINED = length("extend.trained", "It was trained on", lambda now: trained(now), most=16_777_216)
 RUNTIMES = Several(key="extend.for", label="For", options=NAMES, usual=lambda now: ("vllm",))
@@ -149,7 +152,7 @@ def options(now: Now) -> Table:
 def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]:
     if model != link.CUSTOM:
         return catalog()[model].config
-    return own.config if own is not None else rewritten_old(architecture(spec), spec).whole
+    return own.config if own is not None else {**rewritten_old(architecture(spec), spec).whole, **LLAMA}
 
 
 @functools.lru_cache(maxsize=64)

@@ -164,3 +164,18 @@ def test_the_file_downloaded_is_json_and_the_diff_names_what_changed():
     changed = difference(STOCK, file.config)
     assert '+  "max_position_embeddings": 131072,' in changed
     assert '-  "rope_theta"' not in changed
+
+
+def test_a_config_that_reaches_a_short_length_is_kept_and_called_so():
+    model = catalog()["qwen3-8b-yarn"]
+    best = recommend(model.config, recognise(model.config, known=model), 16_384).best
+    assert (best.rank, best.id) == ("as it is", "kept")
+
+
+@pytest.mark.parametrize(
+    ("id", "trained"), [("qwen3-8b-yarn", False), ("qwen2.5-7b-instruct-yarn", False), ("kimi-k2-instruct", True)]
+)
+def test_short_texts_are_said_to_be_as_trained_where_the_model_was_trained_so(id, trained):
+    model = catalog()[id]
+    advice = recommend(model.config, recognise(model.config, known=model), 16_384)
+    assert ("trained with this scaling" in advice.short[0]) == trained
