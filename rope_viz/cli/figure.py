@@ -96,7 +96,7 @@ def run(parsed: argparse.Namespace) -> int:
         look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
         now = registry.read(registry.page(picture.page), asked)
         now = dataclasses.replace(now, part=picture.parts(now) - 1)
-        Path(parsed.output).write_bytes(forms.render(picture, now, form, look))
+        Path(parsed.output).write_bytes(rendered(picture, now, form, look))
         return 0
     given: dict[str, Any] = {}
     for choice in choices(name):
@@ -110,7 +110,7 @@ def run(parsed: argparse.Namespace) -> int:
     pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
     now = dataclasses.replace(now, pin=pin, given=given, view=view)
     now = dataclasses.replace(now, part=picture.parts(now) - 1)
-    Path(parsed.output).write_bytes(forms.render(picture, now, form, look))
+    Path(parsed.output).write_bytes(rendered(picture, now, form, look))
     return 0
 
 
@@ -132,6 +132,17 @@ def addressed(word: str) -> tuple[str, dict[str, str] | None]:
     if PICTURES in parts.path:
         path = path.rpartition(".")[0] or path
     return path, query
+
+
+def rendered(picture: Picture, now: Now, form: str, look: Style) -> bytes:
+    """The picture as a file. Raises `ValueError` with a sentence for a terminal: what refuses writes for the page."""
+    from rope_viz.pictures import forms
+    from rope_viz.pictures.packed import bare
+
+    try:
+        return forms.render(picture, now, form, look)
+    except ValueError as error:
+        raise ValueError(bare(str(error))) from None
 
 
 def looks_of(parsed: argparse.Namespace) -> dict[str, str]:

@@ -220,3 +220,11 @@ def test_an_address_draws_what_it_says(tmp_path, capsys):
     assert plain.read_bytes() == whole.read_bytes()
     assert main(["figure", "scaling/comparison?model=qwen3-8b", "--base", "5e5", "-o", str(whole)]) == 2
     assert "put base into it" in capsys.readouterr().err
+
+
+def test_what_refuses_is_said_without_the_signs_of_a_page(tmp_path, capsys):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2}))
+    assert figure(tmp_path / "plot.json", "extend/memory", str(path)) == 2
+    said = capsys.readouterr().err
+    assert "num_hidden_layers" in said, said
