@@ -20,6 +20,7 @@ SMALLEST = {
     "rotate_parallel.py": "--tokens 8 --heads 2 --rounds 1",
     "score_curve.py": "--longest 4096 --repeats 1",
     "recall.py": "--lengths 64 --sequences 1",
+    "load.py": "--readers 1 --seconds 2 --pages scaling",
 }
 NO_GPU = "--device cuda needs a GPU, and torch finds none here"
 
