@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -46,3 +46,20 @@ def component(name: str, *, root_class: str, height: int = 0, coming: str = "") 
         return mount(data=json.dumps(data).encode(), **options)
 
     return mounted
+
+
+def hears(key: str, take: Callable[[Mapping[str, Any]], None]) -> Callable[[], None]:
+    """The callback for what a script posts as `at`: it asks again until it finds its turn in `data`, see `heard`."""
+
+    def at_changed() -> None:
+        at = st.session_state[key]["at"]
+        if isinstance(at, Mapping):
+            st.session_state[f"taken.{key}"] = at.get("turn")
+            take(at)
+
+    return at_changed
+
+
+def heard(key: str) -> Any:
+    """The turn that was taken last, for "taken" in the data."""
+    return st.session_state.get(f"taken.{key}")

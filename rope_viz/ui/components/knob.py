@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import streamlit as st
-
 from rope_viz.embedding.spec import Knob, require_number
-from rope_viz.ui.components.component import component
+from rope_viz.ui.components.component import component, heard, hears
 
 ROW = 62  # pixels
 Changed = Callable[[str, float], None]
@@ -31,14 +29,7 @@ def knobs(
     `across`: they stand beside each other where there is room.
     """
 
-    taken = f"taken.{key}"
-
-    def at_changed() -> None:
-        at = st.session_state[key]["at"]
-        if not isinstance(at, Mapping):
-            return
-        # The browser asks again until it hears that this was taken.
-        st.session_state[taken] = at.get("turn")
+    def take(at: Mapping[str, Any]) -> None:
         name = str(at.get("name"))
         if name not in shown:
             return
@@ -51,11 +42,11 @@ def knobs(
 
     prefix = f"{page}." if page else ""
     rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]
-    data = {"knobs": rows, "under": under, "across": across, "taken": st.session_state.get(taken)}
+    data = {"knobs": rows, "under": under, "across": across, "taken": heard(key)}
     if across:
         data["room"] = ROW, ROW * len(shown)
     mount = component("knob", root_class="rv-knobs", height=ROW if across else ROW * len(shown))
-    mount(key=key, data=data, on_at_change=at_changed)
+    mount(key=key, data=data, on_at_change=hears(key, take))
 
 
 def _row(name: str, knob: Knob, value: float, revision: int) -> dict[str, Any]:

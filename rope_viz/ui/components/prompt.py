@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import streamlit as st
-
 from rope_viz.figures.prompt import TINTS
-from rope_viz.ui.components.component import component
+from rope_viz.ui.components.component import component, heard, hears
 from rope_viz.ui.components.sections import both
 
 CARD, FOOT, ACROSS = 90, 72, 5  # pixels of a card and of what stands below, and cards beside each other
@@ -30,14 +28,8 @@ def prompt(
     `changed` takes the new line before the next run. `kinds` of pieces are offered, at most `most` of them; a line has
     at most `longest` characters.
     """
-    taken = f"taken.{key}"
 
-    def at_changed() -> None:
-        at = st.session_state[key]["at"]
-        if not isinstance(at, Mapping):
-            return
-        # The browser asks again until it hears that this was taken.
-        st.session_state[taken] = at.get("turn")
+    def take(at: Mapping[str, Any]) -> None:
         if isinstance(at.get("value"), str):
             changed(at["value"][:longest])
 
@@ -50,7 +42,7 @@ def prompt(
         "most": most,
         "longest": longest,
         "colours": {what: both(colour) for what, colour in TINTS.items() if colour},
-        "taken": st.session_state.get(taken),
+        "taken": heard(key),
         "room": (CARD * -(-count // ACROSS) + FOOT, CARD * count + FOOT),
     }
-    component("prompt", root_class="rv-prompt")(key=key, data=data, on_at_change=at_changed)
+    component("prompt", root_class="rv-prompt")(key=key, data=data, on_at_change=hears(key, take))
