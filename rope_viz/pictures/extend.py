@@ -12,7 +12,6 @@ from rope_viz.advice.plan import MOST_SEQUENCES, Plan, planned
 from rope_viz.advice.recognise import Recognised, recognise
 from rope_viz.advice.recommend import Advice, recommend, start
 from rope_viz.advice.write import NAMES
-from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
 from rope_viz.configs.rewrite import rewritten_old
 from rope_viz.configs.upload import Upload, encodes
@@ -24,7 +23,7 @@ from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.runtimes import extension
 from rope_viz.pictures.choices import Number, Pick, Several, length
 from rope_viz.pictures.kinds import Figure, Table
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.now import Now, config_of
 from rope_viz.pictures.page import Page
 
 WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs say", **LABELS}
@@ -150,9 +149,8 @@ def options(now: Now) -> Table:
 
 @functools.lru_cache(maxsize=64)
 def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]:
-    if model != link.CUSTOM:
-        return catalog()[model].config
-    return own.config if own is not None else {**rewritten_old(architecture(spec), spec).whole, **LLAMA}
+    config = config_of(model, own)
+    return config if config is not None else {**rewritten_old(architecture(spec), spec).whole, **LLAMA}
 
 
 @functools.lru_cache(maxsize=64)

@@ -95,9 +95,7 @@ class Now:
     @property
     def config(self) -> Mapping[str, Any] | None:
         """The config.json of the model; None where there are numbers only."""
-        if self.model == link.CUSTOM:
-            return None if self.own is None else self.own.config
-        return catalog()[self.model].config
+        return config_of(self.model, self.own)
 
     @property
     def name(self) -> str:
@@ -110,6 +108,13 @@ class Now:
     def spec_json(self) -> dict[str, Any]:
         """The full spec as plain data."""
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
+
+
+def config_of(model: str, own: Upload | None) -> Mapping[str, Any] | None:
+    """The config.json of a model of the list or of the reader's own; None where there are numbers only."""
+    if model == link.CUSTOM:
+        return None if own is None else own.config
+    return catalog()[model].config
 
 
 def found_once(function: Callable[[Now], T]) -> Callable[[Now], T]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Any
 
 from rope_viz.advice import board
 from rope_viz.advice.board import Asked, Board
 from rope_viz.advice.lint.several import surely_one_axis
-from rope_viz.configs import link
-from rope_viz.configs.catalog import catalog
 from rope_viz.configs.upload import Upload, encodes
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes
@@ -18,7 +14,7 @@ from rope_viz.figures.words import runtimes as words
 from rope_viz.figures.words.common import plain
 from rope_viz.pictures.choices import Pick, Switch
 from rope_viz.pictures.kinds import ROW, Figure, Table
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.now import Now, config_of
 from rope_viz.pictures.page import Page
 from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import older
@@ -109,14 +105,9 @@ def models(now: Now) -> Table:
 
 @functools.lru_cache(maxsize=64)
 def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
-    if model != link.CUSTOM:
-        config: Mapping[str, Any] = catalog()[model].config
-    elif own is not None:
-        config = own.config
-    else:
-        return ()
+    config = config_of(model, own)
     try:
-        return () if surely_one_axis(config) else axes_answers(config)
+        return () if config is None or surely_one_axis(config) else axes_answers(config)
     except ValueError:
         return ()  # what cannot be read is said by the other pictures
 

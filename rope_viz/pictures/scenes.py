@@ -17,7 +17,7 @@ from rope_viz.embedding.axes import placed
 from rope_viz.embedding.ladders import WAYS, Anatomy, Way, anatomy, rebuilt
 from rope_viz.embedding.spec import Knob
 from rope_viz.pictures.choices import Borders, Choice, Menu, Number, Pick
-from rope_viz.pictures.now import Now, found_once
+from rope_viz.pictures.now import Now, config_of, found_once
 
 SIDEBAR = "sidebar"
 RELEASED = "released"
@@ -41,7 +41,7 @@ def of_sidebar(now: Now) -> Mapping[str, Scene]:
 
 @functools.lru_cache(maxsize=64)
 def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
-    config = catalog()[model].config if model != link.CUSTOM else None if own is None else own.config
+    config = config_of(model, own)
     if config is None:
         return {}
     try:
