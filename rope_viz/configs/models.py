@@ -23,8 +23,8 @@ RENAMED_BACK = {"none": "default"}
 ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
 # Fields of scaling methods whose key in a config differs.
 KEYS = {"attention": "attention_factor"}
-# Types that transformers computes from the length before extension.
 ORIGINAL = "original_max_position_embeddings"
+# Types that transformers computes from the length before extension.
 PRETRAINED_TYPES = ("llama3", "yarn", "longrope")
 
 

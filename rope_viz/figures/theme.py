@@ -103,8 +103,8 @@ CHECKED: ContextVar[bool] = ContextVar("checked", default=True)
 def unchecked() -> Iterator[None]:
     """Figures that are made within are taken as they are written.
 
-    Plotly asks of every property whether there is one of that name and what it may be: three quarters of the time of a
-    picture. What the app draws was asked so by its tests, which see that both ways give the same.
+    Plotly asks of every property whether there is one of that name and what it may be, which takes up to three quarters
+    of the time of a picture. The tests ask so of all that the app draws, and see that both ways give the same.
     """
     before = CHECKED.set(False)
     try:
