@@ -101,3 +101,29 @@ def test_the_first_move_after_a_restart_is_not_lost(visit, mortal):
     seen.settle()
     assert seen.knob("head_dim").input_value() == "132"
     assert "66 pairs" in seen.page.locator("main").inner_text()
+
+
+def test_a_link_and_a_pin_are_taken_by_the_next_server_and_the_page_of_the_old_one_hears_again(visit, mortal):
+    seen = visit(mortal.url).open("/")
+    main, banner = seen.page.locator("main"), seen.page.locator(BANNER)
+
+    def meanwhile(act, told):
+        mortal.kill()
+        expect(banner).to_be_visible(timeout=20_000)
+        act()
+        mortal.revive()
+        seen.page.wait_for_url(told, timeout=60_000)
+        expect(banner).to_have_count(0)
+        seen.settle()
+
+    def pin():
+        main.locator(".rv-clocks canvas").focus()
+        seen.page.keyboard.press("ArrowDown")
+        seen.page.keyboard.press("Enter")
+
+    meanwhile(main.get_by_role("link", name="Rotation", exact=True).first.click, "**/rotation")
+    meanwhile(pin, "**pin=**")
+    # No run of this server drew this page but the one that the browser asked for when it came back.
+    main.get_by_role("button", name="Query and key").or_(main.get_by_role("radio", name="Query and key")).first.click()
+    seen.page.wait_for_url("**rotation.show=score**")
+    seen.settle()

@@ -107,8 +107,12 @@ def send(app, element, value):
     app._run(states)
 
 
+def post(app, element, name, value):
+    """What its script would post: each word has a turn of its own, as by the browser's clock."""
+    send(app, element, {"at": {"name": name, "value": value, "turn": next(TURN), "tries": 1}})
+
+
 TURN = itertools.count(1)
-"""What the browser's clock is to a knob: the same word said again is another one."""
 
 
 def another(row):
@@ -126,7 +130,7 @@ def turned(app, page, element):
         row = next(row for row in json.loads(now.proto.bytes)["knobs"] if row["name"] == name)
         value = another(row)
         before = state_of(app)
-        send(app, now, {"at": {"name": name, "value": value, "turn": next(TURN)}})
+        post(app, now, name, value)
         assert not app.exception, f"{name}: {app.exception[0].value}"
         assert state_of(app) != before, f"{element.key} {name}: nothing happened"
         refused = bool(app.warning)
@@ -146,10 +150,10 @@ def clicked(app, element):
     picture = registry.picture(page, name)
     if isinstance(picture.sets, Positions):
         step = json.loads(element.proto.bytes)["step"]
-        send(app, element, {"at": {"m": 7, "n": 3, "step": step, "turn": next(TURN)}})
+        post(app, element, "at", {"m": 7, "n": 3, "step": step})
     elif picture.pin or picture.sets is not None:
         pair = 0 if picture.sets is not None and picture.sets.key in app.query_params else 1
-        send(app, element, {"pin": {"pair": pair, "turn": next(TURN)}})
+        post(app, element, "pin", pair)
     else:
         return False
     return True
@@ -158,7 +162,7 @@ def clicked(app, element):
 def moved(app, element):
     """Move the first border of a bar."""
     first, second, *rest = json.loads(element.proto.bytes)["counts"]
-    send(app, element, {"at": {"counts": ",".join(map(str, (first - 1, second + 1, *rest)))}})
+    post(app, element, "counts", ",".join(map(str, (first - 1, second + 1, *rest))))
 
 
 def offered(app, element):
@@ -182,7 +186,7 @@ def operate(app, page, element):
         if part == "sections":
             moved(app, element)
         elif part == "prompt":
-            send(app, element, {"at": {"value": "text 9", "turn": next(TURN)}})
+            post(app, element, "prompt", "text 9")
         assert part in ("picture", "sections", "prompt"), f"nobody operates a component {part}: {element.key}"
     elif kind == "selectbox":
         element.select_index((element.index + 1) % len(element.options)).run()
@@ -251,7 +255,7 @@ def test_dials_that_come_to_rest_late_leave_the_next_step_of_the_tour_alone(open
     app = open_page("learn", **{"learn.step": "4"})
     dials = rendered(app, "learn")["picture.rotation/turning"]
     before = dict(app.query_params)
-    send(app, dials, {"at": {"m": 1, "n": 0, "step": 3}})
+    post(app, dials, "at", {"m": 1, "n": 0, "step": 3})
     assert dict(app.query_params) == before
-    send(app, rendered(app, "learn")["picture.rotation/turning"], {"at": {"m": 101, "n": 85, "step": 4}})
+    post(app, rendered(app, "learn")["picture.rotation/turning"], "at", {"m": 101, "n": 85, "step": 4})
     assert app.query_params["rotation.at"] == "101,85"

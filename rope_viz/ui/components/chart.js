@@ -221,7 +221,7 @@ function listen(state) {
   node.on("plotly_unhover", () => unlink(state));
   node.on("plotly_click", (event) => {
     const pair = state.message.pins === "y" ? event.points[0].y : event.points[0].x;
-    if (state.message.pins) state.place.component.setStateValue("pin", { pair: Math.round(pair), at: Date.now() });
+    if (state.message.pins) state.place.post.put("pin", Math.round(pair));
   });
 }
 

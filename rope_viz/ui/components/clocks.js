@@ -79,7 +79,7 @@ function tell(s) {
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
     [s.at, s.told] = [`${s.m},${s.n}`, performance.now()];
-    s.owner.component.setStateValue("at", { m: s.m, n: s.n, step: s.owner.data.step });
+    s.owner.post.put("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 250);
 }
 
@@ -122,7 +122,7 @@ function build(place, data) {
   const jump = (to) => step(to - (s.moves === "n" && s.data.mode === "score" ? s.n : s.m));
   const pin = (i) => {
     s.pin = s.pin === i ? null : i;
-    s.owner.component.setStateValue("pin", { pair: i, at: Date.now() });
+    s.owner.post.put("pin", i);
     tell(s);
   };
   s.press = () => ["back", "loop", ...Object.keys(MOVES)].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));

@@ -33,7 +33,7 @@ async function page(s) {
   save(new Blob([`<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>RoPE Viz</title>
 <body style="${names};--st-font:sans-serif;margin:16px;background:var(--st-background-color)"><div class="rv-clocks"></div>
 <script type="module">${source}
-show({ root: document.querySelector(".rv-clocks"), memory: {}, component: { setStateValue() {} } }, ${data});</script>`], { type: "text/html" }), `${s.data.file}.html`);
+show({ root: document.querySelector(".rv-clocks"), memory: {}, post: { put() {} } }, ${data});</script>`], { type: "text/html" }), `${s.data.file}.html`);
 }
 
 export function download(s, kind, button) {

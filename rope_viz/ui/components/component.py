@@ -48,14 +48,17 @@ def component(name: str, *, root_class: str, height: int = 0, coming: str = "") 
     return mounted
 
 
-def hears(key: str, take: Callable[[Mapping[str, Any]], None]) -> Callable[[], None]:
-    """The callback for what a script posts as `at`: it asks again until it finds its turn in `data`, see `heard`."""
+def hears(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
+    """The callback for what a script posts as `at`, a name and a value (`post.js`).
+
+    The script says it again until it finds its turn in `data`, see `heard`; what was taken is not taken twice.
+    """
 
     def at_changed() -> None:
         at = st.session_state[key]["at"]
-        if isinstance(at, Mapping):
+        if isinstance(at, Mapping) and at.get("turn") != heard(key):
             st.session_state[f"taken.{key}"] = at.get("turn")
-            take(at)
+            take(str(at.get("name")), at.get("value"))
 
     return at_changed
 

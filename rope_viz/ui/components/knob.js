@@ -2,6 +2,7 @@
 // One mount shows a column of them. Served by a route; rope_viz/ui/knob.py holds the loader.
 
 import { caughtUp, follow, released } from "./picture.js";
+import { Post } from "./post.js";
 import { guard } from "./touch.js";
 
 // The track runs in `steps` equal steps, evenly in the value or in its logarithm.
@@ -127,55 +128,6 @@ function update(knob, data, waits) {
 
 // Knobs under a picture are there where the sidebar would cover it.
 const phone = matchMedia("(max-width: 640px)");
-
-// What was asked for is asked again until the server has taken it: a run may be lost with the connection, and a server that
-// was started anew does not take the first word of a page that it does not know. One value at a time, the last of each knob.
-export class Post {
-  constructor() {
-    this.waiting = new Map();
-    this.flight = null;
-  }
-
-  put(name, value) {
-    this.waiting.set(name, value);
-    this.next();
-  }
-
-  has(name) {
-    return this.waiting.has(name) || this.flight?.name === name;
-  }
-
-  next() {
-    if (this.flight || !this.waiting.size) return;
-    const [name, value] = this.waiting.entries().next().value;
-    this.waiting.delete(name);
-    this.flight = { name, value };
-    this.send();
-  }
-
-  send() {
-    this.flight.turn = Date.now();
-    this.component.setStateValue("at", { ...this.flight });
-    this.watch(this.flight.turn);
-  }
-
-  // Not taken although the server answers and rests: once more.
-  watch(turn, calm = 0) {
-    setTimeout(() => {
-      if (this.flight?.turn !== turn || !this.component.parentElement.isConnected) return;
-      const { testConnectionState, testScriptState } = document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
-      const rests = testConnectionState === "CONNECTED" && testScriptState === "notRunning";
-      if (rests && calm >= 5) this.send();
-      else this.watch(turn, rests ? calm + 1 : 0);
-    }, 100);
-  }
-
-  taken(turn) {
-    if (!this.flight || this.flight.turn !== turn) return;
-    this.flight = null;
-    this.next();
-  }
-}
 
 export default function render(component) {
   const { parentElement } = component;

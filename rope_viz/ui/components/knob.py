@@ -29,16 +29,15 @@ def knobs(
     `across`: they stand beside each other where there is room.
     """
 
-    def take(at: Mapping[str, Any]) -> None:
-        name = str(at.get("name"))
+    def take(name: str, value: Any) -> None:
         if name not in shown:
             return
         knob, _ = shown[name]
         try:
-            require_number(at.get("value"), knob.label, least=knob.low, most=knob.high, integer=knob.integer)
+            require_number(value, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
         except ValueError:
             return
-        changed(name, int(at["value"]) if knob.integer else float(at["value"]))
+        changed(name, int(value) if knob.integer else float(value))
 
     prefix = f"{page}." if page else ""
     rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]

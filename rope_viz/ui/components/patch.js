@@ -93,7 +93,7 @@ function tell(s) {
     if (s.told === `${s.m},${s.n}`) return;
     s.told = `${s.m},${s.n}`;
     s.toldAt = performance.now();
-    s.owner.component.setStateValue("at", { m: s.m, n: s.n, step: s.owner.data.step });
+    s.owner.post.put("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 300);
 }
 

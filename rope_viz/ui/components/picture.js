@@ -3,6 +3,7 @@
 // Streamlit may replace: what is new is built.
 
 import { unpack } from "./message.js";
+import { Post } from "./post.js";
 
 // Under a knob the first picture in view follows the hand at once; each of the others at most four times a second, and
 // once it rests. A release waits this long for the picture on its way.
@@ -31,6 +32,7 @@ class Place {
     this.near = false;
     this.part = 0;
     this.retry = FIRST_RETRY;
+    this.post = new Post();
     places.add(this);
     near.observe(root);
   }
@@ -40,6 +42,8 @@ class Place {
     const { data } = component;
     if (this.data && this.data.picture !== data.picture) this.message = this.shown = null;
     Object.assign(this, { component, data });
+    this.post.component = component;
+    this.post.taken(data.taken);
     this.root.dataset.picture = data.picture;
     this.root.classList.add(`rv-${data.kind}`);
     const kind = import(new URL(KINDS[data.kind], here).href);

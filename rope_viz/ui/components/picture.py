@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,7 +15,7 @@ from rope_viz.pictures.kinds import KINDS
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Picture
 from rope_viz.ui import state
-from rope_viz.ui.components.component import component
+from rope_viz.ui.components.component import component, heard, hears
 
 # What stands below a picture, wide and narrow.
 TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
@@ -44,24 +44,23 @@ def mount(picture: Picture, now: Now) -> None:
     """Keep a place for the picture and say what belongs there."""
     key, kind = f"picture.{picture.address}", KINDS[picture.kind]
 
-    def sent(name: str) -> dict[str, Any]:
-        value = st.session_state[key].get(name)
-        return dict(value) if isinstance(value, dict) or hasattr(value, "items") else {}
+    def take(name: str, value: Any) -> None:
+        if name == "pin" and isinstance(value, int):
+            pinned(value)
+        elif name == "at" and isinstance(value, Mapping):
+            rested(value)
 
-    def clicked() -> None:
-        value = sent("pin").get("pair")
-        if not isinstance(value, int):
-            return
+    def pinned(value: int) -> None:
         choice = picture.sets
         if choice is not None and not isinstance(choice, Positions):
             state.keep(choice.key, choice.text(choice.settled(value, now)), default=choice.text(choice.default(now)))
         elif 0 <= value < now.spec.pairs:
             state.choose(pin=None if value == state.chosen().pin else value)
 
-    def rested() -> None:
-        m, n = sent("at").get("m"), sent("at").get("n")
+    def rested(at: Mapping[str, Any]) -> None:
+        m, n = at.get("m"), at.get("n")
         choice = picture.sets
-        if sent("at").get("step") != st.session_state.get("tour"):
+        if at.get("step") != st.session_state.get("tour"):
             return  # the dials of the step before came to rest while the next was on its way
         if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
             state.keep(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))
@@ -79,10 +78,11 @@ def mount(picture: Picture, now: Now) -> None:
         "height": picture.heights(now)[0],
         "room": _room(picture, now),
         "step": st.session_state.get("tour"),
+        "taken": heard(key),
     }
     if key in st.session_state.get("missed", ()):
         # Once: the browser remembers them.
         st.session_state["missed"].discard(key)
         data["kept"] = [base64.b64encode(content).decode() for content in state.contents()]
     show = component("picture", root_class="rv-picture", coming="The picture is on its way.")
-    show(key=key, data=data, on_pin_change=clicked, on_at_change=rested, on_missing_change=missed)
+    show(key=key, data=data, on_at_change=hears(key, take), on_missing_change=missed)

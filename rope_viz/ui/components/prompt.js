@@ -1,6 +1,6 @@
 // A prompt put together from pieces, one card for each: text, image, film, sound. Each can be changed, moved and taken away.
 
-import { Post } from "./knob.js";
+import { Post } from "./post.js";
 import { dark } from "./sections.js";
 
 // What a piece of each kind is asked for: [name, unit behind the field, what it is called, least, most, whole].

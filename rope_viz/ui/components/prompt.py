@@ -29,9 +29,9 @@ def prompt(
     at most `longest` characters.
     """
 
-    def take(at: Mapping[str, Any]) -> None:
-        if isinstance(at.get("value"), str):
-            changed(at["value"][:longest])
+    def take(_: str, value: Any) -> None:
+        if isinstance(value, str):
+            changed(value[:longest])
 
     count = 1 if pieces is None else len(pieces)
     data = {

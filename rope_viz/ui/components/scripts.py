@@ -19,6 +19,7 @@ SCRIPTS = {
     "picture.js": HERE / "picture.js",
     "message.js": HERE / "message.js",
     "knob.js": HERE / "knob.js",
+    "post.js": HERE / "post.js",
     "touch.js": HERE / "touch.js",
     "table.js": HERE / "table.js",
     "chart.js": HERE / "chart.js",

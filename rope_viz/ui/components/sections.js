@@ -1,6 +1,7 @@
 // A whole divided among axes as a bar: its borders are dragged, or moved by the arrow keys, and the pictures follow.
 
 import { caughtUp, follow, released } from "./picture.js";
+import { Post } from "./post.js";
 
 const text = (state) => state.counts.join(",");
 
@@ -30,7 +31,7 @@ async function commit(state) {
   await caughtUp();
   if (!("moving" in state.bar.dataset) || moves !== state.moves) return;
   delete state.bar.dataset.moving;
-  state.send("at", { counts: text(state) });
+  state.post.put("counts", text(state));
   released();
 }
 
@@ -83,10 +84,12 @@ export default function render(component) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-sections-style", textContent: STYLE }));
   }
   const bar = parentElement.querySelector(".rv-sections"), names = data.parts.map((part) => part.word).join();
-  const state = (bar.__state ??= { bar, moves: 0, names: "" });
+  const state = (bar.__state ??= { bar, moves: 0, names: "", post: new Post() });
+  state.post.component = component;
+  state.post.taken(data.taken);
   // The hand wins over what comes back from the server while it is still moving.
-  const moving = "moving" in bar.dataset;
-  Object.assign(state, { data, send: component.setStateValue, counts: moving ? state.counts : data.counts.slice() });
+  const moving = "moving" in bar.dataset || state.post.has("counts");
+  Object.assign(state, { data, counts: moving ? state.counts : data.counts.slice() });
   if (state.names !== names) {
     state.names = names;
     state.counts = data.counts.slice();

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-
-import streamlit as st
+from typing import Any
 
 from rope_viz.figures import theme
 from rope_viz.figures.axes import look
-from rope_viz.ui.components.component import component
+from rope_viz.ui.components.component import component, heard, hears
 
 HEIGHT = 40
 
@@ -19,10 +18,9 @@ def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable
     Until then the pictures that use the choice follow.
     """
 
-    def at_changed() -> None:
-        at = st.session_state[key]["at"]
-        if isinstance(at, Mapping) and isinstance(at.get("counts"), str):
-            changed(at["counts"])
+    def take(_: str, counts: Any) -> None:
+        if isinstance(counts, str):
+            changed(counts)
 
     looks = {axis: look(axis) for axis in shares}
     parts = [
@@ -33,8 +31,8 @@ def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable
     mount = component("sections", root_class="rv-sections", height=HEIGHT)
     mount(
         key=key,
-        data={"key": choice, "parts": parts, "counts": counts, "total": sum(counts)},
-        on_at_change=at_changed,
+        data={"key": choice, "parts": parts, "counts": counts, "total": sum(counts), "taken": heard(key)},
+        on_at_change=hears(key, take),
     )
 
 

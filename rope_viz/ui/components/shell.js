@@ -1,7 +1,10 @@
 // What stands around every page: links inside the app stay in the tab and keep the session; a banner says when the server
 // is away; the reader's own config is kept in his browser. Nothing of it depends on a node: it listens on the document.
 
+import { Post } from "./post.js";
+
 const root = new URL("../../", import.meta.url);
+const post = new Post();
 let component = null;
 
 // The page that an address of the app names, with its query; null for any other address.
@@ -38,7 +41,7 @@ document.addEventListener("click", (event) => {
   if (!anchor || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   const { page, query } = anchor.dataset;
-  component.setTriggerValue("go", { page, query: Object.fromEntries(new URLSearchParams(query)) });
+  post.put("go", { page, query: Object.fromEntries(new URLSearchParams(query)) });
 }, true);
 
 // --- A word of the field: one sentence beside it
@@ -117,16 +120,21 @@ function say(name, sentence) {
   if (note.textContent !== sentence) note.textContent = sentence;
 }
 
-const AWAY = "The server does not answer. Pictures stand still. What you change with a knob is kept, and done as soon as it is back; "
-  + "what else you choose meanwhile, choose again then.";
+const AWAY = "The server does not answer. Pictures stand still. A knob that you move, a pair that you pin and a link in a text "
+  + "are taken as soon as it is back; menus, buttons and the navigation wait until then.";
 
 function connection() {
   const there = document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState === "CONNECTED";
   if (there) {
     clearTimeout(away);
     say("server", "");
-    // Pictures that did not come are asked for again.
-    if (met && away) dispatchEvent(new Event("online"));
+    if (met && away) {
+      // Streamlit's client does not ask for a run when it comes back, and a server that was started anew knows no part of
+      // a page before the first: what is chosen there would be done by nobody.
+      component.setTriggerValue("back", Date.now());
+      // Pictures that did not come are asked for again.
+      dispatchEvent(new Event("online"));
+    }
     [met, away] = [true, 0];
   } else if (met && !away) away = setTimeout(() => say("server", AWAY), 1000);
 }
@@ -180,7 +188,8 @@ a[href^="#word-"] { color: inherit !important; text-decoration: underline dotted
 
 export default function render(given) {
   const first = !component;
-  component = given;
+  component = post.component = given;
+  post.taken(given.data.taken);
   if (first) {
     document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
     const attributeFilter = ["href", "target", "data-test-connection-state"];

@@ -11,7 +11,7 @@ import streamlit as st
 
 from rope_viz.figures.words import glossary
 from rope_viz.ui import state
-from rope_viz.ui.components.component import component
+from rope_viz.ui.components.component import component, heard, hears
 
 KEY = "shell.all"
 
@@ -25,10 +25,13 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "words": glossary.listed(),
         "own": state.own_text(),
         "forgotten": "forgotten" in st.session_state,
+        "taken": heard(KEY),
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
     with st.container(key="shell"):
-        component("shell", root_class="rv-shell")(key=KEY, data=data, on_go_change=_clicked, on_own_change=_brought)
+        component("shell", root_class="rv-shell")(
+            key=KEY, data=data, on_at_change=hears(KEY, _followed), on_own_change=_brought, on_back_change=_here
+        )
 
 
 def asked() -> tuple[str, dict[str, str]] | None:
@@ -37,10 +40,13 @@ def asked() -> tuple[str, dict[str, str]] | None:
     return found
 
 
-def _clicked() -> None:
-    go: Any = st.session_state[KEY].get("go")
-    if isinstance(go, Mapping) and isinstance(go.get("query"), Mapping):
-        st.session_state["go"] = str(go.get("page")), {str(key): str(value) for key, value in go["query"].items()}
+def _followed(_: str, link: Any) -> None:
+    if isinstance(link, Mapping) and isinstance(link.get("query"), Mapping):
+        st.session_state["go"] = str(link.get("page")), {str(key): str(value) for key, value in link["query"].items()}
+
+
+def _here() -> None:
+    """The server is back: the run that follows is all that is wanted."""
 
 
 def _brought() -> None:

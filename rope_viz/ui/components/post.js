@@ -1,0 +1,51 @@
+// What a reader asks of the server is asked again until the server has taken it: a run may be lost with the connection, and
+// a server that was started anew does not take the first word of a page that it does not know. One word at a time, the last
+// of each name. `hears` in component.py is the other end.
+
+export class Post {
+  constructor() {
+    this.waiting = new Map();
+    this.flight = null;
+  }
+
+  put(name, value) {
+    this.waiting.set(name, value);
+    this.next();
+  }
+
+  has(name) {
+    return this.waiting.has(name) || this.flight?.name === name;
+  }
+
+  next() {
+    if (this.flight || !this.waiting.size) return;
+    const [name, value] = this.waiting.entries().next().value;
+    this.waiting.delete(name);
+    this.flight = { name, value, turn: Date.now(), tries: 0 };
+    this.send();
+  }
+
+  // Under the same turn each time, so that what was taken is not taken twice.
+  send() {
+    this.flight.tries += 1;
+    this.component.setStateValue("at", { ...this.flight });
+    this.watch(this.flight.turn);
+  }
+
+  // Not taken although the server answers and rests: once more.
+  watch(turn, calm = 0) {
+    setTimeout(() => {
+      if (this.flight?.turn !== turn || !this.component.parentElement.isConnected) return;
+      const { testConnectionState, testScriptState } = document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
+      const rests = testConnectionState === "CONNECTED" && testScriptState === "notRunning";
+      if (rests && calm >= 5) this.send();
+      else this.watch(turn, rests ? calm + 1 : 0);
+    }, 100);
+  }
+
+  taken(turn) {
+    if (!this.flight || this.flight.turn !== turn) return;
+    this.flight = null;
+    this.next();
+  }
+}
