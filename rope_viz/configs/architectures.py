@@ -180,6 +180,37 @@ READ = {
     "head_dim": frozenset(READ_HEAD.split()),
     "num_key_value_heads": frozenset(("ernie4_5_moe", "glm", "nemotron", "qwen2_moe")),
 }
+# Further keys of single types, run key by key (tests/goldens/refused.json, refused_types.json): whole numbers, null
+# where there is a question mark; yes or no; keys whose null is read, indexed or raised to a power all the same.
+OWN = {
+    "deepseek_v3": "v_head_dim",
+    "falcon": "num_kv_heads? ffn_hidden_size?",
+    "gpt_oss": "num_local_experts",
+    "mistral4": "head_dim",
+    "phi3": "original_max_position_embeddings",
+    "starcoder2": "head_dim?",
+    **dict.fromkeys(
+        (
+            *("glmasr_encoder", "gte", "jina_embeddings_v3", "moonshine", "nemotron3_5_transcribe_asr_audio"),
+            "nemotron3_diarization_audio",
+        ),
+        "head_dim",
+    ),
+    "lasr_encoder": "head_dim num_key_value_heads",
+    **dict.fromkeys(("moonshine_streaming", "voxtral_realtime_encoder"), "num_key_value_heads"),
+}
+FLAGS = {"falcon": ("alibi", "multi_query", "new_decoder_architecture")}
+NOT_NULL = {
+    "layer_types": "bamba falcon_h1 pe_audio_encoder qwen3_vl_moe_text qwen3_vl_text recurrent_gemma",
+    "original_max_position_embeddings": "apertus cwm gpt_oss higgs_audio_v2 ministral3 mistral4 mistral_large4_text "
+    "openai_privacy_filter",
+    "rope_parameters": "cohere2_moe",
+    "rope_scaling": f"beam laguna mellum mimo_v2_flash neomme zaya {' '.join(GLOBAL_HEADS)}",
+    "rope_theta": "bamba cohere2_moe deepseek_v4 dots3_note_text esm gpt_oss openai_privacy_filter",
+    "sliding_window": "modernbert neomme",
+}
+# Without layer_types every n-th layer is another, and n is sliding_window_pattern; no window makes it 0.
+COUNTED = ("exaone4", "kolibri1")
 # A null share is multiplied by the head's size.
 SHARED = ("nemotron", "persimmon", "phi", "phi3", "phi4_multimodal", "stablelm")
 # Their rope_parameters know this method and no other.
@@ -193,7 +224,7 @@ def insist(fields: Fields) -> None:
     """
     if not fields.listed or fields.kind in published.TYPES:
         return
-    words = fields.facts.get("whole", WHOLE).split()
+    words = fields.facts.get("whole", WHOLE).split() + OWN.get(fields.kind, "").split()
     for word in [*words, *(key for key, kinds in READ.items() if fields.kind in kinds)]:
         key = word.rstrip("?")
         value = fields.config.get(key)
@@ -207,7 +238,26 @@ def insist(fields: Fields) -> None:
         fields.size(key)
     if fields.kind in SHARED and fields.config.get("partial_rotary_factor", 1.0) is None:
         raise ValueError("partial_rotary_factor is null, which transformers refuses: leave it out or write a number")
+    own_values(fields)
     fields.layer_types()
+
+
+def own_values(fields: Fields) -> None:
+    """Raise `ValueError` for values that single classes and their models refuse."""
+    config = fields.config
+    for key in FLAGS.get(fields.kind, ()):
+        if config.get(key) is not None and not isinstance(config[key], bool):
+            raise ValueError(f"{key} must be true or false, got {shorten(config[key])}")
+    for key, kinds in NOT_NULL.items():
+        if key in config and config[key] is None and fields.kind in kinds.split():
+            raise ValueError(f"{key} is null, which transformers refuses: leave it out or fill it in")
+    if fields.kind == "falcon" and "head_dim" in config:
+        raise ValueError("head_dim cannot be set for Falcon, whose class derives it: leave it out")
+    if fields.kind in COUNTED and config.get("layer_types") is None:
+        if "sliding_window" in config and config["sliding_window"] is None:
+            raise ValueError("sliding_window is null and there is no layer_types: transformers divides by 0")
+        if "sliding_window_pattern" in config:
+            require_number(config["sliding_window_pattern"], "sliding_window_pattern", least=1, integer=True)
 
 
 # An architecture that is not in the table: partial rotary is believed where the config names it.

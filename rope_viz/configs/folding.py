@@ -140,12 +140,19 @@ def neox(share: float) -> Callable[[Fields], Layers]:
 def as_given(fields: Fields) -> Layers:
     """Classes that take rope_parameters as it is and fold no old keys in."""
     params = fields.mapping("rope_parameters") or copied(fields.facts.get("rope_parameters", {}))
-    if nested_keys(params) and fields.mapping("rope_scaling") and not nested_keys(fields.mapping("rope_scaling") or {}):
+    if nested_keys(params):
+        refuse_flat(fields)
+    return filled(fields, params, fields.theta(default=10_000.0))
+
+
+def refuse_flat(fields: Fields) -> None:
+    """Raise `ValueError` where rope_scaling says nothing of the layer types that the class looks for in it."""
+    scaling = fields.mapping("rope_scaling")
+    if scaling and not nested_keys(scaling):
         raise ValueError(
             f"rope_scaling says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
             "KeyError. Write the scaling into rope_parameters, under full_attention"
         )
-    return filled(fields, params, fields.theta(default=10_000.0))
 
 
 def without_scaling(fields: Fields) -> Layers:
@@ -159,6 +166,7 @@ def ultrabert(fields: Fields) -> Layers:
     fields = Fields({**fields.config, "rope_theta": None}, fields.facts, fields.kind)
     if isinstance(bases, list) and types and not fields.config.get("rope_parameters"):
         return {kind: {"rope_type": "default", "rope_theta": base} for kind, base in zip(types, bases, strict=False)}
+    refuse_flat(fields)
     return folded(fields)
 
 
@@ -177,6 +185,7 @@ def mistral4(fields: Fields) -> Layers:
 
 def neomme(fields: Fields) -> Layers:
     """NeoMME: bases and shares by layer type; rope_theta at the top is for every type."""
+    refuse_flat(fields)
     params = fields.mapping("rope_parameters") or {}
     for layer, base, share in (("full_attention", 1_000_000.0, 0.25), ("sliding_attention", 10_000.0, 1.0)):
         part = params.setdefault(layer, {})
@@ -218,6 +227,7 @@ def nth(fields: Fields, key: str, index: int, default: Any) -> Any:
 def dots3(fields: Fields) -> Layers:
     """dots.3: MLA heads of two sizes; the share that rotates is qk_rope_head_dim of each."""
     config = fields.config
+    refuse_flat(fields)
     usual = "full_attention" if config.get("use_dsa") is False else "indexed_attention"
     types = sorted(
         {

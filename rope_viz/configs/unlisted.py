@@ -90,16 +90,14 @@ def letters(kind: str) -> str:
 
 
 def doubt(fields: Fields) -> str:
-    """One sentence where this model type, or its wrapper's, is outside the list; empty where the code of both was read.
-
-    A config without any model type is one that no program loads by itself, so nothing is said of it.
-    """
+    """One sentence where this model type, or its wrapper's, is outside the list; empty where both were read."""
     if fields.listed:
         if not fields.wrapper:
             return ""
         return f"model_type {shorten(fields.wrapper)} is not in the list: the {fields.kind} in it is read by its code."
     if not fields.kind:
-        return "" if not fields.taken else f"There is no model_type: {', '.join(fields.taken)} read by general rules."
+        used = f"{', '.join(fields.taken)} is" if fields.taken else "it is"
+        return f"There is no model_type, and transformers refuses that: {used} read by the general rules."
     spelled = next((name for name in table() if letters(name) == letters(fields.kind)), "")
     if spelled:
         return f"model_type {shorten(fields.kind)} is not in the list, where {spelled} is: transformers knows no other."

@@ -28,9 +28,19 @@ CASES = [
         {**LLAMA, "rope_scaling": YARN, "rope_parameters": {**YARN, "rope_theta": 500000.0}},
     ),
     (
-        *("unread-rope-keys", "warning"),
+        *("unread-rope-keys", "error"),
         {"model_type": "llava", "rope_scaling": YARN, "text_config": LLAMA},
         {"model_type": "llava", "text_config": {**LLAMA, "rope_scaling": YARN}},
+    ),
+    (
+        *("unread-rope-keys", "warning"),
+        {"model_type": "llava", "rope_scaling": {"rope_type": "linear", "factor": 2.0}, "text_config": LLAMA},
+        {"model_type": "llava", "text_config": LLAMA},
+    ),
+    (
+        *("part-without-type", "error"),
+        {"model_type": "exaone4_5", "text_config": {key: LLAMA[key] for key in LLAMA if key != "model_type"}},
+        {"model_type": "exaone4_5", "text_config": {**LLAMA, "model_type": "exaone4"}},
     ),
     (
         *("layer-types-unknown", "error"),

@@ -162,6 +162,7 @@ CASES = [
         scaled(QWEN3, **{**YARN, "original_max_position_embeddings": 40960}),
         scaled(QWEN3, **STOCK_YARN),
     ),
+    ("transformers-refuses", scaled(rope_type="yarn", original_max_position_embeddings=8192), scaled(**YARN)),
     ("type-spelling", scaled(**{**YARN, "rope_type": "YaRN"}), scaled(**YARN)),
     ("unreadable", {**LLAMA, "rope_theta": "big"}, LLAMA),
     ("unreadable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),

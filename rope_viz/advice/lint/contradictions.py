@@ -7,7 +7,7 @@ from typing import Any
 
 from rope_viz.advice.lint.view import Finding, View, inside
 from rope_viz.configs.folding import GEMMA3, LAYER_TYPES, RULES, partial_from_rotary_dim
-from rope_viz.configs.models import optional
+from rope_viz.configs.models import ORIGINAL, PRETRAINED_TYPES, optional
 from rope_viz.configs.parts import text_part
 from rope_viz.embedding.spec import shorten
 
@@ -44,7 +44,8 @@ def said(rope: Mapping[str, Any]) -> dict[str, Any]:
 def unread_rope_keys(view: View) -> Iterator[Finding]:
     """Scaling beside the language model's part of the config, where nobody reads it.
 
-    Source: transformers 5.23.0, whose composite classes hand the part alone to the language model's class.
+    Source: transformers 5.23.0, whose composite classes hand the part alone to the language model's class. They look at
+    a scaling of their own level all the same, and raise AttributeError or KeyError for what it lacks.
     """
     part = text_part(view.config)
     if not part.path or not part.stands or part.taken or view.config.get("model_type") in ROTATES_ITSELF:
@@ -55,7 +56,29 @@ def unread_rope_keys(view: View) -> Iterator[Finding]:
             if isinstance(level, Mapping) and isinstance(level.get(key), Mapping) and level[key]:
                 where = ".".join((*part.path[:depth], key))
                 text = f"{key} stands beside {part.path[depth]}, where nobody reads it: the language model is in there."
-                yield Finding("", "warning", where, text)
+                raises = beside_raises(level, level[key]) and part.unlisted is None
+                text += " For this type transformers raises there, too: move or remove it." if raises else ""
+                yield Finding("", "error" if raises else "warning", where, text)
+
+
+def beside_raises(level: Mapping[str, Any], rope: Mapping[str, Any]) -> bool:
+    """Whether a composite class raises for this scaling of its own level, where it has no lengths."""
+    kind = rope.get("rope_type", rope.get("type"))
+    if kind in ("linear", "dynamic", "yarn", "llama3") and "factor" not in rope:
+        return True
+    return kind in PRETRAINED_TYPES and (ORIGINAL not in rope or level.get("max_position_embeddings") is None)
+
+
+def part_without_type(view: View) -> Iterator[Finding]:
+    """A language model without its model_type, where the wrapper's class looks it up.
+
+    Source: transformers 5.23.0, every composite class loaded without it: Exaone4_5_Config alone raises KeyError.
+    """
+    part = view.config.get("text_config")
+    if view.config.get("model_type") == "exaone4_5" and isinstance(part, Mapping) and not part.get("model_type"):
+        text = "text_config has no model_type, and transformers raises KeyError for this wrapper."
+        repaired = {**view.config, "text_config": {"model_type": "exaone4", **part}}
+        yield Finding("", "error", "text_config.model_type", text, None, repaired)
 
 
 def layer_types_unknown(view: View) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rope_viz.advice.lint.view import Config, Finding, Severity, View, inside
+from rope_viz.configs import published
 from rope_viz.configs.models import ROPE_TYPES, from_config, meant
 from rope_viz.embedding.spec import RopeSpec, shorten
 from rope_viz.runtimes import Emulation, emulate
@@ -49,6 +50,31 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
         text = f"Not every runtime computes what transformers 5.23.0 does{where}. {parts}.{mended(view, repaired)}"
         severity: Severity = "warning" if repaired is not None else "note"
         yield Finding("", severity, place(view, layer), text, worst, repaired)
+
+
+def transformers_refuses(view: View) -> Iterator[Finding]:
+    """The newest transformers raises for this config, so nothing that is computed here holds for it.
+
+    Source: the configuration and rotary classes of transformers 5.23.0, run (tests/goldens/releases.json,
+    refused.json).
+    """
+    if not view.fields.listed or view.fields.kind in published.TYPES:
+        return
+    for layer in view.specs:
+        result = emulate(view.config, runtime="transformers", layer_type=layer or None)
+        # A size that is null is told by its own rules.
+        if result.supported or "null" in result.reason:
+            continue
+        site = next((site for site in view.sites if layer in site.layers), None)
+        repaired, more = None, ""
+        if site is not None and site.kind == "yarn" and "factor" not in site.rope:
+            factor = view.limit / view.specs[layer].context
+            repaired = view.changed(site.path, factor=factor)
+            more = f" {factor:g} is max_position_embeddings over the trained length."
+        where = f" for the {layer} layers" if layer else ""
+        text = f"transformers 5.23.0 refuses this{where}: {result.reason}.{more}"
+        yield Finding("", "error", place(view, layer), text, None, repaired)
+        return
 
 
 def mended(view: View, repaired: Config | None) -> str:

@@ -12,11 +12,12 @@ from rope_viz.advice.lint.contradictions import (
     heads_do_not_divide,
     layer_types_unknown,
     out_of_range,
+    part_without_type,
     two_rope_dicts,
     unread_rope_keys,
 )
 from rope_viz.advice.lint.lengths import trained_length
-from rope_viz.advice.lint.readers import runtimes_differ, type_spelling
+from rope_viz.advice.lint.readers import runtimes_differ, transformers_refuses, type_spelling
 from rope_viz.advice.lint.several import (
     interleaving_by_another_key,
     no_rotation,
@@ -359,6 +360,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     two_originals,
     two_rope_dicts,
     unread_rope_keys,
+    part_without_type,
     layer_types_unknown,
     heads_do_not_divide,
     dynamic_cache,
@@ -370,5 +372,6 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     interleaving_by_another_key,
     pairs_that_stand_still,
     no_rotation,
+    transformers_refuses,
     runtimes_differ,
 )
