@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rope_viz.advice.lint import check
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_fields
 from rope_viz.configs.unlisted import doubt
@@ -79,3 +80,11 @@ def test_a_file_that_lies_beside_a_config_is_named(name):
 def test_a_type_with_capitals_is_told_as_the_one_that_is_meant():
     sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
     assert "where qwen3 is" in doubt(text_fields({"model_type": "Qwen3", **sizes}))
+
+
+def test_a_config_without_a_model_type_is_said_to_have_none():
+    sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192, "rope_theta": 5e5}
+    for config in (sizes, {**sizes, "model_type": None}, {**sizes, "architectures": ["LlamaForCausalLM"]}):
+        said = [one.message for one in check(config) if one.rule == "unlisted-type"]
+        assert len(said) == 1
+        assert said[0].startswith("There is no model_type")

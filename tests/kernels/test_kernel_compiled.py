@@ -21,7 +21,9 @@ except exc.InvalidCxxCompiler as error:
     pytest.skip(f"Inductor needs a C++ compiler: {error}", allow_module_level=True)
 
 HEADS, HEADDIM, ROWS = 4, 16, 24
-SIZES = [(2, 7), (3, 5)]
+# None of the first is the size of anything else: sizes that are equal are one size to the compiler, and what it makes
+# of the first serves the second.
+SIZES = [(6, 7), (3, 5)]
 INV_FREQ = 10_000.0 ** (-torch.arange(8, dtype=torch.float64) / 8)
 
 
@@ -33,6 +35,9 @@ def table(seed):
 
 ANGLE, COS, SIN = table(1)
 ANGLE_K, COS_K, SIN_K = table(2)
+
+
+once = torch._dynamo.config.patch(error_on_recompile=True)
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +141,7 @@ def views_written(x, y, whole):
     return x, y, whole
 
 
+@once
 def test_views_are_written_where_they_lie():
     compiled = torch.compile(write_views, fullgraph=True, dynamic=True)
     for batch, tokens in SIZES:
@@ -151,6 +157,7 @@ def test_views_are_written_where_they_lie():
             assert_same(got, want)
 
 
+@once
 def test_a_view_that_is_handed_in_is_written_where_it_lies():
     def write(x, out):
         flash_attn.apply_rotary_emb(x, COS, SIN, inplace=True)
@@ -166,6 +173,7 @@ def test_a_view_that_is_handed_in_is_written_where_it_lies():
         assert_same(whole, want)
 
 
+@once
 def test_views_that_learn_have_their_gradient():
     def forward(x):
         y = x * 1  # in place on a leaf that learns is nothing torch allows
@@ -183,6 +191,7 @@ def test_views_that_learn_have_their_gradient():
         torch.testing.assert_close(results[0], results[1])
 
 
+@once
 def test_the_other_drop_ins_are_traced_whole():
     freqs = te.RotaryPositionEmbedding(HEADDIM)(ROWS)
     angle = freqs[:, 0, 0, : HEADDIM // 2]

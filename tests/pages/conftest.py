@@ -1,16 +1,26 @@
 """Pages run without a browser: the frame with one page in it, by its address."""
 
 import json
+from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from rope_viz.pictures import registry
 from rope_viz.pictures.packed import bare
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scanned_once():
+    """A new app reads the metadata of every installed package: five times as long as the page itself takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture
