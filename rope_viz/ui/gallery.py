@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gzip
 import hashlib
 import heapq
 import itertools
@@ -25,6 +26,7 @@ from rope_viz.figures.files import Style, is_key
 from rope_viz.pictures import forms, kept, packed, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.now import Now
+from rope_viz.pictures.page import Picture
 
 LOG = logging.getLogger(__name__)
 AT_ONCE = 2
@@ -48,8 +50,8 @@ class BusyError(RuntimeError):
 class Job:
     """A picture that is being drawn or waits to be, for all who asked for it."""
 
-    def __init__(self, order: tuple[int, int], make: Callable[[], bytes]) -> None:
-        self.order, self.make = order, make
+    def __init__(self, rank: int, order: tuple[float, int], make: Callable[[], bytes]) -> None:
+        self.rank, self.order, self.make = rank, order, make
         self.wanted, self.begun = 0, False
         self.done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -80,15 +82,17 @@ class Gallery:
         return self._kept.get(tag)
 
     async def drawn(self, tag: str, make: Callable[[], bytes], *, rank: int = 0, keep: bool = True) -> bytes:
-        """The picture, drawn by `make` on a thread, lower ranks first. Raises `BusyError`, and what `make` raises.
+        """The picture, drawn by `make` on a thread. Raises `BusyError`, and what `make` raises.
 
-        Who stops waiting gives it up; what nobody waits for any more is not begun.
+        The next is the one whose time came first: now for a knob that moves, `PATIENCE` later for the others, so that
+        neither waits for ever. Who stops waiting gives it up; what nobody waits for any more is not begun.
         """
         job = self._jobs.get(tag)
         if job is None:
             if len(self._queue) >= self.waiting:
                 raise BusyError
-            job = self._jobs[tag] = Job((rank, next(self._count)), make)
+            due = asyncio.get_running_loop().time() + PATIENCE[rank]
+            job = self._jobs[tag] = Job(rank, (due, next(self._count)), make)
             heapq.heappush(self._queue, job)
             job.done.add_done_callback(functools.partial(self._finished, tag, keep))
             self._next()
@@ -107,7 +111,7 @@ class Gallery:
         later: list[Job] = []
         while self._queue and sum(self._busy.values()) < self.at_once:
             job = heapq.heappop(self._queue)
-            rank = job.order[0]
+            rank = job.rank
             if rank == FILES and self._busy.get(FILES, 0) >= max(1, self.at_once - 1):
                 later.append(job)
                 continue
@@ -126,7 +130,7 @@ class Gallery:
             job.done.set_exception(error)
         else:
             job.done.set_result(drawing.result())
-        self._busy[job.order[0]] -= 1
+        self._busy[job.rank] -= 1
         self._next()
 
     def _finished(self, tag: str, keep: bool, done: asyncio.Future[bytes]) -> None:
@@ -145,6 +149,10 @@ class Gallery:
 
 MOVING, SHOWN, FILES = 0, 1, 2
 """Ranks: for a knob that moves, for a page, for a file."""
+PATIENCE = {MOVING: 0.0, SHOWN: 0.25, FILES: 1.0}
+"""{rank: seconds that it gives way to those that come after it}."""
+WHOLE = ("png", "pdf")
+"""Forms that are compressed in themselves; the others are kept compressed."""
 
 GALLERY = Gallery()
 
@@ -177,7 +185,7 @@ async def answer(request: Request) -> Response:
         return Response(status_code=304, headers=headers)
     content = GALLERY.found(tag)
     if content is None:
-        make = functools.partial(forms.render, picture, now, form, look)
+        make = functools.partial(made, picture, now, form, look)
         rank = MOVING if now.coarse else SHOWN if form == "packed" else FILES
         work = await listened(request, GALLERY.drawn(tag, make, rank=rank, keep=not now.coarse))
         if work is None:
@@ -185,8 +193,20 @@ async def answer(request: Request) -> Response:
         if (problem := work.exception()) is not None:
             return failed(problem, picture.address)
         content = work.result()
+    if form not in WHOLE:
+        headers["vary"] = "accept-encoding"
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            headers["content-encoding"] = "gzip"
+        else:
+            content = gzip.decompress(content)
     headers["content-disposition"] = f'inline; filename="{packed.file(picture, now)}.{form}"'
     return Response(content, media_type=forms.FORMS[form], headers=headers)
+
+
+def made(picture: Picture, now: Now, form: str, look: Style) -> bytes:
+    """The picture as it is kept and sent. Streamlit would compress it too, at every answer and on the server's loop."""
+    content = forms.render(picture, now, form, look)
+    return content if form in WHOLE else gzip.compress(content, 1 if now.coarse else 6, mtime=0)
 
 
 def asked(request: Request) -> dict[str, str]:

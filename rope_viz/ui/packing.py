@@ -13,10 +13,13 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rope_viz.pictures import registry, tour
 
 TEXTS = ("text/", "application/javascript", "application/json", "image/svg+xml")
 ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
@@ -25,17 +28,24 @@ MOST = 24 << 20
 LEAST = 500
 LEVEL = 9
 
+HERE = Path(__file__).parent
+
 # Before the first script runs there is nothing on the page. What stands here is replaced when the app draws itself.
-COMING = """<div id="rv-coming" role="status">
+COMING = """<div id="rv-coming" role="status"><p>
 <b>RoPE Viz</b> is on its way.<br>Some three megabytes come once and your browser keeps them; the first picture follows.
-<noscript><br>It needs JavaScript, which is switched off in this browser.</noscript></div>
+<noscript><br>It needs JavaScript, which is switched off in this browser.</noscript></p></div>
 <script>window.ropeVizAsked = location.pathname;
-ADDRESS</script>
+ADDRESS
+const FIRST = PICTURES;
+STILL</script>
 <style>
-#rv-coming { font: 17px/1.5 sans-serif; max-width: 34em; margin: 18vh auto; padding: 0 1.5em; }
-#root:not(:empty) + #rv-coming { display: none; }
-@media (prefers-color-scheme: dark) { body { background: #0F1216; color: #E6E9EE; } }
-</style>""".replace("ADDRESS", Path(__file__).with_name("address.js").read_text(encoding="utf-8"))
+#rv-coming { font: 17px/1.5 sans-serif; margin: 0 auto; padding: 18vh 1.5em 0; max-width: 34em; }
+#root:not(:empty) + #rv-coming:not(.rv-still), body:has([data-testid=stMain] h1) #rv-coming { display: none; }
+#rv-coming.rv-still { position: fixed; inset: 0; z-index: 99; padding-top: 4vh; max-width: none; overflow: hidden;
+  background: Canvas; pointer-events: none; }
+#rv-coming.rv-still > * { display: block; margin: 0 auto 1em; max-width: min(1000px, 100vw - 48px); }
+@media (prefers-color-scheme: dark) { body, #rv-coming.rv-still { background: #0F1216; color: #E6E9EE; } }
+</style>"""
 
 
 class Packing:
@@ -130,4 +140,16 @@ def completed(page: bytes) -> bytes:
     root = '<div id="root"></div>'
     if root not in text:
         return page
-    return text.replace(root, root + COMING).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
+    return text.replace(root, root + coming()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
+
+
+@functools.cache
+def coming() -> str:
+    """What stands in the first page, with the first picture of each page, by the path that leads to the page."""
+    first = {name: next(iter(registry.page(name).pictures)) for name in registry.PAGES}
+    named = {"" if name == "home" else name: [f"{name}/{picture}", ""] for name, picture in first.items()}
+    start = tour.STEPS[0]
+    named["learn"] = [start.picture.address, urlencode(start.query)]
+    parts = {"ADDRESS": (HERE / "address.js").read_text(encoding="utf-8"), "PICTURES": json.dumps(named)}
+    parts["STILL"] = (HERE / "still.js").read_text(encoding="utf-8")
+    return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)

@@ -1,12 +1,15 @@
 """The route of pictures: answers without a session, one drawing per address, a bounded cache, a short queue."""
 
 import asyncio
+import functools
+import gzip
 import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -101,7 +104,18 @@ def test_two_orders_of_a_query_share_one_entry(fresh):
     one = get("scaling/comparison.json", "model=qwen3-8b-yarn&scaling.show=paper&pin=3")
     two = get("scaling/comparison.json", "pin=3&scaling.show=paper&model=qwen3-8b-yarn&v=another")
     assert one.body == two.body
-    assert fresh.size == len(one.body)
+    assert len(fresh._kept) == 1
+    assert 0 < fresh.size < len(one.body), "kept compressed"
+
+
+def test_what_is_kept_compressed_is_the_same_for_who_takes_it_and_who_does_not(fresh):
+    whole, packed = (get("decay/curves.packed", "", accept_encoding=takes) for takes in ("identity", "br, gzip"))
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in whole.headers
+    assert {answer.headers["vary"] for answer in (whole, packed)} == {"accept-encoding"}
+    assert gzip.decompress(packed.body) == whole.body
+    assert len(packed.body) < 0.7 * len(whole.body)
+    assert get("decay/curves.png", "width=300px", accept_encoding="gzip").body.startswith(b"\x89PNG")
 
 
 def test_an_address_is_drawn_once_at_a_time(monkeypatch, fresh):
@@ -132,7 +146,7 @@ def test_two_hundred_addresses_at_once_exceed_neither_the_queue_nor_the_bytes(mo
         time.sleep(0.005)
         with lock:
             at_once -= 1
-        return repr(now.spec.base).encode().ljust(1000)
+        return np.random.default_rng(int(now.spec.base)).bytes(1000)
 
     monkeypatch.setattr(forms, "render", drawing)
     small = gallery.Gallery(waiting=50, most=10_000)
@@ -177,6 +191,33 @@ def test_pages_do_not_wait_for_files(monkeypatch):
     files = [{"path": "scaling/comparison.png", "query": f"base={20_000 + i}"} for i in range(6)]
     run(*files, {"path": "scaling/comparison.packed"}, {"path": "scaling/comparison.packed", "query": "coarse=1"})
     assert sorted(order[:4]) == ["packed", "packed", "png", "png"] or order[1:3] == ["packed", "packed"]
+
+
+def test_a_picture_at_rest_gives_way_to_moving_knobs_but_not_for_ever(monkeypatch):
+    monkeypatch.setitem(gallery.PATIENCE, gallery.SHOWN, 0.05)
+    order, begun = [], threading.Event()
+
+    def drawing(name):
+        order.append(name)
+        begun.wait()
+        return b"picture"
+
+    async def ask():
+        one = gallery.Gallery(at_once=1)
+
+        def put(name, rank):
+            return asyncio.ensure_future(one.drawn(name, functools.partial(drawing, name), rank=rank))
+
+        all_of_them = [put("first", gallery.MOVING), put("rests", gallery.SHOWN), put("moves", gallery.MOVING)]
+        await asyncio.sleep(0.2)
+        all_of_them.append(put("came later", gallery.MOVING))
+        await asyncio.sleep(0)
+        begun.set()
+        await asyncio.gather(*all_of_them)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(ask())).result()
+    assert order == ["first", "moves", "rests", "came later"]
 
 
 @pytest.mark.parametrize(

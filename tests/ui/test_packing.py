@@ -1,8 +1,10 @@
 """What Streamlit serves reaches the browser compressed and whole, and its first page says what is coming."""
 
 import gzip
+import json
 import re
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 import streamlit
@@ -12,6 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
+from rope_viz.pictures import registry
 from rope_viz.ui import server
 
 STATIC = Path(streamlit.__file__).parent / "static"
@@ -71,3 +74,13 @@ def test_settings_that_are_not_there_are_answered_so(client):
     answer = client.get("/rotation/_stcore/host-config")
     assert answer.status_code == 404
     assert answer.text == "Not Found"
+
+
+def test_the_first_page_names_a_picture_for_every_page(client):
+    first = json.loads(re.search(r"const FIRST = (.*);", client.get("/").text)[1])
+    assert [page or "home" for page in first] == list(registry.PAGES)
+    for page, (address, query) in first.items():
+        picture = registry.picture(*address.split("/"))
+        # A step of the tour is a picture of another page.
+        assert picture.page == (page or "home") or page == "learn"
+        assert not picture.refuses(registry.read(registry.page(picture.page), dict(parse_qsl(query))))

@@ -1,7 +1,7 @@
 // A Plotly chart that keeps its zoom and its node while the data change, and exports itself in the browser.
 // picture.js asks for the figure, rope_viz/pictures/packed.py packs it.
 
-import { copyAddress, exporting, file } from "./picture.js";
+import { copyAddress, exporting, file, standIn } from "./picture.js";
 
 const SOURCE = new URL("plotly.min.js", import.meta.url).href;
 let plotly;
@@ -62,6 +62,7 @@ function build(place) {
   root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">The picture is on its way.</p></div><div class="rv-tools" role="toolbar" aria-label="Figure tools"><span>Download</span><div class="rv-space"></div>${
     Object.entries(ZOOMS).map(([zoom, [text, help]]) => `<button type="button" data-zoom="${zoom}" title="${help}" aria-label="${help}">${text}</button>`).join("")
   }</div>`;
+  standIn(place);
   const node = root.querySelector(".rv-plot"), space = root.querySelector(".rv-space");
   const state = { root, node, place, zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
   for (const [format, help] of Object.entries(FORMATS)) space.before(file(place, format, format.toUpperCase(), help));

@@ -57,6 +57,7 @@ class Place {
     const theme = getComputedStyle(this.root).getPropertyValue("--st-background-color");
     if (this.message && this.theme !== theme) this.show(this.message);
     this.theme = theme;
+    standIn(this);
     this.want();
   }
 
@@ -183,6 +184,14 @@ class Place {
     if (this.message === message && this.root.isConnected) await draw(this, message);
   }
 }
+
+// On a slow line the first picture of the page came as a file before the scripts (`still.js`): it stands here meanwhile.
+export function standIn({ root, data }) {
+  const word = root.querySelector(".rv-coming:not(img)"), still = window.ropeVizStill;
+  if (!word || !still?.image || still.picture !== data.picture) return;
+  word.replaceWith(Object.assign(new Image(), { className: "rv-coming", src: still.image, alt: word.textContent }));
+}
+addEventListener("rv-still", () => places.forEach(standIn));
 
 // For who looks on, such as the tests: what the place is doing.
 function mark(place) {

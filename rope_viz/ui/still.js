@@ -1,0 +1,34 @@
+// On a slow line the scripts take half a minute and more, the first picture of a page as a file a few seconds: it stands
+// there until the page can draw its own (`picture.js`). Who has the scripts by then never asks for it.
+(() => {
+  // Milliseconds: by then a line that is not slow has brought Streamlit's first script, and any line the page.
+  const SLOW = 2500, LATE = 10000;
+  // Pages change within the app: this is about the first alone.
+  const place = location.pathname, query = new URLSearchParams(location.search);
+
+  function ask() {
+    const own = document.querySelector('script[type=module][src*="static/js/"]')?.src;
+    if (!own || window.ropeVizStill || document.querySelector("[data-picture]")) return;
+    const root = own.slice(0, own.indexOf("/static/js/"));
+    const page = place.slice(new URL(root).pathname.length).replace(/^\/|\/$/g, "");
+    const [picture, begins] = FIRST[page] ?? [];
+    // A query there names a step of the tour.
+    if (!picture || (page === "learn" && location.search)) return;
+    for (const [key, value] of new URLSearchParams(begins)) query.set(key, value);
+    query.set("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    query.set("width", `${Math.max(320, Math.min(innerWidth - 48, 1000))}px`);
+    const image = Object.assign(new Image(), { alt: "The first picture of this page", fetchPriority: "high" });
+    window.ropeVizStill = { picture };
+    image.onload = () => {
+      window.ropeVizStill.image = image.src;
+      document.getElementById("rv-coming").append(image);
+      document.getElementById("rv-coming").classList.add("rv-still");
+      dispatchEvent(new Event("rv-still"));
+    };
+    image.src = `${root}/rope-viz/picture/${picture}.svg?${query}`;
+  }
+
+  const brought = () => performance.getEntriesByType("resource").some(({ name, responseEnd }) => responseEnd && /static\/js\/index\./.test(name));
+  setTimeout(() => brought() || ask(), SLOW);
+  setTimeout(ask, LATE);
+})();

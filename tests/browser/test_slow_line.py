@@ -1,0 +1,27 @@
+"""On a slow line a picture stands there long before the scripts have come."""
+
+from playwright.sync_api import expect
+
+SLOW = {"offline": False, "latency": 50, "downloadThroughput": 12_000, "uploadThroughput": 12_000}
+FAST = SLOW | {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+
+
+def test_a_slow_line_brings_the_first_picture_as_a_file_until_the_page_draws_its_own(visit):
+    seen = visit(width=390, dark=True)
+    page, line = seen.page, seen.page.context.new_cdp_session(seen.page)
+    line.send("Network.enable")
+    line.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    line.send("Network.emulateNetworkConditions", SLOW)
+    page.goto(seen.url + "/frequencies?model=qwen3-8b-yarn", wait_until="commit")
+    image = page.locator("#rv-coming img")
+    expect(image).to_be_visible(timeout=60_000)
+    src = image.get_attribute("src")
+    assert "/rope-viz/picture/frequencies/wavelengths.svg?" in src
+    assert all(word in src for word in ("model=qwen3-8b-yarn", "theme=dark", "width=342px"))
+    assert image.evaluate("image => image.naturalWidth") == 342
+    line.send("Network.emulateNetworkConditions", FAST)
+    expect(page.locator("[data-picture='frequencies/wavelengths'][data-state=shown]")).to_be_visible(timeout=60_000)
+    expect(image).to_be_hidden()
+    expect(page.locator("img.rv-coming")).to_have_count(0)
+    seen.settle()
+    assert seen.errors == []
