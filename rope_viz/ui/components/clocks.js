@@ -96,6 +96,7 @@ function inspect(s) {
 // --- The component
 
 const KEPT = ["m", "n", "speed", "loop", "back", "moves", "playing", "given", "at", "told", "mode"];
+const FILMS = ["video/mp4;codecs=avc1.42E01F", "video/webm;codecs=vp9", "video/webm"];
 const MOVES = { both: "both together", m: "the query", n: "the key" };
 
 function build(place, data) {
@@ -112,8 +113,10 @@ function build(place, data) {
   if (place.address) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress, exporting }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(exporting(place), copyAddress(place)));
   if (place.address) import(new URL("touch.js", import.meta.url).href).then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
+  const film = FILMS.find((kind) => window.MediaRecorder?.isTypeSupported(kind));
+  if (!film && find("video")) Object.assign(find("video"), { disabled: true, title: "This browser records no video; HTML plays offline" });
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, calm, fresh: true };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, film, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, calm, fresh: true };
   // The node may be new and the clocks not: they go on as they went.
   for (const name of KEPT) if (place.memory.clocks?.[name] !== undefined) s[name] = place.memory.clocks[name];
   place.memory.clocks = s;
@@ -228,7 +231,8 @@ const STYLE = `
 .rv-bar { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding-top: 4px; }
 .rv-bar button, .rv-bar input[type=text] { font: inherit; color: inherit; min-height: 32px; min-width: 40px; padding: 0 10px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
 .rv-bar button { cursor: pointer; }
-.rv-bar button:hover, .rv-bar button[aria-pressed=true] { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+.rv-bar button:disabled { cursor: default; opacity: .5; }
+.rv-bar button:hover:enabled, .rv-bar button[aria-pressed=true] { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 .rv-bar [data-do=play] { min-width: 64px; }
 .rv-bar [data-do=scrub] { flex: 1 1 180px; }
 .rv-bar input[type=range] { accent-color: var(--st-primary-color); height: 32px; margin: 0; }

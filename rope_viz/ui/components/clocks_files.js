@@ -10,7 +10,7 @@ function save(blob, name) {
 
 function record(s, button) {
   if (s.recorder) return s.recorder.stop();
-  const type = ["video/mp4;codecs=avc1.42E01F", "video/webm;codecs=vp9", "video/webm"].find((kind) => MediaRecorder.isTypeSupported(kind));
+  const type = s.film;
   const recorder = (s.recorder = new MediaRecorder(s.canvas.captureStream(60), { mimeType: type, videoBitsPerSecond: 6e6 })), parts = [];
   recorder.ondataavailable = (event) => parts.push(event.data);
   recorder.onstop = () => {

@@ -1,0 +1,318 @@
+"""Firefox and WebKit (Safari's engine) as hands: open, look, press, move, release, download.
+
+Both are Debian's own packages, `firefox-esr` and `webkit2gtk-driver`, and nothing is fetched for them. Firefox itself
+speaks WebDriver BiDi (https://www.w3.org/TR/webdriver-bidi/); WebKitWebDriver speaks the older WebDriver
+(https://www.w3.org/TR/webdriver2/), and its browser draws on a screen that Xvfb keeps in memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from websockets.sync.client import connect
+
+START = 60.0
+"""Seconds in which a browser has to come up; a crowded machine takes ten of them."""
+ANSWER = 120.0
+"""Seconds in which it has to answer."""
+SIZE = (1440, 900)
+
+# No word to anybody: what a new profile would look for at its maker's.
+QUIET = {
+    "app.normandy.enabled": False,
+    "app.update.disabledForTesting": True,
+    "browser.aboutConfig.showWarning": False,
+    "browser.download.always_ask_before_handling_new_types": False,
+    "browser.download.folderList": 2,
+    "browser.download.useDownloadDir": True,
+    "browser.safebrowsing.downloads.enabled": False,
+    "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "browser.startup.homepage_override.mstone": "ignore",
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "extensions.update.enabled": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "services.settings.server": "data:,",
+    "toolkit.telemetry.enabled": False,
+    "ui.prefersReducedMotion": 1,
+}
+
+
+def until(found, seconds: float, what: str) -> Any:
+    """What `found()` gives as soon as it gives something. Raises `AssertionError` that names what did not come."""
+    end = time.monotonic() + seconds
+    while not (value := found()):
+        assert time.monotonic() < end, f"did not come in {seconds:.0f} s: {what}"
+        time.sleep(0.05)
+    return value
+
+
+def stop(*processes: subprocess.Popen[Any]) -> None:
+    """End what was started here, with all that it started itself."""
+    for process in processes:
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(process.pid, sign)
+                process.wait(timeout=10)
+            except ProcessLookupError:
+                break
+            except subprocess.TimeoutExpired:
+                continue
+
+
+class Engine:
+    """What both have in common."""
+
+    needs: tuple[str, ...] = ()
+    """The programs without which it cannot be started."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.downloads = folder / "downloads"
+        self.downloads.mkdir()
+
+    def run(self, expression: str) -> Any:
+        """The value of a JavaScript expression."""
+        raise NotImplementedError
+
+    def until(self, expression: str) -> Any:
+        """Wait until a JavaScript expression is true."""
+        return until(lambda: self.run(expression), ANSWER, expression)
+
+    def _act(self, steps: list[dict[str, Any]]) -> None:
+        raise NotImplementedError
+
+    def move(self, x: float, y: float) -> None:
+        """The pointer to a place of the window, in pixels."""
+        self._act([{"type": "pointerMove", "x": round(x), "y": round(y), "duration": 0}])
+
+    def press(self) -> None:
+        self._act([{"type": "pointerDown", "button": 0}])
+
+    def release(self) -> None:
+        self._act([{"type": "pointerUp", "button": 0}])
+
+    def saved(self) -> list[Path]:
+        """The files that have come whole: until then it is empty or not there, and the bytes are in one beside it."""
+        found = (path for path in self.downloads.iterdir() if path.suffix not in (".part", ".wkdownload"))
+        return [path for path in found if path.stat().st_size]
+
+
+class Firefox(Engine):
+    """Debian's firefox-esr without a window."""
+
+    needs = ("firefox-esr",)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.errors: list[str] = []
+        profile = folder / "profile"
+        profile.mkdir()
+        prefs = QUIET | {"browser.download.dir": str(self.downloads)}
+        lines = (f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in prefs.items())
+        (profile / "user.js").write_text("".join(lines), encoding="utf-8")
+        width, height = SIZE
+        command = ["firefox-esr", "--headless", "--no-remote", "--profile", str(profile)]
+        command += [f"--width={width}", f"--height={height}", "--remote-debugging-port", "0", "about:blank"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        environment = os.environ | {"HOME": str(folder), "MOZ_CRASHREPORTER_DISABLE": "1"}
+        self.held = contextlib.ExitStack()
+        self.process = subprocess.Popen(command, env=environment, start_new_session=True, **quiet)
+        try:
+            self._begin(profile / "WebDriverBiDiServer.json")
+        except BaseException:
+            stop(self.process)
+            raise
+
+    def _begin(self, port_file: Path) -> None:
+        until(lambda: port_file.exists() and port_file.read_text(encoding="utf-8").endswith("}"), START, "Firefox")
+        port = json.loads(port_file.read_text(encoding="utf-8"))["ws_port"]
+        address = f"ws://127.0.0.1:{port}/session"
+        self.socket = self.held.enter_context(connect(address, max_size=None, compression=None, proxy=None))
+        self.number = 0
+        self.version = self.tell("session.new", capabilities={})["capabilities"]["browserVersion"]
+        self.tell("session.subscribe", events=["log.entryAdded"])
+        self.tab = self.tell("browsingContext.getTree")["contexts"][0]["context"]
+        self.tell("browsingContext.setViewport", context=self.tab, viewport={"width": SIZE[0], "height": SIZE[1]})
+
+    def tell(self, method: str, **params: Any) -> Any:
+        """One command and its result; what the console said meanwhile is noted."""
+        self.number += 1
+        self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
+        while True:
+            answer = json.loads(self.socket.recv(timeout=ANSWER))
+            if answer.get("method") == "log.entryAdded" and answer["params"]["level"] == "error":
+                self.errors.append(f"{answer['params']['text']} {answer['params'].get('stackTrace')}")
+            if answer.get("id") == self.number:
+                assert answer["type"] == "success", f"{method}: {answer}"
+                return answer["result"]
+
+    def open(self, url: str) -> None:
+        self.tell("input.releaseActions", context=self.tab)
+        self.tell("browsingContext.navigate", context=self.tab, url=url, wait="interactive")
+
+    def run(self, expression: str) -> Any:
+        script, target = f"JSON.stringify(({expression}) ?? null)", {"context": self.tab}
+        found = self.tell("script.evaluate", expression=script, target=target, awaitPromise=False)
+        assert found["type"] == "success", f"{expression}: {found}"
+        return json.loads(found["result"]["value"])
+
+    def _act(self, steps: list[dict[str, Any]]) -> None:
+        actions = [{"type": "pointer", "id": "hand", "actions": steps}]
+        self.tell("input.performActions", context=self.tab, actions=actions)
+
+    def picture(self, path: Path) -> None:
+        """What the window shows, as a PNG."""
+        path.write_bytes(base64.b64decode(self.tell("browsingContext.captureScreenshot", context=self.tab)["data"]))
+
+    def close(self) -> None:
+        self.held.close()
+        stop(self.process)
+
+
+# This driver has no command for the console, and a driven browser writes none: the page takes down its own errors.
+LISTEN = """(() => {
+  window.__errors = [];
+  const note = (...words) => window.__errors.push(words.map((word) => word?.stack || String(word)).join(" "));
+  console.error = note;
+  addEventListener("error", ({ error, message }) => note(message, error));
+  addEventListener("unhandledrejection", ({ reason }) => note(reason));
+})()"""
+
+
+class WebKit(Engine):
+    """Debian's WebKitGTK in its own small browser, on a screen in memory."""
+
+    needs = ("WebKitWebDriver", "Xvfb")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        home = folder / "home"
+        self._found: list[str] = []
+        for name, words in {
+            ".config/user-dirs.dirs": f'XDG_DOWNLOAD_DIR="{self.downloads}"\n',
+            ".config/gtk-3.0/settings.ini": "[Settings]\ngtk-enable-animations=0\n",
+        }.items():
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            (home / name).write_text(words, encoding="utf-8")
+        self.running: list[subprocess.Popen[Any]] = []
+        try:
+            self._begin(home)
+        except BaseException:
+            stop(*reversed(self.running))
+            raise
+
+    def _begin(self, home: Path) -> None:
+        reads, writes = os.pipe()
+        screen = ["Xvfb", "-displayfd", str(writes), "-screen", "0", "1600x1200x24", "-nolisten", "tcp"]
+        quiet = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+            "start_new_session": True,
+        }
+        self.running.append(subprocess.Popen(screen, pass_fds=[writes], **quiet))
+        os.close(writes)
+        with os.fdopen(reads) as told:
+            display = told.readline().strip()
+        assert display, "Xvfb did not start"
+        environment = {key: value for key, value in os.environ.items() if key != "WAYLAND_DISPLAY"} | {
+            "DISPLAY": f":{display}",
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home / ".config"),
+            "XDG_CACHE_HOME": str(home / ".cache"),
+            "XDG_DATA_HOME": str(home / ".local"),
+            "GDK_BACKEND": "x11",
+            "LIBGL_ALWAYS_SOFTWARE": "1",
+            "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1",  # it needs a name space that a container may not make
+        }
+        port = free_port()
+        self.address = f"http://127.0.0.1:{port}"
+        self.running.append(subprocess.Popen(["WebKitWebDriver", f"--port={port}"], env=environment, **quiet))
+        until(self._ready, START, "WebKitWebDriver")
+        options = {"binary": str(minibrowser()), "args": ["--automation"]}
+        wanted = {"alwaysMatch": {"webkitgtk:browserOptions": options}}
+        found = self.tell("POST", "/session", capabilities=wanted)
+        self.version, self.session = found["capabilities"]["browserVersion"], f"/session/{found['sessionId']}"
+        self.tell("POST", f"{self.session}/timeouts", script=int(1000 * ANSWER), pageLoad=int(1000 * ANSWER))
+        self.tell("POST", f"{self.session}/window/rect", width=SIZE[0], height=SIZE[1])
+
+    def _ready(self) -> bool:
+        try:
+            return bool(self.tell("GET", "/status")["ready"])
+        except OSError:
+            return False
+
+    def tell(self, method: str, path: str, **params: Any) -> Any:
+        """One command and its value."""
+        body = json.dumps(params).encode() if method == "POST" else None
+        request = urllib.request.Request(self.address + path, body, {"Content-Type": "application/json"}, method=method)
+        try:
+            with OPENER.open(request, timeout=ANSWER) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{path} {params}: {error.read().decode()}") from None
+
+    def open(self, url: str) -> None:
+        self._collect()
+        self.tell("DELETE", f"{self.session}/actions")
+        self.tell("POST", f"{self.session}/url", url=url)
+        self.run(LISTEN)
+
+    def _collect(self) -> None:
+        self._found = [*self._found, *self.run("window.__errors?.splice(0) ?? []")]
+
+    @property
+    def errors(self) -> list[str]:
+        self._collect()
+        return self._found
+
+    def run(self, expression: str) -> Any:
+        script = f"return JSON.stringify(({expression}) ?? null)"
+        return json.loads(self.tell("POST", f"{self.session}/execute/sync", script=script, args=[]))
+
+    def _act(self, steps: list[dict[str, Any]]) -> None:
+        actions = [{"type": "pointer", "id": "hand", "parameters": {"pointerType": "mouse"}, "actions": steps}]
+        self.tell("POST", f"{self.session}/actions", actions=actions)
+
+    def picture(self, path: Path) -> None:
+        """What the window shows, as a PNG."""
+        path.write_bytes(base64.b64decode(self.tell("GET", f"{self.session}/screenshot")))
+
+    def close(self) -> None:
+        self.tell("DELETE", self.session)
+        stop(*reversed(self.running))
+
+
+ENGINES = {"firefox": Firefox, "webkit": WebKit}
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def minibrowser() -> Path | None:
+    """WebKitGTK's own small browser, which its driver drives; its folder's name has the version of the interface."""
+    return next(iter(sorted(Path("/usr/lib").glob("*/webkit2gtk-4.*/MiniBrowser"))), None)
+
+
+def missing(name: str) -> list[str]:
+    """The programs that this engine would need and that are not here."""
+    out = [program for program in ENGINES[name].needs if shutil.which(program) is None]
+    return out + (["MiniBrowser"] if name == "webkit" and minibrowser() is None else [])

@@ -1,0 +1,152 @@
+"""Firefox and WebKit, Safari's engine, draw every page, follow a drag and download files.
+
+One browser of each for the whole file. Where one is not installed its tests skip and say so; in CI that is a failure.
+"""
+
+import os
+import urllib.request
+
+import pytest
+
+from rope_viz.pictures.registry import PAGES
+from tests.browser.engines import ANSWER, ENGINES, missing, until
+
+# Firefox alone says it: Streamlit's client holds WebAssembly, which our policy blocks.
+NOT_OURS = "blocked WebAssembly"
+
+
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ENGINES])
+def engine(request, tmp_path_factory):
+    """One browser for the whole file: it keeps what it has loaded, as a reader's does."""
+    if lacks := missing(request.param):
+        reason = f"{request.param} cannot be run: {', '.join(lacks)} not found"
+        pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
+    started = ENGINES[request.param](tmp_path_factory.mktemp(request.param))
+    yield started
+    started.close()
+
+
+RESTS = """(() => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  const pictures = [...document.querySelectorAll(".rv-picture")];
+  return app?.dataset.testScriptState === "notRunning" && app.dataset.testConnectionState === "CONNECTED"
+    && !document.querySelector("[data-moving]") && pictures.some(({ dataset }) => dataset.state === "shown")
+    && pictures.every(({ dataset }) => ["shown", "far", "failed"].includes(dataset.state) && !dataset.waiting)
+    && pictures.every(({ dataset }) => dataset.state !== "shown" || dataset.drawn);
+})()"""
+
+# [picture, whether something is to be seen of it], of those that are shown: lines, cells, or pixels.
+SEEN = """(() => {
+  const wide = (node) => node.getBoundingClientRect().width > 100;
+  const said = (node) => node.innerText.trim();
+  const ink = (node) => node.width
+    && node.getContext("2d").getImageData(0, 0, node.width, node.height).data.some(Boolean);
+  return [...document.querySelectorAll('.rv-picture[data-state="shown"]')].map((place) => {
+    const found = (what, holds) => [...place.querySelectorAll(what)].some(holds);
+    const seen = found(".main-svg path, .main-svg image", wide) || found("td", said) || found("canvas", ink);
+    return [place.dataset.picture, Boolean(seen)];
+  });
+})()"""
+FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")].map((node) => node.innerText)'
+
+HEADS = {"home": "RoPE Viz", "learn": "1. Why position at all?"}
+
+
+def come(engine, url):
+    """Open an address and wait until its pictures rest."""
+    engine.errors.clear()
+    engine.open(url)
+    settle(engine)
+
+
+def settle(engine):
+    """Wait until the script rests and every picture in view is drawn, five times running: a run may follow a run."""
+    calm = [False] * 5
+
+    def rests():
+        calm.append(engine.run(RESTS))
+        return all(calm[-5:])
+
+    until(rests, ANSWER, "the page's rest")
+
+
+def complaints(engine):
+    return [line for line in engine.errors if NOT_OURS not in line]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_is_drawn(engine, server, page):
+    come(engine, f"{server}/{'' if page == 'home' else page}?base=77000")
+    assert engine.run('document.querySelector("h1").innerText') == HEADS.get(page, PAGES[page])
+    seen = dict(engine.run(SEEN))
+    assert seen
+    assert all(seen.values()), seen
+    assert engine.run(FAILED) == []
+    assert engine.run("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert complaints(engine) == []
+
+
+SENTENCE = "document.querySelector('[data-says=\"frequencies/wavelengths\"]').innerText"
+LINE = "document.querySelector('[data-picture=\"frequencies/wavelengths\"] .js-line').getAttribute('d')"
+KNOB = "Number(document.querySelector('[data-knob=base] input[type=text]').value)"
+ADDRESS = "Number(new URLSearchParams(location.search).get('base'))"
+THUMB = """(() => {
+  const slider = document.querySelector("[data-knob=base] input[type=range]");
+  const { left, top, width, height } = slider.getBoundingClientRect();
+  return [left, top + height / 2, width];
+})()"""
+
+
+def test_the_picture_follows_the_hand_and_the_link_the_release(engine, server):
+    come(engine, f"{server}/frequencies?model=llama-3.1-8b")
+    left, middle, width = engine.run(THUMB)
+    engine.move(left + 0.5 * width, middle)
+    engine.press()
+    for step in range(1, 5):
+        sentence, line = engine.run(f"[{SENTENCE}, {LINE}]")
+        engine.move(left + (0.5 + 0.05 * step) * width, middle)
+        # The hand stays there until the picture has followed.
+        engine.until(f"{SENTENCE} !== {sentence!r} && {LINE} !== {line!r}")
+        assert "base=" not in engine.run("location.search"), "the address must wait for the release"
+    value = engine.run(KNOB)
+    engine.release()
+    engine.until(f"{ADDRESS} === {value}")
+    settle(engine)
+    assert engine.run(KNOB) == value
+    assert engine.run(FAILED) == []
+    assert complaints(engine) == []
+
+
+FILM = "document.querySelector('.rv-clocks [data-do=video]')"
+FILMS = "['video/mp4;codecs=avc1.42E01F', 'video/webm;codecs=vp9', 'video/webm']"
+
+
+def download(engine, button):
+    """The name and the bytes of the file that a button gives."""
+    before = set(engine.saved())
+    engine.run(f"document.querySelector({button!r}).click()")
+    until(lambda: set(engine.saved()) - before, 60, f"a file of {button}")
+    (path,) = set(engine.saved()) - before
+    return path.name, path.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["csv", "pdf", "png"])
+def test_a_file_is_what_its_address_gives(engine, server, form):
+    come(engine, f"{server}/scaling?model=qwen3-8b-yarn")
+    name, content = download(engine, f'[data-picture="scaling/comparison"] [data-format={form}]')
+    with urllib.request.urlopen(f"{server}/rope-viz/picture/scaling/comparison.{form}?model=qwen3-8b-yarn") as answer:
+        assert content == answer.read()
+        assert name in answer.headers["content-disposition"]
+    assert complaints(engine) == []
+
+
+def test_the_browser_draws_the_dials_into_a_file_and_says_where_it_records_no_film(engine, server):
+    come(engine, f"{server}/rotation")
+    name, content = download(engine, ".rv-clocks [data-do=png]")
+    assert name.endswith(".png")
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    assert len(content) > 20_000
+    films = engine.run(f"{FILMS}.some((kind) => window.MediaRecorder?.isTypeSupported(kind))")
+    assert engine.run(f"{FILM}.disabled") is not films
+    assert films or "records no video" in engine.run(f"{FILM}.title")
+    assert complaints(engine) == []
