@@ -11,13 +11,23 @@
   const does = () => ([idle, wanted] = [false, null]);
   const path = (address) => new URL(address, location.href).pathname;
 
+  // The ranges of pictures (export.js) are the browser's own: they stay when the server writes the rest of this page's address.
+  const ranges = (search) => search.slice(1).split("&").filter((part) => part.startsWith("axes-"));
+  const kept = (to) => {
+    const next = new URL(to, location.href), own = next.pathname === location.pathname ? ranges(location.search) : [];
+    if (own.length || ranges(next.search).length) {
+      next.search = [...next.search.slice(1).split("&").filter((part) => part && !part.startsWith("axes-")), ...own].join("&");
+    }
+    return next.href;
+  };
+
   // Another page comes in up to four writes: the old page's query goes, or becomes the new one's, the page comes, its query
   // comes. And after Back a run that was given up may still write.
   history.pushState = function (state, title, to) {
     const turns = path(to) !== location.pathname, kind = turns ? "turn" : new URL(to, location.href).search ? "query" : "empty";
     const same = idle && (made !== "query" || turns);
     if (!idle) leave();
-    (same ? replace : push).call(this, state, title, to);
+    (same ? replace : push).call(this, state, title, kept(to));
     if (made !== "past" || !idle) made = kind;
     [at, idle] = [location.href, true];
     if (turns && wanted === null) main()?.scrollTo(0, 0);

@@ -35,6 +35,23 @@ export function zoomed({ message, memory }) {
   return out;
 }
 
+// Ranges and scales by number are kept in the page's own link too, so that who opens it finds them here; address.js
+// leaves them there when the server writes the rest.
+const word = (place) => `axes-${place.data.picture.replace("/", "-")}`;
+
+function linked(place) {
+  const parts = (new URLSearchParams(location.search).get(word(place)) ?? "").split(";").map((part) => part.split(":"));
+  return Object.fromEntries(parts.filter(([key, value]) => GROUPS.Axes.includes(key) && value));
+}
+
+function link(place, look) {
+  const query = location.search.slice(1).split("&").filter((part) => part && !part.startsWith(`${word(place)}=`));
+  const said = GROUPS.Axes.filter((key) => look[key] && !/[:;]/.test(look[key])).map((key) => `${key}:${encodeURIComponent(look[key])}`);
+  if (said.length) query.push(`${word(place)}=${said.join(";")}`);
+  const to = `${location.pathname}${query.length ? `?${query.join("&")}` : ""}${location.hash}`;
+  if (to !== location.pathname + location.search + location.hash) history.replaceState(history.state, "", to);
+}
+
 // Fetch a file and give it to the reader; the sentence of a server that refuses, or nothing.
 export async function save(place, form, look) {
   const answer = await place.fetched(place.address(form, look));
@@ -59,7 +76,7 @@ function build(place) {
   if (!document.getElementById("rv-export-style")) document.head.append(element("style", { id: "rv-export-style", textContent: STYLE }));
   const title = element("h2", { id: "rv-export-title", textContent: "Export" });
   const form = element("form", { method: "dialog", noValidate: true });
-  const own = { ...shared, ...zoomed(place), ...place.memory.look };
+  const own = { ...shared, ...zoomed(place), ...linked(place), ...place.memory.look };
   for (const [name, keys] of Object.entries(GROUPS)) {
     form.append(element("fieldset", { className: `rv-of-${name.toLowerCase()}` }, element("legend", { textContent: name }), ...keys.map((key) => field(key, PARAMETERS[key], own[key]))));
   }
@@ -141,6 +158,7 @@ class Export {
     clearTimeout(this.timer);
     place.memory.look = { ...look, preset: this.form.elements.preset.value };
     shared = Object.fromEntries(Object.entries(place.memory.look).filter(([key]) => SHARED.includes(key)));
+    link(place, look);
     this.controller?.abort();
     const { signal } = (this.controller = new AbortController());
     this.address.value = place.address("svg", look);
