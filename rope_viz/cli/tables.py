@@ -23,7 +23,9 @@ def add_table(commands: Any) -> None:
     """`table` and its flags."""
     table = commands.add_parser("table", help="frequency, wavelength and turns of every pair")
     add_spec_flags(table)
-    table.add_argument("--csv", action="store_true", help="comma-separated, full precision")
+    form = table.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="comma-separated, full precision")
+    form.add_argument("--json", action="store_true", help="the same as columns, with the factor and what is to be said")
     table.set_defaults(run=run_table)
 
 
@@ -48,6 +50,13 @@ def run_table(parsed: argparse.Namespace) -> int:
     inv_freq = spec.inv_freq(parsed.length)
     columns = (inv_freq, wavelength(inv_freq), spec.context * inv_freq / (2 * np.pi), inv_freq / spec.plain_inv_freq)
     names = ("pair", "inv_freq", "wavelength", "turns", "over_plain")
+    if parsed.json:
+        # A pair that stands still has no wavelength.
+        lists = ([float(value) if np.isfinite(value) else None for value in column] for column in columns)
+        found: dict[str, Any] = {"rope": True, **dict(zip(names[1:], lists, strict=True))}
+        factor = float(spec.attention_factor(parsed.length))
+        print(json.dumps({**found, "attention_factor": factor, "remarks": remarks(config)}, indent=2))
+        return 0
     if parsed.csv:
         print(",".join(names))
         for pair, values in enumerate(zip(*columns, strict=True)):

@@ -1,7 +1,7 @@
 """Model types whose code is not in transformers but published with the model: what they read, and where that was read.
 
 Sizes are those of the first published checkpoint. tests/goldens/published.json holds what model files of servers that
-run these models compute for configs of theirs; make_published.py made it.
+run these models compute for configs of theirs, and what TeleChat's own class does (make_published.py, make_remote.py).
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ SOURCES: dict[str, str] = {
     "phi3small": "mlx_lm/models/phi3small.py of mlx-lm 0.32.2",
     "qwen": VLLM.format("qwen.py") + ", and mlx_lm/models/qwen.py of mlx-lm 0.32.2",
     "step3_text": VLLM.format("step3_text.py"),
-    "telechat": "models/12B/modeling_telechat.py in Tele-AI/Telechat@14c009a: base 10000 in the code",
+    "telechat": "models/12B/modeling_telechat.py in Tele-AI/Telechat@14c009a, run: base 10000 in the code. "
+    "Beyond training_seqlen it grows with the length, which is not computed here",
     "xverse": f"{VLLM.format('registry.py')}: a Llama",
 }
 """{model type: where its code was read}."""

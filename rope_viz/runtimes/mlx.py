@@ -28,7 +28,8 @@ from rope_viz.runtimes.known import served
 # Model files that call nn.RoPE themselves: no scaling at all. (llama4_text.py too, but Llama 4 is served by llama4.py.)
 UNSCALED = names(
     "glm glm4 glm4_moe stablelm gpt_neox gemma gemma2 gemma3n_text mixtral cohere cohere2 olmo phi "
-    "starcoder2 qwen2_moe qwen3_moe helium dbrx lfm2 mimo_v2_flash minimax_m2"
+    "starcoder2 qwen2_moe qwen3_moe helium dbrx lfm2 mimo_v2_flash minimax_m2 ernie4_5 ernie4_5_moe "
+    "phi3small qwen"
 )
 # Model files that know the rope_parameters of transformers 5.
 NEW_KEYS = names(
@@ -37,8 +38,8 @@ NEW_KEYS = names(
 )
 # Model files that read partial_rotary_factor (or rotary_pct); the others rotate the whole head.
 PARTIAL = names(
-    "gptj glm glm4 glm4_moe stablelm gpt_neox phi phi3 qwen3_5 qwen3_5_text qwen3_next phimoe gemma4_text nemotron "
-    "minimax_m2"
+    "gptj glm4 glm4_moe stablelm gpt_neox phi phi3 bailing_moe_linear qwen3_5 qwen3_5_text qwen3_next phimoe "
+    "gemma4_text nemotron minimax_m2"
 )
 # Model files that take hidden_size / num_attention_heads whatever head_dim says.
 DERIVED_HEADS = names(
@@ -47,6 +48,15 @@ DERIVED_HEADS = names(
 OWN_BASE = {"qwen2": 1e6, "gemma3_text": 1e6, "gpt_oss": 150_000.0}
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
 STRICT = ("phi3", "internlm2")
+# Classes of transformers with a scaling by default, of which the model file knows nothing.
+OWN_DEFAULTS = ("apertus",)
+# Model files that raise for every other type, and those that leave every other type out.
+TAKES: dict[str, tuple[str, ...]] = {
+    "qwen2_moe": ("linear",),
+    "phimoe": ("longrope",),
+    "internlm3": ("linear", "dynamic"),
+}
+LEAVES: dict[str, tuple[str, ...]] = {"deepseek": ("linear", "dynamic")}
 
 
 def missing(case: Case) -> bool:
@@ -57,6 +67,8 @@ def missing(case: Case) -> bool:
 def old_keys_only(case: Case) -> Case:
     """Most model files read rope_theta and rope_scaling at the top."""
     config = case.fields.config
+    if case.model in OWN_DEFAULTS and not config.get("rope_scaling") and not config.get("rope_parameters"):
+        return case.plain().but(base=case.fields.theta())
     if case.model in NEW_KEYS or not config.get("rope_parameters") or config.get("rope_scaling"):
         return case
     share = config.get("partial_rotary_factor") or case.fields.facts.get("partial_rotary_factor") or 1.0
@@ -101,6 +113,16 @@ def internlm2(case: Case) -> Case:
     return require("factor")(case)
 
 
+def some_types(case: Case) -> Case:
+    """Model files that know some types only: they raise for the others, or leave them out."""
+    known = TAKES.get(case.model)
+    if known is not None and case.kind not in known:
+        raise Refused(f"{case.model}.py takes {' and '.join(known)} only")
+    if case.model == "hunyuan_v1_dense" and case.rope.get("alpha") is None:
+        raise Refused("rope_scaling must contain alpha, factor and type")
+    return case.plain() if case.kind not in LEAVES.get(case.model, (case.kind,)) else case
+
+
 def nemotron(case: Case) -> Case:
     """nemotron.py: linear, the type read under its old name too, and a factor that must be a float."""
     if case.kind != "linear":
@@ -141,6 +163,11 @@ RULES = (
         when(model(*DERIVED_HEADS), derived_head),
     ),
     OLMO3_SLIDING,
+    Rule(
+        "some-types",
+        "The model file knows some types of scaling only.",
+        when(lambda case: case.kind != "default", some_types),
+    ),
     Rule(
         "unscaled",
         "The model file uses plain nn.RoPE: any rope_scaling is silently ignored.",

@@ -31,7 +31,9 @@ from rope_viz.runtimes.vllm import whole_factor
 
 GEMMA3 = ("gemma3_text", "gemma3")
 # Their model files call get_rope without any rope_scaling.
-UNSCALED = ("gemma", "gemma2", "mixtral", "stablelm", "gptj", "phi", "chatglm")
+UNSCALED = names(
+    "gemma gemma2 mixtral stablelm gptj phi chatglm granitemoe granitemoeshared granitemoe_swa olmo starcoder2 hy_v3"
+)
 # Their model files read partial_rotary_factor; the others rotate the whole head.
 PARTIAL = names(
     "llama mistral phi3 ministral3 glm glm4 glm4_moe stablelm gptj phi chatglm qwen3_5 qwen3_5_text qwen3_next "
@@ -155,7 +157,7 @@ RULES = (
     Rule(
         "deepseek-yarn",
         "The type becomes deepseek_yarn: mscale 1 and mscale_all_dim 0 by default, always rounded.",
-        when(lambda case: case.mla and case.kind != "default", deepseek),
+        when(lambda case: case.mla and not model("minicpm3")(case) and case.kind != "default", deepseek),
     ),
     Rule(
         "deepseek-v4",

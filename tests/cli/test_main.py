@@ -56,6 +56,21 @@ def test_the_table_holds_the_frequencies_of_the_model(capsys):
     np.testing.assert_allclose(rows[:, 3], spec.context / (2 * np.pi / spec.inv_freq()), rtol=1e-14)
 
 
+def test_the_table_as_json_holds_the_columns_and_what_is_to_be_said(capsys, tmp_path):
+    code, out, _ = run(capsys, "table", "llama-3.1-8b", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert len(found["inv_freq"]) == len(found["turns"]) == 64
+    assert (found["inv_freq"][0], found["attention_factor"], found["remarks"]) == (1.0, 1.0, [])
+    unlisted = tmp_path / "config.json"
+    unlisted.write_text('{"model_type": "nobody", "hidden_size": 64, "num_attention_heads": 4, "n_positions": 64}')
+    code, out, _ = run(capsys, "table", str(unlisted), "--json")
+    assert "not in the list" in json.loads(out)["remarks"][0]
+    unlisted.write_text('{"model_type": "gpt2"}')
+    code, out, _ = run(capsys, "table", str(unlisted), "--json")
+    assert (code, json.loads(out)["rope"]) == (0, False)
+
+
 def test_flags_change_the_spec_as_the_knobs_do(capsys):
     arguments = (
         "table --csv --head-dim 64 --base 5e5 --context 8k --target 32k --scaling yarn --beta-fast 16 --no-truncate"

@@ -6,8 +6,10 @@ mlx-lm's package initialiser wants transformers, which is not needed here, so it
 model file raises. Frequencies are the angles of unit vectors turned at offset 1; a dynamic module's come from its base.
 """
 
+import dataclasses
 import importlib
 import importlib.util
+import inspect
 import itertools
 import json
 import math
@@ -42,6 +44,23 @@ SCALINGS = (
     {"rope_type": "foo", "factor": 2.0},
 )
 MODELS = ("llama", "mistral", "mixtral", "qwen2", "qwen3", "olmo2", "internlm2", "phi3", "stablelm", "gpt_neox", "glm4")
+# More model files, each with few types of scaling: {model type: its own keys, None for one to leave out}.
+FEW = (None, *({"type": one["rope_type"], **one} for one in ({"rope_type": "linear", "factor": 2.5}, YARN)))
+PLAIN: dict = {}
+SHARE = {"partial_rotary_factor": 0.5}
+HEAD = {"head_dim": 64}
+HALF = {**HEAD, **SHARE}
+MORE = {
+    **dict.fromkeys(("qwen3_moe", "gemma", "cohere2", "seed_oss", "ernie4_5", "apertus", "hunyuan_v1_dense"), HEAD),
+    **dict.fromkeys(("bailing_moe", "internlm3", "mimo", "helium", "dots1", "bitnet", "falcon_h1"), HEAD),
+    **dict.fromkeys(("qwen3_next", "glm", "glm4_moe", "bailing_moe_linear"), HALF),
+    **dict.fromkeys(("qwen2_moe", "cohere", "olmoe", "starcoder2", "phimoe", "granite", "granitemoe", "lfm2"), PLAIN),
+    **dict.fromkeys(("ernie4_5_moe", "deepseek", "minicpm"), PLAIN),
+    **dict.fromkeys(("phi", "nemotron"), SHARE),
+    "minimax_m2": {**HEAD, "rotary_dim": 32},
+    "phi3small": {"rope_embedding_base": 1000000, "rope_theta": None},
+    "qwen": {"kv_channels": 64, "rope_theta": None},
+}
 # What the model files want beside the keys of interest.
 REST = {
     "num_hidden_layers": 1,
@@ -55,7 +74,17 @@ REST = {
     "tie_word_embeddings": True,
     "use_qkv_bias": False,
     "use_parallel_residual": True,
+    **{"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32},
+    **{"decoder_sparse_step": 1, "norm_topk_prob": False, "mlp_only_layers": [], "shared_expert_intermediate_size": 32},
+    **{"router_aux_loss_coef": 0.0, "logit_scale": 1.0, "layer_norm_bias": False, "use_qk_norm": False},
+    **{"attention_multiplier": 1.0, "embedding_multiplier": 1.0, "residual_multiplier": 1.0, "logits_scaling": 1.0},
+    **{"mlp_bias": False, "norm_epsilon": 1e-5, "activation_function": "silu", "layer_norm_epsilon": 1e-5},
+    **{"n_routed_experts": None, "routed_scaling_factor": 1.0, "first_k_dense_replace": 9, "sliding_window": 4096},
+    **{"layer_types": ["full_attention"] * 2},
 }
+
+
+FILES = {"mistral": "llama", "minimax_m2": "minimax"}
 
 
 def cases():
@@ -70,6 +99,14 @@ def cases():
         if scaling is not None:
             config["rope_scaling"] = scaling
         yield config, 70000 if scaling and "dynamic" in scaling.values() else None
+    for (kind, keys), scaling in itertools.product(MORE.items(), FEW):
+        config = {"model_type": kind, "hidden_size": 1024, "num_attention_heads": 16}
+        config |= {"max_position_embeddings": 32768, "rope_theta": 50000.0, **keys}
+        yield (
+            {key: value for key, value in config.items() if value is not None}
+            | ({} if scaling is None else {"rope_scaling": scaling}),
+            None,
+        )
 
 
 def module_of(name):
@@ -85,15 +122,18 @@ def module_of(name):
 def ask(config, length):
     """inv_freq and the factor on cos and sin."""
     kind = config["model_type"]
-    module = module_of({"mistral": "llama"}.get(kind, kind))
-    arguments = module.ModelArgs.from_dict({**REST, **json.loads(json.dumps(config))})
+    module = module_of(FILES.get(kind, kind))
+    fields = dataclasses.fields(module.ModelArgs)
+    wanted = [one.name for one in fields if {one.default, one.default_factory} == {dataclasses.MISSING}]
+    given = {**dict.fromkeys(wanted, 1), **REST, **json.loads(json.dumps(config))}
+    arguments = module.ModelArgs.from_dict(given)
     attention = next(
         value for name, value in vars(module).items() if name.endswith("Attention") and isinstance(value, type)
     )
-    try:
-        rope = attention(arguments).rope
-    except TypeError:
-        rope = attention(arguments, 0).rope
+    layered = len(inspect.signature(attention.__init__).parameters) > 2
+    made = attention(arguments, 0) if layered else attention(arguments)
+    # Modules are dicts: an empty one is false.
+    rope = made.rotary_emb if getattr(made, "rope", None) is None else made.rope
     if type(rope).__name__ == "DynamicNTKScalingRoPE":
         longest = max(length, rope.max_position_embeddings)
         growth = rope.factor * longest / rope.max_position_embeddings - (rope.factor - 1)

@@ -14,7 +14,9 @@ RUN = json.loads((GOLDENS / "runtimes.json").read_text())
 RELEASES = json.loads((GOLDENS / "releases.json").read_text())["rows"]
 SERVERS = json.loads((GOLDENS / "servers.json").read_text())["rows"]
 OLDER = json.loads((GOLDENS / "older.json").read_text())["rows"]
-MODEL_FILES = json.loads((GOLDENS / "model_files.json").read_text())["rows"]
+MODEL_FILES = [
+    row for name in ("model_files", "glue") for row in json.loads((GOLDENS / f"{name}.json").read_text())["rows"]
+]
 MLX = json.loads((GOLDENS / "mlx.json").read_text())["rows"]
 TOLERANCE = {"llama.cpp": 1e-5}  # its kernel multiplies float32 pair by pair
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 32768}

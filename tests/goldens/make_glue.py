@@ -1,0 +1,171 @@
+"""Run model files of SGLang 0.5.23 on configs that transformers' own classes loaded: writes tests/goldens/glue.json.
+
+Run from the root of the repository with torch and transformers 5.23.0, and the unpacked wheel:
+    python tests/goldens/make_glue.py unpacked/sglang-0.5.23
+As in model_files.py the model file and the rotary package are real, here get_rope_config too; every other module of
+the server is a stub that says no, or one processor of one. What is kept is row 1 of the table that the first get_rope
+of a layer built from the config makes. SGLang pins transformers 5.19, the classes here are those of 5.23.0: types whose
+file asks the class for more than sizes and rope_parameters (partial_rotary_factor, rope_theta) are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import make_servers as servers
+import model_files
+import torch
+from transformers import AutoConfig
+
+PATH = Path(__file__).with_name("glue.json")
+SERVED = Path(__file__).parents[2] / "rope_viz" / "runtimes" / "served.json"
+BASE = {"rope_theta": 50000.0}
+ORIGINAL = {"original_max_position_embeddings": 1024}
+SCALINGS: tuple[dict[str, Any], ...] = (
+    {"rope_type": "default"},
+    {"rope_type": "linear", "factor": 2.5},
+    {"rope_type": "yarn", "factor": 4.0, **ORIGINAL},
+    {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **ORIGINAL},
+    {"rope_type": "dynamic", "factor": 2.0},
+)
+SIZES = {"hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 4, "max_position_embeddings": 4096}
+SIZES["num_hidden_layers"] = 8
+PLAIN: dict[str, Any] = {}
+HEAD = {"head_dim": 64}
+HALF = {**HEAD, "partial_rotary_factor": 0.5}
+# {model type: its own keys}
+TYPES: dict[str, dict[str, Any]] = {
+    **dict.fromkeys(("qwen2", "qwen2_moe", "cohere", "cohere2", "olmo", "olmo2", "olmoe", "lfm2", "starcoder2"), PLAIN),
+    **dict.fromkeys(("llama", "mixtral", "gemma", "gemma2", "granite", "granitemoe", "granitemoeshared"), HEAD),
+    **dict.fromkeys(("internlm3", "apertus", "qwen3", "qwen3_moe", "llama4_text", "arcee", "afmoe", "hy_v3"), HEAD),
+    **dict.fromkeys(("cohere2_moe", "hrm_text", "iquestcoder", "granite_swa", "granitemoe_swa", "falcon_h1"), HEAD),
+    **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_v1_moe"), HEAD),
+    **dict.fromkeys(("glm4", "glm4_moe"), HALF),
+    "minimax_m2": {**HEAD, "rotary_dim": 32},
+}
+# Parts of the server whose code is not wanted, and libraries of kernels.
+AROUND = {"triton", "einops", "msgspec", "regex"}
+ONES = "get_attention_tp_size get_tensor_model_parallel_world_size get_tp_size get_pp_size get_attention_dp_size"
+
+
+class Alone:
+    """A processor of one."""
+
+    def __getattr__(self, name: str) -> Any:
+        return 1 if name.endswith("size") else 0 if name.endswith("rank") else servers.No()
+
+
+class Loaded:
+    """A loaded configuration, and what layers want beside what it holds."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.config, name, Loaded)
+        if found is not Loaded:
+            return found
+        rope = ("rope", "rotary", "layer_types", "max_position", "sliding_window", "interleaved")
+        if name in model_files.REST and not name.startswith(rope):
+            return model_files.REST[name]
+        raise AttributeError(name)
+
+
+def numbers() -> None:
+    """What says no counts as one processor, and as nothing added."""
+    no = servers.No
+    for name in ("gt", "lt", "ge", "le"):
+        setattr(no, f"__{name}__", lambda self, other: False)
+    for name in ("add", "radd", "sub", "rsub", "rfloordiv"):
+        setattr(no, f"__{name}__", lambda self, other: other)
+    no.__rmod__ = no.__int__ = no.__index__ = lambda self, *_: 0
+    no.__iter__ = lambda self: iter((no(), no()))
+
+
+def real(root: Path) -> Any:
+    """get_rope_config as it stands in the wheel."""
+    path = root / "sglang" / "srt" / "utils" / "hf_transformers" / "common.py"
+    node = next(one for one in ast.parse(path.read_text()).body if getattr(one, "name", "") == "get_rope_config")
+    space: dict[str, Any] = {}
+    exec(compile(ast.Module([node], []), str(path), "exec"), space)
+    return space["get_rope_config"]
+
+
+def made(package: Any, factory: Any, file: str, config: Any) -> tuple[Any, Exception | None]:
+    """The first rotary module that a layer of the file makes, or what get_rope raised."""
+    factory._ROPE_DICT.clear()
+    found: list[Any] = []
+    raised: list[Exception] = []
+
+    def get_rope(*arguments: Any, **options: Any) -> Any:
+        try:
+            found.append(factory.get_rope(*arguments, **{**options, "dtype": torch.float32}))
+        except Exception as error:
+            raised.append(error)
+            raise
+        return found[-1]
+
+    usual, package.get_rope = package.get_rope, get_rope
+    name = f"sglang.srt.models.{file}"
+    sys.modules.pop(name, None)
+    try:
+        module = importlib.import_module(name)
+        kinds = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == name]
+        order = {end: rank for rank, end in enumerate(("DecoderLayer", "Layer", "Block", "Attention"))}
+        ranked = sorted(kinds, key=lambda one: next((order[end] for end in order if one.__name__.endswith(end)), 9))
+        for kind in (one for one in ranked if re.search("(Layer|Block|Attention)$", one.__name__)):
+            if "config" not in inspect.signature(kind.__init__).parameters:
+                continue
+            try:
+                kind(**{**model_files.arguments_of(kind, config)})
+            except Exception as error:  # a layer whose other parts ask too much of the stubs
+                print(f"  {file}.{kind.__name__}: {type(error).__name__}: {str(error)[:90]}")
+            if found or raised:
+                break
+    finally:
+        package.get_rope = usual
+    return (found or [None])[0], (raised or [None])[0]
+
+
+def main(root: str) -> None:
+    numbers()
+    servers.KERNELS |= AROUND
+    model_files.KNOWN |= {"get_parallel": Alone, "get_rope_config": real(Path(root))}
+    model_files.KNOWN |= dict.fromkeys(ONES.split(), lambda *_, **__: 1)
+    model_files.KNOWN["add_prefix"] = lambda name, prefix="": f"{prefix}.{name}" if prefix else name
+    package = model_files.opened(root, "sglang")
+    factory = importlib.import_module(package.__name__ + ".factory")
+    served = json.loads(SERVED.read_text())["sglang"]
+    rows = []
+    for kind, keys in TYPES.items():
+        for scaling in SCALINGS:
+            share = {key: value for key, value in keys.items() if key == "partial_rotary_factor"}
+            given = {**SIZES, **keys, "rope_parameters": {**BASE, **share, **scaling}}
+            config = Loaded(AutoConfig.for_model(kind, **json.loads(json.dumps(given))))
+            rope, raised = made(package, factory, served[kind], config)
+            row: dict[str, Any] = {"runtime": "sglang", "version": "0.5.23", "file": served[kind], "length": None}
+            row["config"] = {"model_type": kind, **given}
+            if rope is None:
+                if raised is None:
+                    raise SystemExit(f"{served[kind]}.py did not call get_rope")
+                row["error"] = f"{type(raised).__name__}: {raised}".splitlines()[0][:160]
+            else:
+                cos, sin = rope.cos_sin_cache[1].double().chunk(2)
+                row["inv_freq"] = [float(f"{value:.9g}") for value in torch.atan2(sin, cos).tolist()]
+                row["attention_factor"] = round(float(torch.hypot(sin[0], cos[0])), 9)
+            rows.append(row)
+    about = "Made by make_glue.py: model files and rotary package of SGLang 0.5.23, configs of transformers 5.23.0."
+    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    PATH.write_text(f'{{"_about": {json.dumps(about)}, "rows": [\n{lines}\n]}}\n')
+    print(len(rows), "rows,", len(TYPES), "types,", sum("error" in row for row in rows), "refused")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
