@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from rope_viz.figures.files import colourbars, frame, marks, traces
+from rope_viz.figures.files import colourbars, frame, marks, signs, traces
 from rope_viz.figures.files.canvas import Canvas, settings
 from rope_viz.figures.files.dress import dressed
 from rope_viz.figures.files.place import Places
@@ -21,7 +21,7 @@ def draw(fig: go.Figure, form: str, style: Style, title: str, metadata: Mapping[
     with settings():
         sheet = dressed(fig, style, title)
         ground = str(sheet.layout.get("paper_bgcolor", "#FFFFFF"))
-        canvas = Canvas(sheet.width, sheet.height, families=style.families, background=ground)
+        canvas = Canvas(sheet.width, sheet.height, families=signs.families(style), background=ground)
         plan = planned(sheet, canvas, vector=form != "png")
         places = Places(sheet.width, sheet.height)
         frame.ground(plan)
