@@ -112,8 +112,11 @@ def main() -> None:
 
 
 def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, throttles: tuple[int, ...]) -> dict[str, Any]:
-    """One warm-up of the server, then first frame and bytes in a cold browser context, then the rates."""
-    for warm in (False, True):
+    """One warm-up of the server, then first frame and bytes in a cold browser context, then the rates.
+
+    With a single throttle the numbers say nothing, and nothing is warmed up for them.
+    """
+    for warm in (False, True) if len(throttles) > 1 else (True,):
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         page = context.new_page()
         received = [0]

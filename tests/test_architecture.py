@@ -1,6 +1,7 @@
 """The house rules that a machine can see: who imports whom, what starting the app loads, docstrings, length."""
 
 import ast
+import functools
 import graphlib
 import subprocess
 import sys
@@ -18,15 +19,21 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imports(path: Path) -> set[str]:
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def imports(path: Path) -> frozenset[str]:
     """Every module a file imports, at whatever depth it does so."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 # Floor by floor, from the ground up: a room imports from its own floor and the floors below it.
@@ -95,13 +102,13 @@ TORCH_ELSEWHERE = {"scores.py", "scores_torch.py", "devices.py"}
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_a_file_opens_with_a_docstring_and_is_short(path):
     text = path.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), f"{name_of(path)} has no docstring"
+    assert ast.get_docstring(parsed(path)), f"{name_of(path)} has no docstring"
     assert text.count("\n") <= LONGEST, f"{name_of(path)} is past {LONGEST} lines: split it"
 
 
 @pytest.mark.parametrize("path", [path for path in SOURCES if room(path) != "pages"], ids=name_of)
 def test_public_names_have_docstrings(path):
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in parsed(path).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             assert ast.get_docstring(node), f"{name_of(path)}: {node.name} has no docstring"
 

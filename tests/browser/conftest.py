@@ -68,14 +68,20 @@ def chromium(playwright, program):
 
 
 @pytest.fixture(scope="session")
-def reader(playwright, program, tmp_path_factory):
-    """reader() is a browser that keeps what it has loaded and compiled, as a reader's does: half the time."""
+def reader(playwright, program, server, tmp_path_factory):
+    """reader() is a browser that keeps what it has loaded and compiled, as a reader's does: half the time.
+
+    All pages of this machine are one process of it, and its first page, of nothing but a word, keeps that alive.
+    """
     running = {}
+    options = program | {"args": [*program["args"], "--process-per-site"]}
 
     def launched(has_touch=False):
         if has_touch not in running:
             folder = tmp_path_factory.mktemp("profile")
-            running[has_touch] = playwright.chromium.launch_persistent_context(folder, has_touch=has_touch, **program)
+            context = playwright.chromium.launch_persistent_context(folder, has_touch=has_touch, **options)
+            context.pages[0].goto(server + PROBES[0])
+            running[has_touch] = context
         return running[has_touch]
 
     yield launched
@@ -204,6 +210,10 @@ class Visit:
             self.page.wait_for_timeout(75)
         raise AssertionError(f"never true: {expression}")
 
+    def is_alone(self):
+        """Whether there is no other tab, but the reader's first."""
+        return [other for other in self.page.context.pages if not other.url.endswith(PROBES)] == [self.page]
+
     def drawn(self, index=0):
         return int(self.page.locator(".rv-chart").nth(index).get_attribute("data-drawn"))
 
@@ -250,23 +260,20 @@ def visit(request, reader, server):
         with contextlib.suppress(Error):
             context.set_offline(False)
             context.clear_permissions()
-            # The browser stays as long as it has a page.
             leave(context) if number == 0 else context.close()
 
 
 def forget(context, page, url):
     """Close what another test left, and let what it stored go."""
-    for other in context.pages:
-        if other != page:
-            other.close()
+    leave(context, page)
     origin = "/".join(url.split("/")[:3])
     session = context.new_cdp_session(page)
     session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "cookies,local_storage,indexeddb"})
     session.detach()
 
 
-def leave(context):
-    """Leave the pages, so that no server is asked any more."""
+def leave(context, kept=None):
+    """Close all pages but the first and perhaps one more, so that no server is asked any more."""
     for page in context.pages[1:]:
-        page.close()
-    context.pages[0].goto("about:blank")
+        if page != kept:
+            page.close()

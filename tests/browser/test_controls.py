@@ -1,6 +1,5 @@
 """Links, knobs and the chart under a real hand."""
 
-import pytest
 from playwright.sync_api import expect
 
 
@@ -45,7 +44,7 @@ def test_the_picture_follows_the_hand_and_the_link_the_release(visit):
     assert seen.errors == []
 
 
-def test_a_knob_brought_back_where_it_was_leaves_all_as_it_was(visit):
+def test_a_knob_brought_back_leaves_all_as_it_was_and_one_of_the_page_is_followed_too(visit):
     seen = visit().open("/frequencies")
     tab = seen.page
     value, sentence = seen.knob("context").input_value(), tab.evaluate(SENTENCE)
@@ -64,10 +63,6 @@ def test_a_knob_brought_back_where_it_was_leaves_all_as_it_was(visit):
     assert tab.evaluate(columns) == whole
     assert "trained=" not in tab.url
 
-
-def test_a_knob_of_the_page_is_followed_too(visit):
-    seen = visit().open("/frequencies")
-    tab = seen.page
     label = "document.querySelectorAll('.rv-plot')[1].getAttribute('aria-label')"
     seen.slider("length").scroll_into_view_if_needed()
     before = tab.evaluate(label)
@@ -93,19 +88,6 @@ def test_keys_move_a_knob_and_back_undoes_it(visit):
     expect(seen.knob("head_dim")).to_have_value("128")
 
 
-def test_a_typed_number_is_taken_or_refused_in_words(visit):
-    seen = visit().open("/frequencies")
-    seen.knob("target").fill("1M")
-    seen.knob("target").press("Enter")
-    seen.settle()
-    assert "target=1048576" in seen.page.url
-    seen.knob("head_dim").fill("127")
-    seen.knob("head_dim").press("Enter")
-    note = seen.page.locator("[data-knob=head_dim] .rv-note")
-    assert note.inner_text() == "Head dimension: an even number."
-    assert "dim=" not in seen.page.url.replace("rot_dim", "")
-
-
 def test_the_choice_survives_a_change_of_page(visit):
     seen = visit().open("/frequencies?base=77000&frequencies.show=angle")
     seen.page.get_by_role("link", name="Scaling").first.click()
@@ -127,7 +109,7 @@ def test_a_hostile_link_is_a_sentence(visit):
     assert seen.errors == []
 
 
-def test_a_zoom_is_kept_while_a_knob_moves_and_reset_brings_it_back(visit):
+def test_a_zoom_is_kept_while_a_knob_moves_and_a_typed_number_is_taken_or_refused_in_words(visit):
     seen = visit().open("/frequencies")
     tab = seen.page
     node = "document.querySelector('.rv-plot')"
@@ -140,6 +122,16 @@ def test_a_zoom_is_kept_while_a_knob_moves_and_reset_brings_it_back(visit):
     tab.locator("[data-zoom=reset]").first.click()
     seen.settle()
     assert tab.evaluate(f"{node}._fullLayout.xaxis.range") == [-0.5, 63.5]
+
+    seen.knob("target").fill("1M")
+    seen.knob("target").press("Enter")
+    seen.settle()
+    assert "target=1048576" in tab.url
+    seen.knob("head_dim").fill("127")
+    seen.knob("head_dim").press("Enter")
+    note = tab.locator("[data-knob=head_dim] .rv-note")
+    assert note.inner_text() == "Head dimension: an even number."
+    assert "dim=" not in tab.url.replace("rot_dim", "")
 
 
 def test_a_zoom_into_the_heatmap_shows_single_positions(visit):
@@ -163,8 +155,9 @@ def test_a_click_pins_a_pair_and_the_link_keeps_it(visit):
     seen.page.wait_for_url(lambda url: "pin=21" not in url)
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_chart_wears_the_theme(visit, dark):
-    seen = visit(dark=dark).open("/scaling")
-    paper = seen.page.evaluate("document.querySelector('.rv-plot')._fullLayout.paper_bgcolor")
-    assert paper.upper() == ("#0F1216" if dark else "#FFFFFF")
+def test_the_chart_wears_the_theme_it_is_opened_in_and_the_next(visit):
+    seen = visit(dark=True).open("/scaling")
+    paper = "document.querySelector('.rv-plot')._fullLayout.paper_bgcolor.toUpperCase()"
+    assert seen.page.evaluate(paper) == "#0F1216"
+    seen.page.emulate_media(color_scheme="light")
+    seen.until(f"{paper} === '#FFFFFF'")

@@ -41,7 +41,7 @@ def test_a_step_leads_on_to_its_page_and_leaving_brings_the_readers_own_model_ba
     seen.until("document.querySelector('h1').innerText === 'Rotation'")
     seen.settle()
     assert "model=llama-2-7b" in seen.page.url
-    assert len(seen.page.context.pages) == 1
+    assert seen.is_alone()
 
 
 def test_the_arrow_and_its_numbers_are_whole_on_a_phone(visit):

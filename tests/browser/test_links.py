@@ -34,7 +34,7 @@ def test_a_config_dropped_on_home_is_asked_about_where_its_links_lead(visit, tmp
     go(seen, main.get_by_role("link", name="Runtimes", exact=True), "runtimes")
     assert "The config of me/mine" in main.inner_text()
     assert seen.page.evaluate("window.__here"), "the page was loaded anew"
-    assert len(seen.page.context.pages) == 1
+    assert seen.is_alone()
     assert seen.errors == []
 
 
@@ -68,4 +68,4 @@ def test_every_page_has_one_next_step_in_this_tab(visit):
     seen.page.wait_for_url("**/scaling**")
     seen.settle()
     assert "base=77000" in seen.page.url
-    assert len(seen.page.context.pages) == 1
+    assert seen.is_alone()

@@ -51,8 +51,16 @@ def test_below_the_fold_nothing_is_asked_for_until_it_is_scrolled_to(visit):
     assert seen.errors == []
 
 
-def test_a_choice_asks_only_for_the_pictures_that_depend_on_it(visit):
+def test_the_file_of_a_table_and_the_pdf_come_from_the_server_and_a_choice_asks_for_what_depends_on_it(visit):
     seen = visit().open("/scaling")
+    with seen.page.expect_download() as caught:
+        seen.page.get_by_role("button", name="Download CSV").click()
+    lines = caught.value.path().read_text().splitlines()
+    assert next(line for line in lines if not line.startswith("#")).startswith("method,factor s,kept")
+    with seen.page.expect_download() as caught:
+        seen.page.get_by_role("button", name="PDF").click()
+    assert caught.value.path().read_bytes().startswith(b"%PDF")
+
     found = asked_for(seen)
     seen.page.get_by_role("radio", name="Wavelengths").or_(seen.page.get_by_text("Wavelengths")).first.click()
     seen.settle()
@@ -195,14 +203,3 @@ def test_an_image_of_another_origin_shows_the_picture(visit, server, elsewhere):
     assert height > 200
     dark = tab.evaluate(DARK)
     assert dark > 50, "something is drawn in it"
-
-
-def test_the_file_of_a_table_and_the_pdf_come_from_the_server(visit):
-    seen = visit().open("/scaling")
-    with seen.page.expect_download() as caught:
-        seen.page.get_by_role("button", name="Download CSV").click()
-    lines = caught.value.path().read_text().splitlines()
-    assert next(line for line in lines if not line.startswith("#")).startswith("method,factor s,kept")
-    with seen.page.expect_download() as caught:
-        seen.page.get_by_role("button", name="PDF").click()
-    assert caught.value.path().read_bytes().startswith(b"%PDF")

@@ -28,9 +28,15 @@ def test_the_position_moves_the_sentence_and_the_rule(visit):
     assert "up to 1,048,576" in seen.page.locator("[data-testid=stMain]").inner_text()
 
 
-def test_a_click_pins_the_pair(visit):
+def test_a_cell_is_read_in_radians_and_a_click_pins_its_pair(visit):
     seen = visit().open("/precision")
     box = seen.page.locator(".rv-plot .nsewdrag").first.bounding_box()
+    seen.page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.9)
+    hover = seen.page.locator(".rv-plot .hoverlayer").first
+    expect(hover).to_contain_text("off by")
+    text = hover.text_content()
+    assert float(text.split("off by ")[1].split(" rad")[0]) > 0
+    assert "pin=" not in seen.page.url
     seen.page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.5)
     seen.page.wait_for_url("**pin=**")
 
@@ -39,13 +45,3 @@ def test_a_hostile_link_falls_back(visit):
     seen = visit().open("/precision?precision.where=%3Cb%3E&precision.position=1e99&precision.show=x&precision.with=y")
     assert "bf16 inv_freq" in seen.page.locator("[data-testid=stMain]").inner_text()
     assert seen.errors == []
-
-
-def test_a_cell_is_read_in_radians(visit):
-    seen = visit().open("/precision")
-    box = seen.page.locator(".rv-plot .nsewdrag").first.bounding_box()
-    seen.page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.9)
-    hover = seen.page.locator(".rv-plot .hoverlayer").first
-    expect(hover).to_contain_text("off by")
-    text = hover.text_content()
-    assert float(text.split("off by ")[1].split(" rad")[0]) > 0

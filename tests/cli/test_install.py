@@ -13,16 +13,23 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).parents[2]
-# One worker builds the wheel for all of them.
-pytestmark = pytest.mark.xdist_group("install")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The project built into a wheel, from a copy without what git ignores."""
-    folder = tmp_path_factory.mktemp("wheel")
+    """The project built into a wheel, from a copy without what git ignores; by one worker for all of them."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
+    with FileLock(f"{folder}.lock"):
+        if not list(folder.glob("*.whl")):
+            build_wheel(folder)
+    return next(folder.glob("*.whl"))
+
+
+def build_wheel(folder):
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
     for name in listed.stdout.split("\n"):
         if name and not name.startswith("tests/") and (ROOT / name).is_file():
@@ -30,7 +37,6 @@ def wheel(tmp_path_factory):
             shutil.copy(ROOT / name, folder / "source" / name)
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(folder / "source")]
     subprocess.run(build, check=True, cwd=folder)
-    return next(folder.glob("*.whl"))
 
 
 @pytest.fixture(scope="module")
@@ -53,26 +59,26 @@ def test_the_wheel_holds_the_whole_app_and_nothing_else(wheel):
     assert not [name for name in names if "__pycache__" in name or name.endswith(".png")]
 
 
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        (["check", "qwen3-8b-yarn"], 0),
-        (["table", "llama-3.1-8b"], 0),
-        (["runtimes", "llama-3.1-8b"], 0),
-        (["export", "--to", "vllm", "qwen3-8b-yarn"], 0),
-        (["models"], 0),
-        (["--version"], 0),
-        (["app"], 2),
-        ([], 2),
-    ],
-    ids=str,
-)
-def test_the_core_needs_numpy_alone(bare, command, code, tmp_path):
-    done = subprocess.run([bare, *command], capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    if code:
-        assert "pip install 'rope-viz[app]'" in done.stderr
+COMMANDS = [
+    (["check", "qwen3-8b-yarn"], 0),
+    (["table", "llama-3.1-8b"], 0),
+    (["runtimes", "llama-3.1-8b"], 0),
+    (["export", "--to", "vllm", "qwen3-8b-yarn"], 0),
+    (["models"], 0),
+    (["--version"], 0),
+    (["app"], 2),
+    ([], 2),
+]
+
+
+def test_the_core_needs_numpy_alone(bare, tmp_path):
+    """One test: each worker that has one of several would make the environment again."""
+    for command, code in COMMANDS:
+        done = subprocess.run([bare, *command], capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == code, f"{command}: {done.stderr}"
+        assert "Traceback" not in done.stderr, command
+        if code:
+            assert "pip install 'rope-viz[app]'" in done.stderr, command
 
 
 @pytest.mark.parametrize("options", [[], ["--workers", "2", "--base-path", "rope"]], ids=["one", "workers"])
