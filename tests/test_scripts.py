@@ -19,6 +19,7 @@ SMALLEST = {
     "rotate.py": "--tokens 16 --heads 2 --rounds 1",
     "rotate_parallel.py": "--tokens 8 --heads 2 --rounds 1",
     "score_curve.py": "--longest 4096 --repeats 1",
+    "heads.py": "--tokens 512 --repeats 1",
     "recall.py": "--lengths 64 --sequences 1",
     "load.py": "--readers 1 --seconds 2 --pages scaling",
 }
