@@ -17,6 +17,8 @@ from rope_viz.reader.recall import recall as asked
 TRAINED = RopeSpec(head_dim=32, base=10_000.0, context=256)
 """What the readers were trained with, known before any is read."""
 HEADS = ("previous_token", "finder")
+MOST = 4096
+"""Questions whose having been asked is remembered."""
 
 
 def readers() -> list[Reader]:
@@ -29,9 +31,21 @@ def label(spec: RopeSpec) -> str:
     return short_label(spec.scaling.name)
 
 
+_known: set[tuple[RopeSpec, int, int, int]] = set()
+
+
 def reading(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Recall:
     """What the first seeds find in so many texts; the same question is answered once."""
-    return asked(readers()[:seeds], spec, tokens, sequences=sequences)
+    found = asked(readers()[:seeds], spec, tokens, sequences=sequences)
+    if len(_known) > MOST:
+        _known.clear()
+    _known.add((spec, tokens, sequences, seeds))
+    return found
+
+
+def is_known(spec: RopeSpec, tokens: int, sequences: int, seeds: int) -> bool:
+    """Whether `reading` has been asked this before."""
+    return (spec, tokens, sequences, seeds) in _known
 
 
 @functools.lru_cache(maxsize=256)

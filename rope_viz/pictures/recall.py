@@ -19,11 +19,11 @@ from rope_viz.pictures.choices import Kept, Number, Pick, Several, length
 from rope_viz.pictures.kinds import Figure
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
-from rope_viz.pictures.reading import TRAINED, kept, label, margin, readers, reading
+from rope_viz.pictures.reading import TRAINED, is_known, kept, label, margin, readers, reading
 from rope_viz.reader import checkpoints, why
 from rope_viz.reader import loss as chains
 from rope_viz.reader.evaluation import read_evaluation
-from rope_viz.reader.recall import LENGTHS, LONGEST, How, Switch, needle_map
+from rope_viz.reader.recall import LENGTHS, LONGEST, How, Switch, needle_map, read_ahead
 from rope_viz.reader.recall import recall as asked
 
 QUICK = 2048
@@ -150,16 +150,19 @@ def seeds_at(now: Now, tokens: int) -> int:
     return max((seeds for longest, seeds in plan(now) if tokens <= longest), default=0)
 
 
-def line(now: Now, spec: RopeSpec, colour: str, dash: str, *, quick: bool = False) -> figures.Line:
-    """Recall over length under an embedding, as far as it is known."""
-    rows = []
-    for tokens in LENGTHS:
-        seeds = seeds_at(now, tokens) if tokens <= now[UP_TO] else 0
-        if quick:
-            seeds = 1 if tokens <= min(QUICK, now[UP_TO]) else 0
-        if seeds:
-            found = reading(spec, tokens, 1 if quick else texts(now, tokens), seeds)
-            rows.append((tokens, found.share, *found.interval))
+def asking(now: Now, spec: RopeSpec) -> list[tuple[int, int, int]]:
+    """(tokens, texts, seeds) that a line under an embedding takes by now; while a knob moves little, unless known."""
+    full = [(tokens, texts(now, tokens), seeds_at(now, tokens)) for tokens in LENGTHS if tokens <= now[UP_TO]]
+    full = [each for each in full if each[2]]
+    if not now.coarse or all(is_known(spec, *each) for each in full):
+        return full
+    return [(tokens, 1, 1) for tokens in LENGTHS if tokens <= min(QUICK, now[UP_TO])]
+
+
+def line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
+    """Recall over length under an embedding, as far as it is asked."""
+    found = [(tokens, reading(spec, tokens, *many)) for tokens, *many in questions]
+    rows = [(tokens, each.share, *each.interval) for tokens, each in found]
     return figures.Line(label(spec), colour, dash, *np.array(rows, dtype=float).T)
 
 
@@ -167,10 +170,13 @@ def line(now: Now, spec: RopeSpec, colour: str, dash: str, *, quick: bool = Fals
 def lengths(now: Now) -> Figure:
     """The share of facts the reader finds over the length of the text, a line with its 95 % band for each method."""
     spec = lent(now)
-    lines = [line(now, spec, theme.CURRENT, "solid", quick=now.coarse)]
-    for other in others(now):
-        if other.scaling != spec.scaling:
-            lines.append(line(now, other, *figures.STYLES[other.scaling.name]))
+    looks = {spec: (theme.CURRENT, "solid")}
+    looks |= {other: figures.STYLES[other.scaling.name] for other in others(now) if other.scaling != spec.scaling}
+    questions = {each: asking(now, each) for each in looks}
+    few = [each for each, of in questions.items() if all(many == [1, 1] for _, *many in of)]
+    if few:
+        read_ahead(readers()[0], few, [tokens for tokens, *_ in questions[few[0]]])
+    lines = [line(each, questions[each], *look) for each, look in looks.items()]
     most = now[UP_TO]
     fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(LENGTHS[0], most))
     return Figure(fig, "Recall over the length of the text", verdict(now, spec))
@@ -181,7 +187,8 @@ def verdict(now: Now, spec: RopeSpec) -> str:
     tokens = int(min(middle(now), plan(now)[-1][0]))
     share = reading(spec, tokens, 1, 1).share if now.coarse else reading(spec, tokens, texts(now, tokens)).share
     plain = dataclasses.replace(spec, scaling=Scaling())
-    without = None if spec.scaling.name == "none" else reading(plain, tokens, texts(now, tokens)).share
+    many = (1, 1) if now.coarse and not is_known(plain, tokens, texts(now, tokens), 3) else (texts(now, tokens), 3)
+    without = None if spec.scaling.name == "none" else reading(plain, tokens, *many).share
     return words.over_lengths(label(spec), tokens, TRAINED.context, share, without, *kept(spec, tokens)) + progress(now)
 
 

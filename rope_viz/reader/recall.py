@@ -87,6 +87,15 @@ def recall(
     return Recall(length, right.reshape(shape), depth.reshape(shape))
 
 
+def read_ahead(reader: Reader, specs: Sequence[RopeSpec], lengths: Sequence[int]) -> None:
+    """Let a reader answer its first text of each length with each embedding on all cores at once.
+
+    `recall` of the same remembers it. Asked one length after another, one text at a time, a single core would work.
+    """
+    jobs = [(reader, spec, length, 0, None) for length in sorted(lengths, reverse=True) for spec in specs]
+    list(_pool().map(lambda job: answered(*job), jobs))
+
+
 @functools.cache
 def _pool() -> ThreadPoolExecutor:
     """Threads for the texts of a question; a picture asks some twenty, most of them known already."""
