@@ -7,6 +7,7 @@ import pytest
 
 from rope_viz.pictures import recall, registry
 from rope_viz.reader import checkpoints
+from rope_viz.reader.recall import answered
 
 PAGE = registry.page("recall")
 YARN = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}
@@ -66,3 +67,19 @@ def test_steps_to_recover_are_those_the_training_measured():
     line = next(trace for trace in drawn.fig.data if trace.name == "Linear")
     assert list(line.x) == [row["step"] for row in rows]
     np.testing.assert_allclose(line.y, [row["recall"] for row in rows])
+
+
+def test_while_a_knob_moves_what_is_known_stays_and_the_rest_is_read_from_one_text_of_one_seed():
+    def drawn(**more):
+        before = answered.cache_info().misses
+        traces = recall.lengths(now(recall_length="1024", **more)).fig.data
+        lines = {trace.name: list(trace.y) for trace in traces if trace.name and not trace.name.startswith("YaRN")}
+        return lines, answered.cache_info().misses - before
+
+    rest, _ = drawn()
+    lines, asked = drawn(knob="factor", value="4.125", coarse="1")
+    assert lines == rest
+    assert 0 < asked <= 5  # 64 to 1,024 tokens
+    lines, asked = drawn(knob="base", value="12345", coarse="1")
+    assert lines.keys() == rest.keys()
+    assert 0 < asked <= 5 * 4, "the three beside it as well"
