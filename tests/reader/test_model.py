@@ -9,7 +9,7 @@ import pytest
 
 from rope_viz.embedding.scaling import Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.reader import checkpoints, model, tasks
+from rope_viz.reader import checkpoints, language, model, tasks
 from rope_viz.studies.heads import Turning
 
 # What LlamaForCausalLM.from_pretrained computed on the same folder; make_reader_golden.py made it.
@@ -129,7 +129,6 @@ def test_a_folder_loads_in_transformers_with_the_same_logits(name):
 
 def test_the_tokenizer_of_a_folder_spells_as_we_do():
     tokenizer = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(checkpoints.FOLDER / SEED)
-    from rope_viz.reader import language
 
     tokens = text(256).tokens[0]
     assert tokenizer(language.spell(tokens), add_special_tokens=False)["input_ids"] == tokens.tolist()
@@ -179,3 +178,8 @@ def test_every_checkpoint_is_small():
 def test_a_reader_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="no reader 'seed-9'; there are seed-0, seed-1"):
         checkpoints.reader("seed-9")
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in checkpoints.FOLDER.glob("*/tokenizer.json")))
+def test_every_checkpoint_has_the_words_of_the_reader(name):
+    assert json.loads((checkpoints.FOLDER / name / "tokenizer.json").read_text("utf-8")) == language.tokenizer()
