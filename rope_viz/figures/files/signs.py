@@ -16,6 +16,8 @@ def families(style: Style) -> tuple[str, ...]:
 
     own = style.families
     words = style.title + "".join(label for _, label in style.labels)
+    if not words:
+        return own
     files = (str(findfont(FontProperties(family=family))) for family in own)
     lacks = {sign for sign in words if not sign.isspace()}.difference(*map(signs, files))
     more: list[str] = []

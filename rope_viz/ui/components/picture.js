@@ -40,7 +40,11 @@ class Place {
   // What a run of the page says: which picture, with which query.
   take(component) {
     const { data } = component;
-    if (this.data && this.data.picture !== data.picture) this.message = this.shown = null;
+    if (this.data && this.data.picture !== data.picture) {
+      this.message = this.shown = null;
+      // What was asked on the picture before is not said of this one.
+      this.post.drop();
+    }
     Object.assign(this, { component, data });
     this.post.component = component;
     this.post.taken(data.taken);

@@ -43,6 +43,11 @@ export class Post {
     }, 100);
   }
 
+  drop() {
+    this.waiting.clear();
+    this.flight = null;
+  }
+
   taken(turn) {
     if (!this.flight || this.flight.turn !== turn) return;
     this.flight = null;
