@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
-from conftest import find_browser, free_port, serve  # noqa: E402
+from conftest import answering, find_browser, free_port, serve  # noqa: E402
 
 __all__ = ["ROOT", "find_browser", "serve", "serve_script"]
 
@@ -30,11 +28,4 @@ def serve_script(script: Path) -> tuple[str, subprocess.Popen[bytes]]:
         stderr=subprocess.DEVNULL,
     )
     url = f"http://127.0.0.1:{port}"
-    for _ in range(300):
-        try:
-            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1):
-                return url, process
-        except OSError:
-            time.sleep(0.1)
-    process.kill()
-    raise RuntimeError(f"the server for {script.name} did not start")
+    return url, answering(process, f"{url}/_stcore/health")

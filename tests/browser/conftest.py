@@ -99,14 +99,21 @@ def serve(*options, base="", port=0):
     process = subprocess.Popen(
         [*command, "--server.port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    for _ in range(300):
+    return url, answering(process, f"{url}/_stcore/health")
+
+
+def answering(process, address, seconds=60):
+    """The process of a server, once it answers there. Raises `RuntimeError` where it does not, or ends."""
+    for _ in range(10 * seconds):
         try:
-            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1):
-                return url, process
+            with urllib.request.urlopen(address, timeout=1):
+                return process
         except OSError:
+            if process.poll() is not None:
+                break
             time.sleep(0.1)
     process.kill()
-    raise RuntimeError("the server did not start")
+    raise RuntimeError(f"no server came to answer at {address}")
 
 
 @pytest.fixture(scope="session")

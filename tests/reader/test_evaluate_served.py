@@ -3,11 +3,8 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ from rope_viz.configs.models import to_config
 from rope_viz.reader import checkpoints, language, model, passkey
 from rope_viz.reader.evaluation import read_evaluation
 from rope_viz.studies.heads import Turning
+from tests.browser.conftest import answering, free_port
 
 LENGTH = 512
 READER = checkpoints.reader("seed-0")
@@ -30,9 +28,7 @@ def served(tmp_path):
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     scaled = to_config(checkpoints.scaled(READER.spec, "yarn", LENGTH))
     (folder / "config.json").write_text(json.dumps(config | scaled), encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [str(Path(sys.executable).with_name("transformers")), "serve", str(folder), "--device", "cpu"]
     process = subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--port", str(port)],
@@ -41,13 +37,7 @@ def served(tmp_path):
         stderr=subprocess.DEVNULL,
     )
     url = f"http://127.0.0.1:{port}"
-    for _ in range(600):
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=1):
-                break
-        except OSError:
-            assert process.poll() is None, "the server ended"
-            time.sleep(0.1)
+    answering(process, f"{url}/health", seconds=120)
     yield f"{url}/v1", str(folder)
     process.kill()
     process.wait()
