@@ -43,6 +43,9 @@ def run(folder: Path) -> None:
     shell.mount(list(PAGES), state.link_query())
     if name != "learn":
         controls.sidebar()
+    else:
+        # Streamlit keeps the room of a sidebar that has become empty.
+        st.html("<style>[data-testid=stSidebar] { display: none; }</style>")
     controls.messages()
     body(folder / f"{name}.py")
 

@@ -29,12 +29,14 @@ def test_a_step_leads_on_to_its_page_and_leaving_brings_the_readers_own_model_ba
     seen.page.get_by_role("link", name="Learn").first.click()
     seen.until("document.querySelector('h1').innerText.startsWith('1.')")
     seen.settle()
+    assert not seen.page.get_by_test_id("stSidebar").is_visible(), "its room stays empty"
     seen.page.get_by_role("button", name="Next").click()
     seen.until("document.querySelector('h1').innerText.startsWith('2.')")
     seen.settle()
     seen.page.get_by_role("link", name="Scaling").first.click()
     seen.until("document.querySelector('h1').innerText === 'Scaling'")
     seen.settle()
+    assert seen.page.get_by_test_id("stSidebar").is_visible()
     assert "model=qwen3-8b-yarn" in seen.page.url
     seen.open("/learn?learn.step=9")
     seen.page.get_by_text("Open in Rotation").click()
