@@ -12,7 +12,9 @@ from rope_viz.advice.export import TARGETS, Export, export
 from rope_viz.cli import axes as cli_axes
 from rope_viz.cli.spec import NAMES, add_spec_flags, named, read_config, read_spec, refuse_diffusion, tokens
 from rope_viz.cli.tables import print_rows, remarks
+from rope_viz.configs.architectures import refuses_null
 from rope_viz.configs.models import from_config
+from rope_viz.configs.parts import text_part
 from rope_viz.configs.rewrite import laid
 from rope_viz.configs.upload import listed
 from rope_viz.embedding.scaling import Proportional
@@ -132,7 +134,7 @@ def run_export(parsed: argparse.Namespace) -> int:
         known = {"known": told.how, "source": told.source}
         print(json.dumps({**vars(result), "effect": effect, **known}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
-        print(json.dumps(laid(gone(result.fragment), result.config), indent=2))
+        print(json.dumps(laid(gone(result.fragment, text_part(config).kind), result.config), indent=2))
     else:
         print(result.text)
     for text in (*remarks(config), *turned(config, layer, spec), *touched(result)):
@@ -171,7 +173,18 @@ def touched(result: Export) -> list[str]:
     return [f"changes the layers of type {listed(list(result.changed))}{stays}"]
 
 
-def gone(fragment: Mapping[str, Any]) -> dict[str, Any]:
-    """Only the keys that have to go. Written as null, they go as well where the whole is laid over the old config."""
-    inner = {key: gone(part) if isinstance(part, Mapping) else part for key, part in fragment.items()}
-    return {key: part for key, part in inner.items() if part is None or (isinstance(part, dict) and part)}
+def gone(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Only the keys that have to go. Written as null, they go as well where the whole is laid over the old config.
+
+    Where the class of this model type refuses a null there, the key is left out.
+    """
+    inner = {
+        key: gone(part, kind) if isinstance(part, Mapping) else part
+        for key, part in fragment.items()
+        if key not in ("rope_parameters", "rope_scaling") or part is None
+    }
+    return {
+        key: part
+        for key, part in inner.items()
+        if (part is None and not refuses_null(kind, key)) or (isinstance(part, dict) and part)
+    }

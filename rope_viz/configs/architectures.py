@@ -211,6 +211,16 @@ NOT_NULL = {
 }
 # Without layer_types every n-th layer is another, and n is sliding_window_pattern; no window makes it 0.
 COUNTED = ("exaone4", "kolibri1")
+# Classes that check it, each built with one dimension more.
+DIVIDED = without.names(
+    """
+    arcee aria_text cosmos3_edge_text cwm deepseek_ocr2_text deepseek_v2 dots3_note_audio_encoder esmc eurobert gemma2
+    gemma3_text gemma3n_text gpt_neox gradium_phonon_tts higgs_audio_v2 hrm_text hyperclovax internlm3 iquestcoder jais2
+    llama minicpm3 muse_glimmer_text muse_spark_text nemotron3_5_transcribe_asr_audio nemotron3_diarization_audio
+    nemotron3_5_transcribe_word_timestamp neucodec pocket_tts t5_gemma_module t5gemma2_decoder t5gemma2_text ultrabert
+    unlimited_ocr_text vaultgemma xcodec2
+    """
+)
 # A null share is multiplied by the head's size.
 SHARED = ("nemotron", "persimmon", "phi", "phi3", "phi4_multimodal", "stablelm")
 # Their rope_parameters know this method and no other.
@@ -238,8 +248,19 @@ def insist(fields: Fields) -> None:
         fields.size(key)
     if fields.kind in SHARED and fields.config.get("partial_rotary_factor", 1.0) is None:
         raise ValueError("partial_rotary_factor is null, which transformers refuses: leave it out or write a number")
+    divided(fields)
     own_values(fields)
     fields.layer_types()
+
+
+def divided(fields: Fields) -> None:
+    """Raise `ValueError` where the class insists on a width that the heads divide, whatever head_dim says."""
+    width, heads = fields.size("hidden_size"), fields.size("num_attention_heads")
+    if fields.kind in DIVIDED and width and heads and width % heads:
+        raise ValueError(
+            f"hidden_size {width} is no multiple of num_attention_heads {heads}, and transformers refuses that for "
+            f"{fields.kind}, whatever head_dim says"
+        )
 
 
 def own_values(fields: Fields) -> None:
@@ -248,8 +269,8 @@ def own_values(fields: Fields) -> None:
     for key in FLAGS.get(fields.kind, ()):
         if config.get(key) is not None and not isinstance(config[key], bool):
             raise ValueError(f"{key} must be true or false, got {shorten(config[key])}")
-    for key, kinds in NOT_NULL.items():
-        if key in config and config[key] is None and fields.kind in kinds.split():
+    for key in NOT_NULL:
+        if key in config and config[key] is None and refuses_null(fields.kind, key):
             raise ValueError(f"{key} is null, which transformers refuses: leave it out or fill it in")
     if fields.kind == "falcon" and "head_dim" in config:
         raise ValueError("head_dim cannot be set for Falcon, whose class derives it: leave it out")
@@ -258,6 +279,11 @@ def own_values(fields: Fields) -> None:
             raise ValueError("sliding_window is null and there is no layer_types: transformers divides by 0")
         if "sliding_window_pattern" in config:
             require_number(config["sliding_window_pattern"], "sliding_window_pattern", least=1, integer=True)
+
+
+def refuses_null(kind: str, key: str) -> bool:
+    """Whether a null under this key makes the class of this model type, or its model, raise."""
+    return kind in NOT_NULL.get(key, "").split() or (key == "partial_rotary_factor" and kind in SHARED)
 
 
 # An architecture that is not in the table: partial rotary is believed where the config names it.

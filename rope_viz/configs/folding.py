@@ -28,6 +28,7 @@ FLAT = frozenset(("rope_type", "type", "factor", "rope_theta"))
 
 def rope_layers(fields: Fields) -> Layers:
     """The RoPE parameters by layer type, by "" where all layers share one; defaults are filled in."""
+    refuse_shared(fields)
     layers = RULES.get(fields.kind, folded)(fields)
     if "" not in layers and fields.kind != "deepseek_v4":
         types = fields.layer_types()
@@ -143,6 +144,22 @@ def as_given(fields: Fields) -> Layers:
     if nested_keys(params):
         refuse_flat(fields)
     return filled(fields, params, fields.theta(default=10_000.0))
+
+
+def refuse_shared(fields: Fields) -> None:
+    """Raise `ValueError` where rope dicts say nothing of layer types, and the class looks those up in them.
+
+    Run with each type of transformers 5.23.0: KeyError, or TypeError from the check of the field.
+    """
+    params, scaling = fields.mapping("rope_parameters"), fields.mapping("rope_scaling")
+    alone = fields.kind in BY_LAYER or (fields.kind in BY_LAYER_BESIDE and scaling)
+    if alone and params and not nested_keys(params):
+        raise ValueError(
+            f"rope_parameters says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
+            "KeyError. Write one object for each of them into it, full_attention and so on"
+        )
+    if fields.kind in ("cohere_compass_text", "lfm3"):
+        refuse_flat(fields)
 
 
 def refuse_flat(fields: Fields) -> None:
@@ -337,6 +354,9 @@ olmo3 = global_and_local(("rope_theta", 500_000.0), ("", 500_000.0))
 AS_GIVEN = (*GLOBAL_HEADS, "laguna", "mellum", "zaya", "beam", "mimo_v2_flash", "cohere_compass_text")
 GEMMA3 = ("gemma3_text", "gemma3n_text", "t5gemma2_text", "t5gemma2_decoder")
 MODERNBERT = ("modernbert", "modernbert-decoder")
+# Their rope_parameters must be nested by layer type: always, or where a rope_scaling is laid over them.
+BY_LAYER = (*AS_GIVEN, *MODERNBERT, "lfm3", "neomme", "ultrabert")
+BY_LAYER_BESIDE = (*GEMMA3, "olmo3")
 LATE = frozenset((*AS_GIVEN, *GEMMA3, *MODERNBERT, "olmo3", "deepseek_v4"))
 
 RULES: dict[str, Callable[[Fields], Layers]] = {

@@ -99,7 +99,8 @@ def deeper(part: Any, levels: int) -> bool:
 def decoded(data: bytes) -> str:
     """The text of a file in UTF-8. Raises `ValueError` that says what it may be instead."""
     if b"\x00" in data[:4096] or data[:2] in MARKS:
-        kind = MARKS.get(data[:2]) or ("UTF-16" if data[:1] == b"{" and data[1:2] == b"\x00" else None)
+        unmarked = data[:2] in (b"{\x00", b"\x00{")
+        kind = MARKS.get(data[:2]) or ("UTF-16" if unmarked else None)
         kind = "UTF-32" if kind and b"\x00\x00" in data[:8] else kind
         raise ValueError(f"it is not JSON: {f'text in {kind}, save it as UTF-8' if kind else 'not even text in UTF-8'}")
     try:

@@ -75,8 +75,17 @@ class Change:
 
     @property
     def fragment(self) -> Config:
-        """The changed keys where they stand in the file; null for a key that has to go."""
-        return under(self.part.path, {key: value for key, value in self.written.items() if self.differs(key)})
+        """The changed keys where they stand in the file; null for a key that has to go.
+
+        Laid over the file, a rope dict is merged into the one of its name, which may not be the one that was read.
+        """
+        there = self.part.config if self.part.stands else {}
+        keys = {key: value for key, value in self.written.items() if self.differs(key)}
+        for key in ("rope_parameters", "rope_scaling"):
+            if isinstance(keys.get(key), Mapping) and isinstance(there.get(key), Mapping):
+                same = {"type"} - keys[key].keys() if there[key].get("type") == keys[key].get("rope_type") else set()
+                keys[key] = {name: value for name, value in over(keys[key], there[key]).items() if name not in same}
+        return under(self.part.path, keys)
 
     @property
     def override(self) -> Config:

@@ -5,11 +5,29 @@ Each class was built with every rope type (tests/goldens/make_composites.py); wh
 
 from __future__ import annotations
 
+from rope_viz.configs import published
 from rope_viz.configs.architectures import GLOBAL_HEADS
+from rope_viz.embedding.spec import shorten
 from rope_viz.runtimes.case import Case, Refused, Rule, model, of, refuse, when
 
 DEFAULT_ONLY = ("cosmos3_edge_text", "ernie4_5_vl_moe_text", "recurrent_gemma")
 LONGROPE_ONLY = ("phi3", "phi4_multimodal")
+# Types under names of older code, and the classes that put today's in their place.
+OLD_NAMES: dict[str, tuple[str, ...]] = {
+    "mrope": ("qwen2_vl_text", "qwen2_5_vl_text"),
+    "su": LONGROPE_ONLY,
+    "xdrope": ("hunyuan_vl_text",),
+    "none": (),
+}
+
+
+def old_name(case: Case) -> Case:
+    """A type under the name of older code, where no class renames it: the table of functions has no such type."""
+    named = case.rope.get("rope_type", case.rope.get("type"))
+    own = case.fields.listed and case.model not in published.TYPES
+    if own and isinstance(named, str) and case.model not in OLD_NAMES.get(named, (case.model,)):
+        raise Refused(f"KeyError: its table of functions has no rope type {shorten(named)}")
+    return case
 
 
 def phimoe(case: Case) -> Case:
@@ -46,6 +64,7 @@ def scaled(case: Case) -> bool:
 
 
 STRICT_CLASSES = (
+    Rule("old-name", "Old names of types are known to single classes only.", old_name),
     Rule(
         "default-only",
         "The class takes the default rope type only.",

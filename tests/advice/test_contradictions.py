@@ -52,7 +52,11 @@ CASES = [
         {**GEMMA3, "layer_types": BOTH, "num_hidden_layers": 5},
         {**GEMMA3, "layer_types": BOTH, "num_hidden_layers": 2},
     ),
-    ("heads-do-not-divide", "warning", {**LLAMA, "hidden_size": 4100}, {**LLAMA, "hidden_size": 4100, "head_dim": 128}),
+    (
+        *("heads-do-not-divide", "warning"),
+        {**LLAMA, "model_type": "qwen2", "hidden_size": 4100},
+        {**LLAMA, "model_type": "qwen2", "hidden_size": 4100, "head_dim": 128},
+    ),
     (
         *("out-of-range", "warning"),
         {**LLAMA, "rope_scaling": {"rope_type": "linear", "factor": 0.5}},
@@ -85,6 +89,20 @@ CASES = [
 def test_a_contradiction_is_named_and_its_absence_is_not(rule, severity, faulty, sound):
     assert [one.severity for one in check(faulty) if one.rule == rule] == [severity]
     assert [one for one in check(sound) if one.rule == rule] == []
+
+
+OLD_NAMES = [
+    ("llama", {"type": "mrope", "mrope_section": [16, 24, 24]}, True),
+    ("qwen2_vl", {"type": "mrope", "mrope_section": [16, 24, 24]}, False),
+    ("qwen3", {"type": "none"}, True),
+    ("mistral", {"rope_type": "su", "short_factor": [1.0] * 64, "long_factor": [2.0] * 64}, True),
+]
+
+
+@pytest.mark.parametrize(("kind", "rope", "refused"), OLD_NAMES, ids=[str(case[0]) for case in OLD_NAMES])
+def test_a_type_under_the_name_of_older_code_is_an_error_where_no_class_renames_it(kind, rope, refused):
+    config = {**LLAMA, "model_type": kind, "rope_scaling": rope}
+    assert ("transformers-refuses" in [one.rule for one in check(config) if one.severity == "error"]) == refused
 
 
 @pytest.mark.parametrize("id", catalog())

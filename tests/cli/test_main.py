@@ -18,7 +18,7 @@ from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.configs.link import method_knobs
 from rope_viz.configs.models import from_config
 from rope_viz.configs.rewrite import laid
-from rope_viz.embedding.scaling import METHODS, Yarn
+from rope_viz.embedding.scaling import METHODS, Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.runtimes import RUNTIMES
 
@@ -326,6 +326,16 @@ def test_a_key_that_has_to_go_is_null_so_that_the_whole_can_be_laid_over_the_old
     out = run(capsys, "export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", "transformers")[1]
     assert json.loads(out)["text_config"]["rope_scaling"] is None
     assert from_config(laid(json.loads(out), GEMMA3))["full_attention"].scaling == Yarn(2.0)
+
+
+def test_a_key_whose_null_the_class_refuses_is_left_out(capsys, tmp_path):
+    text = {"model_type": "gemma4_text", "rope_scaling": {}, "max_position_embeddings": 8192}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gemma4", "text_config": text}))
+    asked = ["export", str(tmp_path), "--to", "transformers", "--layer", "sliding_attention"]
+    assert main([*asked, "--scaling", "linear", "--factor", "2"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert "rope_scaling" not in whole["text_config"]
+    assert from_config(whole)["sliding_attention"].scaling == Linear(2.0)
 
 
 def test_export_prints_the_changes_alone_when_asked(capsys, gemma3):

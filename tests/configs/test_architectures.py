@@ -96,6 +96,7 @@ def test_deepseek_can_be_told_not_to_interleave() -> None:
 
 HEAD = {"hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128, "max_position_embeddings": 8192}
 NESTED = {"full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}}
+FLAT, LINEAR = {"rope_type": "default", "rope_theta": 1e5}, {"rope_type": "linear", "factor": 2.0}
 # Each of these was given to the class of transformers 5.23.0: {what it raises or passes over: what is said here}.
 REFUSED = [
     *(({"model_type": "llama", "hidden_size": value}, "hidden_size") for value in ("4096", 4096.0, True, [4096], None)),
@@ -106,6 +107,16 @@ REFUSED = [
     ({"model_type": "llama", "rope_scaling": {"rope_type": {}, "factor": 8.0}}, "rope_type must be a name"),
     ({"model_type": "llama", "rope_scaling": {"rope_type": "linear", "factor": {}}}, "factor"),
     ({"model_type": "llama", "rope_parameters": NESTED}, "share one embedding"),
+    # Whatever head_dim says; Qwen 2 and others take it.
+    *(({"model_type": kind, "hidden_size": 4100}, "no multiple") for kind in ("llama", "gemma2", "deepseek_v2")),
+    *(
+        ({"model_type": kind, "rope_parameters": FLAT}, "nothing of layer types")
+        for kind in ("gemma4_text", "modernbert", "lfm3", "zaya")
+    ),
+    *(
+        ({"model_type": kind, "rope_parameters": FLAT, "rope_scaling": LINEAR}, "nothing of layer types")
+        for kind in ("gemma3_text", "olmo3")
+    ),
 ]
 
 

@@ -37,6 +37,7 @@ BROKEN = {
     "latin-1": (TEXT.encode("latin-1"), "save it as UTF-8"),
     "utf-16": (TEXT.encode("utf-16"), "UTF-16"),
     "utf-16 without a mark": (TEXT.encode("utf-16-le"), "text in UTF-16"),
+    "utf-16 the other way round": (TEXT.encode("utf-16-be"), "text in UTF-16"),
     "utf-32": (TEXT.encode("utf-32"), "text in UTF-32"),
     "binary": (bytes(range(256)), "not even text in UTF-8"),
     "safetensors": (b"\x10\x00\x00\x00\x00\x00\x00\x00{}" + b"\x00" * 64, "not even text in UTF-8"),

@@ -1,12 +1,14 @@
 """Another embedding is written where transformers reads it; what is not ours to change stays the reader's own."""
 
+import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rope_viz.configs.models import from_config
-from rope_viz.configs.rewrite import rewritten, with_embedding
+from rope_viz.configs.rewrite import laid, rewritten, with_embedding
 from rope_viz.embedding.scaling import Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec
 
@@ -48,6 +50,19 @@ def twice(config, layer=""):
     return RopeSpec(
         spec.head_dim, spec.rotary_dim, spec.base, spec.context, 2 * spec.target, Yarn(2.0 * spec.target / spec.context)
     )
+
+
+def test_a_fragment_laid_over_a_dict_that_was_not_read_leaves_nothing_of_it():
+    stale = {"rope_type": "yarn", "type": "yarn", "factor": 16.0, "mscale": 0.7, "mscale_all_dim": 0.5}
+    config = {
+        **{"model_type": "ministral3", "hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128},
+        **{"max_position_embeddings": 8192, "rope_scaling": {"rope_type": "default"}},
+        "rope_parameters": {**stale, "rope_theta": 1e6, "original_max_position_embeddings": 512},
+    }
+    spec = dataclasses.replace(from_config(config)[""], target=16384, scaling=Yarn(2.0))
+    laid_over = laid(rewritten(config, spec).fragment, config)
+    assert from_config(laid_over)[""].attention_factor() == spec.attention_factor() != 1.0
+    np.testing.assert_allclose(from_config(laid_over)[""].inv_freq(), spec.inv_freq(), rtol=1e-9)
 
 
 def test_rope_parameters_stand_inside_the_part_and_nothing_else_changes():

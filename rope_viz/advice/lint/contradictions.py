@@ -109,8 +109,8 @@ def heads_do_not_divide(view: View) -> Iterator[Finding]:
     width = view.fields.size("hidden_size")
     own = view.fields.raw("head_dim") is not None or view.fields.facts.get("head_dim") is not None
     if not own and not view.mla and heads and width and width % heads:
-        text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, and there is no head_dim: Llama's "
-        text += f"class refuses it, others take heads of {width // heads}."
+        text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, and there is no head_dim: the "
+        text += f"class takes heads of {width // heads}, and others refuse."
         yield Finding("", "warning", view.place("hidden_size"), text)
     if isinstance(keys, int) and not isinstance(keys, bool) and keys > 0 and heads and heads % keys:
         text = f"num_attention_heads {heads} is no multiple of num_key_value_heads {keys}."
@@ -126,7 +126,7 @@ def out_of_range(view: View) -> Iterator[Finding]:
     base = [params.get("rope_theta") for params in (view.text, *(site.rope for site in view.sites))]
     usual = RULES.get(view.fields.kind) in (None, partial_from_rotary_dim)
     filled = not usual or bool(view.fields.facts.get("rope_parameters"))
-    if view.fields.listed and not filled and "rope_theta" in view.text and not any(base):
+    if view.fields.listed and not filled and "rope_theta" in view.text and all(value is None for value in base):
         text = "rope_theta is null, and transformers raises TypeError: leave it out or write a number."
         yield Finding("", "error", view.place("rope_theta"), text, None, view.changed(view.root, rope_theta=None))
     for site in view.sites:
