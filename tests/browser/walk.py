@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import sys
 import tempfile
@@ -44,7 +45,7 @@ BUTTONS = """() => [...document.querySelectorAll('main button')].map((button, in
     && !/measure|download|export|copy/i.test(button.innerText + (button.getAttribute('aria-label') ?? '')))
   .map(([button, index]) => [index, (button.innerText || button.getAttribute('aria-label') || '').slice(0, 30)])"""
 LINKS = """() => [...document.querySelectorAll('main a[href]')].map((anchor, index) => [anchor, index])
-  .filter(([anchor]) => anchor.offsetWidth && !anchor.closest('h1, h2, h3'))
+  .filter(([anchor]) => anchor.offsetWidth && !anchor.closest('h1, h2, h3, h4, h5, h6'))
   .filter(([anchor]) => new URL(anchor.href).origin === location.origin)
   .map(([anchor, index]) => [index, anchor.innerText.slice(0, 30)])"""
 KNOBS = """() => [...document.querySelectorAll('[data-knob], [data-under]')]
@@ -283,7 +284,7 @@ class Walk:
                 continue
             value = getattr(spec, name, None) if name in knobs(spec) else getattr(spec.scaling, name)
             shown = number(text)
-            assert value is None or abs(shown / value - 1) < 1e-3 or shown == value, f"{name} reads {text}, not {value}"
+            assert value is None or math.isclose(shown, value, rel_tol=1e-3), f"{name} reads {text}, not {value}"
 
 
 def number(text):
