@@ -19,7 +19,7 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.F
 
     `width` is the room for it in pixels; where it is too little for the words, they are set smaller.
     """
-    names = list(columns)
+    names = list(columns) or ["no rows"]
     rows = [[name.replace("_", " ") for name in names]]
     count = max((len(values) for values in columns.values()), default=0)
     rows += [[written(columns[name][row]) for name in names] for row in range(min(count, MOST))]

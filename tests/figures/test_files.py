@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 from rope_viz import __version__
-from rope_viz.figures import frequencies
+from rope_viz.figures import frequencies, theme
 from rope_viz.figures.files import FORMS, Style, from_json, picture, render, save
 from rope_viz.figures.files.canvas import Canvas
 from rope_viz.figures.files.place import Places
+from rope_viz.figures.sheet import sheet as empty
 from tests.figures.drawn import DRAWN, LLAMA
 from tests.figures.opened import COLUMN, META, SOME, SVG, png_chunks, png_pixels, ratio
 
@@ -272,3 +273,22 @@ def test_a_png_is_packed_whole():
     wide, high = struct.unpack(">II", chunks["IHDR"][0][:8])
     assert (wide, high) == (400, 200)
     assert len(zlib.decompress(b"".join(chunks["IDAT"]))) == high * (1 + 4 * wide)
+
+
+def test_what_is_named_above_a_plot_stands_over_its_own_values(monkeypatch):
+    above = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    notes = [above | {"x": at, "text": text} for at, text in ((100, "first piece"), (900, "last piece"), (5000, "out"))]
+    fig = theme.figure([theme.line([0, 1000], [0, 1], "", theme.TEXT)], x={"range": [0, 1000]}, y={}, notes=notes)
+    written = {}
+    real = Canvas.text
+    monkeypatch.setattr(
+        Canvas, "text", lambda self, lines, x, y, **kw: written.update({str(lines): x}) or real(self, lines, x, y, **kw)
+    )
+    render(fig, "svg", options=Style.read({"width": "400px"}), title="", meta=META)
+    first, last = (next(x for text, x in written.items() if each in text) for each in ("first", "last"))
+    assert first < 120 < 280 < last + 40
+    assert not any("out" in text for text in written)
+
+
+def test_a_table_without_rows_says_so_in_a_file():
+    assert "no rows" in str(empty({}).layout.annotations)

@@ -245,8 +245,11 @@ def _headings(plan: Plan) -> list[Heading]:
             )
         else:
             panel = plan.panel(x_ref.replace(" domain", ""), ref.replace(" domain", ""))
-            share = float(note["x"])
-            at = panel.box[0] + share * (panel.box[2] - panel.box[0])
+            left, _, right, _ = panel.box
+            share = x_ref.endswith(" domain")
+            at = left + float(note["x"]) * (right - left) if share else float(panel.x.pixel(float(note["x"])))
+            if not left - 1 <= at <= right + 1:
+                continue
         across = {"left": "left", "right": "right"}.get(str(note.get("xanchor")), "center")
         room = panel.box[2] - panel.box[0]
         pad = PAD * plan.scale
