@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.frequencies import length_rules
-from rope_viz.kernels import error_by_position
+from rope_viz.kernels import error_by_position, exact_table
 from rope_viz.kernels.process import Report
 from rope_viz.kernels.tables import METHODS, Method
 from rope_viz.studies.budget import fewer
@@ -45,9 +45,10 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
     """Largest error of cos or sin over all pairs against the position, for every way of making the angle."""
     windows = QUICK_WINDOWS if quick else WINDOWS
     traces, ends, notes = [], [], []
+    x, found = _errors(spec.inv_freq(spec.target).tobytes(), windows)
     for method in reversed(METHODS):
         label, colour, dash = SHOWN[method]
-        x, y = _errors(spec.inv_freq(spec.target).tobytes(), method, windows)
+        y = found[method]
         hover = f"{label} %{{y:.2~e}}<extra></extra>"
         width = 3 if colour == theme.CURRENT else 2
         traces.append(theme.line(x, y, label, colour, dash=dash, width=width, hovertemplate=hover))
@@ -87,7 +88,7 @@ def error_near(spec: RopeSpec, position: int, method: Method) -> float:
 
 def error_anywhere(spec: RopeSpec, method: Method) -> float:
     """The largest error that the figure shows."""
-    return float(_errors(spec.inv_freq(spec.target).tobytes(), method, WINDOWS)[1].max())
+    return float(_errors(spec.inv_freq(spec.target).tobytes(), WINDOWS)[1][method].max())
 
 
 def speeds(report: Report) -> go.Figure:
@@ -175,14 +176,16 @@ def is_ours(name: str) -> bool:
     return name.startswith(OURS)
 
 
-@functools.lru_cache(maxsize=64)
-def _errors(raw: bytes, method: Method, windows: int) -> tuple[Any, FloatArray]:
+@functools.lru_cache(maxsize=16)
+def _errors(raw: bytes, windows: int) -> tuple[FloatArray, dict[Method, FloatArray]]:
     ends = np.unique(np.geomspace(1, FARTHEST, windows).astype(np.int64))
     # The last positions of each window: neighbours scatter, their largest does not.
     inv_freq = np.frombuffer(raw)
     window = np.arange(fewer(WINDOW, len(inv_freq), least=4, usual=256))
     positions = np.maximum(ends[:, None] - window, np.append(0, ends[:-1])[:, None] + 1)
-    return ends.astype(np.float64), error_by_position(inv_freq, positions, method).max(axis=1)
+    exact = exact_table(inv_freq, positions)
+    found = {method: error_by_position(inv_freq, positions, method, exact=exact).max(axis=1) for method in METHODS}
+    return ends.astype(np.float64), found
 
 
 def _hover(way: dict[str, Any], speed: float, best: float) -> str:

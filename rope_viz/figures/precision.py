@@ -73,8 +73,8 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         "hovertemplate": "near position %{x:,.0f}<br>pair %{y}<br>off by 10^%{z:.2f} rad<extra></extra>",
     }
     if not live:
-        trace["customdata"] = [[f"{value:.2g}" for value in row] for row in found.T.tolist()]
-        trace["hovertemplate"] = "near position %{x:,.0f}<br>pair %{y}<br>off by %{customdata} rad<extra></extra>"
+        trace["customdata"] = found.T.astype(np.float32)
+        trace["hovertemplate"] = "near position %{x:,.0f}<br>pair %{y}<br>off by %{customdata:.2g} rad<extra></extra>"
     first = np.full(spec.pairs, np.nan) if live and where not in EXACT else passes(spec, where)
     if where not in EXACT:
         # Both are samples: the line stands where either found the error first.

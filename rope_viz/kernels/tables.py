@@ -35,14 +35,17 @@ def float32_table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[Float32Arr
     return np.cos(angle), np.sin(angle)
 
 
-def error_by_position(inv_freq: ArrayLike, positions: ArrayLike, method: Method) -> FloatArray:
+def error_by_position(
+    inv_freq: ArrayLike, positions: ArrayLike, method: Method, *, exact: tuple[FloatArray, FloatArray] | None = None
+) -> FloatArray:
     """Largest error of cos or sin over the pairs, (...), at integer positions (...).
 
     method: "fixed-point phase" (the kernel here: 64-bit phase, float32 polynomial), "float32 angle" (with a perfect
     sine of it), "bf16 table" (that, rounded to bf16, as transformers hands it to a bf16 model) or "bf16 positions" (the
     position itself rounded to bf16: above 256 neighbours share one). Measured against float64 of the exact phase.
+    `exact` is what `exact_table` gives for the same, where it is at hand.
     """
-    cos, sin = exact_table(inv_freq, positions)
+    cos, sin = exact_table(inv_freq, positions) if exact is None else exact
     other_cos, other_sin = _table_by(inv_freq, positions, method)
     return np.asarray(np.maximum(np.abs(other_cos - cos), np.abs(other_sin - sin)).max(axis=-1))
 

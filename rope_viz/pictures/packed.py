@@ -6,11 +6,10 @@ import html
 import json
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from rope_viz.figures import theme
 from rope_viz.figures.files import stem
@@ -39,10 +38,11 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
     if isinstance(drawn, Table):
         return framed(message | {"columns": cells(drawn), "words": drawn.words})
     message |= {"spec": now.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
+    traces = [trace.to_plotly_json() for trace in drawn.fig.data]
     if not now.coarse:
         # What may get a label of the reader's own in a file.
-        message["lines"] = line_names([trace.to_plotly_json() for trace in drawn.fig.data])
-    return pack(drawn.fig, message, quick=now.coarse)
+        message["lines"] = line_names(traces)
+    return pack(traces, drawn.fig.layout.to_plotly_json(), message, quick=now.coarse)
 
 
 def file(picture: Picture, now: Now, variant: str = "") -> str:
@@ -74,8 +74,10 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def pack(fig: go.Figure, message: Mapping[str, Any], *, quick: bool = False) -> bytes:
-    """The message and the figure. `quick` sends heatmaps in 8 bits, for while a knob moves."""
+def pack(
+    traces: Sequence[dict[str, Any]], layout: dict[str, Any], message: Mapping[str, Any], *, quick: bool = False
+) -> bytes:
+    """The message and a figure as plain data. `quick` sends heatmaps in 8 bits, for while a knob moves."""
     arrays: list[bytes] = []
     offset = 0
 
@@ -104,7 +106,7 @@ def pack(fig: go.Figure, message: Mapping[str, Any], *, quick: bool = False) -> 
             return [put(item) for item in value]
         return value.item() if isinstance(value, np.generic) else value
 
-    figure = {"data": [put(trace.to_plotly_json()) for trace in fig.data], "layout": put(fig.layout.to_plotly_json())}
+    figure = {"data": [put(trace) for trace in traces], "layout": put(layout)}
     return framed({**message, "figure": figure}, b"".join(arrays))
 
 
