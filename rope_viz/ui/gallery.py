@@ -12,9 +12,9 @@ import logging
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 import plotly
@@ -26,7 +26,7 @@ from rope_viz.figures.files import Style, is_key
 from rope_viz.pictures import forms, kept, packed, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.now import Now
-from rope_viz.pictures.page import Picture
+from rope_viz.ui.hands import Hands
 
 LOG = logging.getLogger(__name__)
 AT_ONCE = 2
@@ -43,6 +43,10 @@ ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 ALONE += " allow-scripts"
 
 
+Away: TypeAlias = tuple[str, str, dict[str, str]]
+"""Page, picture and query: all that another process needs to know of a picture whose address holds everything."""
+
+
 class BusyError(RuntimeError):
     """The queue is full."""
 
@@ -50,10 +54,11 @@ class BusyError(RuntimeError):
 class Job:
     """A picture that is being drawn or waits to be, for all who asked for it."""
 
-    def __init__(self, rank: int, order: tuple[float, int], make: Callable[[], bytes]) -> None:
-        self.rank, self.order, self.make = rank, order, make
+    def __init__(self, rank: int, order: tuple[float, int], make: Callable[[], bytes], away: Away | None) -> None:
+        self.rank, self.order, self.make, self.away = rank, order, make, away
         self.wanted, self.begun = 0, False
         self.done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.came = asyncio.get_running_loop().time()
 
     def __lt__(self, other: Job) -> bool:
         return self.order < other.order
@@ -62,11 +67,14 @@ class Job:
 class Gallery:
     """Pictures by tag: each drawn once at a time, few at once, few waiting, the last ones kept up to so many bytes.
 
-    All of it happens on the server's one loop, but for the drawing itself.
+    All of it happens on the server's one loop, but for the drawing itself: on a thread, or by `hands`, where there are.
     """
 
-    def __init__(self, *, at_once: int = AT_ONCE, waiting: int = WAITING, most: int = MOST) -> None:
+    def __init__(
+        self, *, at_once: int = AT_ONCE, waiting: int = WAITING, most: int = MOST, hands: Hands | None = None
+    ) -> None:
         self.at_once, self.waiting, self.most = at_once, waiting, most
+        self.hands = hands or Hands()
         self.size = 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._jobs: dict[str, Job] = {}
@@ -81,8 +89,10 @@ class Gallery:
             self._kept.move_to_end(tag)
         return self._kept.get(tag)
 
-    async def drawn(self, tag: str, make: Callable[[], bytes], *, rank: int = 0, keep: bool = True) -> bytes:
-        """The picture, drawn by `make` on a thread. Raises `BusyError`, and what `make` raises.
+    async def drawn(
+        self, tag: str, make: Callable[[], bytes], *, rank: int = 0, keep: bool = True, away: Away | None = None
+    ) -> bytes:
+        """The picture, drawn by `make` on a thread, or elsewhere by `away`. Raises `BusyError`, and what they raise.
 
         The next is the one whose time came first: now for a knob that moves, `PATIENCE` later for the others, so that
         neither waits for ever. Who stops waiting gives it up; what nobody waits for any more is not begun.
@@ -92,7 +102,7 @@ class Gallery:
             if len(self._queue) >= self.waiting:
                 raise BusyError
             due = asyncio.get_running_loop().time() + PATIENCE[rank]
-            job = self._jobs[tag] = Job(rank, (due, next(self._count)), make)
+            job = self._jobs[tag] = Job(rank, (due, next(self._count)), make, away)
             heapq.heappush(self._queue, job)
             job.done.add_done_callback(functools.partial(self._finished, tag, keep))
             self._next()
@@ -117,13 +127,25 @@ class Gallery:
                 continue
             job.begun = True
             self._busy[rank] = self._busy.get(rank, 0) + 1
-            drawing = asyncio.get_running_loop().run_in_executor(self._pool, job.make)
-            drawing.add_done_callback(functools.partial(self._drawn, job))
+            self.hands.late(asyncio.get_running_loop().time() - job.came)
+            self._begin(job)
         for job in later:
             heapq.heappush(self._queue, job)
 
+    def _begin(self, job: Job) -> None:
+        there = self.hands.draw(*job.away) if job.away is not None else None
+        loop = asyncio.get_running_loop()
+        drawing = loop.run_in_executor(self._pool, job.make) if there is None else asyncio.wrap_future(there)
+        drawing.add_done_callback(functools.partial(self._drawn, job))
+
     def _drawn(self, job: Job, drawing: asyncio.Future[bytes]) -> None:
         """Those who wait for it have it, or hear what went wrong."""
+        if not drawing.cancelled() and isinstance(drawing.exception(), BrokenExecutor):
+            # Who drew it was ended, by the system's want of memory say: it is drawn here.
+            self.hands.let_go()
+            job.away = None
+            self._begin(job)
+            return
         if job.done.done() or drawing.cancelled():
             job.done.cancel()
         elif (error := drawing.exception()) is not None:
@@ -151,8 +173,6 @@ MOVING, SHOWN, FILES = 0, 1, 2
 """Ranks: for a knob that moves, for a page, for a file."""
 PATIENCE = {MOVING: 0.0, SHOWN: 0.25, FILES: 1.0}
 """{rank: seconds that it gives way to those that come after it}."""
-WHOLE = ("png", "pdf")
-"""Forms that are compressed in themselves; the others are kept compressed."""
 
 GALLERY = Gallery()
 
@@ -185,15 +205,16 @@ async def answer(request: Request) -> Response:
         return Response(status_code=304, headers=headers)
     content = GALLERY.found(tag)
     if content is None:
-        make = functools.partial(made, picture, now, form, look)
+        make = functools.partial(forms.compressed, picture, now, form, look)
         rank = MOVING if now.coarse else SHOWN if form == "packed" else FILES
-        work = await listened(request, GALLERY.drawn(tag, make, rank=rank, keep=not now.coarse))
+        away = (picture.page, name, query) if form == "packed" and not private(now) else None
+        work = await listened(request, GALLERY.drawn(tag, make, rank=rank, keep=not now.coarse, away=away))
         if work is None:
             return Response(status_code=499)
         if (problem := work.exception()) is not None:
             return failed(problem, picture.address)
         content = work.result()
-    if form not in WHOLE:
+    if form not in forms.WHOLE:
         headers["vary"] = "accept-encoding"
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers["content-encoding"] = "gzip"
@@ -201,12 +222,6 @@ async def answer(request: Request) -> Response:
             content = gzip.decompress(content)
     headers["content-disposition"] = f'inline; filename="{packed.file(picture, now)}.{form}"'
     return Response(content, media_type=forms.FORMS[form], headers=headers)
-
-
-def made(picture: Picture, now: Now, form: str, look: Style) -> bytes:
-    """The picture as it is kept and sent. Streamlit would compress it too, at every answer and on the server's loop."""
-    content = forms.render(picture, now, form, look)
-    return content if form in WHOLE else gzip.compress(content, 1 if now.coarse else 6, mtime=0)
 
 
 def asked(request: Request) -> dict[str, str]:
@@ -278,8 +293,12 @@ def caching(now: Now) -> str:
     """For how long, and by whom, a picture may be kept: not on its way, and what is kept here by the reader alone."""
     if now.coarse:
         return "no-store"
-    private = bool(now.held) or any(isinstance(value, Held) for value in now.given.values())
-    return f"{'private' if private else 'public'}, max-age={DAY}"
+    return f"{'private' if private(now) else 'public'}, max-age={DAY}"
+
+
+def private(now: Now) -> bool:
+    """Whether the picture depends on what is kept here, for one reader."""
+    return bool(now.held) or any(isinstance(value, Held) for value in now.given.values())
 
 
 def said(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:

@@ -1,0 +1,148 @@
+"""Processes that draw beside the server: taken on once pictures wait for each other, and never missed when they go."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rope_viz.pictures import forms, registry
+from rope_viz.ui import gallery, hands
+
+QUERY = {"model": "qwen3-8b-yarn", "base": "77000", "coarse": "1"}
+AWAY = ("scaling", "comparison", QUERY)
+
+
+@pytest.fixture(scope="module")
+def there():
+    """One process that is ready."""
+    found = hands.Hands(1)
+    found.take_on()
+    end = time.monotonic() + 60
+    while not found.ready and time.monotonic() < end:
+        time.sleep(0.05)
+    assert found.ready
+    yield found
+    found.let_go()
+
+
+def here():
+    """The same picture drawn by this process."""
+    page = registry.page("scaling")
+    return forms.compressed(page.pictures["comparison"], registry.read(page, QUERY), "packed")
+
+
+def forbidden():
+    raise AssertionError("drawn by the server")
+
+
+def test_another_process_draws_the_same_bytes(there):
+    drawn = asyncio.run(gallery.Gallery(hands=there).drawn("a", forbidden, away=AWAY))
+    assert drawn == here()
+
+
+def test_what_cannot_be_drawn_comes_back_as_its_sentence(there):
+    away = ("scaling", "comparison", {"model": "nobody"})
+    with pytest.raises(ValueError, match="no model"):
+        asyncio.run(gallery.Gallery(hands=there).drawn("a", forbidden, away=away))
+
+
+def test_what_an_address_does_not_hold_is_drawn_by_the_server(there):
+    assert asyncio.run(gallery.Gallery(hands=there).drawn("a", lambda: b"here")) == b"here"
+
+
+def test_hands_are_taken_on_when_pictures_were_late_often_and_not_before(monkeypatch):
+    taken = []
+    found = hands.Hands(1)
+    monkeypatch.setattr(found, "take_on", lambda: taken.append(True))
+    for _ in range(hands.OFTEN - 1):
+        found.late(1.0)
+    for _ in range(100):
+        found.late(hands.LATE / 2)
+    assert not taken
+    found.late(1.0)
+    assert taken
+
+
+def test_pictures_that_were_late_a_long_time_ago_do_not_count(monkeypatch):
+    clock = iter(range(0, 1000 * int(hands.WITHIN), int(hands.WITHIN)))
+    monkeypatch.setattr(hands.time, "monotonic", lambda: next(clock))
+    found = hands.Hands(1)
+    monkeypatch.setattr(found, "take_on", forbidden)
+    for _ in range(3 * hands.OFTEN):
+        found.late(1.0)
+
+
+def test_a_machine_with_one_core_takes_nobody_on(monkeypatch):
+    monkeypatch.setattr(hands, "cores", lambda: 1)
+    found = hands.Hands()
+    found.take_on()
+    assert found.draw(*AWAY) is None
+
+
+def test_a_machine_that_gives_no_process_is_asked_again_later_only(monkeypatch):
+    def refuses(*args, **options):
+        raise OSError("no shared memory")
+
+    monkeypatch.setattr(hands, "ProcessPoolExecutor", refuses)
+    found = hands.Hands(1)
+    for _ in range(hands.OFTEN):
+        found.late(1.0)
+    assert found.draw(*AWAY) is None
+    monkeypatch.setattr(found, "take_on", forbidden)
+    found.late(1.0)
+
+
+def test_a_gallery_tells_its_hands_how_long_a_picture_waited():
+    waited = []
+    one = gallery.Gallery(at_once=1, hands=hands.Hands(0))
+    one.hands.late = waited.append
+
+    async def two():
+        await asyncio.gather(*(one.drawn(str(i), lambda: time.sleep(0.1) or b"") for i in range(2)))
+
+    asyncio.run(two())
+    assert waited[0] < 0.05 < waited[1]
+
+
+def test_a_picture_whose_process_is_killed_is_drawn_by_the_server(there):
+    async def killed():
+        own = gallery.Gallery(hands=there)
+        first = asyncio.ensure_future(own.drawn("a", lambda: b"here", away=("decay", "bases", {"base": "31000"})))
+        await asyncio.sleep(0)
+        for process in list(there._pool._processes.values()):
+            os.kill(process.pid, signal.SIGKILL)
+        return await first, await own.drawn("b", lambda: b"here too", away=AWAY)
+
+    assert asyncio.run(killed()) == (b"here", b"here too")
+    assert there.draw(*AWAY) is None
+
+
+def test_a_process_ends_with_a_server_that_was_killed():
+    script = (
+        "from rope_viz.ui import hands; import sys, time\n"
+        "if __name__ == '__main__':\n"
+        "    found = hands.Hands(1); found.take_on()\n"
+        "    while not found.ready: time.sleep(0.05)\n"
+        "    print(*found._pool._processes, flush=True); time.sleep(600)\n"
+    )
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", script], cwd=root, stdout=subprocess.PIPE, text=True) as server:
+        drawing = int(server.stdout.readline())
+        server.kill()
+    end = time.monotonic() + 30
+    while alive(drawing) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not alive(drawing)
+
+
+def alive(pid):
+    """Whether it runs: a process that has ended may stand in the table until somebody asks for its end."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
