@@ -221,18 +221,18 @@ class RopeSpec:
         """How many pairs rotate. An odd partial rotary_dim is rounded up, as transformers does."""
         return (self.rotary_dim + 1) // 2
 
-    @functools.cached_property
+    @property
     def plain_inv_freq(self) -> FloatArray:
         """base^(-2i/rotary_dim), radians per position, shape (pairs,), before any scaling. Read-only."""
-        return frozen(self.base ** (-2.0 * np.arange(self.pairs) / self.rotary_dim))
+        return _plain(self.base, self.rotary_dim)
 
     def inv_freq(self, length: int | None = None) -> FloatArray:
         """Radians per position, float64, shape (pairs,).
 
         `length` is the current sequence length in tokens; only dynamic NTK and LongRoPE depend on it. None is the
-        state at start-up, before anything longer than the trained context was seen.
+        state at start-up, before anything longer than the trained context was seen. Read-only.
         """
-        return self.scaling.inv_freq(self, checked_length(length))
+        return _scaled(self, checked_length(length))
 
     def attention_factor(self, length: int | None = None) -> float:
         """The factor that multiplies cos and sin; logits are multiplied by its square."""
@@ -247,6 +247,18 @@ class RopeSpec:
         from rope_viz.embedding import shown
 
         return shown.table(self)
+
+
+# One run of a page, or one check of a config, makes the same few specs again and again.
+@functools.lru_cache(1024)
+def _plain(base: float, rotary_dim: int) -> FloatArray:
+    pairs = (rotary_dim + 1) // 2
+    return frozen(base ** (-2.0 * np.arange(pairs) / rotary_dim))
+
+
+@functools.lru_cache(1024)
+def _scaled(spec: RopeSpec, length: int | None) -> FloatArray:
+    return frozen(spec.scaling.inv_freq(spec, length))
 
 
 def checked_length(length: int | None) -> int | None:

@@ -6,6 +6,7 @@ import functools
 import gc
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
 
@@ -27,19 +28,17 @@ STYLE = Path(__file__).with_name("frame.css")
 
 def run(folder: Path) -> None:
     """The whole app, one call per run: the pages in `folder`, the first of them at the root."""
-    icon, logo = (text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
-    st.set_page_config(page_title="RoPE Viz", page_icon=icon, layout="wide")
-    st.logo(logo, size="large", icon_image=icon)
+    menu = state.menu(folder)
     first = next(iter(PAGES))
-    pages = [st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in PAGES.items()]
-    name = st.navigation(list(pages), position="top").url_path or first
-    st.session_state["pages folder"] = str(folder)
-    _go(folder)
-    st.html(STYLE)
+    name = st.navigation(list(menu.values()), position="top").url_path or first
+    icon, logo = (text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
+    title = "RoPE Viz" if name == first else f"{PAGES[name]} · RoPE Viz"
+    st.set_page_config(page_title=title, page_icon=icon, layout="wide")
+    st.logo(logo, size="large", icon_image=icon)
+    st.session_state["pages folder"] = folder
+    _go(menu)
     state.follow_link(name)
-    st.html(rooms(registry.page(name).pictures.values(), state.now(name)))
-    if name != first:
-        st.set_page_config(page_title=f"{PAGES[name]} · RoPE Viz")
+    st.html(f"<style>{text(STYLE)}{rooms(registry.page(name).pictures.values(), state.now(name))}</style>")
     shell.mount(list(PAGES), state.link_query())
     if name != "learn":
         controls.sidebar()
@@ -50,11 +49,11 @@ def run(folder: Path) -> None:
     body(folder / f"{name}.py")
 
 
-def _go(folder: Path) -> None:
+def _go(menu: Mapping[str, st.Page]) -> None:
     """Where a link in a text was clicked: to its page, in this tab and session."""
     asked = shell.asked()
     if asked is not None and asked[0] in PAGES:
-        st.switch_page(folder / f"{asked[0]}.py", query_params=asked[1] or None)
+        st.switch_page(menu[asked[0]], query_params=asked[1] or None)
 
 
 @st.fragment
@@ -70,7 +69,7 @@ def body(path: Path) -> None:
 
 @functools.cache
 def text(path: Path) -> str:
-    """A small picture as its own source: an address of it would be known to this server process alone."""
+    """A small file as its own source: an address of it would be known to this server process alone."""
     return path.read_text(encoding="utf-8")
 
 

@@ -148,13 +148,13 @@ def link(
     `more` are choices of that page that it opens with.
     """
     at = (state.link_query() if query is None else dict(query)) | dict(more or {})
-    st.page_link(state.folder() / f"{name}.py", label=label, query_params=at)
+    st.page_link(state.page(name), label=label, query_params=at)
 
 
 def lead(name: str, label: str) -> None:
     """The one button of a page that leads to another."""
     if st.button(f"**{label}**", key=f"lead.{name}"):
-        st.switch_page(state.folder() / f"{name}.py")
+        st.switch_page(state.page(name))
 
 
 def code(source: str) -> None:

@@ -87,7 +87,8 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        await self.app(scope, receive, guarded)
+        # A WebSocket has no headers to add to, and every message of a run would pass through here.
+        await self.app(scope, receive, guarded if scope["type"] == "http" else send)
 
 
 @contextlib.asynccontextmanager
@@ -108,6 +109,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
 
     loop.create_server = prompt  # type: ignore[method-assign]
     yield
+    gallery.GALLERY.hands.let_go()
 
 
 def settle() -> None:

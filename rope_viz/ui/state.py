@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from rope_viz.pictures import configs, kept, registry
 from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.now import start as start_of
+from rope_viz.pictures.registry import PAGES
 
 LEARN = "learn"
 """The page of the tour: its steps have addresses of their own, and what the reader chose waits outside."""
@@ -249,9 +251,16 @@ def leave(page: str) -> None:
     st.session_state["whole run"] = True
 
 
-def folder() -> Path:
-    """Where the files of the pages are."""
-    return Path(st.session_state["pages folder"])
+@functools.cache
+def menu(folder: Path) -> dict[str, st.Page]:
+    """Name -> page, in the order of the menu, made once per process: each looks at the disk several times."""
+    first = next(iter(PAGES))
+    return {name: st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in PAGES.items()}
+
+
+def page(name: str) -> st.Page:
+    """A page to lead to."""
+    return menu(st.session_state["pages folder"])[name]
 
 
 def link_query() -> dict[str, str]:

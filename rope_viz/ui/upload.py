@@ -114,7 +114,7 @@ def _found() -> None:
         told = summary(check(mine.config))
         if told:
             at = state.link_query()
-            st.page_link(state.folder() / "extend.py", label=f"{told}: see Extend", query_params=at)
+            st.page_link(state.page("extend"), label=f"{told}: see Extend", query_params=at)
 
 
 def _take(content: str | bytes) -> bool:

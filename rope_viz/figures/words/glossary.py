@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from collections.abc import Iterable
@@ -56,12 +57,12 @@ _FOUND = re.compile(
 
 def linked(markdown: str, *, terms: Iterable[str] = LINKED) -> str:
     """A text of ours with the first mention of every term as a link to its sentence."""
-    return _marked(markdown, set(terms), "[{word}](#{slug})")
+    return _marked(markdown, tuple(terms), "[{word}](#{slug})")
 
 
 def linked_html(sentence: str, *, terms: Iterable[str] = LINKED) -> str:
     """A sentence in HTML with the first mention of every term as a link to its sentence."""
-    return _marked(sentence, set(terms), '<a href="#{slug}">{word}</a>')
+    return _marked(sentence, tuple(terms), '<a href="#{slug}">{word}</a>')
 
 
 def listed() -> dict[str, str]:
@@ -69,7 +70,10 @@ def listed() -> dict[str, str]:
     return {SLUG[term]: f"<b>{html.escape(term)}</b>: {html.escape(sentence)}" for term, sentence in WORDS.items()}
 
 
-def _marked(text: str, left: set[str], form: str) -> str:
+@functools.lru_cache(512)
+def _marked(text: str, terms: tuple[str, ...], form: str) -> str:
+    left = set(terms)
+
     def one(found: re.Match[str]) -> str:
         term = found["term"]
         if term is None or term not in left:

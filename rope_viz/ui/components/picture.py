@@ -22,7 +22,7 @@ TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": 
 
 
 def rooms(pictures: Iterable[Picture], now: Now) -> str:
-    """Style that keeps the room of these pictures free from the first moment, before any script has come."""
+    """Rules of style that keep the room of these pictures free from the first moment, before any script has come."""
     rules = []
     for picture in pictures:
         if not picture.refuses(now):
@@ -30,7 +30,7 @@ def rooms(pictures: Iterable[Picture], now: Now) -> str:
             wide, narrow = _room(picture, now)
             rules.append(f"{place} {{ min-height: {wide}px }} @media (max-width: 640px) ")
             rules.append(f"{{ {place} {{ min-height: {narrow}px }} }}")
-    return f"<style>{''.join(rules)}</style>"
+    return "".join(rules)
 
 
 def _room(picture: Picture, now: Now) -> tuple[int, int]:
