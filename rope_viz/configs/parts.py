@@ -6,6 +6,7 @@ looked for under the names that published configs use.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -21,6 +22,11 @@ Path: TypeAlias = tuple[str, ...]
 TEXT_KEYS = (
     *("text_config", "llm_config", "language_config", "language_model_config", "thinker_config", "text_model_config"),
     *("lm_config", "llm_cfg", "text_cfg", "language_model", "llm", "vlm_config", "decoder", "decoder_config"),
+)
+# What stands beside a language model, by its key: towers, parts that speak or draw, settings.
+BESIDE_TEXT = re.compile(
+    "vis|vit|image|img|video|audio|speech|sound|encoder|tower|talker|proj|quant|generat|draft|adapter|lora|tokenizer"
+    "|diffusion|perceiver|resampler|rope|attn|moe|ssm|^_"
 )
 # Wrappers whose class also knows the name that the original checkpoints use.
 OTHER_NAMES = {"unlimited_ocr": ("language_config",)}
@@ -111,7 +117,15 @@ def wrapper_key(config: Mapping[str, Any]) -> str | None:
         # A model of its own may have a decoder, and a config with both the text twice: then what is inside must speak.
         if isinstance(inner, Mapping) and (not complete or speaks(inner)):
             return key
-    return None
+    if complete:
+        return None
+    # Under any other name where it is the only one that can be meant.
+    found = [
+        key
+        for key, inner in config.items()
+        if isinstance(inner, Mapping) and not BESIDE_TEXT.search(key) and (speaks(inner) or wrapper_key(inner))
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def speaks(config: Mapping[str, Any]) -> bool:

@@ -69,7 +69,8 @@ def known(runtime: str, release: str, fields: Fields, scaling: str) -> Known:
     for golden, kinds in read("executed.json").get(at, {}).items():
         if kind in kinds:
             with_type = scaling if scaling in kinds[kind] else f"other types, {scaling} by its rules"
-            return Known("executed", f"tests/goldens/{golden}: {kind} run in {at} with {with_type}")
+            what = f"the conversion class of {kind}" if golden == "converted.json" else kind
+            return Known("executed", f"tests/goldens/{golden}: {what} run in {at} with {with_type}")
     older = at in read("served.json")
     file = served(at if older else runtime, kind)
     if older and file is not None:
@@ -98,6 +99,15 @@ def executed_counts() -> list[tuple[str, str, int]]:
         name, version = at.split(" ")
         found.append((name, version, len({kind for kinds in goldens.values() for kind in kinds})))
     return found
+
+
+def converted_only() -> frozenset[str]:
+    """The architectures of llama.cpp whose conversion class was run, and the model itself was not."""
+    for at, goldens in read("executed.json").items():
+        if at.startswith("llama.cpp "):
+            others = {kind for name, kinds in goldens.items() if name != "converted.json" for kind in kinds}
+            return frozenset(goldens.get("converted.json", {})) - others
+    return frozenset()
 
 
 def among_older(at: str, kind: str, file: str) -> Known:

@@ -2,7 +2,7 @@
 
 Read from `conversion/*.py`, `src/llama-model.cpp`, `src/llama-context.cpp`, `common/arg.cpp` and
 `ggml/src/ggml-cpu/ops.cpp`; run end to end from a config to the operands of the kernel (tests/goldens/runtimes.json,
-llamacpp_flags.json).
+llamacpp_flags.json). What single conversion classes write stands in `converter`.
 """
 
 from __future__ import annotations
@@ -33,31 +33,29 @@ from rope_viz.runtimes.case import (
     static_base,
     when,
 )
+from rope_viz.runtimes.converter import (
+    BARE,
+    LLAMAS,
+    NO_TENSOR,
+    WRITTEN,
+    as_written,
+    dbrx,
+    ministral3,
+    nemotron,
+    shares,
+    unscaled,
+)
 from rope_viz.runtimes.hf import OLMO3_SLIDING, SU_IS_LONGROPE, top_original
-from rope_viz.runtimes.introduced import names
 from rope_viz.runtimes.known import served
 
 FAR = math.inf
 """The divisor of a pair that shall not rotate: 1e30 in the GGUF, and the angle is 0 either way."""
 
-# Conversion classes that write neither the base nor any scaling, so that the runtime takes 10000.
-BARE = ("gpt_neox", "stablelm", "gemma", "gemma2", "phi", "falcon", "persimmon")
-# Conversion classes that write a base and no scaling.
-UNSCALED = ("modernbert", "chatglm", "deepseek", "dbrx")
-# Children of LlamaModel: the only ones that bake llama3 into a tensor.
-LLAMAS = names(
-    "llama mistral mixtral llama4 llama4_text granite granitemoe smollm3 apertus arcee exaone exaone4 afmoe nanbeige "
-    "nemotron-nas step3p5"
-)
 # Loaders that read the betas back, and those that read mscale_all_dim.
 READS_BETAS = ("ministral3", "mistral3", "grok")
 LOG_MUL = ("ministral3", "mistral3")
 # Sliding layers without the scaling of the full ones.
 PLAIN_SLIDING = ("gemma3_text", "olmo3", "gemma4_text", "gemma3n_text", "mellum", "exaone4")
-PARTIAL = names(
-    "gpt_neox stablelm phi phi3 glm glm4 glm4_moe chatglm qwen3_5 qwen3_5_text qwen3_next nemotron deepseek_v4 "
-    "minimax_m2"
-)
 FLAGS = {
     "--rope-scaling": "scaling",
     "--rope-scale": "scale",
@@ -182,13 +180,6 @@ def hunyuan(case: Case) -> Case:
     return static_base(lambda _: alpha)(case)
 
 
-def shares(case: Case) -> Case:
-    """The rotated dimensions that conversion writes."""
-    if case.kind == "proportional":
-        return case
-    return case.but(plain_share=case.share) if case.model in PARTIAL else case.but(share=1.0, plain_share=1.0)
-
-
 RULES = (
     Rule(
         "no-converter",
@@ -205,7 +196,16 @@ RULES = (
         "Conversion writes neither base nor scaling: the runtime takes base 10000, unscaled.",
         when(model(*BARE), lambda case: case.plain().but(base=10_000.0)),
     ),
-    Rule("scaling-not-written", "Conversion writes no scaling for this architecture.", when(model(*UNSCALED), plainly)),
+    Rule(
+        "as-written",
+        "Conversion writes the base and the scaling of the config, which the model's own code does not read.",
+        when(model(*WRITTEN), as_written),
+    ),
+    Rule("dbrx-base", "Conversion writes the base in attn_config alone.", when(model("dbrx"), dbrx)),
+    Rule(
+        "nemotron-linear", "Conversion writes any scaling with a factor as linear.", when(model("nemotron"), nemotron)
+    ),
+    Rule("scaling-not-written", "Conversion writes no scaling for this architecture.", when(unscaled, plainly)),
     Rule(
         "phi3-tensors",
         "Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx decides once.",
@@ -222,11 +222,36 @@ RULES = (
         when(of("yarn"), converted_original),
     ),
     Rule(
+        "ministral3-yarn",
+        "Conversion of Ministral 3 asserts yarn, and reads mscale_all_dim.",
+        when(model("ministral3"), ministral3),
+    ),
+    Rule(
+        "llama3-without-tensor",
+        "Conversion raises for llama3: the architecture has no place for the tensor of divisors.",
+        when(
+            lambda case: of("llama3")(case) and model(*NO_TENSOR)(case),
+            refuse("ValueError: {model} has no rope_freqs among its tensors, which llama3 is written to"),
+        ),
+    ),
+    Rule(
         "llama3-tensor",
         "llama3 becomes a tensor of divisors.",
         when(lambda case: of("llama3")(case) and model(*LLAMAS)(case), baked_llama3),
     ),
     Rule("llama3-dropped", "This conversion class silently drops llama3.", when(of("llama3"), plainly)),
+    Rule(
+        "gemma4-alone",
+        "Conversion asserts that the full-attention layers of Gemma 4 are scaled by proportional.",
+        when(
+            lambda case: (
+                model("gemma4_text", "gemma4_unified_text")(case)
+                and case.layer != "sliding_attention"
+                and not of("proportional")(case)
+            ),
+            refuse("AssertionError: the full-attention layers of {model} must be proportional"),
+        ),
+    ),
     Rule(
         "gemma4-tensor",
         "proportional becomes a tensor of divisors; factor is ignored.",

@@ -43,6 +43,13 @@ OUTSIDE = [
         "qwen2",
     ),
     ({"text_config": QWEN2}, "text_config", "qwen2"),
+    # Under a name that nobody uses, where it is the only one that can be meant.
+    (
+        {"model_type": "boxed", "backbone": QWEN2, "vision_tower": SIZES, "audio_encoder": SIZES},
+        "backbone",
+        "qwen2",
+    ),
+    ({"model_type": "boxed", "model": {"text_config": QWEN2, "vit": SIZES}}, "model.text_config", "qwen2"),
     # A wrapper without a type around one of transformers.
     ({"language_model": {"model_type": "gemma3", "text_config": {}}}, "language_model.text_config", "gemma3_text"),
 ]
@@ -62,7 +69,7 @@ def test_a_type_outside_the_list_around_the_part_is_named():
     # deepseek_vl_v2 is outside transformers, and its published code was read.
     assert [text_part(config).unlisted for config, _, _ in OUTSIDE] == [
         *("internvl_chat", None, "vila", "omni"),
-        *("", ""),
+        *("", "boxed", "boxed", ""),
     ]
 
 

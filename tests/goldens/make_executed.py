@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 TARGET = HERE.parents[1] / "rope_viz" / "runtimes" / "executed.json"
 # The golden that says most first.
 ROWS = ("servers.json", "model_files.json", "glue.json", "older.json", "mlx.json", "releases.json", "runtimes.json")
+ROWS += ("converted.json",)
 # Two snapshots that may not belong together were run for TensorRT-LLM: that is not executing a release.
 LEFT_OUT = ("tensorrt-llm",)
 # Their code travels with the model: what stands for transformers there was not run by it.

@@ -11,7 +11,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
 from rope_viz.runtimes.axes import AxesAnswer
-from rope_viz.runtimes.known import executed_counts
+from rope_viz.runtimes.known import converted_only, executed_counts
 
 TABLE = (
     "×r: off by that factor, up or down, at the pair where it is largest. Plain verdicts were got by executing this "
@@ -69,7 +69,8 @@ def whose(asked: Asked, length: int | None) -> str:
 def counts() -> str:
     """In which runtimes how many architectures were executed."""
     found = [f"{NAMES.get(name, name)} {version}: {count}" for name, version, count in executed_counts()]
-    return f"Architectures executed so far: {', '.join(found)}."
+    alone = len(converted_only())
+    return f"Architectures executed so far: {', '.join(found)}. Of llama.cpp's, {alone} by their converter alone."
 
 
 def faithful(made: Export, name: str) -> str:
