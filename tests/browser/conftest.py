@@ -169,13 +169,17 @@ def mortal():
 
 
 class Visit:
-    """A page in the browser, with all that went wrong on it."""
+    """A page in the browser, with all that went wrong on it; `watched`, what it asked for elsewhere too.
 
-    def __init__(self, page, url):
-        self.page, self.url, self.errors, self.elsewhere = page, url, [], []
+    A page asks for 135 files: hearing of each takes a twentieth of the time of the whole page.
+    """
+
+    def __init__(self, page, url, watched=True):
+        self.page, self.url, self.errors, self.elsewhere = page, url, [], [] if watched else None
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", self._request)
+        if watched:
+            page.on("request", self._request)
 
     def _console(self, message):
         address = message.location.get("url", "")
@@ -248,7 +252,17 @@ def visit(request, reader, server):
     """
     opened = []
 
-    def start(url=server, *, width=1440, height=900, dark=False, motion=False, has_touch=False, permissions=()):
+    def start(
+        url=server,
+        *,
+        width=1440,
+        height=900,
+        dark=False,
+        motion=False,
+        has_touch=False,
+        permissions=(),
+        watched=False,
+    ):
         fresh = request.getfixturevalue("chromium").new_context if opened else reader
         context = fresh(has_touch=has_touch)
         page = context.new_page()
@@ -260,7 +274,7 @@ def visit(request, reader, server):
             color_scheme="dark" if dark else "light", reduced_motion="no-preference" if motion else "reduce"
         )
         context.grant_permissions(list(permissions))
-        return Visit(page, url)
+        return Visit(page, url, watched)
 
     yield start
     for number, context in enumerate(opened):

@@ -70,7 +70,7 @@ def test_on_a_narrow_screen_the_maps_stand_two_by_two(visit):
 
 def test_a_hostile_sentence_is_only_words(visit):
     words = '<img src=x onerror=alert(1)> <a href="https://elsewhere.example">x</a> [y](https://elsewhere.example) $z$'
-    seen = visit().open(f"/attention?attention.sentence={quote(f'{words} {words}')}")
+    seen = visit(watched=True).open(f"/attention?attention.sentence={quote(f'{words} {words}')}")
     tab = seen.page
     assert tab.locator('[data-testid=stMain] a[href*="elsewhere"], .rv-plot a').count() == 0
     assert tab.locator("[data-testid=stMain] img[src=x]").count() == 0

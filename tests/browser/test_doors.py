@@ -71,7 +71,7 @@ def proxied(tmp_path, new_server):
 
 @pytest.mark.parametrize("where", [{"base": "a/rope"}, {"stripped": "rope"}], ids=str)
 def test_charts_are_drawn_and_follow_a_knob_behind_nginx(visit, proxied, where):
-    seen = visit(proxied(**where)).open("/scaling?model=qwen3-8b-yarn")
+    seen = visit(proxied(**where), watched=True).open("/scaling?model=qwen3-8b-yarn")
     assert seen.page.locator(".rv-chart .main-svg").count() > 0
     before = seen.drawn()
     seen.slider("base").focus()

@@ -30,7 +30,7 @@ def address(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_page_is_clean(visit, page):
     """As a phone opens it, and as it is once the window is wide."""
-    seen = visit(width=390, has_touch=True).open(f"{address(page)}?base=77000")
+    seen = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
     tab = seen.page
     assert tab.locator(".rv-chart, canvas").count() >= 1
     is_clean_in_both_themes(seen)

@@ -15,7 +15,7 @@ def drop(seen, config):
 
 
 def test_stock_qwen3_gets_its_documented_factors_on_vllm_and_llama_cpp(visit):
-    seen = visit().open("/extend?extend.for=vllm,llama.cpp")
+    seen = visit(watched=True).open("/extend?extend.for=vllm,llama.cpp")
     drop(seen, STOCK)
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text("trained on 32,768 tokens; the config says 40,960")).to_be_visible(timeout=20_000)

@@ -25,7 +25,7 @@ def drop(seen, content, name="config.json"):
 
 
 def test_a_dropped_config_is_found_faulty_and_comes_back_repaired(visit):
-    seen = visit().open("/runtimes")
+    seen = visit(watched=True).open("/runtimes")
     tab = seen.page
     drop(seen, json.dumps(FAULTY).encode())
     tab.wait_for_url("**model=custom**")

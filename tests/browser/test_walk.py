@@ -17,7 +17,7 @@ def load():
 
 def test_fifty_steps_of_a_walk_leave_everything_as_it_says(visit):
     """What takes long is left to the hand: killing the server, and a slow network."""
-    seen = visit(motion=False).open("/")
+    seen = visit(watched=True).open("/")
     walk = load().Walk(seen, SEED, rare=dict.fromkeys(("theme", "width", "model", "drop", "swipe"), 1))
     for _ in range(STEPS):
         walk.step()
