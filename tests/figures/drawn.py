@@ -1,4 +1,10 @@
-"""Every figure of the package, drawn once for the tests: `FIGURES` have two axes with titles, `OTHERS` may not."""
+"""Every figure of the package, drawn once for the tests: `FIGURES` have two axes with titles, `OTHERS` may not.
+
+A figure is drawn when a test first looks at it: every worker reads the names, and few look at all of them.
+"""
+
+from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 
@@ -32,49 +38,49 @@ PARTS = (np.full(64, 1 / 64), np.zeros(64), 0.0)
 def every_figure():
     curves = scaling.compared(QWEN, scaling.alternatives(QWEN, list(scaling.choices(QWEN))))
     where = decay.Range.of(4096, None, log=False)
-    yield "wavelengths", frequencies.wavelengths(LLAMA, pin=3)
+    yield "wavelengths", lambda: frequencies.wavelengths(LLAMA, pin=3)
     for quantity in frequencies.QUANTITIES:
-        yield quantity, frequencies.heatmap(LLAMA, stop=100_000, quantity=quantity)
+        yield quantity, lambda quantity=quantity: frequencies.heatmap(LLAMA, stop=100_000, quantity=quantity)
     for view in scaling.VIEWS:
-        yield view, scaling.view(view, curves, pin=5)[0]
+        yield view, lambda view=view: scaling.view(view, curves, pin=5)[0]
     for view in decay.VIEWS:
-        yield view, decay.main(view, decay.with_plain(curves), where, PARTS, "iid")[0]
-    yield "contributions", distance.contributions(LLAMA, 1000, PARTS, pin=None)
-    yield "map", distance.attention_map(LLAMA, 16, PARTS, True)
-    yield "errors", kernels.errors(LLAMA)
+        yield view, lambda view=view: decay.main(view, decay.with_plain(curves), where, PARTS, "iid")[0]
+    yield "contributions", lambda: distance.contributions(LLAMA, 1000, PARTS, pin=None)
+    yield "map", lambda: distance.attention_map(LLAMA, 16, PARTS, True)
+    yield "errors", lambda: kernels.errors(LLAMA)
     jane = {"sentence": DEFAULT_SENTENCE}
     for view in attention.VIEWS:
-        yield f"attention {view}", attention.maps(QWEN, **jane, offset=4096, causal=True, shown=view)
-    yield "dots", attention.added_or_multiplied(QWEN, offset=4096)
-    yield "lengths", attention.lengths(QWEN, **jane, offset=4096)
-    yield "linear", attention.linear_weights(QWEN, **jane, spacing=4096, causal=False)
-    yield "costs", attention.costs(QWEN, causal=True)
+        yield f"attention {view}", lambda view=view: attention.maps(QWEN, **jane, offset=4096, causal=True, shown=view)
+    yield "dots", lambda: attention.added_or_multiplied(QWEN, offset=4096)
+    yield "lengths", lambda: attention.lengths(QWEN, **jane, offset=4096)
+    yield "linear", lambda: attention.linear_weights(QWEN, **jane, spacing=4096, causal=False)
+    yield "costs", lambda: attention.costs(QWEN, causal=True)
     for rounded in ROUNDINGS:
-        yield rounded, precision.heatmap(LLAMA, rounded, position=4096, pin=3)
+        yield rounded, lambda rounded=rounded: precision.heatmap(LLAMA, rounded, position=4096, pin=3)
     for view in precision.VIEWS:
-        yield view, precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
+        yield view, lambda view=view: precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
     kimi = catalog()["kimi-k2-instruct"]
     asked = board.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
-    yield "runtimes", runtimes.curves(board.board(asked), asked.spec, pin=3)[0]
-    yield "bases", distance.bases(LLAMA, 8192, quick=True)
+    yield "runtimes", lambda: runtimes.curves(board.board(asked), asked.spec, pin=3)[0]
+    yield "bases", lambda: distance.bases(LLAMA, 8192, quick=True)
 
 
 def other_figures():
     long = decay.Range.of(131_072, None, log=True)
     models = {name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b")}
     beside = decay.with_plain(scaling.compared(LLAMA, [], models, name="Llama 3.1 8B"))
-    yield "long decay", decay.main("mean", beside, long, PARTS, "iid")[0]
+    yield "long decay", lambda: decay.main("mean", beside, long, PARTS, "iid")[0]
     for part in rotation.PARTS:
-        yield f"matrices {part}", rotation.matrices(LLAMA, 1000, part=part)
-    yield "permutation", rotation.permutation(LLAMA, 32, "interleaved", "half")
+        yield f"matrices {part}", lambda part=part: rotation.matrices(LLAMA, 1000, part=part)
+    yield "permutation", lambda: rotation.permutation(LLAMA, 32, "interleaved", "half")
     found = conversion_mistakes(LLAMA, np.arange(rotation.DISTANCES), length=LLAMA.target)
-    yield "mistakes", rotation.mistakes(found)
-    yield "table", sheet.sheet({"runtime": ["vLLM", "llama.cpp"], "why": ["agrees", "reads β as 32 " * 12]})
-    yield "arrow", learn.arrow(3)
-    yield "speeds", kernels.speeds(measured())
-    yield "time", attention.costs(QWEN, causal=True, shown="time")
-    yield "dials", dials.still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
-    yield "dials score", clocks.still(clocks.message(LLAMA, pin=None, mode="score"))
+    yield "mistakes", lambda: rotation.mistakes(found)
+    yield "table", lambda: sheet.sheet({"runtime": ["vLLM", "llama.cpp"], "why": ["agrees", "reads β as 32 " * 12]})
+    yield "arrow", lambda: learn.arrow(3)
+    yield "speeds", lambda: kernels.speeds(measured())
+    yield "time", lambda: attention.costs(QWEN, causal=True, shown="time")
+    yield "dials", lambda: dials.still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
+    yield "dials score", lambda: clocks.still(clocks.message(LLAMA, pin=None, mode="score"))
 
 
 def measured():
@@ -97,8 +103,24 @@ def measured():
     return Report(kernels.workload("half", "float32", "1024", "auto"), machine, [], ways)
 
 
-FIGURES = dict(every_figure())
-OTHERS = dict(other_figures())
+class Figures(Mapping):
+    """{name: figure} of (name, what draws it)."""
+
+    def __init__(self, named):
+        self.makers = {name: cache(make) for name, make in named}
+
+    def __getitem__(self, name):
+        return self.makers[name]()
+
+    def __iter__(self):
+        return iter(self.makers)
+
+    def __len__(self):
+        return len(self.makers)
+
+
+FIGURES = Figures(every_figure())
+OTHERS = Figures(other_figures())
 # The maps of all roundings are built alike.
 ALIKE = set(ROUNDINGS) - {"bf16-inv-freq", "phase64"}
-DRAWN = {name: fig for name, fig in (FIGURES | OTHERS).items() if name not in ALIKE}
+DRAWN = Figures((name, make) for name, make in (FIGURES.makers | OTHERS.makers).items() if name not in ALIKE)
