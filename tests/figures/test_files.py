@@ -195,6 +195,29 @@ def test_settings_of_matplotlib_neither_matter_nor_change():
     assert pyplot.get_fignums() == []
 
 
+def test_the_fonts_in_a_pdf_have_no_rules_that_nobody_asks_there():
+    """How letters join was known before; the option of fontTools is as it was once the file is written."""
+    from fontTools import subset
+
+    before = subset.Options().drop_tables
+    raw = render(ratio(), "pdf")
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", raw, re.DOTALL)
+    fonts = [font for font in map(unpacked, streams) if font.startswith(b"\0\1\0\0")]
+    assert fonts
+    for font in fonts:
+        tags = {font[at : at + 4] for at in range(12, 12 + 16 * struct.unpack_from(">H", font, 4)[0], 16)}
+        assert tags >= {b"glyf", b"hmtx", b"loca"}
+        assert not tags & {b"GSUB", b"GPOS", b"GDEF", b"kern"}
+    assert subset.Options().drop_tables == before
+
+
+def unpacked(stream):
+    try:
+        return zlib.decompress(stream)
+    except zlib.error:
+        return stream
+
+
 def test_svg_says_what_it_is_of():
     text = render(ratio(), "svg", title="Speed <θ>", meta=META).decode()
     assert "<title>Speed &lt;θ&gt;</title>" in text

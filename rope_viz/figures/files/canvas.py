@@ -11,7 +11,7 @@ import math
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,28 @@ def settings() -> Iterator[None]:
         rules: Any = {key: usual[key] for key in usual if key not in own} | SETTINGS
         with matplotlib.rc_context(rules):
             yield
+
+
+# How letters are joined, set closer and replaced: known before a PDF is written, and of no use inside it.
+RULES = ("GSUB", "GPOS", "GDEF", "kern")
+
+
+@contextmanager
+def _plain_fonts() -> Iterator[None]:
+    """The fonts of a PDF without these rules: choosing among them for the letters that are there took a third of it."""
+    from fontTools import subset
+
+    usual: Any = subset.Options
+    before = getattr(usual, "_drop_tables_default", None)
+    if before is None:
+        yield
+        return
+    usual._drop_tables_default = [*before, *RULES]
+    try:
+        with DRAWING:
+            yield
+    finally:
+        usual._drop_tables_default = before
 
 
 class Canvas:
@@ -202,7 +224,8 @@ class Canvas:
     def write(self, form: str, dpi: int, metadata: Mapping[str, str | None]) -> bytes:
         """The sheet as the bytes of an svg, pdf or png file."""
         out = io.BytesIO()
-        self.figure.savefig(out, format=form, dpi=dpi, metadata=dict(metadata))
+        with _plain_fonts() if form == "pdf" else nullcontext():
+            self.figure.savefig(out, format=form, dpi=dpi, metadata=dict(metadata))
         return out.getvalue()
 
     def _sizes(self, lines: Lines, size: float) -> tuple[list[float], float]:
