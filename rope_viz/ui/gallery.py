@@ -56,7 +56,7 @@ class Job:
 
     def __init__(self, rank: int, order: tuple[float, int], make: Callable[[], bytes], away: Away | None) -> None:
         self.rank, self.order, self.make, self.away = rank, order, make, away
-        self.wanted, self.begun = 0, False
+        self.wanted, self.begun, self.elsewhere = 0, False, False
         self.done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.came = asyncio.get_running_loop().time()
 
@@ -75,13 +75,13 @@ class Gallery:
     ) -> None:
         self.at_once, self.waiting, self.most = at_once, waiting, most
         self.hands = hands or Hands()
-        self.size = 0
+        self.size = self._elsewhere = 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._jobs: dict[str, Job] = {}
         self._queue: list[Job] = []
         self._busy: dict[int, int] = {}
         self._count = itertools.count()
-        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="pictures")
+        self._pool = ThreadPoolExecutor(at_once + 1, thread_name_prefix="pictures")
 
     def found(self, tag: str) -> bytes | None:
         """A picture that is kept."""
@@ -117,12 +117,19 @@ class Gallery:
                 job.done.cancel()
 
     def _next(self) -> None:
-        """Begin what may begin. Files, which take longest, get one place at most, so that pages never wait for them."""
+        """Begin what may begin: with hands some more at once, of which one place is left to knobs that move.
+
+        Files, which take longest, get one place at most, so that pages never wait for them.
+        """
         later: list[Job] = []
-        while self._queue and sum(self._busy.values()) < self.at_once:
+        more = self.hands.count if self.hands.ready else 0
+        while self._queue and sum(self._busy.values()) < self.at_once + more:
             job = heapq.heappop(self._queue)
             rank = job.rank
-            if rank == FILES and self._busy.get(FILES, 0) >= max(1, self.at_once - 1):
+            resting = sum(count for kind, count in self._busy.items() if kind != MOVING)
+            if (rank == FILES and self._busy.get(FILES, 0) >= max(1, self.at_once - 1)) or (
+                rank != MOVING and more and resting >= self.at_once + more - 1
+            ):
                 later.append(job)
                 continue
             job.begun = True
@@ -133,13 +140,18 @@ class Gallery:
             heapq.heappush(self._queue, job)
 
     def _begin(self, job: Job) -> None:
-        there = self.hands.draw(*job.away) if job.away is not None else None
+        there = None
+        if job.away is not None and self._elsewhere < self.hands.count:
+            there = self.hands.draw(*job.away)
+        job.elsewhere = there is not None
+        self._elsewhere += job.elsewhere
         loop = asyncio.get_running_loop()
         drawing = loop.run_in_executor(self._pool, job.make) if there is None else asyncio.wrap_future(there)
         drawing.add_done_callback(functools.partial(self._drawn, job))
 
     def _drawn(self, job: Job, drawing: asyncio.Future[bytes]) -> None:
         """Those who wait for it have it, or hear what went wrong."""
+        self._elsewhere -= job.elsewhere
         if not drawing.cancelled() and isinstance(drawing.exception(), BrokenExecutor):
             # Who drew it was ended, by the system's want of memory say: it is drawn here.
             self.hands.let_go()
