@@ -1,4 +1,4 @@
-"""What the page Recall asks the readers, remembered: the same question is answered once."""
+"""What the page Recall asks the readers, and with which embedding; the same question is answered once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.scaling import short_label
+from rope_viz.pictures.now import Now, found_once
 from rope_viz.reader import checkpoints, why
 from rope_viz.reader.model import Reader
 from rope_viz.reader.recall import Recall, interval
@@ -19,6 +20,23 @@ TRAINED = RopeSpec(head_dim=32, base=10_000.0, context=256)
 HEADS = ("previous_token", "finder")
 MOST = 4096
 """Questions whose having been asked is remembered."""
+
+
+@found_once
+def misfit(now: Now) -> str:
+    """Why the reader cannot read with what was chosen, if it cannot."""
+    try:
+        checkpoints.spec_for(now.spec, TRAINED)
+    except ValueError:
+        label = short_label(now.spec.scaling.name)
+        return f"{label} has numbers for each pair of its own model; the reader has 16 pairs. Choose another method."
+    return ""
+
+
+@found_once
+def lent(now: Now) -> RopeSpec:
+    """The embedding the reader gets: the chosen one, or the chosen method on the reader's own."""
+    return checkpoints.spec_for(now.spec, TRAINED)
 
 
 def readers() -> list[Reader]:

@@ -19,7 +19,7 @@ from rope_viz.pictures.choices import Kept, Number, Pick, Several, length
 from rope_viz.pictures.kinds import Figure
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
-from rope_viz.pictures.reading import TRAINED, is_known, kept, label, margin, readers, reading
+from rope_viz.pictures.reading import TRAINED, is_known, kept, label, lent, margin, misfit, readers, reading
 from rope_viz.reader import checkpoints, why
 from rope_viz.reader import loss as chains
 from rope_viz.reader.evaluation import read_evaluation
@@ -32,21 +32,6 @@ STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
 NEAR = 16
 """Distances at which the head that looks one token back is shown."""
 SWITCHED = (64, 128, 256, 512, 1024)
-
-
-def misfit(now: Now) -> str:
-    """Why the reader cannot read with what was chosen, if it cannot."""
-    try:
-        checkpoints.spec_for(now.spec, TRAINED)
-    except ValueError:
-        label = short_label(now.spec.scaling.name)
-        return f"{label} has numbers for each pair of its own model; the reader has 16 pairs. Choose another method."
-    return ""
-
-
-def lent(now: Now) -> RopeSpec:
-    """The embedding the reader gets: the chosen one, or the chosen method on the reader's own."""
-    return checkpoints.spec_for(now.spec, TRAINED)
 
 
 def usual_length(now: Now) -> float:

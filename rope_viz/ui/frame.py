@@ -38,6 +38,7 @@ def run(folder: Path) -> None:
     st.session_state["pages folder"] = folder
     _go(menu)
     state.follow_link(name)
+    state.look_again()
     st.html(f"<style>{text(STYLE)}{rooms(registry.page(name).pictures.values(), state.now(name))}</style>")
     shell.mount(list(PAGES), state.link_query())
     if name != "learn":
@@ -64,6 +65,7 @@ def body(path: Path) -> None:
     """
     if st.session_state.pop("whole run", False):
         st.rerun()
+    state.look_again()
     exec(code(path), {"__name__": "__main__", "__file__": str(path)})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,20 @@ def chosen() -> Chosen:
     return value
 
 
+def _set(value: Chosen) -> None:
+    st.session_state["chosen"] = value
+    look_again()
+
+
+_run = threading.local()
+"""A run has a thread of its own; asking Streamlit for the same at every place takes a tenth of it."""
+
+
 def now(page: str) -> Now:
-    """What the pictures of a page are drawn from: the choice, and the page's own choices."""
+    """What the pictures of a page are drawn from: the choice, and the page's own choices; found once in a run."""
+    if getattr(_run, "page", None) == page:
+        known: Now = _run.now
+        return known
     at, choices = chosen(), registry.page(page).choices
     asked = st.query_params.to_dict()
     written = {choice.key: asked[choice.key] for choice in choices if choice.key in asked}
@@ -70,8 +83,13 @@ def now(page: str) -> Now:
     before = st.session_state.get("now")
     if before != (page, fresh):
         before = st.session_state["now"] = page, fresh
-    same: Now = before[1]
-    return same
+    _run.page, _run.now = page, before[1]
+    return before[1]
+
+
+def look_again() -> None:
+    """At the beginning of a run, and where something was chosen: `now` is another."""
+    _run.page = None
 
 
 def hold(key: str, content: bytes | None, *, of: object = None) -> str:
@@ -79,11 +97,13 @@ def hold(key: str, content: bytes | None, *, of: object = None) -> str:
     mine = st.session_state.setdefault("held", {})
     if content is None:
         mine.pop(key, None)
+        look_again()
         return ""
     known = mine.get(key)
     if known is None or known[0] != (of or content):
         salted = st.session_state.setdefault("salt", kept.salt()) + content
         known = mine[key] = (of or content, kept.name_of(salted), salted)
+        look_again()
     if kept.STORE.salted(known[1]) is None:
         kept.STORE.keep(known[2])
     return str(known[1])
@@ -134,7 +154,7 @@ def bring_back(text: str, *, here: bool) -> None:
         # Numbers of a config may lie beyond the knobs, and then the address could not give them as they are.
         if now.model == link.CUSTOM and link.query(spec, model=link.CUSTOM, layer=layer) == _without(address(), "pin"):
             changed = dataclasses.replace(now, layer=layer, spec=spec, problems=(), revision=now.revision + 1)
-            st.session_state["chosen"] = changed
+            _set(changed)
 
 
 def forget() -> None:
@@ -198,7 +218,7 @@ def follow_link(page: str) -> None:
         # Numbers of a config may lie beyond the knobs; its own link brings them back as they are.
         spec, problems = first, ()
     revision = chosen().revision + 1 if known is not None else 0
-    st.session_state["chosen"] = Chosen(opened.model, opened.layer, spec, pin, problems, revision)
+    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision))
     st.session_state["address"] = params
 
 
@@ -218,9 +238,10 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
     ours = {key: value for key, value in params.items() if key in link.KEYS}
     opened = link.read(ours)
     revision = chosen().revision + 1
-    st.session_state["chosen"] = Chosen(opened.model, opened.layer, opened.spec, revision=revision)
+    _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
     st.session_state["locals"] = {}
     st.query_params.from_dict(dict(params))
+    look_again()
     st.session_state["address"] = address()
 
 
@@ -241,7 +262,7 @@ def _after_tour(params: Mapping[str, str], *, linked: bool) -> bool:
     had, st.session_state["locals"] = before
     if not linked and params != address(had):
         return False
-    st.session_state["chosen"] = dataclasses.replace(had, revision=chosen().revision + 1)
+    _set(dataclasses.replace(had, revision=chosen().revision + 1))
     return True
 
 
@@ -273,14 +294,14 @@ def choose(**changes: Any) -> None:
     now = dataclasses.replace(chosen(), **{"problems": (), **changes})
     if now.pin is not None and now.pin >= now.spec.pairs:
         now = dataclasses.replace(now, pin=None)
-    st.session_state["chosen"] = now
+    _set(now)
     write_link()
 
 
 def refuse(problem: str) -> None:
     """Keep the choice as it is and say why; controls return to it."""
     now = chosen()
-    st.session_state["chosen"] = dataclasses.replace(now, problems=(problem,), revision=now.revision + 1)
+    _set(dataclasses.replace(now, problems=(problem,), revision=now.revision + 1))
 
 
 def write_link(*, restore: str = "", again: bool = False) -> None:
@@ -295,6 +316,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
         others |= {key: value for key, value in kept.items() if key.startswith(f"{restore}.")}
     if again or dict(st.query_params.items()) != others | ours:
         st.query_params.from_dict(others | ours)
+        look_again()
     st.session_state["address"] = ours
 
 
@@ -315,6 +337,7 @@ def keep(key: str, value: str, *, default: str) -> None:
     else:
         kept[key] = value
         st.query_params[key] = value
+    look_again()
 
 
 def address(of: Chosen | None = None) -> dict[str, str]:
