@@ -6,6 +6,7 @@ configuration classes do in their place, so that a config resolves here to what 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -275,8 +276,20 @@ def fixed_base(fields: Fields) -> Layers:
 
 
 def written_base(_: Fields) -> Layers:
-    """Baichuan 7B, TeleChat and Grok-1: the base is written in the code, and no scaling is read."""
+    """Baichuan 7B and Grok-1: the base is written in the code, and no scaling is read."""
     return {"": {"rope_type": "default", "rope_theta": 10_000.0}}
+
+
+def telechat(fields: Fields) -> Layers:
+    """TeleChat: the base in the code, grown once for the length that the model was trained with."""
+    grown = 10_000.0 * telechat_growth(fields, 1) ** (fields.head_dim() / (fields.head_dim() - 2))
+    return {"": {"rope_type": "default", "rope_theta": grown}}
+
+
+def telechat_growth(fields: Fields, length: int) -> int:
+    """What its base is multiplied by, to the power d/(d-2), at a length: 2^ceil(log2(length / 8192) + 1) - 1, or 1."""
+    longest = max(length, fields.size("training_seqlen") or fields.required("max_position_embeddings"))
+    return max(2 ** math.ceil(math.log2(longest / 8192) + 1) - 1, 1)
 
 
 def qwen(fields: Fields) -> Layers:
@@ -365,7 +378,8 @@ RULES: dict[str, Callable[[Fields], Layers]] = {
     **dict.fromkeys(AS_GIVEN, as_given),
     **dict.fromkeys(("gptj", "codegen", "roformer"), fixed_base),
     **dict.fromkeys(("minimax_m2", "minimax_m1", "minimax_text_01"), partial_from_rotary_dim),
-    **dict.fromkeys(("baichuan", "telechat", "grok-1"), written_base),
+    **dict.fromkeys(("baichuan", "grok-1"), written_base),
+    "telechat": telechat,
     "qwen": qwen,
     "internlm": base_under("rotary.base"),
     "dbrx": base_under("attn_config.rope_theta"),

@@ -89,7 +89,7 @@ SOURCES: dict[str, str] = {
     "qwen": VLLM.format("qwen.py") + ", and mlx_lm/models/qwen.py of mlx-lm 0.32.2",
     "step3_text": VLLM.format("step3_text.py"),
     "telechat": "models/12B/modeling_telechat.py in Tele-AI/Telechat@14c009a, run: base 10000 in the code. "
-    "Beyond training_seqlen it grows with the length, which is not computed here",
+    "Beyond training_seqlen base and factor grow with the length that is asked for",
     "xverse": f"{VLLM.format('registry.py')}: a Llama",
 }
 """{model type: where its code was read}."""

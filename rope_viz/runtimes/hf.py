@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 from rope_viz.configs import published
+from rope_viz.configs.folding import telechat_growth
 from rope_viz.configs.rewrite import NULL_HEADS
 from rope_viz.runtimes.case import (
     ORIGINAL,
@@ -156,7 +157,21 @@ def dbrx(case: Case) -> Case:
     return case.but(base=case.fields.theta())
 
 
+def telechat(case: Case) -> Case:
+    """TeleChat beyond its training length: the base grows in steps, cos and sin by 0.1·ln(length / trained) + 1."""
+    trained = case.fields.size("training_seqlen") or case.limit
+    if case.length is None or case.length <= trained:
+        return case
+    grown = 10_000.0 * telechat_growth(case.fields, case.length) ** (case.head_dim / (case.head_dim - 2))
+    return case.but(base=grown, attention=0.1 * math.log(case.length / trained) + 1.0)
+
+
 V5 = (
+    Rule(
+        "telechat-growth",
+        "Beyond training_seqlen the base grows with the length in steps, and the factor on cos and sin with it.",
+        when(model("telechat"), telechat),
+    ),
     Rule(
         "dbrx-base",
         "attn_config.rope_theta is not read: the base is rope_theta at the top, or 10000.",
