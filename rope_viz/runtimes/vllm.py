@@ -83,6 +83,11 @@ def fixed_attention(case: Case) -> Case:
     )
 
 
+def of_deepseek(case: Case) -> bool:
+    """Whether DeepSeek's attention scales this. MiniCPM 3 has heads of that kind and a file of its own."""
+    return case.mla and case.kind != "default" and case.model != "minicpm3"
+
+
 def deepseek(case: Case) -> Case:
     """deepseek_yarn whatever the type: mscale 1 and mscale_all_dim 0 by default, always rounded."""
     changed = require("factor", ORIGINAL)(case.using(rope_type="yarn", type=None))
@@ -131,12 +136,12 @@ RULES = (
     Rule(
         "deepseek-softmax",
         "The softmax scale is multiplied by m(s, mscale_all_dim)².",
-        when(lambda case: case.mla and case.kind != "default", deepseek_softmax),
+        when(of_deepseek, deepseek_softmax),
     ),
     Rule(
         "deepseek-yarn",
         "The type becomes deepseek_yarn: mscale 1 and mscale_all_dim 0 by default, always rounded.",
-        when(lambda case: case.mla and case.kind != "default", deepseek),
+        when(of_deepseek, deepseek),
     ),
     Rule(
         "yarn-required",

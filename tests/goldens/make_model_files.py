@@ -44,6 +44,21 @@ TYPES: dict[str, tuple[str, dict[str, Any]]] = {
     "glm4_moe": ("glm4_moe", {**HEADS, "partial_rotary_factor": 0.5}),
     "minimax_m2": ("minimax_m2", {**HEADS, "rotary_dim": 32}),
     "lfm2": ("lfm2", {}),
+    "lfm2_moe": ("lfm2_moe", {}),
+    "bailing_moe_v2": ("bailing_moe", {**HEADS, "partial_rotary_factor": 0.5}),
+    "cohere2": ("commandr", HEADS),
+    "cohere2_moe": ("cohere2_moe", HEADS),
+    "deepseek": ("deepseek_v2", {}),
+    "falcon_h1": ("falcon_h1", HEADS),
+    "granite_swa": ("granite", HEADS),
+    "hrm_text": ("hrm_text", HEADS),
+    "hy_v3": ("hy_v3", HEADS),
+    "hyperclovax": ("hyperclovax", HEADS),
+    "iquestcoder": ("llama", HEADS),
+    "minicpm": ("minicpm", {}),
+    "minicpm3": ("minicpm3", {"qk_rope_head_dim": 32, "qk_nope_head_dim": 64}),
+    "olmo_hybrid": ("olmo_hybrid", HEADS),
+    "qwen3_next": ("qwen3_next", {**HEADS, "partial_rotary_factor": 0.25}),
 }
 
 
