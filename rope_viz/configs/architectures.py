@@ -272,6 +272,8 @@ def own_values(fields: Fields) -> None:
     for key in NOT_NULL:
         if key in config and config[key] is None and refuses_null(fields.kind, key):
             raise ValueError(f"{key} is null, which transformers refuses: leave it out or fill it in")
+    if config.get("rope_scaling") == {} and fields.kind in NOT_NULL["rope_scaling"].split():
+        raise ValueError("rope_scaling is empty, and transformers looks for layer types in it: leave it out")
     if fields.kind == "falcon" and "head_dim" in config:
         raise ValueError("head_dim cannot be set for Falcon, whose class derives it: leave it out")
     if fields.kind in COUNTED and config.get("layer_types") is None:

@@ -152,8 +152,8 @@ def refuse_shared(fields: Fields) -> None:
 
     Run with each type of transformers 5.23.0: KeyError, or TypeError from the check of the field.
     """
-    params, scaling = fields.mapping("rope_parameters"), fields.mapping("rope_scaling")
-    alone = fields.kind in BY_LAYER or (fields.kind in BY_LAYER_BESIDE and scaling)
+    params, beside = fields.mapping("rope_parameters"), fields.config.get("rope_scaling") is not None
+    alone = fields.kind in BY_LAYER or (fields.kind in BY_LAYER_BESIDE and beside)
     if alone and params and not nested_keys(params):
         raise ValueError(
             f"rope_parameters says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
@@ -289,7 +289,7 @@ def telechat(fields: Fields) -> Layers:
 def telechat_growth(fields: Fields, length: int) -> int:
     """What its base is multiplied by, to the power d/(d-2), at a length: 2^ceil(log2(length / 8192) + 1) - 1, or 1."""
     longest = max(length, fields.size("training_seqlen") or fields.required("max_position_embeddings"))
-    return max(2 ** math.ceil(math.log2(longest / 8192) + 1) - 1, 1)
+    return max(int(2.0 ** math.ceil(math.log2(longest / 8192) + 1)) - 1, 1)
 
 
 def qwen(fields: Fields) -> Layers:

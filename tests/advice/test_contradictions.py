@@ -12,6 +12,8 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_fr
 LLAMA3 |= {"original_max_position_embeddings": 2048}
 QWEN2_VL = {"model_type": "qwen2_vl", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
 
+LLAVA = {"model_type": "llava", "text_config": LLAMA, "max_position_embeddings": 8192}
+
 
 def with_sections(section):
     return {**QWEN2_VL, "rope_scaling": {"type": "mrope", "mrope_section": section}}
@@ -76,6 +78,11 @@ CASES = [
         *("out-of-range", "warning"),
         {**LLAMA, "rope_scaling": {**LLAMA3, "original_max_position_embeddings": 16384}},
         {**LLAMA, "rope_scaling": LLAMA3},
+    ),
+    # With lengths of its own this level is taken, until a base stands there too.
+    *(
+        (*("unread-rope-keys", severity), {**LLAVA, "rope_scaling": YARN, **keys}, {**LLAVA, **keys})
+        for severity, keys in (("warning", {}), ("error", {"rope_theta": 1e4}))
     ),
     *(
         ("sections-do-not-add-up", "error", with_sections(section), with_sections([16, 24, 24]))

@@ -329,7 +329,8 @@ def test_a_key_that_has_to_go_is_null_so_that_the_whole_can_be_laid_over_the_old
 
 
 def test_a_key_whose_null_the_class_refuses_is_left_out(capsys, tmp_path):
-    text = {"model_type": "gemma4_text", "rope_scaling": {}, "max_position_embeddings": 8192}
+    nested = {"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "default"}}
+    text = {"model_type": "gemma4_text", "rope_scaling": nested, "max_position_embeddings": 8192}
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gemma4", "text_config": text}))
     asked = ["export", str(tmp_path), "--to", "transformers", "--layer", "sliding_attention"]
     assert main([*asked, "--scaling", "linear", "--factor", "2"]) == 0

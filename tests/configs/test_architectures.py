@@ -117,6 +117,7 @@ REFUSED = [
         ({"model_type": kind, "rope_parameters": FLAT, "rope_scaling": LINEAR}, "nothing of layer types")
         for kind in ("gemma3_text", "olmo3")
     ),
+    ({"model_type": "gemma4_text", "rope_scaling": {}}, "rope_scaling is empty"),
 ]
 
 
