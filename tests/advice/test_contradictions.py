@@ -116,3 +116,8 @@ def test_a_type_under_the_name_of_older_code_is_an_error_where_no_class_renames_
 def test_no_published_config_contradicts_itself(id):
     ours = {case[0] for case in CASES}
     assert [one.rule for one in check(catalog()[id].config) if one.rule in ours] == []
+
+
+@pytest.mark.parametrize("kind", ["aya_vision", "cohere2_vision", "granite4_vision"])
+def test_a_wrapper_called_after_its_tower_is_checked_at_its_defaults(kind):
+    assert [one for one in check({"model_type": kind}) if one.severity != "note"] == []

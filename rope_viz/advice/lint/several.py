@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rope_viz.advice.lint.view import Config, Finding, View
-from rope_viz.configs.architectures import name_of
+from rope_viz.configs.architectures import entry, name_of
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
 from rope_viz.embedding.spec import shorten
@@ -205,7 +205,10 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
         return None
     from rope_viz.configs.axes.models import from_model, is_encoder
 
-    if not isinstance(config.get("_class_name"), str) and not is_encoder(name_of(config), config):
+    kind = name_of(config)
+    # A wrapper that is called after its tower, such as aya_vision, has a language model at its defaults.
+    wraps = "text" in (entry(kind) or {})
+    if not isinstance(config.get("_class_name"), str) and (wraps or not is_encoder(kind, config)):
         return None
     try:
         parts = from_model(config)
