@@ -42,7 +42,7 @@ TYPES: dict[str, frozenset[str]] = {
         bridgetower bridgetower_text_model bros camembert canine chinese_clip chinese_clip_text_model clap
         clap_text_model clip clip_text_model clipseg clipseg_text_model clvp_decoder cohere_asr convbert
         data2vec-text decision_transformer distilbert dpr electra ernie ernie_m flaubert flava
-        flava_text_model fnet git gpt-sw3 gpt2 gpt_bigcode gpt_neo gptsan-japanese groupvit
+        flava_text_model florence2_language fnet git gpt-sw3 gpt2 gpt_bigcode gpt_neo gptsan-japanese groupvit
         groupvit_text_model ibert imagegpt layoutlm layoutlmv3 layoutxlm led lilt longformer luke lxmert
         markuplm mbart megatron-bert metaclip_2 metaclip_2_text_model mobilebert mra mvp nystromformer
         openai-gpt opt owlv2 owlv2_text_model owlvit owlvit_text_model plbart pp_formulanet

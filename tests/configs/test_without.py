@@ -109,6 +109,11 @@ JINA = {"hidden_size": 768, "num_attention_heads": 12, "max_position_embeddings"
 TOLD = [
     ({"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_head": 12, "n_positions": 1024}, "gpt2 has no rotary"),
     ({"architectures": ["OPTForCausalLM"], **JINA}, "opt has no rotary"),
+    # The code that travels with Florence 2 calls its BART so.
+    (
+        {"model_type": "florence2", "text_config": {"model_type": "florence2_language"}},
+        "florence2_language has no rotary",
+    ),
     ({"d_model": 2560, "n_layer": 64, "ssm_cfg": {}}, "this model has no rotary"),
     ({"model_type": "bert", "position_embedding_type": "alibi", **JINA}, r"position_embedding_type is 'alibi'"),
 ]
