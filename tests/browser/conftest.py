@@ -23,10 +23,12 @@ expect.set_options(timeout=20_000)
 # Streamlit's own client asks for these beside a deep link before it finds the root of the app.
 PROBES = ("/_stcore/health", "/_stcore/host-config")
 
+HERE = str(Path(__file__).parent) + os.sep
+
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(HERE):
             item.add_marker(pytest.mark.browser)
             # A loaded machine can lose a click; the summary names what had to run again.
             item.add_marker(pytest.mark.flaky(reruns=1))
@@ -56,6 +58,8 @@ def program():
         reason = f"no Chrome or Chromium found (looked for {', '.join(NAMES)})"
         pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    # Modules that stream in are parsed anew at every visit: without that they come from what was compiled before.
+    arguments.append("--js-flags=--no-script-streaming")
     return {"executable_path": path, "args": arguments}
 
 
@@ -69,20 +73,21 @@ def chromium(playwright, program):
 
 @pytest.fixture(scope="session")
 def reader(playwright, program, server, tmp_path_factory):
-    """reader() is a browser that keeps what it has loaded and compiled, as a reader's does: half the time.
+    """reader(0) is a browser that keeps what it has loaded and compiled, as a reader's does: half the time.
 
     All pages of this machine are one process of it, and its first page, of nothing but a word, keeps that alive.
+    Another number is another reader, who knows nothing of the first.
     """
     running = {}
     options = program | {"args": [*program["args"], "--process-per-site"]}
 
-    def launched(has_touch=False):
-        if has_touch not in running:
+    def launched(number, has_touch=False):
+        if (number, has_touch) not in running:
             folder = tmp_path_factory.mktemp("profile")
             context = playwright.chromium.launch_persistent_context(folder, has_touch=has_touch, **options)
             context.pages[0].goto(server + PROBES[0])
-            running[has_touch] = context
-        return running[has_touch]
+            running[number, has_touch] = context
+        return running[number, has_touch]
 
     yield launched
     for context in running.values():
@@ -149,8 +154,8 @@ def fresh_server(new_server):
 class Mortal:
     """A server that can be killed, and started again at the same address."""
 
-    def __init__(self):
-        self.url, self.process = serve()
+    def __init__(self, port=0):
+        self.url, self.process = serve(port=port)
 
     def kill(self):
         self.process.kill()
@@ -160,10 +165,15 @@ class Mortal:
         _, self.process = serve(port=int(self.url.rpartition(":")[2]))
 
 
+@pytest.fixture(scope="session")
+def its_port():
+    return free_port()
+
+
 @pytest.fixture
-def mortal():
-    """A server of its own to kill."""
-    server = Mortal()
+def mortal(its_port):
+    """A server of its own to kill, at the address of the one before: the browser has its scripts from then."""
+    server = Mortal(its_port)
     yield server
     server.kill()
 
@@ -198,13 +208,7 @@ class Visit:
     def settle(self):
         """Wait until the script rests and every chart shows what it last received."""
         self.page.wait_for_selector('[data-testid="stApp"][data-test-connection-state="CONNECTED"]', timeout=30_000)
-        calm = 0
-        for _ in range(400):
-            self.page.wait_for_timeout(75)
-            calm = calm + 1 if self.page.evaluate(RESTS) else 0
-            if calm == 4:
-                return
-        raise AssertionError("the page did not come to rest")
+        assert self.stays(RESTS, 4, 60), "the page did not come to rest"
 
     def look(self, name):
         """Scroll to a picture, by its address, and wait until it is there; then this is the whole page's rest."""
@@ -215,11 +219,19 @@ class Visit:
 
     def until(self, expression):
         """Wait until a JavaScript expression is true; Playwright's own waiting needs eval, which the policy forbids."""
-        for _ in range(200):
-            if self.page.evaluate(expression):
-                return
-            self.page.wait_for_timeout(75)
-        raise AssertionError(f"never true: {expression}")
+        assert self.stays(f"() => {expression}", 1, 30), f"never true: {expression}"
+
+    def stays(self, function, times, seconds):
+        """Whether a function in the page is true so many times running: asked there, which is less work than here."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            try:
+                return self.page.evaluate(f"({STAYS})({function}, {times}, {1000 * left})")
+            except Error as error:
+                # Another page came, or the same one anew: it is asked there.
+                if not any(words in error.message for words in ("context was destroyed", "navigat")):
+                    raise
+        return False
 
     def is_alone(self):
         """Whether there is no other tab, but the reader's first."""
@@ -235,6 +247,16 @@ class Visit:
         return self.page.locator(f"[data-knob={name}] input[type=range]")
 
 
+STAYS = """async (holds, times, limit) => {
+  const end = performance.now() + limit;
+  for (let calm = 0; performance.now() < end; ) {
+    await new Promise((go) => setTimeout(go, 75));
+    calm = holds() ? calm + 1 : 0;
+    if (calm === times) return true;
+  }
+  return false;
+}"""
+
 RESTS = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   const pictures = [...document.querySelectorAll('.rv-picture')];
@@ -245,7 +267,7 @@ RESTS = """() => {
 
 
 @pytest.fixture
-def visit(request, reader, server):
+def visit(reader, server):
     """visit(width=390, dark=True).open("/scaling"): nothing of tests before is left; a second is another reader.
 
     Without `motion` the reader has asked for less of it: dials that play take most of a core.
@@ -263,11 +285,9 @@ def visit(request, reader, server):
         permissions=(),
         watched=False,
     ):
-        fresh = request.getfixturevalue("chromium").new_context if opened else reader
-        context = fresh(has_touch=has_touch)
+        context = reader(len(opened), has_touch)
         page = context.new_page()
-        if not opened:
-            forget(context, page, url)
+        forget(context, page, url)
         opened.append(context)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(
@@ -277,11 +297,11 @@ def visit(request, reader, server):
         return Visit(page, url, watched)
 
     yield start
-    for number, context in enumerate(opened):
+    for context in opened:
         with contextlib.suppress(Error):
             context.set_offline(False)
             context.clear_permissions()
-            leave(context) if number == 0 else context.close()
+            leave(context)
 
 
 def forget(context, page, url):

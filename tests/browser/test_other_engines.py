@@ -15,7 +15,7 @@ from tests.browser.engines import ANSWER, ENGINES, missing, until
 NOT_OURS = "blocked WebAssembly"
 
 
-@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ENGINES])
+@pytest.fixture(scope="module", params=ENGINES)
 def engine(request, tmp_path_factory):
     """One browser for the whole file: it keeps what it has loaded, as a reader's does."""
     if lacks := missing(request.param):
