@@ -82,7 +82,11 @@ CASES = [
     # With lengths of its own this level is taken, until a base stands there too.
     *(
         (*("unread-rope-keys", severity), {**LLAVA, "rope_scaling": YARN, **keys}, {**LLAVA, **keys})
-        for severity, keys in (("warning", {}), ("error", {"rope_theta": 1e4}))
+        for severity, keys in (
+            ("warning", {}),
+            ("error", {"rope_theta": 1e4}),
+            ("warning", {"rope_theta": 1e4, "model_type": "vibevoice_asr"}),
+        )
     ),
     *(
         ("sections-do-not-add-up", "error", with_sections(section), with_sections([16, 24, 24]))

@@ -66,8 +66,9 @@ def beside_raises(level: Mapping[str, Any], rope: Mapping[str, Any]) -> bool:
     kind = rope.get("rope_type", rope.get("type"))
     if kind in ("linear", "dynamic", "yarn", "llama3") and "factor" not in rope:
         return True
-    # With a base beside it the dict is looked at before the other keys of this level are there.
-    lengths = level.get("max_position_embeddings") is not None and level.get("rope_theta") is None
+    # With a base beside it the dict is looked at before the other keys of this level are there; one class has them.
+    early = level.get("rope_theta") is not None and level.get("model_type") != "vibevoice_asr"
+    lengths = level.get("max_position_embeddings") is not None and not early
     return kind in PRETRAINED_TYPES and (ORIGINAL not in rope or not lengths)
 
 
