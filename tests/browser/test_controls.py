@@ -63,6 +63,20 @@ def test_a_knob_brought_back_leaves_all_as_it_was_and_one_of_the_page_is_followe
     assert tab.evaluate(columns) == whole
     assert "trained=" not in tab.url
 
+    # The same by mouse: a thumb that is back where it was taken makes no "change".
+    slider = seen.slider("context")
+    box, place = slider.bounding_box(), float(slider.input_value()) / float(slider.get_attribute("max"))
+    x, y = box["x"] + 8 + place * (box["width"] - 16), box["y"] + box["height"] / 2
+    tab.mouse.move(x, y)
+    tab.mouse.down()
+    tab.mouse.move(x + 40, y)
+    expect(seen.knob("context")).not_to_have_value(value)
+    tab.mouse.move(x, y)
+    expect(seen.knob("context")).to_have_value(value)
+    tab.mouse.up()
+    seen.settle()
+    assert tab.evaluate(columns) == whole
+
     label = "document.querySelectorAll('.rv-plot')[1].getAttribute('aria-label')"
     seen.slider("length").scroll_into_view_if_needed()
     before = tab.evaluate(label)

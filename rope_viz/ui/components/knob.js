@@ -71,6 +71,9 @@ function build(name, send, place) {
   range.addEventListener("keydown", () => (key = true));
   range.addEventListener("keyup", () => ((key = false), commit()));
   range.addEventListener("change", () => key || commit());
+  // A thumb that is back where it was taken makes no "change".
+  const left = () => setTimeout(() => key || commit());
+  range.addEventListener("pointerdown", () => ["pointerup", "pointercancel"].forEach((end) => addEventListener(end, left, { once: true, capture: true })));
   range.addEventListener("blur", () => ((key = false), commit()));
 
   field.addEventListener("change", () => {
