@@ -57,6 +57,17 @@ def test_moving_the_sentence_changes_the_sinusoidal_map_only(visit):
     assert change[1] > 0.1
     assert max(change[2:]) < 1e-6
 
+    # A window made narrow, and wide again: the maps are laid out anew, two by two, under the bar of their colours.
+    height = f"{MAPS}._fullLayout._size.h"
+    wide = seen.page.evaluate(height)
+    seen.page.set_viewport_size({"width": 390, "height": 844})
+    seen.until(f"{height} > {wide} + 50")
+    seen.settle()
+    seen.page.set_viewport_size({"width": 1440, "height": 900})
+    seen.until(f"{height} === {wide}")
+    seen.settle()
+    assert seen.errors == []
+
 
 def test_on_a_narrow_screen_the_maps_stand_two_by_two(visit):
     seen = visit(width=390).open("/attention")

@@ -180,10 +180,14 @@ function schedule(state) {
   if (state.waiting) return state.queue;
   state.waiting = true;
   state.root.dataset.waiting = "yes";
-  return (state.queue = state.queue.then(async () => {
+  // One that failed does not hold up those after it.
+  return (state.queue = state.queue.catch(() => {}).then(async () => {
     state.waiting = false;
-    await draw(state);
-    if (!state.waiting) delete state.root.dataset.waiting;
+    try {
+      await draw(state);
+    } finally {
+      if (!state.waiting) delete state.root.dataset.waiting;
+    }
   }));
 }
 
@@ -204,6 +208,12 @@ async function draw(state) {
   node.style.height = `${layout.height}px`;
   state.drawn = { data, layout };
   node.querySelector(".rv-coming")?.remove();
+  // From wide to narrow Plotly leaves a map the margins that its colour bar had before it was laid down, and more.
+  if (state.narrow !== undefined && state.narrow !== isNarrow(node.clientWidth)) {
+    Plotly.purge(node);
+    state.listening = false;
+  }
+  state.narrow = isNarrow(node.clientWidth);
   const start = performance.now();
   await Plotly.react(node, data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, responsive: false });
   listen(state);
