@@ -217,7 +217,10 @@ def repair(one: Comparison, asked: Asked) -> str:
     target = EXPORTED.get((emulation.runtime, emulation.version.split(" ")[0]))
     if not one.differs or target is None or one.effect is None:
         return ""
-    made = exported(asked, target)
+    try:
+        made = exported(asked, target)
+    except ValueError:
+        return "nothing: a config of this architecture cannot say this"
     if not made.faithful:
         return "nothing: no key or flag of it says this"
     return made.flags or "the config that Extend writes"

@@ -14,6 +14,8 @@ from rope_viz.configs.upload import read_upload
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words_runtimes
+from rope_viz.pictures import registry
+from rope_viz.pictures import runtimes as pictures
 from rope_viz.runtimes import RUNTIMES, emulate
 
 
@@ -144,3 +146,12 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
         return
     for layer, spec in upload.specs.items():
         everything_the_page_does(board.Asked(upload.config, layer, spec, upload.name))
+
+
+def test_a_method_that_a_config_cannot_say_has_answers_and_no_repair():
+    # Phi-3's class takes LongRoPE alone: there is nothing that could be exported.
+    page = registry.page("runtimes")
+    now = registry.read(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})
+    assert page.pictures["curves"](now).fig.data
+    repairs = {row.repair for row in pictures.answers(now).rows}
+    assert "nothing: a config of this architecture cannot say this" in repairs
