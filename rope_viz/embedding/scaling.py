@@ -11,7 +11,7 @@ p-RoPE: Barbero et al., https://arxiv.org/abs/2410.06205
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -237,6 +237,13 @@ class LongRope(Scaling):
         "Factor s", 1.0, 128.0, "Only sets the attention factor. Empty: target ÷ trained."
     )
     attention: float | None = optional_knob("Attention factor", 0.1, 4.0, ATTENTION_HELP)
+
+    def __post_init__(self) -> None:
+        for name in ("short_factor", "long_factor"):
+            values = getattr(self, name)
+            if not isinstance(values, Iterable):
+                raise ValueError(f"{name} must be a list of numbers, got {shorten(values)}")
+            object.__setattr__(self, name, tuple(values))  # a config has lists; a method is a value
 
     def check(self, spec: RopeSpec) -> None:
         for name, values in (("short_factor", self.short_factor), ("long_factor", self.long_factor)):

@@ -30,7 +30,7 @@ from rope_viz.embedding.scaling import (
     parse_factors,
     turns,
 )
-from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling
 
 LLAMA_2 = RopeSpec(128, base=1e4, context=4096, target=32768)
 FACTORED = [name for name, method in METHODS.items() if "factor" in {f.name for f in dataclasses.fields(method)}]
@@ -230,6 +230,29 @@ def test_longrope_changes_lists_beyond_the_trained_length() -> None:
     np.testing.assert_allclose(spec.inv_freq(4097), spec.plain_inv_freq / long, rtol=1e-15)
     # √(1 + ln 32 / ln 4096), Phi-3-mini-128k.
     assert spec.attention_factor() == pytest.approx(1.1902380714238083, rel=1e-15)
+
+
+def test_longrope_takes_the_lists_of_a_config() -> None:
+    listed = RopeSpec(8, scaling=LongRope([1.0] * 4, np.full(4, 2.0)))  # type: ignore[arg-type]
+    assert listed == RopeSpec(8, scaling=LongRope((1.0,) * 4, (2.0,) * 4))
+    np.testing.assert_array_equal(listed.inv_freq(8192), listed.plain_inv_freq / 2)
+    with pytest.raises(ValueError, match="short_factor must be a list of numbers, got 2"):
+        LongRope(2)  # type: ignore[arg-type]
+
+
+def test_somebodys_own_method_may_hold_anything() -> None:
+    class Mine(Scaling):
+        """No dataclass: two of them are equal, whatever they hold."""
+
+        def __init__(self, divisors: list[float]) -> None:
+            object.__setattr__(self, "divisors", divisors)
+
+        def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
+            return spec.plain_inv_freq / self.divisors  # type: ignore[attr-defined, no-any-return]
+
+    for divisor in (2.0, 4.0):
+        spec = RopeSpec(8, scaling=Mine([divisor] * 4))
+        np.testing.assert_array_equal(spec.inv_freq(), spec.plain_inv_freq / divisor)
 
 
 def test_proportional_rotates_the_fastest_pairs_and_leaves_the_rest() -> None:
