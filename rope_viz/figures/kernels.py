@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, RopeSpec
 from rope_viz.figures import theme
@@ -45,10 +46,9 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
     """Largest error of cos or sin over all pairs against the position, for every way of making the angle."""
     windows = QUICK_WINDOWS if quick else WINDOWS
     traces, ends, notes = [], [], []
-    x, found = _errors(spec.inv_freq(spec.target).tobytes(), windows)
     for method in reversed(METHODS):
         label, colour, dash = SHOWN[method]
-        y = found[method]
+        x, y = _errors(spec.inv_freq(spec.target).tobytes(), method, windows)
         hover = f"{label} %{{y:.2~e}}<extra></extra>"
         width = 3 if colour == theme.CURRENT else 2
         traces.append(theme.line(x, y, label, colour, dash=dash, width=width, hovertemplate=hover))
@@ -88,7 +88,7 @@ def error_near(spec: RopeSpec, position: int, method: Method) -> float:
 
 def error_anywhere(spec: RopeSpec, method: Method) -> float:
     """The largest error that the figure shows."""
-    return float(_errors(spec.inv_freq(spec.target).tobytes(), WINDOWS)[1][method].max())
+    return float(_errors(spec.inv_freq(spec.target).tobytes(), method, WINDOWS)[1].max())
 
 
 def speeds(report: Report) -> go.Figure:
@@ -176,16 +176,21 @@ def is_ours(name: str) -> bool:
     return name.startswith(OURS)
 
 
-@functools.lru_cache(maxsize=16)
-def _errors(raw: bytes, windows: int) -> tuple[FloatArray, dict[Method, FloatArray]]:
+@functools.lru_cache(maxsize=64)
+def _errors(raw: bytes, method: Method, windows: int) -> tuple[FloatArray, FloatArray]:
+    ends, positions, exact = _exact(raw, windows)
+    return ends, error_by_position(np.frombuffer(raw), positions, method, exact=exact).max(axis=1)
+
+
+@functools.lru_cache(maxsize=2)
+def _exact(raw: bytes, windows: int) -> tuple[FloatArray, NDArray[np.int64], tuple[FloatArray, FloatArray]]:
+    """Where each window ends, its last positions, and their exact table, which every way is held to."""
     ends = np.unique(np.geomspace(1, FARTHEST, windows).astype(np.int64))
-    # The last positions of each window: neighbours scatter, their largest does not.
+    # Neighbours scatter, their largest does not.
     inv_freq = np.frombuffer(raw)
     window = np.arange(fewer(WINDOW, len(inv_freq), least=4, usual=256))
     positions = np.maximum(ends[:, None] - window, np.append(0, ends[:-1])[:, None] + 1)
-    exact = exact_table(inv_freq, positions)
-    found = {method: error_by_position(inv_freq, positions, method, exact=exact).max(axis=1) for method in METHODS}
-    return ends.astype(np.float64), found
+    return ends.astype(np.float64), positions, exact_table(inv_freq, positions)
 
 
 def _hover(way: dict[str, Any], speed: float, best: float) -> str:
