@@ -20,12 +20,12 @@ from rope_viz.pictures import forms, registry
 LATE = 0.2
 """Seconds: a picture that waited longer to be begun was late."""
 OFTEN, WITHIN = 20, 10.0
-"""So many late ones within so many seconds, and hands are taken on."""
+"""So many late ones within so many seconds, and drawers are taken on."""
 AGAIN = 60.0
 """Seconds after some were lost before others are looked for."""
 
 
-class Hands:
+class Drawers:
     """None at first. `late` says that a picture had to wait; `ready` whether there is somebody to draw."""
 
     def __init__(self, count: int | None = None) -> None:
@@ -79,7 +79,7 @@ class Hands:
 
 
 def drawn(page: str, name: str, query: dict[str, str]) -> bytes:
-    """What `Hands.draw` gives. Raises `ValueError` with a sentence where the picture cannot be drawn."""
+    """What `Drawers.draw` gives. Raises `ValueError` with a sentence where the picture cannot be drawn."""
     of = registry.page(page)
     return forms.compressed(of.pictures[name], registry.read(of, query), "packed")
 

@@ -26,7 +26,7 @@ from rope_viz.figures.files import Style, is_key
 from rope_viz.pictures import forms, kept, packed, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.now import Now
-from rope_viz.ui.hands import Hands
+from rope_viz.ui.drawers import Drawers
 
 LOG = logging.getLogger(__name__)
 AT_ONCE = 2
@@ -67,14 +67,14 @@ class Job:
 class Gallery:
     """Pictures by tag: each drawn once at a time, few at once, few waiting, the last ones kept up to so many bytes.
 
-    All of it happens on the server's one loop, but for the drawing itself: on a thread, or by `hands`, where there are.
+    All of it happens on the server's one loop, but for the drawing itself: on a thread, or by the `drawers`.
     """
 
     def __init__(
-        self, *, at_once: int = AT_ONCE, waiting: int = WAITING, most: int = MOST, hands: Hands | None = None
+        self, *, at_once: int = AT_ONCE, waiting: int = WAITING, most: int = MOST, drawers: Drawers | None = None
     ) -> None:
         self.at_once, self.waiting, self.most = at_once, waiting, most
-        self.hands = hands or Hands()
+        self.drawers = drawers or Drawers()
         self.size = self._elsewhere = 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._jobs: dict[str, Job] = {}
@@ -117,12 +117,12 @@ class Gallery:
                 job.done.cancel()
 
     def _next(self) -> None:
-        """Begin what may begin: with hands some more at once, of which one place is left to knobs that move.
+        """Begin what may begin: with drawers some more at once, of which one place is left to knobs that move.
 
         Files, which take longest, get one place at most, so that pages never wait for them.
         """
         later: list[Job] = []
-        more = self.hands.count if self.hands.ready else 0
+        more = self.drawers.count if self.drawers.ready else 0
         while self._queue and sum(self._busy.values()) < self.at_once + more:
             job = heapq.heappop(self._queue)
             rank = job.rank
@@ -134,15 +134,15 @@ class Gallery:
                 continue
             job.begun = True
             self._busy[rank] = self._busy.get(rank, 0) + 1
-            self.hands.late(asyncio.get_running_loop().time() - job.came)
+            self.drawers.late(asyncio.get_running_loop().time() - job.came)
             self._begin(job)
         for job in later:
             heapq.heappush(self._queue, job)
 
     def _begin(self, job: Job) -> None:
         there = None
-        if job.away is not None and self._elsewhere < self.hands.count:
-            there = self.hands.draw(*job.away)
+        if job.away is not None and self._elsewhere < self.drawers.count:
+            there = self.drawers.draw(*job.away)
         job.elsewhere = there is not None
         self._elsewhere += job.elsewhere
         loop = asyncio.get_running_loop()
@@ -154,7 +154,7 @@ class Gallery:
         self._elsewhere -= job.elsewhere
         if not drawing.cancelled() and isinstance(drawing.exception(), BrokenExecutor):
             # Who drew it was ended, by the system's want of memory say: it is drawn here.
-            self.hands.let_go()
+            self.drawers.let_go()
             job.away = None
             self._begin(job)
             return

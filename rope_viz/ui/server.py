@@ -109,7 +109,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
 
     loop.create_server = prompt  # type: ignore[method-assign]
     yield
-    gallery.GALLERY.hands.let_go()
+    gallery.GALLERY.drawers.let_go()
 
 
 def settle() -> None:

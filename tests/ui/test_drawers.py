@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rope_viz.pictures import forms, registry
-from rope_viz.ui import gallery, hands
+from rope_viz.ui import drawers, gallery
 
 QUERY = {"model": "qwen3-8b-yarn", "base": "77000", "coarse": "1"}
 AWAY = ("scaling", "comparison", QUERY)
@@ -20,7 +20,7 @@ AWAY = ("scaling", "comparison", QUERY)
 @pytest.fixture(scope="module")
 def there():
     """One process that is ready."""
-    found = hands.Hands(1)
+    found = drawers.Drawers(1)
     found.take_on()
     end = time.monotonic() + 60
     while not found.ready and time.monotonic() < end:
@@ -41,45 +41,45 @@ def forbidden():
 
 
 def test_another_process_draws_the_same_bytes(there):
-    drawn = asyncio.run(gallery.Gallery(hands=there).drawn("a", forbidden, away=AWAY))
+    drawn = asyncio.run(gallery.Gallery(drawers=there).drawn("a", forbidden, away=AWAY))
     assert drawn == here()
 
 
 def test_what_cannot_be_drawn_comes_back_as_its_sentence(there):
     away = ("scaling", "comparison", {"model": "nobody"})
     with pytest.raises(ValueError, match="no model"):
-        asyncio.run(gallery.Gallery(hands=there).drawn("a", forbidden, away=away))
+        asyncio.run(gallery.Gallery(drawers=there).drawn("a", forbidden, away=away))
 
 
 def test_what_an_address_does_not_hold_is_drawn_by_the_server(there):
-    assert asyncio.run(gallery.Gallery(hands=there).drawn("a", lambda: b"here")) == b"here"
+    assert asyncio.run(gallery.Gallery(drawers=there).drawn("a", lambda: b"here")) == b"here"
 
 
-def test_hands_are_taken_on_when_pictures_were_late_often_and_not_before(monkeypatch):
+def test_drawers_are_taken_on_when_pictures_were_late_often_and_not_before(monkeypatch):
     taken = []
-    found = hands.Hands(1)
+    found = drawers.Drawers(1)
     monkeypatch.setattr(found, "take_on", lambda: taken.append(True))
-    for _ in range(hands.OFTEN - 1):
+    for _ in range(drawers.OFTEN - 1):
         found.late(1.0)
     for _ in range(100):
-        found.late(hands.LATE / 2)
+        found.late(drawers.LATE / 2)
     assert not taken
     found.late(1.0)
     assert taken
 
 
 def test_pictures_that_were_late_a_long_time_ago_do_not_count(monkeypatch):
-    clock = iter(range(0, 1000 * int(hands.WITHIN), int(hands.WITHIN)))
-    monkeypatch.setattr(hands.time, "monotonic", lambda: next(clock))
-    found = hands.Hands(1)
+    clock = iter(range(0, 1000 * int(drawers.WITHIN), int(drawers.WITHIN)))
+    monkeypatch.setattr(drawers.time, "monotonic", lambda: next(clock))
+    found = drawers.Drawers(1)
     monkeypatch.setattr(found, "take_on", forbidden)
-    for _ in range(3 * hands.OFTEN):
+    for _ in range(3 * drawers.OFTEN):
         found.late(1.0)
 
 
 def test_a_machine_with_one_core_takes_nobody_on(monkeypatch):
-    monkeypatch.setattr(hands, "cores", lambda: 1)
-    found = hands.Hands()
+    monkeypatch.setattr(drawers, "cores", lambda: 1)
+    found = drawers.Drawers()
     found.take_on()
     assert found.draw(*AWAY) is None
 
@@ -88,19 +88,19 @@ def test_a_machine_that_gives_no_process_is_asked_again_later_only(monkeypatch):
     def refuses(*args, **options):
         raise OSError("no shared memory")
 
-    monkeypatch.setattr(hands, "ProcessPoolExecutor", refuses)
-    found = hands.Hands(1)
-    for _ in range(hands.OFTEN):
+    monkeypatch.setattr(drawers, "ProcessPoolExecutor", refuses)
+    found = drawers.Drawers(1)
+    for _ in range(drawers.OFTEN):
         found.late(1.0)
     assert found.draw(*AWAY) is None
     monkeypatch.setattr(found, "take_on", forbidden)
     found.late(1.0)
 
 
-def test_a_gallery_tells_its_hands_how_long_a_picture_waited():
+def test_a_gallery_tells_its_drawers_how_long_a_picture_waited():
     waited = []
-    one = gallery.Gallery(at_once=1, hands=hands.Hands(0))
-    one.hands.late = waited.append
+    one = gallery.Gallery(at_once=1, drawers=drawers.Drawers(0))
+    one.drawers.late = waited.append
 
     async def two():
         await asyncio.gather(*(one.drawn(str(i), lambda: time.sleep(0.1) or b"") for i in range(2)))
@@ -111,7 +111,7 @@ def test_a_gallery_tells_its_hands_how_long_a_picture_waited():
 
 def test_a_picture_whose_process_is_killed_is_drawn_by_the_server(there):
     async def killed():
-        own = gallery.Gallery(hands=there)
+        own = gallery.Gallery(drawers=there)
         first = asyncio.ensure_future(own.drawn("a", lambda: b"here", away=("decay", "bases", {"base": "31000"})))
         await asyncio.sleep(0)
         for process in list(there._pool._processes.values()):
@@ -124,9 +124,9 @@ def test_a_picture_whose_process_is_killed_is_drawn_by_the_server(there):
 
 def test_a_process_ends_with_a_server_that_was_killed():
     script = (
-        "from rope_viz.ui import hands; import sys, time\n"
+        "from rope_viz.ui import drawers; import sys, time\n"
         "if __name__ == '__main__':\n"
-        "    found = hands.Hands(1); found.take_on()\n"
+        "    found = drawers.Drawers(1); found.take_on()\n"
         "    while not found.ready: time.sleep(0.05)\n"
         "    print(*found._pool._processes, flush=True); time.sleep(600)\n"
     )
