@@ -87,7 +87,10 @@ def measure(browser, url: str, slider: str, smallest: bool) -> dict[str, float]:
         received[index] += size
 
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: add(0, len(frame))))
-    page.on("response", lambda answer: "/live/" in answer.url and add(1, int(answer.headers.get("content-length", 0))))
+    page.on(
+        "response",
+        lambda answer: "/rope-viz/picture/" in answer.url and add(1, int(answer.headers.get("content-length", 0))),
+    )
     start = time.perf_counter()
     page.goto(url)
     page.wait_for_selector(".js-plotly-plot .scatterlayer .js-line", state="attached", timeout=60_000)

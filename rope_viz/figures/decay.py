@@ -39,6 +39,8 @@ BOUND_LONGEST = 1 << 16
 # random vectors.
 BOUND_WORK, ENTROPY_WORK, RANDOM_WORK = 1 << 24, 1 << 28, 1 << 28
 COLUMNS, QUICK_COLUMNS = 1000, 400
+# Pairs × distances while a knob moves: of two curves up to a million, one in three of the distances beyond 262,144.
+QUICK_WORK = 1 << 26
 SAMPLES = 2000
 # The curves of a comparison are computed side by side: products of matrices leave the interpreter to others.
 WORKERS = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="curves")
@@ -55,6 +57,7 @@ class Range:
     log: bool
     columns: int
     backend: str = "numpy"
+    quick: bool = False
 
     @staticmethod
     def of(
@@ -67,10 +70,11 @@ class Range:
             low, high = (10.0 ** view[0], 10.0 ** view[1]) if log else view
             ends = (max(first, math.floor(low)), min(length, math.ceil(high) + 1))
         start, stop = (ends[0], max(ends[1], ends[0] + 2)) if ends[0] < length - 1 else (max(first, length - 2), length)
-        return Range(length, start, stop, log, QUICK_COLUMNS if quick else COLUMNS, backend)
+        return Range(length, start, stop, log, QUICK_COLUMNS if quick else COLUMNS, backend, quick)
 
-    def thinning(self, pairs: int, *, shares: int = 1, work: float = WORK) -> Thinning:
+    def thinning(self, pairs: int, *, shares: int = 1) -> Thinning:
         """Which of the distances are computed for curves of this many pairs that share the work."""
+        work = QUICK_WORK if self.quick else WORK
         return Thinning.of(self.start, self.stop, pairs, shares=shares, work=work)
 
     @property
@@ -176,7 +180,7 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
         notes=[
             *theme.spread_labels([(x_of(x), y, t, k) for x, y, t, k in ends], span, log=False),
             *marks,
-            *said_above(thinning.sentence()),
+            *said_above("" if where.quick else thinning.sentence()),
         ],
         margin=MARGIN,
     )

@@ -1,5 +1,6 @@
 """Laws that every figure keeps, and the numbers that the figures of issue-worthy claims show."""
 
+import dataclasses
 import json
 import math
 import re
@@ -113,6 +114,20 @@ def test_the_whole_curve_shows_every_extreme():
     low, high = fig.data
     assert np.min(low.y) == pytest.approx(exact.min(), abs=1e-12)
     assert np.max(high.y) == pytest.approx(exact.max(), abs=1e-12)
+
+
+def test_a_moving_curve_is_close_to_the_whole_one_and_less_work():
+    curves = scaling.compared(LLAMA, [])
+    sides, computed = {}, {}
+    for quick in (True, False):
+        where = dataclasses.replace(decay.Range.of(1 << 20, None, log=True, quick=True), quick=quick)
+        fig, _ = decay.main("mean", decay.with_plain(curves), where, PARTS, "iid")
+        sides[quick] = [(trace.x, trace.y) for trace in fig.data]
+        computed[quick] = sum(map(len, where.thinning(64, shares=2).parts))
+    assert computed[True] < 0.55 * computed[False]
+    for (x, moving), (same, still) in zip(sides[True], sides[False], strict=True):
+        np.testing.assert_array_equal(x, same)
+        assert 0 < np.abs(np.subtract(moving, still)).max() < 0.06
 
 
 def test_the_same_curve_comes_from_torch():
