@@ -1,5 +1,5 @@
 // On a slow line the scripts take half a minute and more, the first picture of a page as a file a few seconds: it stands
-// there until the page can draw its own (`picture.js`). Who has the scripts by then never asks for it.
+// there until the page can draw its own (`picture.js`). Who has the scripts by then, or ever had, does not ask for it.
 (() => {
   // Milliseconds: by then a line that is not slow has brought Streamlit's first script, and any line the page.
   const SLOW = 2500, LATE = 10000;
@@ -15,7 +15,7 @@
     const page = place.slice(new URL(root).pathname.length).replace(/^\/|\/$/g, "");
     const [picture, begins] = FIRST[page] ?? [];
     // A query there names a step of the tour.
-    if (!picture || (page === "learn" && location.search)) return;
+    if (!picture || (page === "learn" && query.size)) return;
     for (const [key, value] of new URLSearchParams(begins)) query.set(key, value);
     for (const key of [...query.keys()].filter((each) => each.startsWith("axes-"))) query.delete(key); // the export dialog's
     query.set("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");

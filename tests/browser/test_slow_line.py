@@ -25,3 +25,21 @@ def test_a_slow_line_brings_the_first_picture_as_a_file_until_the_page_draws_its
     expect(page.locator("img.rv-coming")).to_have_count(0)
     seen.settle()
     assert seen.errors == []
+
+
+# What would happen after ten seconds is kept instead.
+HELD = """const later = window.setTimeout;
+window.setTimeout = (act, time, ...more) => (time === 10000 ? (window.__late = act) : later(act, time, ...more));"""
+
+
+def test_who_has_seen_a_page_never_asks_for_the_file_of_the_first(visit):
+    seen = visit()
+    seen.page.add_init_script(HELD)
+    seen.open("/learn?learn.step=2&rotation.m=3")
+    asked = []
+    seen.page.on("request", lambda request: asked.append(request.url))
+    # What a change of page leaves for a moment.
+    seen.page.evaluate("for (const node of document.querySelectorAll('[data-picture], h1')) node.remove()")
+    seen.page.evaluate("history.replaceState(history.state, '', location.pathname)")
+    seen.page.evaluate("window.__late()")
+    assert not [address for address in asked if ".svg" in address]

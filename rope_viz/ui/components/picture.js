@@ -33,6 +33,7 @@ class Place {
     this.part = 0;
     this.retry = FIRST_RETRY;
     this.post = new Post();
+    window.ropeVizStill ??= {}; // none is asked for any more
     places.add(this);
     near.observe(root);
   }
