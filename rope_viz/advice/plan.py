@@ -89,7 +89,13 @@ def plan(
     clean = without_about(config)
     recognised = recognise(clean, known=known, trained=trained, layer=layer)
     advice = recommend(clean, recognised, target, own=own)
-    return planned(clean, recognised, advice, runtimes, way=way, dtype=dtype, sequences=sequences)
+    found = mistakes(clean)
+    return planned(clean, recognised, advice, runtimes, found=found, way=way, dtype=dtype, sequences=sequences)
+
+
+def mistakes(config: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """What the check says of a config without the reader's word on the trained length."""
+    return tuple(one for one in check(without_about(config)) if one.rule != "trained-length")
 
 
 def planned(
@@ -98,19 +104,18 @@ def planned(
     advice: Advice,
     runtimes: Sequence[str],
     *,
+    found: tuple[Finding, ...],
     way: str = "",
     dtype: str = "bfloat16",
     sequences: int = 1,
 ) -> Plan:
-    """The same where it is known what the config is and which ways there are."""
+    """The same where it is known what the config is, which ways there are, and what the check has `found`."""
     clean, layer = without_about(config), recognised.layer or None
     chosen = advice.way(way) if way else advice.best
     file = whole(chosen.spec, clean, layer)
     writings = tuple(
         writing(chosen.spec, name, config=clean, layer=layer, length=advice.target, file=file) for name in runtimes
     )
-    # The check tells the mistakes, too, without the reader's word on the trained length.
-    found = tuple(one for one in check(clean) if one.rule != "trained-length")
     held = memory(clean, recognised, advice.target, dtype=dtype, sequences=sequences)
     return Plan(clean, found, recognised, advice, chosen, held, file, writings)
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.advice.export import architecture
+from rope_viz.advice.lint import Finding
 from rope_viz.advice.memory import DTYPES
-from rope_viz.advice.plan import MOST_SEQUENCES, Plan, planned
+from rope_viz.advice.plan import MOST_SEQUENCES, Plan, mistakes, planned
 from rope_viz.advice.recognise import Recognised, recognise
 from rope_viz.advice.recommend import Advice, recommend, start
 from rope_viz.advice.write import NAMES
@@ -180,4 +181,10 @@ def _answer(
     sequences: int,
 ) -> Plan:
     spec, _, model, _, own, _, _ = asked
-    return planned(_config(spec, model, own), *_found(*asked), runtimes, way=way, dtype=dtype, sequences=sequences)
+    config, found = _config(spec, model, own), _mistakes(spec, model, own)
+    return planned(config, *_found(*asked), runtimes, found=found, way=way, dtype=dtype, sequences=sequences)
+
+
+@functools.lru_cache(maxsize=64)
+def _mistakes(spec: RopeSpec, model: str, own: Upload | None) -> tuple[Finding, ...]:
+    return mistakes(_config(spec, model, own))
