@@ -108,13 +108,23 @@ def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None
 
 
 def _more() -> None:
+    """What few readers change. Closed it is empty: its controls take a quarter of a run."""
     now = state.chosen()
-    with st.expander("More", key="more"):
+    # Streamlit would close it with every change of page.
+    st.session_state["more"] = st.session_state.get("more.open", False)
+    more = st.expander("More", key="more", on_change=_more_opened)
+    if not more.open:
+        return
+    with more:
         rotated = knobs(RopeSpec)["rotary_dim"]
         rotated = dataclasses.replace(rotated, high=now.spec.head_dim)
         _column("rotated", {"rotary_dim": rotated}, now.spec)
         _select("Pairing", list(PAIRINGS), now.spec.pairing, PAIRING_LABELS.__getitem__, _take_pairing, PAIRING_HELP)
         _optional(now.spec)
+
+
+def _more_opened() -> None:
+    st.session_state["more.open"] = st.session_state["more"]
 
 
 PAIRING_LABELS = {"half": "Half-split (i, i + d/2)", "interleaved": "Interleaved (2i, 2i + 1)"}

@@ -4,12 +4,18 @@ import re
 
 from playwright.sync_api import expect
 
+WIDER = """[...document.querySelectorAll('[data-testid=stSidebar] [data-knob]')]
+  .filter((knob) => knob.getBoundingClientRect().width > knob.parentElement.clientWidth)
+  .map((knob) => knob.dataset.knob)"""
+
 
 def test_the_sidebar_is_operated(visit):
     seen = visit().open("/frequencies")
     page = seen.page
     for key in ("more", "source"):
         page.locator(f".st-key-{key} summary").click()
+    expect(page.locator(".st-key-more [data-knob=rotary_dim]")).to_be_visible()
+    assert page.evaluate(WIDER) == []
     for key, parameter in (("Scaling-method", "method"), ("Pairing", "pairing"), ("Model", "model")):
         page.locator(f".st-key-select-{key} input").click()
         page.keyboard.press("ArrowDown")

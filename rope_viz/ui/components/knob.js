@@ -167,8 +167,8 @@ export default function render(component) {
 const STYLE = `
 .rv-knobs { display: grid; gap: 10px 16px; align-content: start; }
 .rv-across { grid-template-columns: repeat(auto-fit, minmax(min(240px, 100%), 1fr)); }
-.rv-knob { font-family: var(--st-font); color: var(--st-text-color); display: grid; grid-template-columns: 1fr auto; align-items: center; gap: 0 8px; }
-.rv-knob label { font-size: 14px; white-space: nowrap; }
+.rv-knob { font-family: var(--st-font); color: var(--st-text-color); display: grid; grid-template-columns: minmax(0, 1fr) auto; align-items: center; gap: 0 8px; }
+.rv-knob label { font-size: 14px; line-height: 1.2; }
 .rv-name { display: flex; align-items: center; gap: 2px; }
 .rv-name button { font: inherit; font-size: 12px; line-height: 1; width: 24px; height: 24px; padding: 0; cursor: pointer; color: inherit; opacity: 0.75; background: none; border: 0; border-radius: 50%; }
 .rv-name button:hover, .rv-name button[aria-expanded="true"] { opacity: 1; color: var(--st-primary-color); box-shadow: inset 0 0 0 1px; }
