@@ -165,7 +165,7 @@ def board(asked: Asked, length: int | None = None, releases: Mapping[str, str] |
             if able is not None:
                 reference = (able.runtime, able.version)
                 found = compare(asked.config, length=length, layer_type=layer, reference=reference, releases=releases)
-                found.sort(key=lambda one: one.emulation != able)
+                found.sort(key=lambda one: (one.emulation.runtime, one.emulation.version) != reference)
     except ValueError as error:
         return Board((), str(error))
     return Board(tuple(row(one, found[0].emulation, asked) for one in found))

@@ -108,7 +108,7 @@ def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None
 
 
 def _more() -> None:
-    """What few readers change. Closed it is empty: its controls take a quarter of a run."""
+    """What few readers change. Closed it is empty: with YaRN its controls take a seventh of a run."""
     now = state.chosen()
     # Streamlit would close it with every change of page.
     st.session_state["more"] = st.session_state.get("more.open", False)
