@@ -208,14 +208,7 @@ class Visit:
     def go(self, title):
         """To another page by the menu, as a hand goes on with what it chose."""
         self.page.locator("header").get_by_role("link", name=title, exact=True).click()
-        self.page.wait_for_url(f"**/{'' if title == 'Home' else title.lower()}*")
-        self.settle()
-
-    def follow(self, path):
-        """To another address of the app without loading it anew, as Back and Forward go."""
-        self.page.evaluate(
-            "(to) => { history.pushState({}, '', to); dispatchEvent(new PopStateEvent('popstate')); }", path
-        )
+        self.page.wait_for_url(f"**/{title.lower()}*")
         self.settle()
 
     def settle(self):
