@@ -5,10 +5,10 @@
   const main = () => document.querySelector('[data-testid="stMain"]');
   // Where we are; what made this entry: "turn" (another page), "empty" or "query", or "past" where it was there before;
   // and whether the reader has done anything since.
-  let at = location.href, made = "past", idle = true, wanted = null, calm = 0;
+  let at = location.href, made = "past", idle = true, follows = false, wanted = null, calm = 0;
 
   const leave = () => scrolled.set(at, main()?.scrollTop ?? 0);
-  const does = () => ([idle, wanted] = [false, null]);
+  const does = () => ([idle, follows, wanted] = [false, false, null]);
   const path = (address) => new URL(address, location.href).pathname;
 
   // The ranges of pictures (export.js) are the browser's own: they stay when the server writes the rest of this page's address.
@@ -25,11 +25,11 @@
   // comes. And after Back a run that was given up may still write.
   history.pushState = function (state, title, to) {
     const turns = path(to) !== location.pathname, kind = turns ? "turn" : new URL(to, location.href).search ? "query" : "empty";
-    const same = idle && (made !== "query" || turns);
+    const same = idle && (made !== "query" || turns || follows);
     if (!idle) leave();
     (same ? replace : push).call(this, state, title, kept(to));
     if (made !== "past" || !idle) made = kind;
-    [at, idle] = [location.href, true];
+    [at, idle, follows] = [location.href, true, false];
     if (turns && wanted === null) main()?.scrollTo(0, 0);
   };
   history.replaceState = function (...entry) {
@@ -40,6 +40,9 @@
   for (const kind of ["pointerdown", "keydown", "click", "change", "drop", "wheel", "touchstart"]) {
     addEventListener(kind, does, { capture: true, passive: true });
   }
+
+  // What a picture says next comes of what the reader did last: the dials, where another mode sets their hands.
+  addEventListener("rope-viz-follows", () => (follows = true));
 
   addEventListener("popstate", () => {
     const other = path(at) !== location.pathname;

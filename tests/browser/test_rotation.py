@@ -180,6 +180,26 @@ def test_reduced_motion_starts_paused_and_a_typed_position_may_lie_beyond_the_tr
     expect(said).to_contain_text("At position 10,000,000: pair 0 has made 1.59M turns")
 
 
+def test_the_other_mode_is_one_step_for_back_and_keeps_the_key_that_a_link_has_set(still):
+    seen = still("/rotation?rotation.at=300,20")
+    steps = seen.page.evaluate("history.length")
+    for name, hands in (("Query and key", (300, 20)), ("One position", (300, 20))):
+        seen.page.locator("main").get_by_role("radio", name=name).click()
+        at_rest(seen, *hands)
+        seen.settle()
+    assert seen.page.evaluate("history.length") == steps + 2
+
+    seen.open("/rotation?method=none")
+    seen.page.locator("main").get_by_role("radio", name="Query and key").click()
+    at_rest(seen, 8192, 8176)
+    seen.page.wait_for_url("**rotation.at=8192%2C8176")
+    seen.settle()
+    seen.page.go_back()
+    seen.page.wait_for_url("**/rotation?method=none")
+    seen.settle()
+    assert seen.errors == []
+
+
 def test_playing_goes_on_to_the_target_length_and_loops_there(visit):
     seen = visit(motion=True).open("/rotation?trained=64&target=128&method=none&rotation.at=100,0")
     assert seen.page.locator("[data-do=play]").inner_text() == "Play"

@@ -71,13 +71,18 @@ function tell(s) {
   wake(s);
   inspect(s);
   clearTimeout(s.timer);
+  s.root.dataset.waiting = "yes";
   s.timer = setTimeout(() => {
+    delete s.root.dataset.waiting;
     const pair = s.data.mode === "score", n = s.rates.length, slow = n - 1;
     s.ui.said.textContent = `${s.playing ? "Playing from" : "At"} ${pair ? `query ${whole(s.m)}, key ${whole(s.n)}, distance ${whole(s.m - s.n)}, score ${score(s.m - s.n, s.rates).toFixed(4)}`
       : `position ${whole(s.m)}: pair 0 has made ${count(s.m * s.rates[0])} turns, pair ${slow} ${count(s.m * s.rates[slow])}`}. ${s.pin == null ? "" : s.ui.now.textContent}`;
     if (s.playing) return;
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
+    const follows = s.turned;
+    s.turned = false;
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
+    if (follows) dispatchEvent(new Event("rope-viz-follows"));
     [s.at, s.told] = [`${s.m},${s.n}`, performance.now()];
     s.owner.post.put("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 250);
@@ -196,10 +201,16 @@ function settle(s, { start, mode, plays, context }) {
     // Who wants no motion does not begin where all hands lie on each other, but where training ends.
     if (m === 0 && plays && mode === "turn" && s.calm) [s.m, s.at] = [Math.min(LAST, context), `${Math.min(LAST, context)},${n}`];
   } else if (said && (was !== mode || performance.now() - s.told > 2000)) Object.assign(s, { m, n, playing: false, at: given });
-  else if (was === "turn" && mode === "score") [s.m, s.n] = [Math.max(16, Math.round(s.m)), Math.max(0, Math.round(s.m) - 16)];
+  else if (was === "turn" && mode === "score") turned(s);
   [s.mode, s.fresh] = [mode, false];
   s.given = given;
   s.ui.play.textContent = s.playing ? "Pause" : "Play";
+}
+
+// A query where the hand was, and a key a little before it, unless a link has set one.
+function turned(s) {
+  const m = Math.round(s.m), keeps = s.n > 0 && s.n <= m;
+  Object.assign(s, { m: keeps ? m : Math.max(16, m), n: keeps ? s.n : Math.max(0, m - 16), turned: true });
 }
 
 function dark(root) {
