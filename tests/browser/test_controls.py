@@ -141,6 +141,11 @@ def test_a_zoom_is_kept_while_a_knob_moves_and_a_typed_number_is_taken_or_refuse
     seen.knob("target").press("Enter")
     seen.settle()
     assert "target=1048576" in tab.url
+    seen.knob("base").fill("1M")
+    seen.knob("base").press("Enter")
+    seen.settle()
+    assert "base=1048576" in tab.url
+    assert seen.knob("base").input_value() == "1.04858e6"
     seen.knob("head_dim").fill("127")
     seen.knob("head_dim").press("Enter")
     note = tab.locator("[data-knob=head_dim] .rv-note")

@@ -25,7 +25,8 @@ export function show(value, unit) {
   if (unit === "tokens" && value >= 1024 && value % 1024 === 0) {
     return value % 1048576 === 0 ? `${value / 1048576}M` : `${value / 1024}k`;
   }
-  return value >= 1e6 && !unit ? value.toExponential(2).replace(/\.?0*e\+/, "e") : String(Number(value.toPrecision(6)));
+  const digits = Number(value.toPrecision(6));
+  return value >= 1e6 && !unit ? digits.toExponential().replace("e+", "e") : String(digits);
 }
 
 // "128k", "4M", "1e6" and "500_000" are all numbers to a reader.
