@@ -1,7 +1,8 @@
 """Every page, light and dark, wide and narrow: no error, no sideways scroll, no other host, no axe violation.
 
 Looked at once open: its links stay in the tab and keep what the reader chose, a word says its sentence, and every
-control on it is of a kind that some test here operates (what a run gives: tests/pages/test_every_control.py).
+control on it is of a kind that some test here operates (what a run gives: tests/pages/test_every_control.py; what our
+scripts draw: test_every_handle.py).
 """
 
 import re
@@ -10,6 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+
+from tests.browser.test_every_handle import ALL, NAMES
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 
@@ -128,44 +131,26 @@ def test_a_word_of_the_tour_says_its_sentence_and_lets_go(visit):
 OPERATED = {
     r"(outer )?link": ("test_every_page.py", "LINKS"),
     "word": ("test_every_page.py", "WORD"),
-    r"tool (png|svg|csv|json|pdf)": ("test_downloads.py", "[data-format={kind}]"),
-    "tool html": ("test_downloads.py", "html"),
-    "tool export": ("test_export.py", "[data-do=export]"),
-    "tool Copy address": ("test_pictures.py", 'name="Copy address"'),
-    "tool video": ("test_rotation.py", "video"),
-    r"tool (at|play)": ("test_rotation.py", "[data-do=play]"),
-    "tool scrub": ("test_touch.py", "[data-do=scrub]"),
-    r"tool (less|more|back|loop|speed|Zoom in|Zoom out|Show the whole figure)": ("test_tools.py", "data-do={name}"),
-    r"knob [\w.-]+ help": ("test_keyboard.py", "What Base does"),
-    r"knob [\w.-]+ (range|text)": ("test_controls.py", "slider("),
-    "figure": ("test_keyboard.py", "Wavelength of each of 64 pairs"),
-    "head of a table": ("test_tools.py", "aria-sort"),
     "pills and segments": ("test_axes.py", 'get_by_role("radio"'),
     "menu": ("test_tools.py", "st-key-select-"),
     "switch": ("test_tools.py", "stCheckbox"),
     "line": ("test_attention.py", ".fill("),
     "text": ("test_tools.py", "Use this config"),
     "file": ("test_server_away.py", "set_input_files"),
-    "piece of a prompt": ("test_axes.py", "axes.prompt=text+4%2C"),
-    "border": ("test_tools.py", ".rv-border"),
     "button": ("test_server_away.py", "Forget my config"),
     "expander": ("test_tools.py", "summary"),
     "Streamlit's own": ("test_every_page.py", "NOT_OURS"),
 }
 
-CONTROLS = """() => [...document.querySelectorAll('main, [data-testid=stSidebar]')].flatMap((part) => [
+# Those that scripts of ours draw are in HANDLES.
+CONTROLS = """() => {
+  const ours = '[class^="rv-"], [class*=" rv-"]';
+  return [...document.querySelectorAll('main, [data-testid=stSidebar]')].flatMap((part) => [
   ...part.querySelectorAll('button, input, textarea, select, summary, a[href], canvas, [tabindex="0"], [role=slider]'),
-]).filter((at) => at.getClientRects().length).map((at) => {
-  const up = (selector) => at.closest(selector), { dataset } = at, knob = up('[data-knob], [data-under]');
+]).filter((at) => at.getClientRects().length && (at.tagName === 'A' || !at.closest(ours))).map((at) => {
+  const up = (selector) => at.closest(selector);
   if (at.tagName === 'A' && at.hash.startsWith('#word-')) return 'word';
   if (at.tagName === 'A') return at.origin === location.origin ? 'link' : 'outer link';
-  if (knob) return `knob ${knob.dataset.knob ?? knob.dataset.under} ${at.tagName === 'BUTTON' ? 'help' : at.type}`;
-  const name = at.getAttribute('aria-label') || at.innerText || at.type;
-  if (up('.rv-tools, .rv-bar')) return `tool ${dataset.do ?? dataset.format ?? name}`;
-  if (up('.rv-sections')) return 'border';
-  if (up('.rv-prompt')) return 'piece of a prompt';
-  if (up('th')) return 'head of a table';
-  if (up('.rv-picture')) return 'figure';
   if (up('[data-testid=stButtonGroup]')) return 'pills and segments';
   if (up('[data-testid=stSelectbox], [data-testid=stMultiSelect]')) return 'menu';
   if (up('[data-testid=stCheckbox]')) return 'switch';
@@ -173,16 +158,17 @@ CONTROLS = """() => [...document.querySelectorAll('main, [data-testid=stSidebar]
   if (up('[data-testid=stTextArea]')) return 'text';
   if (up('[data-testid=stFileUploader]')) return 'file';
   if (up('[data-testid=stButton], [data-testid=stDownloadButton], [data-testid=stFormSubmitButton]')) return 'button';
-  if (up('.rv-copy')) return 'button';
   if (at.tagName === 'SUMMARY') return 'expander';
   if (up('[data-testid^=stSidebar], [data-testid=stCode], [data-testid^=stTooltip]')) return "Streamlit's own";
   return at.outerHTML.slice(0, 120);
-})"""
+  });
+}"""
 
 
 def every_control_is_operated_somewhere(tab):
     unknown = {found for found in tab.evaluate(CONTROLS) if not any(re.fullmatch(kind, found) for kind in OPERATED)}
     assert unknown == set(), "add it to OPERATED, with the test that operates it"
+    assert set(tab.evaluate(NAMES)) <= ALL, "add it to HANDLES"
 
 
 def test_what_is_said_to_be_operated_in_a_test_is():

@@ -1,0 +1,157 @@
+"""Every handle that a script of ours draws is operated once, by the keyboard, and something comes of it.
+
+What a run of a page gives is operated in tests/pages/test_every_control.py. Here it is what the scripts put beside
+that: buttons, fields, sliders and canvases of knobs, charts, dials, tables, bars, prompts and of the dialog. They are
+found in the page: one that is not in `HANDLES`, is never met or does nothing fails. That no page has others is seen in
+test_every_page.py.
+"""
+
+import pytest
+
+FILES = "png svg pdf html csv json"
+
+# Component -> its handles, by the name in the script, else by what they are called, else by their kind.
+HANDLES = {
+    "knob": "help text range",
+    "copy": "Copy-link Copy-spec-as-JSON",
+    "chart": f"figure {FILES} export Copy-address in out reset",
+    "table": "head search csv export Copy-address",
+    "clocks": "figure play less more scrub at both m n speed back loop png video html export Copy-address",
+    "patch": "figure Row Column png svg pdf html csv export Copy-address",
+    "sections": "border",
+    "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-film Add-sound Prompt",
+    "export": "preset width height dpi font font_size title theme grey legend xmin xmax xscale ymin ymax yscale label "
+    f"{FILES} Copy-address Copy-command Reset Close",
+}
+ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in names.split()}
+
+# Together these have them all.
+PLACES = {
+    "/scaling": {"knob", "copy", "chart", "export"},
+    "/rotation?rotation.show=score&rotation.at=2000,1500": {"clocks", "table"},
+    "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},
+}
+
+# [element, its name in HANDLES] of all that can be operated now: not what only scrolls (the browser's own does that),
+# nor what says for a second that it was done.
+FIND = """() => {
+  const ours = '[class^="rv-"], [class*=" rv-"]', dialog = document.querySelector('dialog[open]');
+  const roots = ['export', 'knob', 'copy', 'picture', 'sections', 'prompt'].map((name) => `.rv-${name}`);
+  const shown = (at) => at.checkVisibility({ visibilityProperty: true }) && at.getBoundingClientRect().left >= 0
+    && !at.closest('details:not([open])');
+  const able = (at) => !at.disabled && !at.readOnly && at.role !== 'region' && at.innerText !== 'Copied';
+  const named = (at, component) => {
+    const { dataset, type } = at, own = ['do', 'zoom', 'format', 'save', 'field', 'move'].find((key) => key in dataset);
+    if (component === 'knob') return type === 'button' ? 'help' : type;
+    if (component === 'sections') return 'border';
+    if (at.closest('th')) return 'head';
+    if (at.matches('canvas, .rv-plot')) return 'figure';
+    if (at.name) return at.name.startsWith('label.') ? 'label' : at.name;
+    if (own || 'away' in dataset) return own ? dataset[own] : 'away';
+    if (component === 'prompt' && at.matches('select')) return 'kind';
+    return type === 'search' ? type
+      : at.getAttribute('aria-label') || at.innerText || at.closest('label')?.innerText || at.outerHTML;
+  };
+  return [...(dialog ?? document).querySelectorAll('button, input, select, textarea, [tabindex="0"]')]
+    .filter((at) => at.closest(ours) && able(at) && shown(at)).map((at) => {
+      const root = roots.map((each) => at.closest(each)).find(Boolean) ?? at.closest(ours);
+      const component = [...root.classList].pop().slice(3).replace('compact', 'clocks');
+      return [at, `${component} ${named(at, component).trim().replaceAll(' ', '-')}`];
+    });
+}"""
+NAMES = f"() => ({FIND})().map(([, name]) => name)"
+FIRST = f"(name) => ({FIND})().find(([, each]) => each === name)[0]"
+
+# What is written into a field; 7, or 5 where that stands there, into each other one.
+SENSIBLE = {
+    "width": "90mm",
+    "height": "60mm",
+    "dpi": "200",
+    "font": "serif",
+    "font_size": "9pt",
+    "xmax": "50",
+    "ymin": "0.2",
+    "ymax": "1.2",
+}
+
+# Counts what changes in the page; none does while it rests.
+WATCH = """() => {
+  window.__watch?.disconnect();
+  window.__came = 0;
+  window.__watch = new MutationObserver((changes) => (window.__came += changes.length));
+  window.__watch.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+}"""
+CALM = "() => { const came = window.__came; window.__came = 0; return came === 0; }"
+
+
+def act(page, handle):
+    """What hands do with it. A button by its key: a mouse that leaves a chart for it would change that chart."""
+    kind = handle.evaluate("(at) => at.type ?? 'figure'")
+    if kind == "select-one":
+        handle.evaluate("(at) => (at.selectedIndex = (at.selectedIndex + 1) % at.length)")
+        handle.dispatch_event("input")
+        handle.dispatch_event("change")
+    elif kind in ("text", "search"):
+        page.keyboard.press("Control+A")
+        usual = "7" if handle.input_value() != "7" else "5"
+        page.keyboard.type(SENSIBLE.get(handle.get_attribute("name"), usual))
+        page.keyboard.press("Enter")
+    elif kind == "button":
+        page.keyboard.press("Enter")
+    else:
+        last = kind == "range" and handle.evaluate("(at) => at.value === at.max")
+        page.keyboard.press("ArrowLeft" if last else "ArrowRight")
+
+
+def operated(seen, handle, name=""):
+    """Whether something came of it: a file, where it is asked for one, or a change of the page. The same ends it."""
+    page, files = seen.page, []
+
+    def arrived(download):
+        files.append(download)
+
+    page.on("download", arrived)
+    handle.focus()
+    page.evaluate(WATCH)
+    assert seen.stays(CALM, 2, 10), "the page does not rest"
+    act(page, handle)
+    wanted = name.split(" ")[-1] in FILES.split()
+    for _ in range(200 if wanted else 40):
+        if came := bool(files if wanted else page.evaluate("window.__came")):
+            break
+        page.wait_for_timeout(50)
+    seen.settle()
+    if not seen.stays(CALM, 2, 3):
+        handle.press("Enter")
+    page.remove_listener("download", arrived)
+    return came
+
+
+@pytest.mark.parametrize(("place", "components"), PLACES.items())
+def test_every_handle_is_operated_and_something_comes_of_it(visit, place, components):
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open(place)
+    page = seen.page
+    for picture in page.locator(".rv-picture").all():
+        picture.scroll_into_view_if_needed()
+    seen.settle()
+    due = {name for name in ALL if name.split()[0] in components}
+    while due:
+        there = page.evaluate(NAMES)
+        assert set(there) <= ALL
+        name = min(
+            (each for each in there if each in due), key="export Close".__eq__, default=None
+        )  # Close is the last
+        assert name, f"never met: {due}"
+        handle = page.evaluate_handle(FIRST, name).as_element()
+        assert operated(seen, handle, name), f"{name}: nothing came of it"
+        due.discard(name)
+        if page.locator("dialog[open]").count() and "export" not in components:
+            page.keyboard.press("Escape")
+    assert seen.errors == []
+
+
+def test_a_handle_that_does_nothing_is_found_out(visit):
+    seen = visit().open("/scaling")
+    seen.page.evaluate("document.querySelector('.rv-picture').append(document.createElement('button'))")
+    handle = seen.page.locator(".rv-picture > button").element_handle()
+    assert not operated(seen, handle)
