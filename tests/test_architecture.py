@@ -3,6 +3,7 @@
 import ast
 import functools
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,19 @@ def test_public_names_have_docstrings(path):
     for node in parsed(path).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             assert ast.get_docstring(node), f"{name_of(path)}: {node.name} has no docstring"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_what_holds_arrays_is_not_compared(path):
+    """Whether two arrays are equal is no yes or no: from Python 3.13 on not even for an array and itself."""
+    for node in ast.walk(parsed(path)):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        how = next((ast.unparse(each) for each in node.decorator_list if "dataclass" in ast.unparse(each)), "eq=False")
+        fields = [ast.unparse(item) for item in node.body if isinstance(item, ast.AnnAssign)]
+        held = [field for field in fields if re.search(r": .*(Array|Tensor)", field) and "compare=False" not in field]
+        held = [field for field in held if "Callable" not in field]
+        assert not held or "eq=False" in how, f"{node.name} is compared by {held}"
 
 
 def test_the_public_face_is_light():

@@ -29,7 +29,7 @@ MOST_KEYS, MOST_TEXT = 100_000, 64 << 20
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Held:
     """What something holds: radians per position, (pairs,), the factor on cos and sin (None: not told), and who."""
 

@@ -38,7 +38,7 @@ def trained_inv_freq(spec: RopeSpec) -> FloatArray:
     return np.where(spec.inv_freq(spec.target) == 0.0, 0.0, spec.plain_inv_freq)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bands:
     """What becomes of each pair: it keeps its speed, is divided, lies between, is sped up, or stands still.
 

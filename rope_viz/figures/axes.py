@@ -274,7 +274,7 @@ class Lane:
         return Ticks(pair, wavelengths(seen.weights)[pair])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ticks:
     """Pairs by number, and units for a whole turn of each, both (n,)."""
 

@@ -12,7 +12,7 @@ from rope_viz.figures import theme
 GAP = 0.035
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Panel:
     """One heatmap: its title, smaller lines under it, its values (rows, columns), and more of its trace."""
 

@@ -31,7 +31,7 @@ STYLES: dict[str, tuple[str, str]] = {
 GAP = 0.06
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
     """Recall over length or steps with its interval, each (n,): `x` rising, NaN where nothing is known yet."""
 

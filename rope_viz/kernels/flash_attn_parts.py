@@ -24,7 +24,7 @@ class RefusedError(AssertionError, ValueError):
     """What the original asserts, with python -O too; and, as everything that is refused here, a ValueError."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Way:
     """How to rotate: the arguments that all functions share, by the names they have there."""
 

@@ -23,7 +23,7 @@ BLOCK = 1 << 19
 TABLE_ROWS = 8192
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Turn:
     """What a rotation is by: exact angles of `inv_freq`, or the rows of a table; `conjugate` turns it back.
 

@@ -18,7 +18,7 @@ SOURCES = {"seed": "Random by seed", "same": "k = q", "typed": "Typed", "file": 
 SEED = Knob("Seed", 0, 999, "Another seed, another random q and k.", integer=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Own:
     """q and k, (head_dim,) each, their coefficients over the rotated pairs, and the whole sequence if there is one."""
 

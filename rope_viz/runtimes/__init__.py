@@ -38,7 +38,7 @@ UNTOLD = Known("not known", "")
 RUNTIMES = tuple(RULES)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Emulation:
     """What one runtime does with one layer type of a config.
 

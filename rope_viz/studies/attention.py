@@ -30,7 +30,7 @@ LABELS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AttentionMap:
     """One encoding's attention: rows are queries, columns keys.
 
@@ -165,7 +165,7 @@ def shift_differences(
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SinusoidalDots:
     """p_m·p_n beside the mean cosine of RoPE's score, each of shape (count, count).
 
@@ -194,7 +194,7 @@ def sinusoidal_dots(spec: RopeSpec, count: int = 64, *, offset: int = 0) -> Sinu
     return SinusoidalDots(dots, mean_cosine, float(spec.pairs), largest(dots - spec.pairs * mean_cosine))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Norms:
     """Lengths of the sentence's vectors, each of shape (words,): before and after position comes in."""
 

@@ -60,7 +60,7 @@ def conversion_code(spec: RopeSpec, heads: int, source: Pairing, to: Pairing, li
     return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mistake:
     """The scores of one way to convert: along the distance, and the error as a share of the right scores.
 

@@ -157,7 +157,7 @@ def large_head_limit(base: float, distances: ArrayLike) -> FloatArray:
     return np.where(distance == 0, 1.0, value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Distribution:
     """Scores of random q and k by distance. `percentiles` is (levels, n); everything else of n is (n,)."""
 

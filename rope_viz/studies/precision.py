@@ -111,7 +111,7 @@ def score_error(
     return test.scores - test.exact
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShiftTest:
     """The score of the same q and k at the same distance while both move; exactly, it would not change.
 

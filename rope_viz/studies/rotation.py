@@ -90,7 +90,7 @@ def matrix_laws(spec: RopeSpec, m: float, n: float, *, length: int | None = None
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form:
     """One way to rotate one vector: its result, what it costs and how far it is from the dense product.
 
