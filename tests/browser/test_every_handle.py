@@ -8,6 +8,8 @@ test_every_page.py.
 
 import pytest
 
+from tests.browser.conftest import RESTS
+
 FILES = "png svg pdf html csv json"
 
 # Component -> its handles, by the name in the script, else by what they are called, else by their kind.
@@ -32,14 +34,13 @@ PLACES = {
     "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},
 }
 
-# [element, its name in HANDLES] of all that can be operated now: not what only scrolls (the browser's own does that),
-# nor what says for a second that it was done.
+# [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
 FIND = """() => {
   const ours = '[class^="rv-"], [class*=" rv-"]', dialog = document.querySelector('dialog[open]');
   const roots = ['export', 'knob', 'copy', 'picture', 'sections', 'prompt'].map((name) => `.rv-${name}`);
   const shown = (at) => at.checkVisibility({ visibilityProperty: true }) && at.getBoundingClientRect().left >= 0
     && !at.closest('details:not([open])');
-  const able = (at) => !at.disabled && !at.readOnly && at.role !== 'region' && at.innerText !== 'Copied';
+  const able = (at) => !at.disabled && !at.readOnly && at.role !== 'region';
   const named = (at, component) => {
     const { dataset, type } = at, own = ['do', 'zoom', 'format', 'save', 'field', 'move'].find((key) => key in dataset);
     if (component === 'knob') return type === 'button' ? 'help' : type;
@@ -81,6 +82,7 @@ WATCH = """() => {
   window.__watch = new MutationObserver((changes) => (window.__came += changes.length));
   window.__watch.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
 }"""
+COPIED = "[...document.querySelectorAll('button')].some(({ innerText }) => innerText === 'Copied')"
 CALM = "() => { const came = window.__came; window.__came = 0; return came === 0; }"
 
 
@@ -113,14 +115,15 @@ def operated(seen, handle, name=""):
     page.on("download", arrived)
     handle.focus()
     page.evaluate(WATCH)
-    assert seen.stays(CALM, 2, 10), "the page does not rest"
+    assert seen.stays(CALM, 1, 10), "the page does not rest"
     act(page, handle)
     wanted = name.split(" ")[-1] in FILES.split()
-    for _ in range(200 if wanted else 40):
+    for _ in range(500 if wanted else 100):
         if came := bool(files if wanted else page.evaluate("window.__came")):
             break
-        page.wait_for_timeout(50)
-    seen.settle()
+        page.wait_for_timeout(20)
+    assert seen.stays(RESTS, 1, 60), "the page did not come to rest"
+    seen.until(f"!{COPIED}")  # said for a second; its end is nothing that came of the next handle
     if not seen.stays(CALM, 2, 3):
         handle.press("Enter")
     page.remove_listener("download", arrived)
@@ -138,9 +141,7 @@ def test_every_handle_is_operated_and_something_comes_of_it(visit, place, compon
     while due:
         there = page.evaluate(NAMES)
         assert set(there) <= ALL
-        name = min(
-            (each for each in there if each in due), key="export Close".__eq__, default=None
-        )  # Close is the last
+        name = min(due & set(there), key=lambda each: (each == "export Close", there.index(each)), default=None)
         assert name, f"never met: {due}"
         handle = page.evaluate_handle(FIRST, name).as_element()
         assert operated(seen, handle, name), f"{name}: nothing came of it"

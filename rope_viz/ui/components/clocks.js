@@ -1,6 +1,6 @@
 // The clocks: every pair of the current model turning, moved wholly in the browser. picture.js asks for them, rope_viz/figures/clocks.py packs them.
 
-import { TAU, arrange, count, cycle, digits, paint, score, tokens, turns, whole } from "./dials.js";
+import { TAU, arrange, count, cycle, dark, digits, paint, score, tokens, turns, whole } from "./dials.js";
 
 export { score, turns };
 
@@ -79,11 +79,9 @@ function tell(s) {
       : `position ${whole(s.m)}: pair 0 has made ${count(s.m * s.rates[0])} turns, pair ${slow} ${count(s.m * s.rates[slow])}`}. ${s.pin == null ? "" : s.ui.now.textContent}`;
     if (s.playing) return;
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
-    const follows = s.turned;
-    s.turned = false;
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
-    if (follows) dispatchEvent(new Event("rope-viz-follows"));
-    [s.at, s.told] = [`${s.m},${s.n}`, performance.now()];
+    if (s.turned) dispatchEvent(new Event("rope-viz-follows"));
+    [s.at, s.told, s.turned] = [`${s.m},${s.n}`, performance.now(), false];
     s.owner.post.put("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 250);
 }
@@ -201,22 +199,14 @@ function settle(s, { start, mode, plays, context }) {
     // Who wants no motion does not begin where all hands lie on each other, but where training ends.
     if (m === 0 && plays && mode === "turn" && s.calm) [s.m, s.at] = [Math.min(LAST, context), `${Math.min(LAST, context)},${n}`];
   } else if (said && (was !== mode || performance.now() - s.told > 2000)) Object.assign(s, { m, n, playing: false, at: given });
-  else if (was === "turn" && mode === "score") turned(s);
+  else if (was === "turn" && mode === "score") {
+    // A query where the hand was, and a key a little before it, unless a link has set one.
+    s.turned = true;
+    if ((s.m = Math.round(s.m)) < s.n || !s.n) [s.m, s.n] = [Math.max(16, s.m), Math.max(0, s.m - 16)];
+  }
   [s.mode, s.fresh] = [mode, false];
   s.given = given;
   s.ui.play.textContent = s.playing ? "Pause" : "Play";
-}
-
-// A query where the hand was, and a key a little before it, unless a link has set one.
-function turned(s) {
-  const m = Math.round(s.m), keeps = s.n > 0 && s.n <= m;
-  Object.assign(s, { m: keeps ? m : Math.max(16, m), n: keeps ? s.n : Math.max(0, m - 16), turned: true });
-}
-
-function dark(root) {
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff";
-  return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
 }
 
 // The frequencies of a spec, or of a knob that moves. Alone on a page of its own, `place` has a root and little more.

@@ -17,6 +17,14 @@ export const digits = (value) => String(Number(value.toPrecision(4))).replace("-
 export const whole = (value) => Math.round(value).toLocaleString("en-US");
 export const tokens = (value) => (value >= 1024 && value % 1024 === 0 ? (value % 1048576 ? `${value / 1024}k` : `${value / 1048576}M`) : whole(value));
 export const count = (all) => (all < 0.005 ? "0" : all < 1 ? all.toFixed(2) : all < 1e5 ? String(Math.floor(all)) : `${(all / 1e6).toFixed(2)}M`);
+
+// Whether a place lies on a dark page.
+export function dark(root) {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff";
+  return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
+}
+
 export function cycle(stops) {
   return Array.from({ length: 256 }, (_, i) => {
     const at = (i / 256) * (stops.length - 1), k = Math.floor(at);

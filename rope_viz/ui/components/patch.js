@@ -1,7 +1,7 @@
 // The pairs of one patch as clocks: the pointer or the arrow keys move it over its image, wholly in the browser.
 // picture.js asks for it, rope_viz/figures/patch.py packs it.
 
-import { TAU, arrange, digits, hand, tokens, whole, write } from "./dials.js";
+import { TAU, arrange, dark, digits, hand, tokens, whole, write } from "./dials.js";
 
 const MOVES = { ArrowUp: [0, -1, 0], ArrowDown: [0, 1, 0], ArrowLeft: [0, 0, -1], ArrowRight: [0, 0, 1] };
 const NAMES = ["frame", "row", "column"], KEYS = ["t", "m", "n"], ROLES = ["time", "row", "column"];
@@ -147,12 +147,6 @@ function build(place, data) {
   });
   new ResizeObserver(() => s.data && ((s.stale = true), wake(s))).observe(canvas);
   return s;
-}
-
-function dark(root) {
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff";
-  return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
 }
 
 // The pairs of a part, or of a knob that moves. The patch stays where the hand left it, unless the address says otherwise.

@@ -1,7 +1,7 @@
 // A prompt put together from pieces, one card for each: text, image, film, sound. Each can be changed, moved and taken away.
 
+import { dark } from "./dials.js";
 import { Post } from "./post.js";
-import { dark } from "./sections.js";
 
 // What a piece of each kind is asked for: [name, unit behind the field, what it is called, least, most, whole].
 const FIELDS = {

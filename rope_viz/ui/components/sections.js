@@ -1,15 +1,10 @@
 // A whole divided among axes as a bar: its borders are dragged, or moved by the arrow keys, and the pictures follow.
 
+import { dark } from "./dials.js";
 import { caughtUp, follow, released } from "./picture.js";
 import { Post } from "./post.js";
 
 const text = (state) => state.counts.join(",");
-
-export function dark(node) {
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#ffffff";
-  return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
-}
 
 const before = (state, k) => state.counts.slice(0, k + 1).reduce((sum, each) => sum + each, 0);
 
