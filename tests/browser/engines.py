@@ -20,6 +20,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 START = 60.0
@@ -87,6 +88,13 @@ class Engine:
     def run(self, expression: str) -> Any:
         """The value of a JavaScript expression."""
         raise NotImplementedError
+
+    def alive(self) -> bool:
+        """Whether it still answers: a browser can crash."""
+        try:
+            return self.run("1 + 1") == 2
+        except (AssertionError, OSError, WebSocketException):
+            return False
 
     def until(self, expression: str) -> Any:
         """Wait until a JavaScript expression is true."""
@@ -237,6 +245,7 @@ class WebKit(Engine):
             "XDG_DATA_HOME": str(home / ".local"),
             "GDK_BACKEND": "x11",
             "LIBGL_ALWAYS_SOFTWARE": "1",
+            "WEBKIT_DISABLE_COMPOSITING_MODE": "1",  # its compositor has crashed in the software driver of OpenGL
             "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1",  # it needs a name space that a container may not make
         }
         port = free_port()
@@ -293,7 +302,8 @@ class WebKit(Engine):
         path.write_bytes(base64.b64decode(self.tell("GET", f"{self.session}/screenshot")))
 
     def close(self) -> None:
-        self.tell("DELETE", self.session)
+        with contextlib.suppress(AssertionError, OSError):  # where it has crashed
+            self.tell("DELETE", self.session)
         stop(*reversed(self.running))
 
 

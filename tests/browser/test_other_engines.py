@@ -16,14 +16,27 @@ NOT_OURS = "blocked WebAssembly"
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def engine(request, tmp_path_factory):
-    """One browser for the whole file: it keeps what it has loaded, as a reader's does."""
+def started(request, tmp_path_factory):
+    """A function that gives the one browser of the whole file, or another where that has crashed."""
     if lacks := missing(request.param):
         reason = f"{request.param} cannot be run: {', '.join(lacks)} not found"
         pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
-    started = ENGINES[request.param](tmp_path_factory.mktemp(request.param))
-    yield started
-    started.close()
+    running = []
+
+    def one():
+        if not (running and running[-1].alive()):
+            running.append(ENGINES[request.param](tmp_path_factory.mktemp(request.param)))
+        return running[-1]
+
+    yield one
+    for browser in running:
+        browser.close()
+
+
+@pytest.fixture
+def engine(started):
+    """It keeps what it has loaded, as a reader's does."""
+    return started()
 
 
 RESTS = """(() => {
