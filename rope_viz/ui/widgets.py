@@ -67,8 +67,8 @@ def control(choice: Choice[Any], now: Now) -> None:
     st.session_state[key] = list(value) if isinstance(value, tuple) else value
     options: dict[str, Any] = {"key": key, "on_change": changed, "help": choice.help or None}
     if isinstance(choice, Pick):
-        names = list(choice.shown(now))
-        show = choice.shown(now).__getitem__
+        shown = choice.shown(now)
+        names, show = list(shown), shown.__getitem__
         if choice.menu:
             st.selectbox(choice.label, names, format_func=show, width=choice.menu, **options)
         else:

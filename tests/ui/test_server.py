@@ -2,14 +2,18 @@
 
 import asyncio
 import gzip
+import runpy
 import socket
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 
 from rope_viz.ui import server
 from rope_viz.ui.components import scripts
@@ -121,3 +125,11 @@ def test_a_script_of_our_own_is_small(name):
     content = scripts.source(name)
     assert len(content) <= 16_000
     assert len(gzip.compress(content)) <= 6_000
+
+
+def test_a_run_leaves_the_path_alone_that_other_threads_look_for_modules_in(monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    app = runpy.run_path(str(Path(__file__).parents[2] / "app.py"))["app"]
+    before = sys.path.copy()
+    with modified_sys_path(str(app.script_path)):
+        assert sys.path == before
