@@ -10,7 +10,7 @@ import heapq
 import itertools
 import logging
 import struct
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -30,7 +30,9 @@ from rope_viz.ui.drawers import Drawers
 
 LOG = logging.getLogger(__name__)
 AT_ONCE = 2
-"""Pictures drawn at a time, for all readers together: the runs of pages need their share."""
+"""Pictures drawn at a time by the server itself, for all readers together: the runs of pages need their share."""
+PLACES = 2
+"""Pictures that each drawer has at a time: one in hand, and one that lies ready."""
 WAITING = 128
 """Pictures that may wait for their turn; whoever comes then is told when to come again."""
 MOST = 64 << 20
@@ -56,7 +58,7 @@ class Job:
 
     def __init__(self, rank: int, order: tuple[float, int], make: Callable[[], bytes], away: Away | None) -> None:
         self.rank, self.order, self.make, self.away = rank, order, make, away
-        self.wanted, self.begun, self.elsewhere = 0, False, False
+        self.wanted, self.begun = 0, False
         self.done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.came = asyncio.get_running_loop().time()
 
@@ -75,11 +77,11 @@ class Gallery:
     ) -> None:
         self.at_once, self.waiting, self.most = at_once, waiting, most
         self.drawers = drawers or Drawers()
-        self.size = self._elsewhere = 0
+        self.size = 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._jobs: dict[str, Job] = {}
         self._queue: list[Job] = []
-        self._busy: dict[int, int] = {}
+        self._here, self._there = Counter[int](), Counter[int]()
         self._count = itertools.count()
         self._pool = ThreadPoolExecutor(at_once + 1, thread_name_prefix="pictures")
 
@@ -117,41 +119,42 @@ class Gallery:
                 job.done.cancel()
 
     def _next(self) -> None:
-        """Begin what may begin: with drawers some more at once, of which one place is left to knobs that move.
-
-        Files, which take longest, get one place at most, so that pages never wait for them.
-        """
+        """Begin what may begin: what drawers can draw is theirs once they are there, and the rest is drawn here."""
+        places = PLACES * self.drawers.count if self.drawers.ready else 0
         later: list[Job] = []
-        more = self.drawers.count if self.drawers.ready else 0
-        while self._queue and sum(self._busy.values()) < self.at_once + more:
+        while self._queue and (self._here.total() < self.at_once or self._there.total() < places):
             job = heapq.heappop(self._queue)
-            rank = job.rank
-            resting = sum(count for kind, count in self._busy.items() if kind != MOVING)
-            if (rank == FILES and self._busy.get(FILES, 0) >= max(1, self.at_once - 1)) or (
-                rank != MOVING and more and resting >= self.at_once + more - 1
-            ):
+            if not self._may(job, places):
                 later.append(job)
                 continue
             job.begun = True
-            self._busy[rank] = self._busy.get(rank, 0) + 1
             self.drawers.late(asyncio.get_running_loop().time() - job.came)
             self._begin(job)
         for job in later:
             heapq.heappush(self._queue, job)
 
+    def _may(self, job: Job, places: int) -> bool:
+        """Whether there is room for it.
+
+        Of the drawers' places one is left to knobs that move. Files, which take longest, get one place at most here,
+        so that pages never wait for them.
+        """
+        if places and job.away is not None:
+            resting = self._there.total() - self._there[MOVING]
+            return self._there.total() < places and (job.rank == MOVING or resting < places - 1)
+        return self._here.total() < self.at_once and (job.rank != FILES or self._here[FILES] < max(1, self.at_once - 1))
+
     def _begin(self, job: Job) -> None:
-        there = None
-        if job.away is not None and self._elsewhere < self.drawers.count:
-            there = self.drawers.draw(*job.away)
-        job.elsewhere = there is not None
-        self._elsewhere += job.elsewhere
+        there = None if job.away is None else self.drawers.draw(*job.away)
+        where = self._here if there is None else self._there
+        where[job.rank] += 1
         loop = asyncio.get_running_loop()
         drawing = loop.run_in_executor(self._pool, job.make) if there is None else asyncio.wrap_future(there)
-        drawing.add_done_callback(functools.partial(self._drawn, job))
+        drawing.add_done_callback(functools.partial(self._drawn, job, where))
 
-    def _drawn(self, job: Job, drawing: asyncio.Future[bytes]) -> None:
+    def _drawn(self, job: Job, where: Counter[int], drawing: asyncio.Future[bytes]) -> None:
         """Those who wait for it have it, or hear what went wrong."""
-        self._elsewhere -= job.elsewhere
+        where[job.rank] -= 1
         if not drawing.cancelled() and isinstance(drawing.exception(), BrokenExecutor):
             # Who drew it was ended, by the system's want of memory say: it is drawn here.
             self.drawers.let_go()
@@ -164,7 +167,6 @@ class Gallery:
             job.done.set_exception(error)
         else:
             job.done.set_result(drawing.result())
-        self._busy[job.rank] -= 1
         self._next()
 
     def _finished(self, tag: str, keep: bool, done: asyncio.Future[bytes]) -> None:
@@ -213,7 +215,7 @@ async def answer(request: Request) -> Response:
     headers = {**OPEN, "etag": f'"{tag}"', "cache-control": caching(now)}
     if form not in ("packed", "json", "csv"):
         headers["content-security-policy"] = ALONE
-    if request.headers.get("if-none-match") in (f'"{tag}"', f'W/"{tag}"'):
+    if known(request, tag):
         return Response(status_code=304, headers=headers)
     content = GALLERY.found(tag)
     if content is None:
@@ -234,6 +236,12 @@ async def answer(request: Request) -> Response:
             content = gzip.decompress(content)
     headers["content-disposition"] = f'inline; filename="{packed.file(picture, now)}.{form}"'
     return Response(content, media_type=forms.FORMS[form], headers=headers)
+
+
+def known(request: Request, tag: str) -> bool:
+    """Whether who asks has it: If-None-Match lists tags, weak ones where somebody compressed on the way."""
+    listed = request.headers.get("if-none-match", "").split(",")
+    return f'"{tag}"' in (each.strip().removeprefix("W/") for each in listed)
 
 
 def asked(request: Request) -> dict[str, str]:

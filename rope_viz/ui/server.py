@@ -56,7 +56,7 @@ def script(request: Request) -> Response:
         return Response("Not found", status_code=404)
     content, compressed, tag = packed(name)
     headers = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{tag}"', "vary": "accept-encoding"}
-    if request.headers.get("if-none-match") == f'"{tag}"':
+    if gallery.known(request, tag):
         return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["content-encoding"] = "gzip"

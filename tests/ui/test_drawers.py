@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,44 @@ def forbidden():
 def test_another_process_draws_the_same_bytes(there):
     drawn = asyncio.run(gallery.Gallery(drawers=there).drawn("a", forbidden, away=AWAY))
     assert drawn == here()
+
+
+class Waiting:
+    """Drawers who are there and never finish."""
+
+    count, ready = 2, True
+
+    def __init__(self):
+        self.given = []
+
+    def draw(self, page, name, query):
+        self.given.append(name)
+        return Future()
+
+    def late(self, waited):
+        pass
+
+
+def test_who_draws_beside_the_server_has_the_next_picture_ready_and_a_place_for_a_moving_knob():
+    there = Waiting()
+
+    async def crowd():
+        one = gallery.Gallery(drawers=there)
+
+        def ask(name, rank):
+            return asyncio.ensure_future(one.drawn(name, forbidden, rank=rank, away=("scaling", name, {})))
+
+        tasks = [ask(f"resting {n}", gallery.SHOWN) for n in range(9)]
+        await asyncio.sleep(0)
+        assert len(there.given) == gallery.PLACES * there.count - 1
+        tasks.append(ask("moving", gallery.MOVING))
+        await asyncio.sleep(0)
+        assert there.given[-1] == "moving"
+        assert await one.drawn("file", lambda: b"drawn here", rank=gallery.FILES) == b"drawn here"
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(crowd())
 
 
 def test_what_cannot_be_drawn_comes_back_as_its_sentence(there):
