@@ -86,9 +86,10 @@ def error_near(spec: RopeSpec, position: int, method: Method) -> float:
     return float(error_by_position(spec.inv_freq(spec.target), positions, method).max())
 
 
-def error_anywhere(spec: RopeSpec, method: Method) -> float:
+def error_anywhere(spec: RopeSpec, method: Method, *, quick: bool = False) -> float:
     """The largest error that the figure shows."""
-    return float(_errors(spec.inv_freq(spec.target).tobytes(), method, WINDOWS)[1].max())
+    windows = QUICK_WINDOWS if quick else WINDOWS
+    return float(_errors(spec.inv_freq(spec.target).tobytes(), method, windows)[1].max())
 
 
 def speeds(report: Report) -> go.Figure:

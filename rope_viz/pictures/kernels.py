@@ -47,7 +47,8 @@ PAGE = Page("kernels", (PAIRING, DTYPE, TOKENS, DEVICE, COMPILE, REPORT))
 @PAGE.picture()
 def errors(now: Now) -> Figure:
     """Largest error of cos or sin by position, by how the angle is made."""
-    return Figure(kernels.errors(now.spec, quick=now.coarse), words.ERRORS, words.errors(now.spec))
+    quick = now.coarse
+    return Figure(kernels.errors(now.spec, quick=quick), words.ERRORS, words.errors(now.spec, quick=quick))
 
 
 @PAGE.picture(

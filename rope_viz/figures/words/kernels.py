@@ -24,11 +24,11 @@ AGREEMENT = (
 )
 
 
-def errors(spec: RopeSpec) -> str:
-    """How wrong each way is near the target length, and ours at every position that is drawn."""
+def errors(spec: RopeSpec, *, quick: bool = False) -> str:
+    """How wrong each way is near the target length, and ours at every position that is drawn, `quick` or not."""
     angle = _rounded(kernels.error_near(spec, spec.target, "float32 angle"))
     position = _rounded(kernels.error_near(spec, spec.target, "bf16 positions"))
-    ours = _rounded(kernels.error_anywhere(spec, "fixed-point phase"))
+    ours = _rounded(kernels.error_anywhere(spec, "fixed-point phase", quick=quick))
     return (
         f"Near position {tokens(spec.target)} the usual float32 angle puts cos and sin off by up to **{angle}**, a "
         f"bf16 position by {position}. The 64-bit phase of the kernels here errs by up to **{ours}** wherever it was "
