@@ -8,19 +8,24 @@ export default function render({ parentElement, data }) {
     + "border:1px solid var(--st-border-color);border-radius:8px;width:100%";
   root.style.cssText += ";display:grid;gap:8px;font-family:var(--st-font)";
   for (const name of Object.keys(data.texts)) {
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+    const button = copying(name, () => root.__texts[name] ?? location.href, "Not allowed here: copy it from the address bar");
     button.style.cssText = style;
-    button.addEventListener("click", async () => {
-      const text = root.__texts[name] ?? location.href;
-      button.textContent = (await copied(text)) ? "Copied" : "Not allowed here: copy it from the address bar";
-      setTimeout(() => (button.textContent = name), 1600);
-    });
     root.append(button);
   }
 }
 
+// A button that copies a text, as it is when it is pressed, and says for a moment what came of it.
+export function copying(name, text, refusal = "Not allowed here") {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+  button.addEventListener("click", async () => {
+    button.textContent = (await copied(text())) ? "Copied" : refusal;
+    setTimeout(() => (button.textContent = name), 1600);
+  });
+  return button;
+}
+
 // Without a secure context there is no clipboard API; the old command still works there.
-export const copied = async (text) => (navigator.clipboard ? navigator.clipboard.writeText(text).then(() => true, () => byHand(text)) : byHand(text));
+const copied = async (text) => (navigator.clipboard ? navigator.clipboard.writeText(text).then(() => true, () => byHand(text)) : byHand(text));
 
 function byHand(text) {
   const field = Object.assign(document.createElement("textarea"), { value: text });

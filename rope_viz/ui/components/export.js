@@ -1,7 +1,7 @@
 // The dialog that makes a file of a picture for a paper: size, type, colours, labels and ranges, with a preview at true
 // size. What it asks is declared in rope_viz/figures/files/style.py and stands, by the same names, in the address.
 
-import { copied } from "./copy.js";
+import { copying } from "./copy.js";
 import { LABEL, PARAMETERS, PRESETS } from "./looks.js";
 
 const GROUPS = {
@@ -98,17 +98,9 @@ function build(place) {
     return node;
   };
   const files = Object.entries(FORMS).map(([kind, text]) => button(text, () => state.save(kind), { save: kind }));
-  const copy = (text, what) => {
-    const node = button(text, async () => {
-      const done = await copied(what());
-      node.textContent = done ? "Copied" : "Not allowed here";
-      setTimeout(() => (node.textContent = text), 1600);
-    });
-    return node;
-  };
   const reset = button("Reset", () => state.reset()), close = button("Close", () => dialog.close());
   const bar = element("div", { className: "rv-tools" }, element("span", { textContent: "Download" }), ...files);
-  const more = element("div", { className: "rv-tools" }, copy("Copy address", () => address.value), copy("Copy command", () => state.command()),
+  const more = element("div", { className: "rv-tools" }, copying("Copy address", () => address.value), copying("Copy command", () => state.command()),
     element("div", { className: "rv-space" }), reset, close);
   const view = element("div", { className: "rv-shown" }, said, frame, bar, element("label", {}, element("span", { textContent: "Address" }), address), more);
   const dialog = element("dialog", { className: "rv-export" }, title, element("div", { className: "rv-parts" }, form, view));

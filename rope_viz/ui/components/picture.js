@@ -1,7 +1,7 @@
 // Every picture on a page: asked for by its address when it comes near the view, when the address changes, and while a
-// knob moves, then coarsely. One way for all kinds; rope_viz/ui/gallery.py answers. Nothing of it depends on a node that
-// Streamlit may replace: what is new is built.
+// knob moves, then coarsely; rope_viz/ui/gallery.py answers. Nothing depends on a node that Streamlit may replace.
 
+import { copying } from "./copy.js";
 import { unpack } from "./message.js";
 import { Post } from "./post.js";
 
@@ -103,34 +103,48 @@ class Place {
     return !this.data.still && (!knob.includes(".") || this.data.knobs.includes(knob));
   }
 
-  // One request and its answer; `more` is the knob under the hand.
-  async ask(more = null) {
-    const address = more ? this.address("packed", { ...more, coarse: 1 }) : this.wanted;
-    const controller = (this.controller = new AbortController());
-    Object.assign(this, { asked: address, moving: Boolean(more) });
-    mark(this);
+  // One request and its answer.
+  async ask() {
+    const address = this.wanted, controller = this.begun(address, false);
     try {
-      const answer = await this.fetched(address, controller.signal);
-      if (controller.signal.aborted || !this.root.isConnected) return;
-      const message = answer.ok ? unpack(await answer.arrayBuffer()) : null;
-      if (more ? !wanted : address !== this.wanted) return;
-      if (!more) this.done(controller);
-      if (message) {
-        this.fail(null);
-        this.retry = FIRST_RETRY;
-        this.shown = address;
-        await this.show(message);
-        if (!more && this.shown === this.wanted && this.part + 1 < this.data.parts) {
-          this.part += 1;
-          this.want();
-        }
-      } else if (!more) this.refused(answer, await answer.text());
+      const answer = await this.fetched(address, controller.signal), message = answer.ok && unpack(await answer.arrayBuffer());
+      if (this.gone(controller) || address !== this.wanted) return;
+      this.done(controller);
+      if (!message) return this.refused(answer, await answer.text());
+      await this.came(message, address);
+      if (this.shown === this.wanted && this.part + 1 < this.data.parts) {
+        this.part += 1;
+        this.want();
+      }
     } catch (error) {
       if (controller.signal.aborted || error.name === "AbortError") return;
-      if (!more) this.later("This picture did not come: no answer from the server.");
+      this.later("This picture did not come: no answer from the server.");
     } finally {
       this.done(controller);
     }
+  }
+
+  // Under the hand on a knob: what draws it, once it has come. What does not come is not missed.
+  async follow(knob) {
+    const address = this.address("packed", { ...knob, coarse: 1 }), controller = this.begun(address, true);
+    try {
+      const answer = await this.fetched(address, controller.signal), message = answer.ok && unpack(await answer.arrayBuffer());
+      return async () => message && wanted && !this.gone(controller) && this.came(message, address);
+    } catch {
+      return null;
+    } finally {
+      this.done(controller);
+    }
+  }
+
+  begun(address, moving) {
+    Object.assign(this, { asked: address, moving, controller: new AbortController() });
+    mark(this);
+    return this.controller;
+  }
+
+  gone({ signal }) {
+    return signal.aborted || !this.root.isConnected;
   }
 
   done(controller) {
@@ -143,7 +157,7 @@ class Place {
     const answer = await fetch(address, { signal });
     if (answer.status !== 410 || !this.kept) return answer;
     // What no address can hold goes along: every content behind its length.
-    const body = new Blob(this.kept.flatMap((content) => [new Uint32Array([content.length]), content]));
+    const body = new Blob(this.kept.flatMap((each) => [new Uint32Array([each.length]), each]));
     return fetch(address, { signal, method: "POST", headers: { "rope-viz": "kept" }, body });
   }
 
@@ -179,6 +193,12 @@ class Place {
     button.addEventListener("click", () => this.anew());
     note.append(Object.assign(document.createElement("span"), { textContent: sentence }), button);
     this.root.append(note);
+  }
+
+  async came(message, address) {
+    this.fail(null);
+    Object.assign(this, { shown: address, retry: FIRST_RETRY });
+    await this.show(message);
   }
 
   async show(message) {
@@ -263,22 +283,28 @@ export function released(calm = 0) {
   }, 50);
 }
 
+// While one picture is drawn the next is on its way.
 async function run() {
-  let last = null;
+  let last = null, draw = null;
   for (;;) {
-    if (!wanted) return;
-    const [first, ...others] = inView().filter((place) => place.follows(wanted.knob));
-    const behind = others.filter((place) => place.followed !== wanted);
-    const due = behind.find((place) => performance.now() - (place.followedAt ?? 0) > OTHERS_EVERY);
-    const next = ending ? null : (due ?? (rest ? null : behind[0]));
-    const place = first && first.followed !== wanted && !(due && next && last === first) ? first : next;
-    if (!place) return;
-    last = place;
-    place.followed = wanted;
-    place.followedAt = performance.now();
-    if (place.asked && !place.moving) place.controller.abort();
-    await place.ask(wanted);
+    const place = wanted && next(last);
+    if (!place && !draw) return;
+    const coming = place?.follow(wanted);
+    await draw?.().catch(() => null);
+    [last, draw] = [place ?? last, await coming];
   }
+}
+
+function next(last) {
+  const [first, ...others] = inView().filter((place) => place.follows(wanted.knob));
+  const behind = others.filter((place) => place.followed !== wanted);
+  const due = behind.find((place) => performance.now() - (place.followedAt ?? 0) > OTHERS_EVERY);
+  const other = ending ? null : (due ?? (rest ? null : behind[0]));
+  const place = first && first.followed !== wanted && !(due && other && last === first) ? first : other;
+  if (!place) return null;
+  Object.assign(place, { followed: wanted, followedAt: performance.now() });
+  if (place.asked && !place.moving) place.controller.abort();
+  return place;
 }
 
 const slot = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
@@ -291,15 +317,8 @@ const inView = () => [...places].filter((place) => place.data && [place.root, sl
 
 // --- The toolbar's part that all kinds share
 
-export function copyAddress(place, form = "svg") {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Copy address", title: "The address of this picture, for a document" });
-  button.addEventListener("click", async () => {
-    const { copied } = await import(new URL("copy.js", here).href);
-    button.textContent = (await copied(place.address(form))) ? "Copied" : "Not allowed here";
-    setTimeout(() => (button.textContent = "Copy address"), 1600);
-  });
-  return button;
-}
+export const copyAddress = (place, form = "svg") =>
+  Object.assign(copying("Copy address", () => place.address(form)), { title: "The address of this picture, for a document" });
 
 // A file as the server makes it, of the part that is shown.
 export function file(place, form, text, help) {
