@@ -44,8 +44,8 @@ def run(folder: Path) -> None:
     if name != "learn":
         controls.sidebar()
     else:
-        # Streamlit keeps the room of a sidebar that has become empty.
-        st.html("<style>[data-testid=stSidebar] { display: none; }</style>")
+        # Streamlit keeps the room of a sidebar that has become empty, and on a phone puts the menu there.
+        st.html("<style>@media (min-width: 769px) { [data-testid=stSidebar] { display: none; } }</style>")
     controls.messages()
     body(folder / f"{name}.py")
 

@@ -24,6 +24,16 @@ def test_a_position_opens_paused_and_exact_and_is_followed_by_hand(visit):
     assert "rotation.at=3000" in seen.page.url
 
 
+def test_on_a_phone_the_menu_leads_out_of_the_tour(visit):
+    seen = visit(width=390, height=844, has_touch=True).open("/learn")
+    seen.page.get_by_test_id("stExpandSidebarButton").tap()
+    seen.page.get_by_test_id("stSidebar").get_by_role("link", name="Frequencies").tap()
+    seen.until("document.querySelector('h1').innerText === 'Frequencies'")
+    seen.settle()
+    assert seen.page.locator(".rv-chart").first.is_visible()
+    assert seen.errors == []
+
+
 def test_a_step_leads_on_to_its_page_and_leaving_brings_the_readers_own_model_back(visit):
     seen = visit().open("/scaling?model=qwen3-8b-yarn")
     seen.page.get_by_role("link", name="Learn").first.click()
