@@ -24,18 +24,42 @@ def drag(seen, name, shares):
     tab.wait_for_timeout(600)
 
 
+def hurry(seen, knob):
+    """Move a knob that is held faster than pictures can be drawn."""
+    box = seen.slider(knob).bounding_box()
+    for step in range(80):
+        seen.page.mouse.move(box["x"] + (0.6 - 0.002 * step) * box["width"], box["y"] + box["height"] / 2)
+    seen.page.wait_for_timeout(600)
+
+
 SENTENCE = "document.querySelector('[data-says=\"frequencies/wavelengths\"]').innerText"
+
+
+# How many of the first picture have been asked for at most and were not drawn yet.
+AHEAD = """() => {
+  let open = (window.__ahead = 0);
+  const ask = window.fetch;
+  window.fetch = (...given) => {
+    if (String(given[0]).includes("frequencies/wavelengths")) window.__ahead = Math.max(window.__ahead, ++open);
+    return ask(...given);
+  };
+  const drawn = new MutationObserver(() => (open -= 1));
+  drawn.observe(document.querySelector(".rv-chart"), { attributes: true, attributeFilter: ["data-drawn"] });
+}"""
 
 
 def test_the_picture_follows_the_hand_and_the_link_the_release(visit):
     seen = visit().open("/frequencies")
     tab = seen.page
+    tab.evaluate(AHEAD)
     before, heatmap, sentence = seen.drawn(), seen.drawn(1), tab.evaluate(SENTENCE)
     drag(seen, "base", [0.5 + 0.01 * step for step in range(20)])
     assert seen.drawn() >= before + 5, "the figure did not move while the knob was dragged"
     assert seen.drawn(1) > heatmap, "the second figure in view did not follow"
     assert tab.evaluate(SENTENCE) != sentence, "the sentence did not follow"
     assert "base=" not in tab.url, "the address must wait for the release"
+    hurry(seen, "base")
+    assert tab.evaluate("window.__ahead") == 2, "while one is drawn the next is on its way, and no more"
     moved = tab.evaluate(SENTENCE)
     tab.mouse.up()
     seen.settle()
