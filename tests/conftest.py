@@ -1,8 +1,8 @@
 """What all tests share: a hypothesis profile that draws the same in every run, one with many new examples, the order.
 
-Where workers share the work each takes file after file, so that what a file prepares is prepared once, and of the
+Where two workers share the work each takes file after file, so that what a file prepares is prepared once, and of the
 browser's tests, which come last, test after test. All tests of one of the other engines go to one worker: each of
-these browsers is started once, not by all.
+these browsers is started once, not by both.
 """
 
 import os
@@ -18,13 +18,6 @@ settings.register_profile(
 )
 settings.register_profile("many", deadline=None, max_examples=10_000, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
-
-
-def pytest_xdist_auto_num_workers():
-    """One more than cores: the tests of the browser wait a good part of their time."""
-    if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
-        return None
-    return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 class Scheduling(LoadScopeScheduling):
