@@ -12,10 +12,10 @@ import streamlit as st
 from rope_viz.ui import server
 
 server.settle()
-FRAME = Path(__file__).parent / "pages" / "_frame.py"
+FRAME = Path(__file__).absolute().parent / "pages" / "_frame.py"
 
 # Streamlit puts this folder into the path for every run and takes it out again, unless it is there: who looks for a
 # module in another thread meanwhile goes past an entry, and does not find it.
-sys.path.append(str(FRAME.parent.absolute()))
+sys.path.append(str(FRAME.parent))
 
 app = st.App(FRAME, routes=server.routes(), middleware=server.middleware(), lifespan=server.lifespan)

@@ -44,11 +44,10 @@ def workload(pairing: str, dtype: str, tokens: str, device: str) -> dict[str, An
 
 def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
     """Largest error of cos or sin over all pairs against the position, for every way of making the angle."""
-    windows = QUICK_WINDOWS if quick else WINDOWS
     traces, ends, notes = [], [], []
     for method in reversed(METHODS):
         label, colour, dash = SHOWN[method]
-        x, y = _errors(spec.inv_freq(spec.target).tobytes(), method, windows)
+        x, y = _errors(spec.inv_freq(spec.target).tobytes(), method, quick)
         hover = f"{label} %{{y:.2~e}}<extra></extra>"
         width = 3 if colour == theme.CURRENT else 2
         traces.append(theme.line(x, y, label, colour, dash=dash, width=width, hovertemplate=hover))
@@ -88,8 +87,7 @@ def error_near(spec: RopeSpec, position: int, method: Method) -> float:
 
 def error_anywhere(spec: RopeSpec, method: Method, *, quick: bool = False) -> float:
     """The largest error that the figure shows."""
-    windows = QUICK_WINDOWS if quick else WINDOWS
-    return float(_errors(spec.inv_freq(spec.target).tobytes(), method, windows)[1].max())
+    return float(_errors(spec.inv_freq(spec.target).tobytes(), method, quick)[1].max())
 
 
 def speeds(report: Report) -> go.Figure:
@@ -178,15 +176,15 @@ def is_ours(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _errors(raw: bytes, method: Method, windows: int) -> tuple[FloatArray, FloatArray]:
-    ends, positions, exact = _exact(raw, windows)
+def _errors(raw: bytes, method: Method, quick: bool) -> tuple[FloatArray, FloatArray]:
+    ends, positions, exact = _exact(raw, quick)
     return ends, error_by_position(np.frombuffer(raw), positions, method, exact=exact).max(axis=1)
 
 
 @functools.lru_cache(maxsize=2)
-def _exact(raw: bytes, windows: int) -> tuple[FloatArray, NDArray[np.int64], tuple[FloatArray, FloatArray]]:
+def _exact(raw: bytes, quick: bool) -> tuple[FloatArray, NDArray[np.int64], tuple[FloatArray, FloatArray]]:
     """Where each window ends, its last positions, and their exact table, which every way is held to."""
-    ends = np.unique(np.geomspace(1, FARTHEST, windows).astype(np.int64))
+    ends = np.unique(np.geomspace(1, FARTHEST, QUICK_WINDOWS if quick else WINDOWS).astype(np.int64))
     # Neighbours scatter, their largest does not.
     inv_freq = np.frombuffer(raw)
     window = np.arange(fewer(WINDOW, len(inv_freq), least=4, usual=256))

@@ -29,7 +29,7 @@ class Drawers:
     """None at first. `late` says that a picture had to wait; `ready` whether there is somebody to draw."""
 
     def __init__(self, count: int | None = None) -> None:
-        # As many as cores, though the server has its own work: they wait for the next picture in turns.
+        # One for each core did better than one less (benchmarks/NOTES.md), though the server runs beside them.
         self.count = (min(cores(), 4) if cores() > 1 else 0) if count is None else count
         self._late: deque[float] = deque(maxlen=OFTEN)
         self._not_before = 0.0

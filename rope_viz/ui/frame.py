@@ -45,7 +45,7 @@ def run(folder: Path) -> None:
         controls.sidebar()
     else:
         # Streamlit keeps the room of a sidebar that has become empty, and on a phone puts the menu there.
-        st.html("<style>@media (min-width: 769px) { [data-testid=stSidebar] { display: none; } }</style>")
+        st.html("<style>@media (min-width: 768px) { [data-testid=stSidebar] { display: none; } }</style>")
     controls.messages()
     body(folder / f"{name}.py")
 

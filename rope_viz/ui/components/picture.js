@@ -1,5 +1,6 @@
 // Every picture on a page: asked for by its address when it comes near the view, when the address changes, and while a
-// knob moves, then coarsely; rope_viz/ui/gallery.py answers. Nothing depends on a node that Streamlit may replace.
+// knob moves, then coarsely; rope_viz/ui/gallery.py answers. Nothing of it depends on a node that Streamlit may replace:
+// what is new is built.
 
 import { copying } from "./copy.js";
 import { unpack } from "./message.js";
@@ -157,7 +158,7 @@ class Place {
     const answer = await fetch(address, { signal });
     if (answer.status !== 410 || !this.kept) return answer;
     // What no address can hold goes along: every content behind its length.
-    const body = new Blob(this.kept.flatMap((each) => [new Uint32Array([each.length]), each]));
+    const body = new Blob(this.kept.flatMap((content) => [new Uint32Array([content.length]), content]));
     return fetch(address, { signal, method: "POST", headers: { "rope-viz": "kept" }, body });
   }
 
