@@ -25,11 +25,12 @@ def test_a_position_opens_paused_and_exact_and_is_followed_by_hand(visit):
 
 
 def test_on_a_phone_the_menu_leads_out_of_the_tour(visit):
-    seen = visit(width=390, height=844, has_touch=True).open("/learn")
-    seen.page.get_by_test_id("stExpandSidebarButton").tap()
-    seen.page.get_by_test_id("stSidebar").get_by_role("link", name="Frequencies").tap()
-    seen.until("document.querySelector('h1').innerText === 'Frequencies'")
-    seen.settle()
+    seen = visit(width=390, height=844, has_touch=True).open("/")
+    for name, head in (("Learn", "1. Why position at all?"), ("Frequencies", "Frequencies")):
+        seen.page.get_by_test_id("stExpandSidebarButton").tap()
+        seen.page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).tap()
+        seen.until(f"document.querySelector('h1').innerText === {head!r}")
+        seen.settle()
     assert seen.page.locator(".rv-chart").first.is_visible()
     assert seen.errors == []
 

@@ -35,6 +35,12 @@ function complete(anchor) {
 
 const completeAll = () => document.querySelectorAll("main a[href], [data-testid=stSidebar] a[href]").forEach(complete);
 
+// On a phone the menu lies over the page: it closes once a page was chosen.
+document.addEventListener("click", ({ target }) => {
+  if (innerWidth >= 768 || !target.closest?.("[data-testid=stSidebarNav] a")) return;
+  setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click());
+});
+
 // In the capturing phase: before the page's own handlers.
 document.addEventListener("click", (event) => {
   const anchor = event.target.closest?.("a[data-inside]");
