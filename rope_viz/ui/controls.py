@@ -96,8 +96,7 @@ def under(names: Sequence[str]) -> None:
         # These stand in the page, and the sidebar shows the same numbers.
         st.session_state["whole run"] = True
 
-    with st.container(key="under"):
-        knob_column("under.knobs", rows, taken, revision=now.revision, under=True)
+    knob_column("under", rows, taken, revision=now.revision, under=True)
 
 
 def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None:

@@ -16,8 +16,7 @@ from rope_viz import figures, pictures, ui
 from rope_viz.pictures import registry
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import controls, state
-from rope_viz.ui.components import shell
-from rope_viz.ui.components.picture import rooms
+from rope_viz.ui.components import picture, shell
 
 # Beside the package in a checkout, inside it where the app was installed.
 ROOT = Path(__file__).parents[2]
@@ -39,7 +38,7 @@ def run(folder: Path) -> None:
     _go(menu)
     state.follow_link(name)
     state.look_again()
-    st.html(f"<style>{text(STYLE)}{rooms(registry.page(name).pictures.values(), state.now(name))}</style>")
+    st.html(f"<style>{text(STYLE)}{picture.rooms(registry.page(name).pictures.values(), state.now(name))}</style>")
     shell.mount(list(PAGES), state.link_query())
     if name != "learn":
         controls.sidebar()
@@ -66,7 +65,9 @@ def body(path: Path) -> None:
     if st.session_state.pop("whole run", False):
         st.rerun()
     state.look_again()
+    picture.begin()
     exec(code(path), {"__name__": "__main__", "__file__": str(path)})
+    picture.mount()
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from rope_viz.pictures.page import Page, Picture
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
-from rope_viz.ui.components.picture import mount
+from rope_viz.ui.components.picture import place
 
 
 def now(page: Page) -> Now:
@@ -55,7 +55,7 @@ def show(picture: Picture) -> None:
     """The place of a picture. Nothing is drawn by a run: the browser asks for it, by its address."""
     at = state.now(picture.page)
     if not picture.refuses(at):
-        mount(picture, at)
+        place(picture, at)
 
 
 def legend(sentence: str) -> None:

@@ -10,7 +10,7 @@
     const own = document.querySelector('script[type=module][src*="static/js/"]')?.src;
     if (!own || window.ropeVizStill || document.querySelector("[data-picture]")) return;
     // The page is there and has no place for a picture.
-    if (document.querySelector("[data-testid=stMain] h1") && !document.querySelector("[class*=st-key-picture-]")) return;
+    if (document.querySelector("[data-testid=stMain] h1") && !document.querySelector("[data-place]")) return;
     const root = own.slice(0, own.indexOf("/static/js/"));
     const page = place.slice(new URL(root).pathname.length).replace(/^\/|\/$/g, "");
     const [picture, begins] = FIRST[page] ?? [];

@@ -268,7 +268,8 @@ RESTS = """() => {
   const pictures = [...document.querySelectorAll('.rv-picture')];
   return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]") && pictures.length > 0
     && pictures.every(({ dataset }) => ["shown", "far", "failed"].includes(dataset.state) && !dataset.waiting)
-    && pictures.every(({ dataset, __place }) => dataset.state !== "shown" || (dataset.drawn && !__place.post?.flight));
+    && pictures.every(({ dataset, __place }) => dataset.state !== "shown" || (dataset.drawn && !__place.post.flight))
+    && !document.querySelector("[data-place]:not(:has(> .rv-picture))");
 }"""
 
 

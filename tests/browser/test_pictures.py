@@ -203,3 +203,35 @@ def test_an_image_of_another_origin_shows_the_picture(visit, server, elsewhere):
     assert height > 200
     dark = tab.evaluate(DARK)
     assert dark > 50, "something is drawn in it"
+
+
+def test_a_place_that_is_made_anew_keeps_its_picture_and_its_sentence(visit):
+    """As Streamlit does where another element comes above: the same text in another node."""
+    seen = visit().open("/scaling")
+    seen.look("scaling/comparison")
+    assert seen.page.evaluate(ANEW) == [True, True, 0, True, True]
+    seen.settle()
+    assert seen.errors == []
+
+
+ANEW = """async () => {
+  const all = (names) => [...document.querySelectorAll(names)];
+  const nodes = all(".rv-picture"), drawn = nodes.map(({ dataset }) => dataset.drawn);
+  const said = all("[data-says]").map(({ innerText }) => innerText);
+  for (const old of all("[data-place], [data-says]")) {
+    const text = old.cloneNode(false).outerHTML;
+    old.parentElement.innerHTML = text;
+  }
+  let empty = 0;
+  for (let frame = 0; frame < 20; frame += 1) {
+    await new Promise(requestAnimationFrame);
+    empty += all("[data-place]").filter((slot) => !slot.querySelector(".rv-picture")).length;
+  }
+  return [
+    nodes.length > 1 && nodes.every((node) => node.isConnected),
+    nodes.every(({ dataset, parentElement }) => parentElement.dataset.place === dataset.picture),
+    empty,
+    said[0].length > 20 && all("[data-says]").every(({ innerText }, index) => innerText === said[index]),
+    nodes.every(({ dataset }, index) => dataset.drawn === drawn[index]),
+  ];
+}"""

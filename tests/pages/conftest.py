@@ -57,10 +57,10 @@ def asked():
         found = {}
         for element in app.get("bidi_component"):
             if element.proto.component_name.startswith("rope_viz_picture"):
-                data = json.loads(element.proto.bytes)
-                picture = registry.picture(*data["picture"].split("/"))
-                query = dict(parse_qsl(data["query"], keep_blank_values=True))
-                found[picture] = registry.read(registry.page(picture.page), query)
+                for address, data in json.loads(element.proto.bytes)["pictures"].items():
+                    picture = registry.picture(*address.split("/"))
+                    query = dict(parse_qsl(data["query"], keep_blank_values=True))
+                    found[picture] = registry.read(registry.page(picture.page), query)
         return found
 
     return read

@@ -60,7 +60,7 @@ GIVES = {
     "download.config.whole": ("tests/browser/test_extend_page.py", "expect_download"),
     "run.kernels": ("tests/browser/test_kernels.py", "Measure"),
     "share": ("tests/browser/test_tools.py", "Copy link"),
-    "shell.all": ("tests/browser/test_links.py", "__here"),
+    "shell": ("tests/browser/test_links.py", "__here"),
 }
 
 
@@ -85,7 +85,14 @@ def what(element):
     """What makes it another control than one of the same key: the knobs in it, or what a menu offers."""
     if element.type == "bidi_component" and element.proto.component_name.startswith("rope_viz_knob"):
         return element.key, *(row["name"] for row in json.loads(element.proto.bytes)["knobs"])
+    if element.key == "pictures":
+        return element.key, *pictures_of(element)
     return (element.key,)
+
+
+def pictures_of(element):
+    """address -> what the run says of it, of the pictures on the page."""
+    return json.loads(element.proto.bytes)["pictures"]
 
 
 def state_of(app):
@@ -144,19 +151,20 @@ def turned(app, page, element):
     return keys
 
 
-def clicked(app, element):
-    """Click what a picture's marks set, and come to rest where its dials do."""
-    page, name = element.key.removeprefix("picture.").split("/")
-    picture = registry.picture(page, name)
-    if isinstance(picture.sets, Positions):
-        step = json.loads(element.proto.bytes)["step"]
-        post(app, element, "at", {"m": 7, "n": 3, "step": step})
-    elif picture.pin or picture.sets is not None:
-        pair = 0 if picture.sets is not None and picture.sets.key in app.query_params else 1
-        post(app, element, "pin", pair)
-    else:
-        return False
-    return True
+def clicked(app, page, element):
+    """Click what the marks of each picture set, and come to rest where its dials do: something comes of each."""
+    for address in pictures_of(element):
+        picture, now, before = registry.picture(*address.split("/")), rendered(app, page)["pictures"], state_of(app)
+        if isinstance(picture.sets, Positions):
+            step = pictures_of(now)[address]["step"]
+            post(app, now, f"{address} at", {"m": 7, "n": 3, "step": step})
+        elif picture.pin or picture.sets is not None:
+            pair = 0 if picture.sets is not None and picture.sets.key in app.query_params else 1
+            post(app, now, f"{address} pin", pair)
+        else:
+            continue
+        assert not app.exception, f"{address}: {app.exception[0].value}"
+        assert state_of(app) != before, f"{address}: nothing happened"
 
 
 def moved(app, element):
@@ -181,13 +189,15 @@ def operate(app, page, element):
         part = element.proto.component_name.removeprefix("rope_viz_").split("_")[0]
         if part == "knob":
             return turned(app, page, element)
-        if part in ("copy", "shell") or (part == "picture" and not clicked(app, element)):
+        if part == "picture":
+            return clicked(app, page, element)
+        if part in ("copy", "shell"):
             return None
         if part == "sections":
             moved(app, element)
         elif part == "prompt":
             post(app, element, "prompt", "text 9")
-        assert part in ("picture", "sections", "prompt"), f"nobody operates a component {part}: {element.key}"
+        assert part in ("sections", "prompt"), f"nobody operates a component {part}: {element.key}"
     elif kind == "selectbox":
         element.select_index((element.index + 1) % len(element.options)).run()
     elif kind == "button_group":
@@ -255,9 +265,8 @@ def test_what_is_said_to_be_operated_elsewhere_is(file, words):
 
 def test_dials_that_come_to_rest_late_leave_the_next_step_of_the_tour_alone(open_page):
     app = open_page("learn", **{"learn.step": "4"})
-    dials = rendered(app, "learn")["picture.rotation/turning"]
-    before = dict(app.query_params)
-    post(app, dials, "at", {"m": 1, "n": 0, "step": 3})
+    at, before = "rotation/turning at", dict(app.query_params)
+    post(app, rendered(app, "learn")["pictures"], at, {"m": 1, "n": 0, "step": 3})
     assert dict(app.query_params) == before
-    post(app, rendered(app, "learn")["picture.rotation/turning"], "at", {"m": 101, "n": 85, "step": 4})
+    post(app, rendered(app, "learn")["pictures"], at, {"m": 101, "n": 85, "step": 4})
     assert app.query_params["rotation.at"] == "101,85"

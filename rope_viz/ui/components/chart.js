@@ -1,7 +1,8 @@
 // A Plotly chart that keeps its zoom and its node while the data change, and exports itself in the browser.
 // picture.js asks for the figure, rope_viz/pictures/packed.py packs it.
 
-import { copyAddress, exporting, file, standIn } from "./picture.js";
+import { standIn } from "./picture.js";
+import { copyAddress, exporting, file } from "./tools.js";
 
 const SOURCE = new URL("plotly.min.js", import.meta.url).href;
 let plotly;
@@ -232,7 +233,7 @@ function listen(state) {
   node.on("plotly_unhover", () => unlink(state));
   node.on("plotly_click", (event) => {
     const pair = state.message.pins === "y" ? event.points[0].y : event.points[0].x;
-    if (state.message.pins) state.place.post.put("pin", Math.round(pair));
+    if (state.message.pins) state.place.tell("pin", Math.round(pair));
   });
 }
 

@@ -51,7 +51,7 @@ export function listen(state, zoom, reset) {
         const trace = node._fullData?.[walked()];
         if (at === null || !state.message.pins || !trace) return;
         const pair = trace.z ? (state.message.pins === "y" ? trace.y?.[at[0]] ?? at[0] : trace.x[at[1]]) : state.message.pins === "y" ? trace.y[at] : trace.x[at];
-        state.place.post.put("pin", Math.round(pair));
+        state.place.tell("pin", Math.round(pair));
       },
     };
     if (!keys[event.key]) return;

@@ -82,7 +82,7 @@ function tell(s) {
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
     if (s.turned) dispatchEvent(new Event("rope-viz-follows"));
     [s.at, s.told, s.turned] = [`${s.m},${s.n}`, performance.now(), false];
-    s.owner.post.put("at", { m: s.m, n: s.n, step: s.owner.data.step });
+    s.owner.tell("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 250);
 }
 
@@ -113,7 +113,7 @@ function build(place, data) {
     <label>Speed <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", "Reverse", "Run backwards")}${button("loop", "Loop", "Start again at the target length")
     }<span class="rv-space"></span>${data.alone ? "" : `<span>Download</span>${button("png", "PNG", "The picture as it stands")}${button("video", "Video", "Film it: 10 seconds, or until you stop")}${button("html", "HTML", "A page that plays offline")}`
     }</div><div class="rv-said" aria-live="polite"></div>`;
-  if (place.address) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress, exporting }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(exporting(place), copyAddress(place)));
+  if (place.address) import(new URL("tools.js", import.meta.url).href).then(({ copyAddress, exporting }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(exporting(place), copyAddress(place)));
   if (place.address) import(new URL("touch.js", import.meta.url).href).then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const film = FILMS.find((kind) => window.MediaRecorder?.isTypeSupported(kind));
@@ -128,7 +128,7 @@ function build(place, data) {
   const jump = (to) => step(to - (s.moves === "n" && s.data.mode === "score" ? s.n : s.m));
   const pin = (i) => {
     s.pin = s.pin === i ? null : i;
-    s.owner.post.put("pin", i);
+    s.owner.tell("pin", i);
     tell(s);
   };
   s.press = () => ["back", "loop", ...Object.keys(MOVES)].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));

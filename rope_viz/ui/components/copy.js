@@ -1,5 +1,7 @@
 // Buttons that put a text, or the address of the page, on the clipboard and say so.
 
+import { copying } from "./tools.js";
+
 export default function render({ parentElement, data }) {
   const root = parentElement.querySelector(".rv-copy");
   root.__texts = data.texts;
@@ -12,26 +14,4 @@ export default function render({ parentElement, data }) {
     button.style.cssText = style;
     root.append(button);
   }
-}
-
-// A button that copies a text, as it is when it is pressed, and says for a moment what came of it.
-export function copying(name, text, refusal = "Not allowed here") {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
-  button.addEventListener("click", async () => {
-    button.textContent = (await copied(text())) ? "Copied" : refusal;
-    setTimeout(() => (button.textContent = name), 1600);
-  });
-  return button;
-}
-
-// Without a secure context there is no clipboard API; the old command still works there.
-const copied = async (text) => (navigator.clipboard ? navigator.clipboard.writeText(text).then(() => true, () => byHand(text)) : byHand(text));
-
-function byHand(text) {
-  const field = Object.assign(document.createElement("textarea"), { value: text });
-  document.body.append(field);
-  field.select();
-  const copied = document.execCommand("copy");
-  field.remove();
-  return copied;
 }

@@ -1,7 +1,7 @@
 // The dialog that makes a file of a picture for a paper: size, type, colours, labels and ranges, with a preview at true
 // size. What it asks is declared in rope_viz/figures/files/style.py and stands, by the same names, in the address.
 
-import { copying } from "./copy.js";
+import { copying } from "./tools.js";
 import { LABEL, PARAMETERS, PRESETS } from "./looks.js";
 
 const GROUPS = {

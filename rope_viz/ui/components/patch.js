@@ -93,7 +93,7 @@ function tell(s) {
     if (s.told === `${s.m},${s.n}`) return;
     s.told = `${s.m},${s.n}`;
     s.toldAt = performance.now();
-    s.owner.post.put("at", { m: s.m, n: s.n, step: s.owner.data.step });
+    s.owner.tell("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 300);
 }
 
@@ -113,7 +113,7 @@ function build(place, data) {
     <div class="rv-space"></div>${data.alone ? "" : "<span>Download</span>"}</div><div class="rv-said" aria-live="polite"></div>`;
   const canvas = root.querySelector("canvas"), fields = [null, ...root.querySelectorAll("input")];
   const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, hover: null, ui: { now: root.querySelector(".rv-now"), said: root.querySelector(".rv-said"), fields } };
-  if (!data.alone) import(new URL("picture.js", import.meta.url).href).then(({ copyAddress, exporting, file }) => {
+  if (!data.alone) import(new URL("tools.js", import.meta.url).href).then(({ copyAddress, exporting, file }) => {
     const forms = { png: "Picture", svg: "Vector picture", pdf: "Vector picture for a document", html: "A page that works offline", csv: "The numbers" };
     root.querySelector(".rv-tools").append(...Object.entries(forms).map(([form, help]) => file(place, form, form.toUpperCase(), help)), exporting(place), copyAddress(place));
   });

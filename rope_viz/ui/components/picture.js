@@ -1,10 +1,10 @@
 // Every picture on a page: asked for by its address when it comes near the view, when the address changes, and while a
-// knob moves, then coarsely; rope_viz/ui/gallery.py answers. Nothing of it depends on a node that Streamlit may replace:
-// what is new is built.
+// knob moves, then coarsely; rope_viz/ui/gallery.py answers. One component says what belongs into all places of a page.
+// Nothing of it depends on a node that Streamlit may replace: a picture moves into the new one.
 
-import { copying } from "./copy.js";
 import { unpack } from "./message.js";
 import { Post } from "./post.js";
+import "./tools.js"; // comes beside, for what draws
 
 // Under a knob the first picture in view follows the hand at once; each of the others at most four times a second, and
 // once it rests. A release waits this long for the picture on its way.
@@ -13,7 +13,10 @@ const OTHERS_EVERY = 250, REST = 120, PATIENCE = 1000;
 const AT_ONCE = 3, FIRST_RETRY = 1000, LAST_RETRY = 16000, NEAR = "300px";
 
 const here = new URL(".", import.meta.url), version = here.pathname.split("/").at(-2);
-const places = new Set();
+const places = new Map(); // {address of the picture: its place}
+const post = new Post();
+// What the last run said of each picture, and what no address can hold.
+let told = {}, kept = null;
 const KINDS = { chart: "chart.js", clocks: "clocks.js", patch: "patch.js", table: "table.js" };
 // What a reader did to a picture (zoom, hands) outlives its node: {address of the picture: anything}.
 const remembered = new Map();
@@ -28,43 +31,32 @@ const near = new IntersectionObserver((entries) => {
 }, { rootMargin: NEAR, scrollMargin: NEAR }); // the page scrolls in a box of its own
 
 class Place {
-  constructor(root) {
-    this.root = root;
-    this.near = false;
-    this.part = 0;
-    this.retry = FIRST_RETRY;
-    this.post = new Post();
+  constructor(slot, { picture, kind }) {
+    this.root = Object.assign(document.createElement("div"), { className: `rv-picture rv-${kind}`, __place: this });
+    this.root.dataset.picture = picture;
+    this.root.append(...slot.childNodes);
+    Object.assign(this, { post, near: false, part: 0, retry: FIRST_RETRY });
+    this.kind = import(new URL(KINDS[kind], here).href);
+    this.kind.then((script) => script.prepare?.());
+    this.memory = remembered.get(picture) ?? remembered.set(picture, {}).get(picture);
     window.ropeVizStill ??= {}; // none is asked for any more
-    places.add(this);
-    near.observe(root);
+    places.set(picture, this);
+    near.observe(this.root);
   }
 
-  // What a run of the page says: which picture, with which query.
-  take(component) {
-    const { data } = component;
-    if (this.data && this.data.picture !== data.picture) {
-      this.message = this.shown = null;
-      // What was asked on the picture before is not said of this one.
-      this.post.drop();
-    }
-    Object.assign(this, { component, data });
-    this.post.component = component;
-    this.post.taken(data.taken);
-    this.root.dataset.picture = data.picture;
-    this.root.classList.add(`rv-${data.kind}`);
-    const kind = import(new URL(KINDS[data.kind], here).href);
-    this.kind = kind;
-    kind.then((script) => script.prepare?.());
-    this.memory = remembered.get(data.picture) ?? remembered.set(data.picture, {}).get(data.picture);
-    if (data.kept) {
-      this.kept = data.kept.map((text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
-      this.blocked = false;
-    }
-    const theme = getComputedStyle(this.root).getPropertyValue("--st-background-color");
+  // What a run of the page says: with which query, in which room.
+  take(data) {
+    this.data = data;
+    this.root.style.minHeight = `${data.room[this.root.clientWidth < 560 ? 1 : 0]}px`;
     if (this.message && this.theme !== theme) this.show(this.message);
     this.theme = theme;
     standIn(this);
     this.want();
+  }
+
+  // To the server: what was done to the picture.
+  tell(name, value) {
+    post.put(`${this.data.picture} ${name}`, value);
   }
 
   address(form = "packed", more = {}) {
@@ -156,15 +148,15 @@ class Place {
 
   async fetched(address, signal) {
     const answer = await fetch(address, { signal });
-    if (answer.status !== 410 || !this.kept) return answer;
+    if (answer.status !== 410 || !kept) return answer;
     // What no address can hold goes along: every content behind its length.
-    const body = new Blob(this.kept.flatMap((content) => [new Uint32Array([content.length]), content]));
+    const body = new Blob(kept.flatMap((content) => [new Uint32Array([content.length]), content]));
     return fetch(address, { signal, method: "POST", headers: { "rope-viz": "kept" }, body });
   }
 
   refused(answer, sentence) {
     if (answer.status === 503) return this.later("", 1000 * (Number(answer.headers.get("retry-after")) || 1) * (1 + Math.random()));
-    if (answer.status === 410 && !this.kept) this.component.setStateValue("missing", Date.now());
+    if (answer.status === 410 && this.missing !== this.wanted) this.tell("missing", (this.missing = this.wanted));
     if (answer.status >= 500) return this.later(sentence);
     this.blocked = true;
     this.fail(answer.status === 410 ? "" : sentence);
@@ -198,17 +190,21 @@ class Place {
 
   async came(message, address) {
     this.fail(null);
-    Object.assign(this, { shown: address, retry: FIRST_RETRY });
+    Object.assign(this, { shown: address, missing: null, retry: FIRST_RETRY });
     await this.show(message);
   }
 
   async show(message) {
     this.message = message;
-    const slot = document.querySelector(`[data-says="${this.data.picture}"]`);
-    if (slot && slot.__said !== message.sentence) slot.innerHTML = slot.__said = message.sentence;
+    say(this);
     const { default: draw } = await this.kind;
     if (this.message === message && this.root.isConnected) await draw(this, message);
   }
+}
+
+function say(place) {
+  const at = sentence(place), said = place.message?.sentence;
+  if (at && said !== undefined && at.__said !== said) at.innerHTML = at.__said = said;
 }
 
 // On a slow line the first picture of the page came as a file before the scripts (`still.js`): it stands here meanwhile.
@@ -219,6 +215,20 @@ export function standIn({ root, data }) {
 }
 addEventListener("rv-still", () => places.forEach(standIn));
 
+// Each picture into its place, also where Streamlit has just put another node for it: before anything is seen of that.
+function settle(fresh) {
+  for (const slot of document.querySelectorAll("[data-place]")) {
+    const data = told[slot.dataset.place];
+    if (!data) continue;
+    const known = places.get(data.picture), place = known ?? new Place(slot, data);
+    if (place.root.parentNode !== slot) slot.replaceChildren(place.root);
+    if (fresh || !known) place.take(data);
+    say(place);
+  }
+  pump();
+}
+new MutationObserver((changes) => changes.some(({ target }) => !target.closest(".rv-picture")) && settle(false)).observe(document.body, { subtree: true, childList: true });
+
 // For who looks on, such as the tests: what the place is doing.
 function mark(place) {
   const { root, asked, shown, near } = place;
@@ -228,15 +238,19 @@ function mark(place) {
 
 // At rest: what is near the view and not yet shown, from the top of the page down.
 function pump() {
-  for (const place of places) if (!place.root.isConnected) leave(place);
+  for (const place of places.values()) if (!place.root.isConnected) leave(place);
   if (wanted) return;
-  const order = [...places].filter((place) => place.due).sort((a, b) => (a.root.compareDocumentPosition(b.root) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1));
-  let free = AT_ONCE - [...places].filter((place) => place.asked).length;
+  const order = all().filter((place) => place.due).sort((a, b) => (a.root.compareDocumentPosition(b.root) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1));
+  let free = AT_ONCE - all().filter((place) => place.asked).length;
   for (const place of order) if (free-- > 0) place.ask();
 }
 
+const all = () => [...places.values()];
+
 function leave(place) {
-  places.delete(place);
+  places.delete(place.data.picture);
+  // What was asked there and not yet taken is asked of nothing any more.
+  post.drop(`${place.data.picture} `);
   near.unobserve(place.root);
   clearTimeout(place.again);
   place.controller?.abort();
@@ -273,13 +287,13 @@ export function caughtUp() {
 // After a release: who gets another address asks at once; the others wait until the page has run, and then go back to
 // what their own one shows.
 export function released(calm = 0) {
-  if (wanted) for (const place of places) place.held = true;
+  if (wanted) for (const place of all()) place.held = true;
   wanted = null;
   clearTimeout(settling);
   settling = setTimeout(() => {
     const working = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "running";
     if (working || calm < 4) return released(working ? 0 : calm + 1);
-    for (const place of places) place.held = false;
+    for (const place of all()) place.held = false;
     pump();
   }, 50);
 }
@@ -308,56 +322,37 @@ function next(last) {
   return place;
 }
 
-const slot = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
+const sentence = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
 
 // A picture counts where it or its sentence can be seen.
-const inView = () => [...places].filter((place) => place.data && [place.root, slot(place)].some((part) => {
+const inView = () => all().filter((place) => [place.root, sentence(place)].some((part) => {
   const { top, bottom, width } = part?.getBoundingClientRect() ?? {};
   return width && bottom > 0 && top < innerHeight;
 })).sort((a, b) => a.root.getBoundingClientRect().top - b.root.getBoundingClientRect().top);
 
-// --- The toolbar's part that all kinds share
-
-export const copyAddress = (place, form = "svg") =>
-  Object.assign(copying("Copy address", () => place.address(form)), { title: "The address of this picture, for a document" });
-
-// A file as the server makes it, of the part that is shown.
-export function file(place, form, text, help) {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: text, title: help });
-  button.dataset.format = form;
-  button.addEventListener("click", async () => {
-    button.disabled = true;
-    try {
-      const { save, zoomed } = await dialog();
-      place.fail(await save(place, form, zoomed(place)));
-    } catch {
-      place.fail("The file did not come: no answer from the server.");
-    } finally {
-      button.disabled = false;
-    }
-  });
-  return button;
-}
-
-const dialog = () => import(new URL("export.js", here).href);
-
-// The dialog for a file in a size and style of one's own.
-export function exporting(place) {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Export …", title: "A file for a paper: size, type, labels, ranges" });
-  button.dataset.do = "export";
-  button.setAttribute("aria-haspopup", "dialog");
-  button.addEventListener("click", async () => (await dialog()).default(place));
-  return button;
-}
-
 export default function render(component) {
-  if (!document.getElementById("rv-picture-style")) {
-    document.head.append(Object.assign(document.createElement("style"), { id: "rv-picture-style", textContent: STYLE }));
+  dress(component.parentElement);
+  const { pictures, taken, kept: contents } = component.data;
+  post.component = component;
+  post.taken(taken);
+  if (contents) {
+    kept = contents.map((text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
+    for (const place of all()) place.blocked = false;
   }
-  const root = component.parentElement.querySelector(".rv-picture");
-  const place = (root.__place ??= new Place(root));
-  place.take(component);
-  root.style.minHeight = `${component.data.room[root.clientWidth < 560 ? 1 : 0]}px`;
+  told = pictures;
+  settle(true);
+}
+
+// Streamlit says its colours to components alone.
+const SAID = ["background-color", "border-color", "font", "primary-color", "red-text-color", "secondary-background-color", "text-color"];
+const sheet = document.head.appendChild(document.createElement("style"));
+let theme = "";
+
+function dress(node) {
+  const said = getComputedStyle(node), now = SAID.map((name) => `--st-${name}: ${said.getPropertyValue(`--st-${name}`)}`).join("; ");
+  if (now === theme) return;
+  theme = now;
+  sheet.textContent = `${STYLE}.rv-picture { ${theme} }`;
 }
 
 const STYLE = `

@@ -1,8 +1,9 @@
-"""The place of a picture on a page: the browser asks for what belongs there by its address."""
+"""The places of pictures on a page: the browser asks for what belongs there by its address."""
 
 from __future__ import annotations
 
 import base64
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -20,13 +21,17 @@ from rope_viz.ui.components.component import component, heard, hears
 # What stands below a picture, wide and narrow.
 TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
 
+KEY = "pictures"
+_run = threading.local()
+"""A run has a thread of its own."""
+
 
 def rooms(pictures: Iterable[Picture], now: Now) -> str:
     """Rules of style that keep the room of these pictures free from the first moment, before any script has come."""
     rules = []
     for picture in pictures:
         if not picture.refuses(now):
-            place = f".st-key-picture-{picture.page}-{picture.name}:not(:has([data-picture]))"
+            place = f"[data-place='{picture.address}']:not(:has(.rv-picture))"
             wide, narrow = _room(picture, now)
             rules.append(f"{place} {{ min-height: {wide}px }} @media (max-width: 640px) ")
             rules.append(f"{{ {place} {{ min-height: {narrow}px }} }}")
@@ -40,37 +45,48 @@ def _room(picture: Picture, now: Now) -> tuple[int, int]:
     return wide, narrow
 
 
-def mount(picture: Picture, now: Now) -> None:
-    """Keep a place for the picture and say what belongs there."""
-    key, kind = f"picture.{picture.address}", KINDS[picture.kind]
+def begin() -> None:
+    """At the beginning of a page: it has no place yet."""
+    _run.places = {}
+
+
+def place(picture: Picture, now: Now) -> None:
+    """Keep a place for the picture. The same text in every run, so that Streamlit leaves alone what was drawn there."""
+    word = '<p class="rv-coming" role="status">The picture is on its way.</p>'
+    st.html(f'<div data-place="{picture.address}">{word}</div>')
+    _run.places[picture.address] = picture, now
+
+
+def mount() -> None:
+    """At the end of a page: what belongs into its places. One component for all; each would cost as much again."""
+    places: Mapping[str, tuple[Picture, Now]] = _run.places
 
     def take(name: str, value: Any) -> None:
-        if name == "pin" and isinstance(value, int):
-            pinned(value)
-        elif name == "at" and isinstance(value, Mapping):
-            rested(value)
+        address, _, what = name.partition(" ")
+        if address not in places:
+            return
+        if what == "pin" and isinstance(value, int):
+            _pinned(*places[address], value)
+        elif what == "at" and isinstance(value, Mapping):
+            _rested(*places[address], value)
+        elif what == "missing":
+            st.session_state["missed"] = True
 
-    def pinned(value: int) -> None:
-        choice = picture.sets
-        if choice is not None and not isinstance(choice, Positions):
-            state.keep(choice.key, choice.text(choice.settled(value, now)), default=choice.text(choice.default(now)))
-        elif 0 <= value < now.spec.pairs:
-            state.choose(pin=None if value == state.chosen().pin else value)
+    data: dict[str, Any] = {
+        "pictures": {address: _said(*each) for address, each in places.items()},
+        "taken": heard(KEY),
+    }
+    if st.session_state.pop("missed", False):
+        # Once: the browser remembers them.
+        data["kept"] = [base64.b64encode(content).decode() for content in state.contents()]
+    component("picture", root_class="rv-pictures")(key=KEY, data=data, on_at_change=hears(KEY, take))
 
-    def rested(at: Mapping[str, Any]) -> None:
-        m, n = at.get("m"), at.get("n")
-        choice = picture.sets
-        if at.get("step") != st.session_state.get("tour"):
-            return  # the dials of the step before came to rest while the next was on its way
-        if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
-            state.keep(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))
 
-    def missed() -> None:
-        st.session_state.setdefault("missed", set()).add(key)
-
-    data = {
+def _said(picture: Picture, now: Now) -> dict[str, Any]:
+    """What the browser needs to know of a picture, to ask for it and to leave room."""
+    return {
         "picture": picture.address,
-        "kind": kind,
+        "kind": KINDS[picture.kind],
         "query": urlencode(registry.query(now, picture)),
         "still": picture.still,
         "parts": picture.parts(now),
@@ -78,11 +94,21 @@ def mount(picture: Picture, now: Now) -> None:
         "height": picture.heights(now)[0],
         "room": _room(picture, now),
         "step": st.session_state.get("tour"),
-        "taken": heard(key),
     }
-    if key in st.session_state.get("missed", ()):
-        # Once: the browser remembers them.
-        st.session_state["missed"].discard(key)
-        data["kept"] = [base64.b64encode(content).decode() for content in state.contents()]
-    show = component("picture", root_class="rv-picture", coming="The picture is on its way.")
-    show(key=key, data=data, on_at_change=hears(key, take), on_missing_change=missed)
+
+
+def _pinned(picture: Picture, now: Now, value: int) -> None:
+    choice = picture.sets
+    if choice is not None and not isinstance(choice, Positions):
+        state.keep(choice.key, choice.text(choice.settled(value, now)), default=choice.text(choice.default(now)))
+    elif 0 <= value < now.spec.pairs:
+        state.choose(pin=None if value == state.chosen().pin else value)
+
+
+def _rested(picture: Picture, now: Now, at: Mapping[str, Any]) -> None:
+    m, n = at.get("m"), at.get("n")
+    choice = picture.sets
+    if at.get("step") != st.session_state.get("tour"):
+        return  # the dials of the step before came to rest while the next was on its way
+    if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
+        state.keep(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))

@@ -43,9 +43,12 @@ export class Post {
     }, 100);
   }
 
-  drop() {
-    this.waiting.clear();
+  // All whose names begin so.
+  drop(begin) {
+    for (const name of this.waiting.keys()) if (name.startsWith(begin)) this.waiting.delete(name);
+    if (!this.flight?.name.startsWith(begin)) return;
     this.flight = null;
+    this.next();
   }
 
   taken(turn) {

@@ -27,6 +27,7 @@ SCRIPTS = {
     "shell.js": HERE / "shell.js",
     "chart_keys.js": HERE / "chart_keys.js",
     "copy.js": HERE / "copy.js",
+    "tools.js": HERE / "tools.js",
     "clocks.js": HERE / "clocks.js",
     "dials.js": HERE / "dials.js",
     "clocks_files.js": HERE / "clocks_files.js",

@@ -13,7 +13,7 @@ from rope_viz.figures.words import glossary
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component, heard, hears
 
-KEY = "shell.all"
+KEY = "shell"
 
 
 def mount(pages: list[str], query: Mapping[str, str]) -> None:
@@ -28,10 +28,8 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "taken": heard(KEY),
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
-    with st.container(key="shell"):
-        component("shell", root_class="rv-shell")(
-            key=KEY, data=data, on_at_change=hears(KEY, _followed), on_own_change=_brought, on_back_change=_here
-        )
+    show = component("shell", root_class="rv-shell")
+    show(key=KEY, data=data, on_at_change=hears(KEY, _followed), on_own_change=_brought, on_back_change=_here)
 
 
 def asked() -> tuple[str, dict[str, str]] | None:

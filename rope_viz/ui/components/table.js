@@ -1,7 +1,7 @@
 // A table of numbers or words: sorted by a click on a head, filtered where it is long, copied and downloaded whole.
 // picture.js asks for it, rope_viz/pictures/packed.py packs it.
 
-import { copyAddress, exporting, file } from "./picture.js";
+import { copyAddress, exporting, file } from "./tools.js";
 
 const LONG = 20;
 

@@ -1,0 +1,55 @@
+// The buttons under a picture that all kinds share, and the one that copies.
+
+export const copyAddress = (place, form = "svg") =>
+  Object.assign(copying("Copy address", () => place.address(form)), { title: "The address of this picture, for a document" });
+
+// A file as the server makes it, of the part that is shown.
+export function file(place, form, text, help) {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: text, title: help });
+  button.dataset.format = form;
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      const { save, zoomed } = await dialog();
+      place.fail(await save(place, form, zoomed(place)));
+    } catch {
+      place.fail("The file did not come: no answer from the server.");
+    } finally {
+      button.disabled = false;
+    }
+  });
+  return button;
+}
+
+const dialog = () => import(new URL("export.js", import.meta.url).href);
+
+// The dialog for a file in a size and style of one's own.
+export function exporting(place) {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Export …", title: "A file for a paper: size, type, labels, ranges" });
+  button.dataset.do = "export";
+  button.setAttribute("aria-haspopup", "dialog");
+  button.addEventListener("click", async () => (await dialog()).default(place));
+  return button;
+}
+
+// A button that copies a text, as it is when it is pressed, and says for a moment what came of it.
+export function copying(name, text, refusal = "Not allowed here") {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+  button.addEventListener("click", async () => {
+    button.textContent = (await copied(text())) ? "Copied" : refusal;
+    setTimeout(() => (button.textContent = name), 1600);
+  });
+  return button;
+}
+
+// Without a secure context there is no clipboard API; the old command still works there.
+const copied = async (text) => (navigator.clipboard ? navigator.clipboard.writeText(text).then(() => true, () => byHand(text)) : byHand(text));
+
+function byHand(text) {
+  const field = Object.assign(document.createElement("textarea"), { value: text });
+  document.body.append(field);
+  field.select();
+  const copied = document.execCommand("copy");
+  field.remove();
+  return copied;
+}
