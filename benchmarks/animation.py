@@ -39,9 +39,8 @@ from rope_viz.ui.components import picture
 pairs = int(st.query_params.get("pairs", "64"))
 spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=Yarn(8.0))
 st.set_page_config(layout="wide")
-picture.begin()
-picture.place(registry.picture("rotation", "turning"), Now(spec, link.CUSTOM))
-picture.mount()
+with picture.places():
+    picture.place(registry.picture("rotation", "turning"), Now(spec, link.CUSTOM))
 """
 FRAMES = """
 import numpy as np, plotly.graph_objects as go, streamlit as st

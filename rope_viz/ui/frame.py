@@ -65,9 +65,8 @@ def body(path: Path) -> None:
     if st.session_state.pop("whole run", False):
         st.rerun()
     state.look_again()
-    picture.begin()
-    exec(code(path), {"__name__": "__main__", "__file__": str(path)})
-    picture.mount()
+    with picture.places():
+        exec(code(path), {"__name__": "__main__", "__file__": str(path)})
 
 
 @functools.cache

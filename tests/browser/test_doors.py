@@ -1,5 +1,6 @@
 """What a link brings has no power over the page, and the app stands behind a proxy, with and without a path prefix."""
 
+import json
 import os
 import shutil
 import socket
@@ -100,8 +101,38 @@ def test_two_replicas_behind_plain_round_robin_serve_pages_and_pictures_alike(vi
         seen.page.keyboard.press("ArrowRight")
         seen.settle()
     assert seen.drawn() > before
+
+    # What no address can hold is known to one of them alone, and comes to the other with the picture that needs it.
+    asked = []
+    seen.page.on("request", lambda request: asked.append((request.method, request.url)))
+    seen.page.get_by_text("Paste a config, or a model's id").click()
+    seen.page.get_by_role("textbox", name="config.json or rope_scaling").fill(json.dumps(LISTED))
+    seen.page.get_by_role("button", name="Use this config").click()
+    seen.page.wait_for_url("**model=custom**")
+    seen.settle()
+    for title in ("Scaling", "Runtimes", "Frequencies"):
+        seen.go(title)
+        assert "model=custom" in seen.page.url
+        assert {"shown"} <= set(seen.page.evaluate(STATES)) <= {"shown", "far"}
+    assert any(method == "POST" and "/picture/" in url for method, url in asked)
     assert seen.page.locator(".rv-failed").count() == 0
-    assert seen.errors == []
+    assert [error for error in seen.errors if "410" not in error] == []
+
+
+STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => dataset.state)"
+LISTED = {
+    "model_type": "phi3",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 131072,
+    "original_max_position_embeddings": 4096,
+    "rope_theta": 31337.0,
+    "rope_scaling": {
+        "type": "longrope",
+        "short_factor": [1 + index / 64 for index in range(64)],
+        "long_factor": [1 + index**1.5 / 8 for index in range(64)],
+    },
+}
 
 
 def test_an_address_without_a_page_is_said(visit):

@@ -27,16 +27,15 @@ export default function (component) {
 
 
 @functools.cache
-def component(name: str, *, root_class: str, height: int = 0, coming: str = "") -> Any:
+def component(name: str, *, root_class: str, height: int = 0) -> Any:
     """The mounting function of the component whose script is `<name>.js`; `height` is kept free until it has loaded.
 
     A component with another height is another one, whose node Streamlit replaces. What changes its height says so in
-    its data instead: `room`, on a wide and on a narrow screen. `coming` stands there until the script has replaced it.
+    its data instead: `room`, on a wide and on a narrow screen.
     """
-    word = f'<p class="rv-coming" role="status">{coming}</p>' if coming else ""
     mount = st.components.v2.component(
         f"rope_viz_{name}_{height}",
-        html=f'<div class="{root_class}" style="min-height:{height}px">{word}</div>',
+        html=f'<div class="{root_class}" style="min-height:{height}px"></div>',
         js=LOADER % {"path": f"{PREFIX}/{version()}/{name}.js", "root": root_class},
         isolate_styles=False,
     )

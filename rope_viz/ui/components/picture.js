@@ -156,7 +156,7 @@ class Place {
 
   refused(answer, sentence) {
     if (answer.status === 503) return this.later("", 1000 * (Number(answer.headers.get("retry-after")) || 1) * (1 + Math.random()));
-    if (answer.status === 410 && this.missing !== this.wanted) this.tell("missing", (this.missing = this.wanted));
+    if (answer.status === 410 && this.missing !== this.wanted) post.put("missing", (this.missing = this.wanted));
     if (answer.status >= 500) return this.later(sentence);
     this.blocked = true;
     this.fail(answer.status === 410 ? "" : sentence);
@@ -337,6 +337,7 @@ export default function render(component) {
   post.taken(taken);
   if (contents) {
     kept = contents.map((text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
+    post.drop("missing"); // others asked for the same
     for (const place of all()) place.blocked = false;
   }
   told = pictures;

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -45,9 +46,12 @@ def _room(picture: Picture, now: Now) -> tuple[int, int]:
     return wide, narrow
 
 
-def begin() -> None:
-    """At the beginning of a page: it has no place yet."""
+@contextlib.contextmanager
+def places() -> Iterator[None]:
+    """Around a page: at its end one component says what belongs into all its places; one for each would cost more."""
     _run.places = {}
+    yield
+    _mount(_run.places)
 
 
 def place(picture: Picture, now: Now) -> None:
@@ -57,20 +61,17 @@ def place(picture: Picture, now: Now) -> None:
     _run.places[picture.address] = picture, now
 
 
-def mount() -> None:
-    """At the end of a page: what belongs into its places. One component for all; each would cost as much again."""
-    places: Mapping[str, tuple[Picture, Now]] = _run.places
-
+def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
     def take(name: str, value: Any) -> None:
         address, _, what = name.partition(" ")
-        if address not in places:
+        if name == "missing":
+            st.session_state["missed"] = True
+        elif address not in places:
             return
-        if what == "pin" and isinstance(value, int):
+        elif what == "pin" and isinstance(value, int):
             _pinned(*places[address], value)
         elif what == "at" and isinstance(value, Mapping):
             _rested(*places[address], value)
-        elif what == "missing":
-            st.session_state["missed"] = True
 
     data: dict[str, Any] = {
         "pictures": {address: _said(*each) for address, each in places.items()},
