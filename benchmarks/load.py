@@ -163,18 +163,27 @@ def processor(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)
 
 
-async def costs(url: str, pid: int) -> None:
-    """Processor time of one run by page: the median over the models, after one run that is not counted."""
-    address = url.replace("http", "ws") + "/_stcore/stream"
-    async with websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url) as socket:
+async def costs(servers: list[tuple[str, int]]) -> None:
+    """Processor time of one run by page: the median over the models, after one run that is not counted.
+
+    Several servers, an address and a process each, are asked model by model in turns: such a machine has slow minutes.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        sockets = []
+        for url, pid in servers:
+            address = url.replace("http", "ws") + "/_stcore/stream"
+            opened = websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url)
+            sockets.append((await stack.enter_async_context(opened), pid))
         for page in registry.PAGES:
-            taken = []
+            taken: list[list[float]] = [[] for _ in servers]
             for model in (MODELS[0], *MODELS):
-                before = processor(pid)
-                await run(socket, page, {"model": model}, Seen())
-                await asyncio.sleep(0.05)
-                taken.append(processor(pid) - before)
-            print(f"{page:14s} {1e3 * statistics.median(taken[1:]):6.1f} ms of processor a run", flush=True)
+                for (socket, pid), each in zip(sockets, taken, strict=True):
+                    before = processor(pid)
+                    await run(socket, page, {"model": model}, Seen())
+                    await asyncio.sleep(0.05)
+                    each.append(processor(pid) - before)
+            medians = " ".join(f"{1e3 * statistics.median(each[1:]):6.1f}" for each in taken)
+            print(f"{page:14s} {medians} ms of processor a run", flush=True)
 
 
 def memory(pid: int) -> float:
@@ -211,9 +220,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a reader drags a knob")
     parser.add_argument("--costs", action="store_true", help="only the processor time of one run of each page")
+    parser.add_argument("--beside", type=Path, help="with --costs: another checkout, asked in turns and printed first")
     parser.add_argument("--pages", default="", help="a,b,…; all unless told otherwise")
     options = parser.parse_args()
     process: subprocess.Popen[bytes] | None = None
+    older: subprocess.Popen[bytes] | None = None
     url = options.url
     if url is None:
         url, process = serve()
@@ -221,11 +232,16 @@ def main() -> None:
         if options.costs:
             if process is None:
                 parser.error("--costs needs a server of its own: leave --url out")
-            return asyncio.run(costs(url, process.pid))
+            servers = [(url, process.pid)]
+            if options.beside is not None:
+                other, older = serve(root=options.beside)
+                servers.insert(0, (other, older.pid))
+            return asyncio.run(costs(servers))
         seen = asyncio.run(load(url, process.pid if process else None, options))
     finally:
-        if process is not None:
-            process.terminate()
+        for running in (process, older):
+            if running is not None:
+                running.terminate()
     show("first runs", seen.first)
     show("runs", seen.runs)
     show("pictures at rest", seen.pictures)

@@ -94,15 +94,15 @@ def reader(playwright, program, server, tmp_path_factory):
         context.close()
 
 
-def serve(*options, base="", port=0):
-    """The address and the process of a server of its own; `options` are those of `streamlit run`."""
+def serve(*options, base="", port=0, root=ROOT):
+    """The address and the process of a server of its own; `options` are those of `streamlit run`, `root` a checkout."""
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true", *options]
     if base:
         command += ["--server.baseUrlPath", base]
     url = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
     process = subprocess.Popen(
-        [*command, "--server.port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*command, "--server.port", str(port)], cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     return url, answering(process, f"{url}/_stcore/health")
 
