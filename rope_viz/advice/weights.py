@@ -5,6 +5,7 @@ Counted as the classes of transformers 5.23.0 build them; tests/goldens/memory.j
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,9 +27,10 @@ def parameters(config: Mapping[str, Any]) -> int:
     hidden, kinds = fields.required("hidden_size"), kinds_of(fields)
     tied = bool(fields.config.get("tie_word_embeddings", fields.kind in TIED))
     total = fields.required("vocab_size") * hidden * (1 if tied else 2)
-    for index, kind in enumerate(kinds):
-        total += mixer(fields, hidden, kind) + feed_forward(fields, hidden, index) + 2 * hidden
-    return total
+    total += sum(count * mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
+    dense = Counter(is_dense(fields, index) for index in range(len(kinds)))
+    total += sum(count * feed_forward(fields, hidden, dense=each) for each, count in dense.items())
+    return total + 2 * hidden * len(kinds)
 
 
 def mixer(fields: Fields, hidden: int, kind: str) -> int:
@@ -60,13 +62,18 @@ def mixer(fields: Fields, hidden: int, kind: str) -> int:
     return hidden * width * ((1 + gated) * heads + 2 * kv_heads(fields))
 
 
-def feed_forward(fields: Fields, hidden: int, index: int) -> int:
-    """The matrices of a layer's feed-forward part."""
+def is_dense(fields: Fields, index: int) -> bool:
+    """Whether a layer of a model with experts has none."""
+    first = fields.config.get("first_k_dense_replace") or 0
+    return bool(index < first or index in (fields.config.get("mlp_only_layers") or ()))
+
+
+def feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
+    """The matrices of a layer's feed-forward part; `dense`: it has no experts."""
     matrices = 2 if fields.kind in PLAIN_MLP else 3
     inner = fields.size("intermediate_size") or 4 * hidden
     experts = next((n for n in map(fields.size, ("n_routed_experts", "num_local_experts", "num_experts")) if n), None)
-    dense = fields.config.get("first_k_dense_replace") or 0
-    if experts is None or index < dense or index in (fields.config.get("mlp_only_layers") or ()):
+    if experts is None or dense:
         return matrices * hidden * inner
     width = fields.size("moe_intermediate_size") or inner
     shared = (fields.config.get("n_shared_experts") or 0) * width

@@ -6,7 +6,6 @@ so do the servers. Only where they cannot is it `rope_parameters`, and then no r
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import json
 import shlex
@@ -100,16 +99,20 @@ def whole(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str | None = 
     if unchanged(spec, model, layer):
         able, unable = readers(model, spec, layer)
         return Whole(model, {}, "Nothing in the file has to change.", able, unable, checked(model))
-    drafts: list[tuple[bool, Mapping[str, Any], Mapping[str, Any]]] = []
+    judged: list[tuple[bool, Mapping[str, Any], Mapping[str, Any], tuple[str, ...], tuple[str, ...]]] = []
     for old in (True, False):
-        with contextlib.suppress(ValueError):
+        try:
             change = (rewritten_old if old else rewritten)(model, spec, layer)
-            drafts.append((old, change.whole, change.fragment))
-    if not drafts:
+        except ValueError:
+            continue
+        able, unable = readers(change.whole, spec, layer)
+        judged.append((old, change.whole, change.fragment, able, unable))
+        if not unable:
+            break  # everybody reads it, and the old keys come first
+    if not judged:
         made = export(spec, to="transformers", config=model, layer_type=layer)
-        drafts.append((False, made.config, made.fragment))
-    judged = [(draft, *readers(draft[1], spec, layer)) for draft in drafts]
-    (old, best, fragment), able, unable = max(judged, key=lambda found: (weight(found[1]), found[0][0]))
+        judged.append((False, made.config, made.fragment, *readers(made.config, spec, layer)))
+    old, best, fragment, able, unable = max(judged, key=lambda found: (weight(found[3]), found[0]))
     best = {key: model[key] if key in model and model[key] == value else value for key, value in best.items()}
     fragment = {key: value for key, value in fragment.items() if key not in model or model[key] != value}
     return Whole(best, fragment, generation(old, able, model), able, unable, checked(best))

@@ -234,11 +234,9 @@ def insist(fields: Fields) -> None:
     """
     if not fields.listed or fields.kind in published.TYPES:
         return
-    words = fields.facts.get("whole", WHOLE).split() + OWN.get(fields.kind, "").split()
-    for word in [*words, *(key for key, kinds in READ.items() if fields.kind in kinds)]:
-        key = word.rstrip("?")
+    for key, null in whole_numbers(fields.kind):
         value = fields.config.get(key)
-        if value is None and key in fields.config and word == key:
+        if value is None and key in fields.config and not null:
             raise ValueError(f"{key} is null, which transformers refuses: leave it out or write a number")
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise ValueError(f"{key} must be a whole number, got {shorten(value)}")
@@ -251,6 +249,14 @@ def insist(fields: Fields) -> None:
     divided(fields)
     own_values(fields)
     fields.layer_types()
+
+
+@functools.cache
+def whole_numbers(kind: str) -> tuple[tuple[str, bool], ...]:
+    """The keys that the class of a listed model type insists on as whole numbers, each with whether it may be null."""
+    words = table()[kind].get("whole", WHOLE).split() + OWN.get(kind, "").split()
+    words += [key for key, kinds in READ.items() if kind in kinds]
+    return tuple((word.rstrip("?"), word.endswith("?")) for word in words)
 
 
 def divided(fields: Fields) -> None:

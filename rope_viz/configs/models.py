@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.configs.architectures import LONGROPE_ALONE, Fields, Params
-from rope_viz.configs.folding import rope_layers
+from rope_viz.configs.folding import Layers, rope_layers
 from rope_viz.configs.parts import text_fields
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
@@ -39,12 +39,16 @@ def from_config(config: Mapping[str, Any]) -> dict[str, RopeSpec]:
         raise ValueError(f"a config must be an object, got {shorten(config)}")
     try:
         fields = text_fields(config)
-        layers = rope_layers(fields)
-        if not layers:
-            raise ValueError("rope_parameters names no layer with a rotary embedding")
-        return {layer: spec_of(fields, layer, params) for layer, params in layers.items()}
+        return specs_of(fields, rope_layers(fields))
     except RecursionError:
         raise ValueError("the config is nested too deeply") from None
+
+
+def specs_of(fields: Fields, layers: Layers) -> dict[str, RopeSpec]:
+    """The same from what was read of the config already. Raises `ValueError`."""
+    if not layers:
+        raise ValueError("rope_parameters names no layer with a rotary embedding")
+    return {layer: spec_of(fields, layer, params) for layer, params in layers.items()}
 
 
 def main_of(layers: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from rope_viz.configs.architectures import GLOBAL_HEADS, Fields, Params
 from rope_viz.configs.folding import Layers, rope_layers
-from rope_viz.configs.models import ORIGINAL, PRETRAINED_TYPES, from_config, main_of, rope_type, share_for, to_config
+from rope_viz.configs.models import ORIGINAL, PRETRAINED_TYPES, main_of, rope_type, share_for, specs_of, to_config
 from rope_viz.configs.parts import Part, Path, text_fields, text_part
 from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
@@ -212,7 +212,8 @@ class Current:
     def of(cls, config: Mapping[str, Any], layer: str | None) -> Current:
         """Raises `ValueError` where the config cannot be read or has no such layers."""
         part, fields = text_part(config), text_fields(config)
-        layers, specs = rope_layers(fields), from_config(config)
+        layers = rope_layers(fields)
+        specs = specs_of(fields, layers)
         chosen = main_of(specs) if not layer or "" in specs else layer
         if chosen not in specs:
             raise ValueError(f"layer_type must be one of {', '.join(specs)}, got {chosen!r}")

@@ -209,12 +209,12 @@ class RopeSpec:
         """Raise `ValueError` unless frequencies and factor are numbers that everything can be computed from."""
         if type(self.scaling) is Scaling:
             return  # a base within its bounds has frequencies
-        with computing():
-            for length in (None, self.target):
-                if not np.isfinite(self.inv_freq(length)).all():
-                    raise ValueError(UNCOMPUTABLE)
-                factor = self.attention_factor(length)
-                require_number(factor, "the attention factor", least=-MAX_ATTENTION, most=MAX_ATTENTION)
+        (_computes if self._ours else _computes.__wrapped__)(self)
+
+    @property
+    def _ours(self) -> bool:
+        """Whether the method is of this package: somebody's own may hold what no key can, a list, an array, a state."""
+        return type(self.scaling).__module__.startswith("rope_viz.")
 
     @property
     def pairs(self) -> int:
@@ -233,9 +233,7 @@ class RopeSpec:
         state at start-up, before anything longer than the trained context was seen. Read-only.
         """
         length = checked_length(length)
-        # Somebody's own method may hold what no key can: a list, an array, a state.
-        ours = type(self.scaling).__module__.startswith("rope_viz.")
-        return _scaled(self, length) if ours else self.scaling.inv_freq(self, length)
+        return _scaled(self, length) if self._ours else self.scaling.inv_freq(self, length)
 
     def attention_factor(self, length: int | None = None) -> float:
         """The factor that multiplies cos and sin; logits are multiplied by its square."""
@@ -262,6 +260,16 @@ def _plain(base: float, rotary_dim: int) -> FloatArray:
 @functools.lru_cache(1024)
 def _scaled(spec: RopeSpec, length: int | None) -> FloatArray:
     return frozen(spec.scaling.inv_freq(spec, length))
+
+
+@functools.lru_cache(1024)
+def _computes(spec: RopeSpec) -> None:
+    with computing():
+        for length in (None, spec.target):
+            if not np.isfinite(spec.inv_freq(length)).all():
+                raise ValueError(UNCOMPUTABLE)
+            factor = spec.attention_factor(length)
+            require_number(factor, "the attention factor", least=-MAX_ATTENTION, most=MAX_ATTENTION)
 
 
 def checked_length(length: int | None) -> int | None:

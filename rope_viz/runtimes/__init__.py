@@ -7,8 +7,9 @@ one module per runtime, over the one core of `rope_viz.embedding.scaling`.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
@@ -91,11 +92,29 @@ def start(config: Mapping[str, Any], *, length: int | None = None, layer_type: s
 
 def emulated(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:
     """What one runtime, by its full name and version, makes of a case. Raises `ValueError` as `emulate` does."""
+    if case.content is None or flags:
+        return _emulated(name, release, case, flags or {})
+    return _once(name, release, _Asked(case.content, case))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    content: bytes
+    case: Case = field(compare=False)
+
+
+# The check, the repairs and the files to write ask the runtimes about the same few configs again and again.
+@functools.lru_cache(1024)
+def _once(name: str, release: str, asked: _Asked) -> Emulation:
+    return _emulated(name, release, asked.case, {})
+
+
+def _emulated(name: str, release: str, case: Case, flags: Mapping[str, str | float]) -> Emulation:
     told = how_known(name, release, case.fields, case.kind)
     try:
         with nameless():
             case, applied = apply(ALL[name, release], case)
-            inv_freq, attention, softmax = computed(name, case, flags or {})
+            inv_freq, attention, softmax = computed(name, case, flags)
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), told)
     return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=told)

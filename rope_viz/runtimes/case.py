@@ -7,6 +7,9 @@ the last rule is computed by `rope_viz.embedding.scaling`, the same code for eve
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
+import marshal
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,6 +27,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number
 KINDS = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
 EXTENDED = ("yarn", "llama3", "longrope")
 ORIGINAL = "original_max_position_embeddings"
+LONGEST = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class Case:
     `rope` is the layer's rope dict without base and rotated share, `base` and `share` those two, `limit`
     max_position_embeddings. The rest is for the rules of runtimes that need it: `plain_share` is the share that rotates
     without scaling, `kept_weight` multiplies YaRN's ramp, `divisors` divide the pairs, `attention` overrides the factor
-    on cos and sin.
+    on cos and sin. `content` is what it was read from, as long as nothing in it is changed: cases of equal content are
+    equal.
     """
 
     fields: Fields
@@ -53,8 +58,9 @@ class Case:
     kept_weight: float = 1.0
     attention: float | None = None
     softmax: float | None = 1.0
+    content: bytes | None = dataclasses.field(default=None, compare=False, repr=False)
 
-    @property
+    @functools.cached_property
     def kind(self) -> str:
         """The type of scaling under today's name; it may be one that nobody knows."""
         named = self.rope.get("rope_type", self.rope.get("type"))
@@ -90,11 +96,11 @@ class Case:
     def using(self, **knobs: Any) -> Case:
         """With these entries of the rope dict; None removes one."""
         rope = {**self.rope, **knobs}
-        return dataclasses.replace(self, rope={key: value for key, value in rope.items() if value is not None})
+        return self.but(rope={key: value for key, value in rope.items() if value is not None})
 
     def but(self, **fields: Any) -> Case:
         """With these fields."""
-        return dataclasses.replace(self, **fields)
+        return dataclasses.replace(self, content=None, **fields)
 
     def plain(self) -> Case:
         """Without any scaling; what rotates stays the same."""
@@ -134,7 +140,18 @@ def read(config: Mapping[str, Any], layer_type: str | None, length: int | None) 
         length=length,
         nested=bool(layer),
         path="cpu" if layer_type is not None and "CPU" in layer_type else "",
+        content=content_of(dict(config), layer_type, length),
     )
+
+
+def content_of(*question: Any) -> bytes | None:
+    """A short name of what was asked; None for what is no plain JSON, or is long."""
+    try:
+        # It tells 1 from 1.0 and from True, and takes nothing that has a mind of its own.
+        text = marshal.dumps(question, 2)
+    except ValueError:
+        return None
+    return hashlib.blake2b(text, digest_size=16).digest() if len(text) <= LONGEST else None
 
 
 def chosen(layers: Mapping[str, Params], layer_type: str | None) -> str:

@@ -85,8 +85,10 @@ def compare(
     `releases` names older ones to put in the place of today's: {"vllm": "0.8.5"}.
     """
     case = start(config, length=length, layer_type=layer_type)
-    base = emulated(*known(*reference), case)
-    return [against(base, emulated(name, version, case)) for name, version in chosen(releases or {})]
+    first = known(*reference)
+    base = emulated(*first, case)
+    others = chosen(releases or {})
+    return [against(base, base if other == first else emulated(*other, case)) for other in others]
 
 
 def older() -> dict[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.advice.board import Asked
-from rope_viz.advice.lint import Finding, check, repair
+from rope_viz.advice.lint import Finding, check, repair, summary
 from rope_viz.figures.theme import digits
 from rope_viz.figures.words.common import plain
 
@@ -19,14 +20,31 @@ SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
 
 def findings(question: Asked) -> None:
     """Everything the check finds, the worst first, and the repaired config."""
-    found = check(question.clean)
+    text = json.dumps(question.clean)
+    found = _found(text)
     listed_findings(found)
     if not found:
         return
     if any(one.repaired is not None for one in found):
-        download("Download the repaired config.json", repair(question.clean), "repaired")
+        download("Download the repaired config.json", _repaired(text), "repaired")
     else:
         st.markdown("None of this has a repair that is right for every model.")
+
+
+def summed_up(config: Mapping[str, Any]) -> str:
+    """What the check finds, in numbers; empty where it finds nothing."""
+    return summary(_found(json.dumps(config)))
+
+
+# A page runs with every click, and the check takes as long as the rest of it.
+@functools.lru_cache(64)
+def _found(text: str) -> tuple[Finding, ...]:
+    return tuple(check(json.loads(text)))
+
+
+@functools.lru_cache(64)
+def _repaired(text: str) -> dict[str, Any]:
+    return repair(json.loads(text))
 
 
 def listed_findings(found: Sequence[Finding]) -> None:

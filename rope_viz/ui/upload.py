@@ -6,12 +6,12 @@ import re
 
 import streamlit as st
 
-from rope_viz.advice.lint import check, summary
+from rope_viz.advice.lint import summary
 from rope_viz.advice.lint.text import check_text
 from rope_viz.configs import link
 from rope_viz.configs.cached import HUB, in_cache, is_id
 from rope_viz.configs.upload import LARGEST, read_upload
-from rope_viz.ui import state
+from rope_viz.ui import configs, state
 from rope_viz.ui.notes import warn
 
 HELP = (
@@ -111,7 +111,7 @@ def _found() -> None:
     """What the check finds in the config that was taken, in numbers, with the way to the page that says it."""
     mine = state.own()
     if mine is not None and state.chosen().model == link.CUSTOM:
-        told = summary(check(mine.config))
+        told = configs.summed_up(mine.config)
         if told:
             at = state.link_query()
             st.page_link(state.page("extend"), label=f"{told}: see Extend", query_params=at)

@@ -10,7 +10,7 @@ from rope_viz.advice.lint.view import Config, Finding, Severity, View, inside
 from rope_viz.configs import published
 from rope_viz.configs.models import ROPE_TYPES, from_config, meant
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.runtimes import Emulation, emulate
+from rope_viz.runtimes import Emulation, emulated, known, start
 from rope_viz.runtimes.compare import Comparison, against, compare
 
 LEAST = 1.05
@@ -61,7 +61,7 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
     if not view.fields.listed or view.fields.kind in published.TYPES:
         return
     for layer in view.specs:
-        result = emulate(view.config, runtime="transformers", layer_type=layer or None)
+        result = view.reference(layer)
         # A size that is null is told by its own rules.
         if result.supported or "null" in result.reason:
             continue
@@ -131,7 +131,7 @@ def repair(view: View, layer: str, found: list[Comparison]) -> Config | None:
     best, fewest = None, len(off) + refusals(found)
     for draft in drafts(view, layer):
         try:
-            if not alike(from_config(draft), view.specs) or not any(mends(draft, layer, one) for one in off):
+            if not alike(from_config(draft), view.specs) or not mends(draft, layer, off):
                 continue
             after = compare(draft, layer_type=layer or None)
         except ValueError:
@@ -142,11 +142,12 @@ def repair(view: View, layer: str, found: list[Comparison]) -> Config | None:
     return best
 
 
-def mends(draft: Config, layer: str, off: Emulation) -> bool:
-    """Whether a runtime that was off computes what transformers does from this draft."""
-    base = emulate(draft, runtime="transformers", layer_type=layer or None)
-    other = emulate(draft, runtime=off.runtime, version=off.version, layer_type=layer or None)
-    return other.supported and not apart(against(base, other))
+def mends(draft: Config, layer: str, off: list[Emulation]) -> bool:
+    """Whether one of the runtimes that were off computes what transformers does from this draft."""
+    case = start(draft, layer_type=layer or None)
+    base = emulated(*known("transformers"), case)
+    others = (emulated(one.runtime, one.version, case) for one in off)
+    return any(other.supported and not apart(against(base, other)) for other in others)
 
 
 def refusals(found: list[Comparison]) -> int:
