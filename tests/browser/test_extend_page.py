@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.advice.test_recognise import STOCK
@@ -36,6 +37,13 @@ def test_stock_qwen3_gets_its_documented_factors_on_vllm_and_llama_cpp(visit):
     assert written["num_key_value_heads"] == 8
     assert seen.errors == []
     assert seen.elsewhere == []
+
+
+@pytest.mark.parametrize("name", ["extend/ways", "runtimes/matrix", "rotation/laws"])
+def test_on_a_phone_a_table_of_words_is_read_without_scrolling_sideways(visit, name):
+    seen = visit(width=390, height=844, has_touch=True).open(f"/{name.partition('/')[0]}?model=phi-3.5-mini")
+    wide, shown = seen.look(name).locator(".rv-words").evaluate("(sheet) => [sheet.scrollWidth, sheet.clientWidth]")
+    assert wide <= shown
 
 
 def test_a_fine_tune_without_a_name_and_a_limit_that_was_only_raised_are_told(visit):

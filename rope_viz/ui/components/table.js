@@ -76,6 +76,9 @@ const STYLE = `
 .rv-sheet th[aria-sort=descending] button::after { content: " ↓"; }
 .rv-sheet .rv-number { text-align: right; }
 .rv-words td { white-space: normal; padding: 8px 12px; vertical-align: top; }
+.rv-words th button { white-space: normal; }
+.rv-words td:last-child { overflow-wrap: anywhere; }
+@media (max-width: 640px) { .rv-words td, .rv-words th button { padding-left: 8px; padding-right: 8px; } }
 .rv-table label { font-size: 13px; display: flex; gap: 6px; align-items: center; }
 .rv-table label[hidden] { display: none; }
 .rv-table input { font: inherit; color: inherit; min-height: 30px; width: 9em; padding: 0 8px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
