@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from rope_viz.advice.lint.several import surely_one_axis
 from rope_viz.configs import link
 from rope_viz.configs.axes.catalog import axes_catalog
 from rope_viz.configs.axes.patches import ROLE_OF, ROLES, Role, Scene, own_scenes, scenes
@@ -42,7 +43,7 @@ def of_sidebar(now: Now) -> Mapping[str, Scene]:
 @functools.lru_cache(maxsize=64)
 def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
     config = config_of(model, own)
-    if config is None:
+    if config is None or surely_one_axis(config):
         return {}
     try:
         found = own_scenes(config, catalog()[model].name if own is None else own.name)

@@ -5,6 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from rope_viz.advice.lint.several import ONE_AXIS, surely_one_axis
+from rope_viz.configs.axes.patches import own_scenes
+from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.along import along
 from rope_viz.embedding.axes import THW, interleaved, shared_ladder
 from rope_viz.embedding.scaling import Yarn
@@ -66,3 +69,13 @@ def test_lines_of_the_methods_go_on_over_the_pairs_between():
     assert lines
     assert all(trace.connectgaps and "markers" in trace.mode for trace in lines)
     assert all(np.isfinite(np.asarray(trace.y, dtype=float)).sum() == 11 for trace in lines)
+
+
+@pytest.mark.parametrize("model", list(catalog()))
+def test_what_is_surely_of_one_axis_has_no_part_with_several(model):
+    """Pages do not look for axes there: it takes a tenth of a run."""
+    config = catalog()[model].config
+    if surely_one_axis(config):
+        assert all(len(scene.spec.axes) == 1 for scene in own_scenes(config, model).values())
+    else:
+        assert config["model_type"] not in ONE_AXIS or "mrope_section" in str(config)
