@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
 from conftest import answering, find_browser, free_port, serve  # noqa: E402
 
-__all__ = ["ROOT", "find_browser", "serve", "serve_script"]
+__all__ = ["ROOT", "answering", "find_browser", "free_port", "serve", "serve_script"]
 
 
 def serve_script(script: Path) -> tuple[str, subprocess.Popen[bytes]]:

@@ -3,7 +3,8 @@
 Run by hand: python benchmarks/soak.py --minutes 30 --readers 5. Starts a server of its own; readers do what those of
 load.py do, each stays for some minutes and another takes his place; at the end all have left. Prints a line a minute
 and, of the second half against the first, memory and the median of runs and pictures. Streamlit keeps the session of a
-reader who has left for two minutes; then the count of sessions it knows must be that of the readers.
+reader who has left for two minutes; then the count of sessions it knows must be that of the readers. With --kept 8 the
+server keeps 8 MiB of pictures and not 64: those are full after minutes, and what still grows then is something else.
 """
 
 from __future__ import annotations
@@ -13,12 +14,28 @@ import asyncio
 import random
 import re
 import statistics
+import subprocess
+import sys
 import time
 import urllib.request
 
-from load import PAGES, Seen, memory, reader, serve
+from load import PAGES, ROOT, Seen, memory, reader, serve
+from servers import answering, free_port
 
 STAYS = (60.0, 240.0)
+# `streamlit`, with the bytes of pictures that are kept said first.
+KEEPING = "import sys; from rope_viz.ui.gallery import GALLERY; GALLERY.most = int(sys.argv.pop(1)); "
+KEEPING += "from streamlit.web.cli import main; main()"
+
+
+def keeping(mebibytes: int) -> tuple[str, subprocess.Popen[bytes]]:
+    """A server that keeps so many MiB of pictures: its address and its process."""
+    port = free_port()
+    command = [sys.executable, "-c", KEEPING, str(mebibytes << 20), "run", "app.py"]
+    command += ["--server.headless", "true", "--server.port", str(port)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    return url, answering(process, f"{url}/_stcore/health")
 
 
 def sessions(url: str) -> int:
@@ -86,13 +103,14 @@ def main() -> None:
     parser.add_argument("--readers", type=int, default=5)
     parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a reader drags a knob")
     parser.add_argument("--pages", default=",".join(PAGES), help="a,b,…; all unless told otherwise")
+    parser.add_argument("--kept", type=int, default=0, help="MiB of pictures to keep; the usual unless told")
     parser.add_argument("--after", type=float, default=150.0, help="seconds to wait once all have left")
     parser.add_argument("--smallest", action="store_true", help="one reader for a few seconds")
     options = parser.parse_args()
     if options.smallest:
         options.minutes, options.readers, options.after, options.pages = 0.1, 1, 0.0, "scaling"
     options.seconds = 4.0  # readers begin within a second of each other
-    url, process = serve()
+    url, process = keeping(options.kept) if options.kept else serve()
     try:
         asyncio.run(soak(url, process.pid, options))
     finally:
