@@ -4,24 +4,27 @@
 
 Needs the dev requirements and Chromium. The peer is one `st.slider` and one `st.plotly_chart` of the same curves, on a
 server of its own, measured in turn with ours in the same run. Prints medians, 95th percentiles and ratios; quote the
-ratios, since machines differ. Bytes per redraw are of all the pictures in view while one is dragged, bytes per release
-those of the run that follows; `st.slider` redraws on release only.
+ratios, since machines differ. A hand moves 60 times a second and does not wait for the page: who sends the next move
+when the one before was taken, as this script did once, sends 15 to 20 and measures itself. Bytes per redraw are of all
+the pictures in view while one is dragged, bytes per release those of the run that follows; `st.slider` redraws on
+release only.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import statistics
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.async_api import Browser, Page, async_playwright
 from servers import find_browser, serve, serve_script
 
-# Key presses and seconds of dragging on each page.
-PRESSES, DRAG_SECONDS = 40, 5.0
+# Key presses and seconds of dragging on each page; moves of the mouse in a second.
+PRESSES, DRAG_SECONDS, MOVES = 40, 5.0, 60.0
 
 PEER = """
 import numpy as np, plotly.graph_objects as go, streamlit as st
@@ -64,23 +67,29 @@ def main() -> None:
         ("RoPE Viz, /decay, 1M", f"{ours}/decay?decay.length=1048576", "[data-knob=base] input[type=range]"),
     ]
     try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
-            rows = {
-                name: measure(browser, url, slider, smallest) for name, url, slider in pages[: 2 if smallest else 5]
-            }
-            browser.close()
+        rows = asyncio.run(measured(pages[: 2 if smallest else 5], smallest))
     finally:
         process.terminate()
         peer_process.terminate()
     report(rows)
 
 
-def measure(browser, url: str, slider: str, smallest: bool) -> dict[str, float]:
+async def measured(pages: list[tuple[str, str, str]], smallest: bool) -> dict[str, dict[str, float]]:
+    """What is measured of each page, in one browser."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        rows = {name: await measure(browser, url, slider, smallest) for name, url, slider in pages}
+        await browser.close()
+    return rows
+
+
+async def measure(browser: Browser, url: str, slider: str, smallest: bool) -> dict[str, float]:
     """Cold first picture, key press to redraw, redraws per second of dragging, bytes per change."""
     count, seconds = (2, 0.3) if smallest else (PRESSES, DRAG_SECONDS)
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
+    context = await browser.new_context(viewport={"width": 1440, "height": 900})
+    page = await context.new_page()
     received = [0, 0]
 
     def add(index: int, size: int) -> None:
@@ -92,21 +101,21 @@ def measure(browser, url: str, slider: str, smallest: bool) -> dict[str, float]:
         lambda answer: "/rope-viz/picture/" in answer.url and add(1, int(answer.headers.get("content-length", 0))),
     )
     start = time.perf_counter()
-    page.goto(url)
-    page.wait_for_selector(".js-plotly-plot .scatterlayer .js-line", state="attached", timeout=60_000)
+    await page.goto(url)
+    await page.wait_for_selector(".js-plotly-plot .scatterlayer .js-line", state="attached", timeout=60_000)
     first = time.perf_counter() - start
-    page.wait_for_timeout(600 * seconds)
-    page.evaluate(WATCH)
-    page.wait_for_timeout(300)
+    await page.wait_for_timeout(600 * seconds)
+    await page.evaluate(WATCH)
+    await page.wait_for_timeout(300)
     before = received[0]
-    presses = key_presses(page, slider, count)
+    presses = await key_presses(page, slider, count)
     if not presses:
         raise RuntimeError(f"no key press changed the picture of {url}: is its slider still found by {slider}?")
     size = (received[0] - before) / len(presses)
     before = received[1]
-    rate = drag(page, slider, seconds)
+    rate = await drag(page, slider, seconds)
     moving = (received[1] - before) / max(1.0, rate * seconds)
-    context.close()
+    await context.close()
     return {
         "first": first,
         "p50": statistics.median(presses),
@@ -117,39 +126,40 @@ def measure(browser, url: str, slider: str, smallest: bool) -> dict[str, float]:
     }
 
 
-def key_presses(page: Page, slider: str, times: int) -> list[float]:
+async def key_presses(page: Page, slider: str, times: int) -> list[float]:
     """Milliseconds from an arrow key to the changed curve."""
-    page.locator(slider).first.focus()
+    await page.locator(slider).first.focus()
     out = []
     for press in range(times):
-        count = page.evaluate("window.__redraws.length")
-        start = page.evaluate("performance.now()")
-        page.keyboard.press("ArrowRight" if press % 20 < 10 else "ArrowLeft")
+        count = await page.evaluate("window.__redraws.length")
+        start = await page.evaluate("performance.now()")
+        await page.keyboard.press("ArrowRight" if press % 20 < 10 else "ArrowLeft")
         for _ in range(400):
-            if page.evaluate("window.__redraws.length") > count:
-                out.append(page.evaluate("window.__redraws.at(-1)") - start)
+            if await page.evaluate("window.__redraws.length") > count:
+                out.append(await page.evaluate("window.__redraws.at(-1)") - start)
                 break
-            page.wait_for_timeout(5)
-        page.wait_for_timeout(250)
+            await page.wait_for_timeout(5)
+        await page.wait_for_timeout(250)
     return out
 
 
-def drag(page: Page, slider: str, seconds: float) -> float:
-    """Redraws per second while the slider is dragged to and fro."""
-    box = page.locator(slider).first.bounding_box()
+async def drag(page: Page, slider: str, seconds: float) -> float:
+    """Redraws per second while the slider is dragged to and fro by a hand that does not wait."""
+    box = await page.locator(slider).first.bounding_box()
+    assert box is not None
     middle = box["y"] + box["height"] / 2
-    count = page.evaluate("window.__redraws.length")
-    page.mouse.move(box["x"] + 0.4 * box["width"], middle)
-    page.mouse.down()
-    start = time.perf_counter()
-    step = 0
-    while time.perf_counter() - start < seconds:
-        step += 1
-        share = 0.4 + 0.2 * abs((step % 100) / 50 - 1)
-        page.mouse.move(box["x"] + share * box["width"], middle)
-        page.wait_for_timeout(10)
-    page.mouse.up()
-    return (page.evaluate("window.__redraws.length") - count) / (time.perf_counter() - start)
+    count = await page.evaluate("window.__redraws.length")
+    await page.mouse.move(box["x"] + 0.4 * box["width"], middle)
+    await page.mouse.down()
+    start, moves = time.perf_counter(), []
+    while (now := time.perf_counter() - start) < seconds:
+        share = 0.3 + 0.4 * abs(now % 3.0 / 1.5 - 1)
+        moves.append(asyncio.ensure_future(page.mouse.move(box["x"] + share * box["width"], middle)))
+        await asyncio.sleep(max(0.0, start + len(moves) / MOVES - time.perf_counter()))
+    rate = (await page.evaluate("window.__redraws.length") - count) / (time.perf_counter() - start)
+    await asyncio.gather(*moves)
+    await page.mouse.up()
+    return float(rate)
 
 
 def serve_peer() -> tuple[str, subprocess.Popen[bytes]]:

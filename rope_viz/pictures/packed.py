@@ -38,11 +38,12 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
     if isinstance(drawn, Table):
         return framed(message | {"columns": cells(drawn), "words": drawn.words})
     message |= {"spec": now.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
-    traces = [trace.to_plotly_json() for trace in drawn.fig.data]
+    # What to_plotly_json would copy, a sixth of the time of a picture.
+    traces, layout = drawn.fig._data, drawn.fig._layout
     if not now.coarse:
         # What may get a label of the reader's own in a file.
         message["lines"] = line_names(traces)
-    return pack(traces, drawn.fig.layout.to_plotly_json(), message, quick=now.coarse)
+    return pack(traces, layout, message, quick=now.coarse)
 
 
 def file(picture: Picture, now: Now, variant: str = "") -> str:

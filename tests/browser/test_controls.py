@@ -1,5 +1,6 @@
 """Links, knobs and the chart under a real hand."""
 
+import pytest
 from playwright.sync_api import expect
 
 
@@ -66,6 +67,27 @@ def test_the_picture_follows_the_hand_and_the_link_the_release(visit):
     assert "base=" in tab.url
     assert tab.evaluate(SENTENCE) == moved, "the release shows what the hand saw"
     assert seen.errors == []
+
+
+# The first picture's labels of all axes: what they say, where they stand, how they lie.
+TICKS = """[...document.querySelector(".rv-chart").querySelectorAll(".xtick text, .ytick text")].map((label) => [
+  label.textContent, label.getAttribute("transform"), label.getAttribute("text-anchor"), label.style.display,
+  label.getBoundingClientRect().x, label.getBoundingClientRect().y].join())"""
+
+
+@pytest.mark.parametrize("page", ["frequencies", "scaling", "decay"])
+def test_the_labels_of_the_axes_stand_still_while_a_knob_moves(visit, page):
+    """They are not measured again then, so they must come out as they were."""
+    seen = visit().open(f"/{page}")
+    before, drawn = seen.page.evaluate(TICKS), seen.drawn()
+    assert len(before) > 8
+    drag(seen, "base", [0.5, 0.52, 0.54, 0.56])
+    assert seen.drawn() > drawn
+    assert seen.page.evaluate("document.querySelector('.rv-chart').__chart.message.moving")
+    assert seen.page.evaluate(TICKS) == before
+    seen.page.mouse.up()
+    seen.settle()
+    assert seen.page.evaluate(TICKS) == before
 
 
 def test_a_knob_brought_back_leaves_all_as_it_was_and_one_of_the_page_is_followed_too(visit):

@@ -206,6 +206,7 @@ async function draw(state) {
   const data = named(figure, layout);
   layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
+  if (message.moving && state.fits) keepTicks(layout, node._fullLayout);
   node.style.height = `${layout.height}px`;
   state.drawn = { data, layout };
   node.querySelector(".rv-coming")?.remove();
@@ -218,9 +219,19 @@ async function draw(state) {
   const start = performance.now();
   await Plotly.react(node, data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, responsive: false });
   listen(state);
+  if (!message.moving) state.fits = !node.querySelector(".xtick text[style*='display: none'], .ytick text[style*='display: none']");
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
   root.dataset.ms = String(Math.round(performance.now() - start));
   root.dataset.theme = dark ? "dark" : "light";
+}
+
+// While a knob moves the axes stand still: whether their labels fit, and at which angle, was found out at rest. To measure
+// them again is a sixth of a drawing.
+function keepTicks(layout, full) {
+  for (const axis of Object.keys(layout).filter((key) => /^[xy]axis/.test(key))) {
+    const tickangle = layout[axis].tickangle ?? full?.[axis]?._lastangle ?? 0;
+    layout[axis] = { ...layout[axis], tickangle, ticklabeloverflow: "allow" };
+  }
 }
 
 function listen(state) {

@@ -4,7 +4,7 @@
 
 import { unpack } from "./message.js";
 import { Post } from "./post.js";
-import "./tools.js"; // comes beside, for what draws
+import "./tools.js"; // comes beside, for what draws and for the look of its buttons
 
 // Under a knob the first picture in view follows the hand at once; each of the others at most four times a second, and
 // once it rests. A release waits this long for the picture on its way.
@@ -122,7 +122,7 @@ class Place {
     const address = this.address("packed", { ...knob, coarse: 1 }), controller = this.begun(address, true);
     try {
       const answer = await this.fetched(address, controller.signal), message = answer.ok && unpack(await answer.arrayBuffer());
-      return async () => message && wanted && !this.gone(controller) && this.came(message, address);
+      return async () => message && wanted && !this.gone(controller) && this.came({ ...message, moving: true }, address);
     } catch {
       return null;
     } finally {
@@ -240,12 +240,12 @@ function mark(place) {
 function pump() {
   for (const place of places.values()) if (!place.root.isConnected) leave(place);
   if (wanted) return;
-  const order = all().filter((place) => place.due).sort((a, b) => (a.root.compareDocumentPosition(b.root) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1));
   let free = AT_ONCE - all().filter((place) => place.asked).length;
-  for (const place of order) if (free-- > 0) place.ask();
+  for (const place of inOrder((place) => place.due)) if (free-- > 0) place.ask();
 }
 
 const all = () => [...places.values()];
+const inOrder = (test) => all().filter(test).sort((a, b) => (a.root.compareDocumentPosition(b.root) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1));
 
 function leave(place) {
   places.delete(place.data.picture);
@@ -324,11 +324,19 @@ function next(last) {
 
 const sentence = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
 
-// A picture counts where it or its sentence can be seen.
-const inView = () => all().filter((place) => [place.root, sentence(place)].some((part) => {
-  const { top, bottom, width } = part?.getBoundingClientRect() ?? {};
-  return width && bottom > 0 && top < innerHeight;
-})).sort((a, b) => a.root.getBoundingClientRect().top - b.root.getBoundingClientRect().top);
+// A picture counts where it or its sentence can be seen; to look makes the browser lay out the page.
+let seen = [], lookedAt = 0;
+
+function inView() {
+  if (performance.now() - lookedAt > OTHERS_EVERY) {
+    seen = inOrder((place) => [place.root, sentence(place)].some((part) => {
+      const { top, bottom, width } = part?.getBoundingClientRect() ?? {};
+      return width && bottom > 0 && top < innerHeight;
+    }));
+    lookedAt = performance.now();
+  }
+  return seen.filter((place) => place.root.isConnected);
+}
 
 export default function render(component) {
   dress(component.parentElement);
@@ -368,10 +376,5 @@ const STYLE = `
 }
 .rv-failed button:hover, .rv-tools button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 .rv-picture button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-.rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; padding-top: 2px; }
-.rv-table .rv-tools { padding-top: 8px; }
-.rv-tools .rv-space { flex: 1; }
-.rv-tools span { font-size: 13px; opacity: 0.85; padding: 0 6px 0 2px; }
-.rv-tools button:disabled { opacity: 0.5; }
 @media (pointer: coarse), (max-width: 640px) { .rv-tools button, .rv-failed button { min-height: 40px; } }
 `;

@@ -53,3 +53,11 @@ function byHand(text) {
   field.remove();
   return copied;
 }
+
+document.head.append(Object.assign(document.createElement("style"), { textContent: `
+.rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; padding-top: 2px; }
+.rv-table .rv-tools { padding-top: 8px; }
+.rv-tools .rv-space { flex: 1; }
+.rv-tools span { font-size: 13px; opacity: 0.85; padding: 0 6px 0 2px; }
+.rv-tools button:disabled { opacity: 0.5; }
+` }));
