@@ -235,3 +235,18 @@ ANEW = """async () => {
     nodes.every(({ dataset }, index) => dataset.drawn === drawn[index]),
   ];
 }"""
+
+
+def test_a_place_that_stands_twice_for_a_moment_holds_its_picture_once_and_the_page_goes_on(visit):
+    """As where an element above it goes: Streamlit has put the place one higher, and the old one is still there."""
+    seen = visit().open("/scaling")
+    seen.page.evaluate("""() => {
+      const slot = document.querySelector('[data-place="scaling/comparison"]');
+      window.__old = slot;
+      slot.after(Object.assign(slot.cloneNode(false), { id: "twice" }));
+    }""")
+    seen.page.wait_for_timeout(300)
+    assert seen.page.evaluate("window.__old.querySelectorAll('.rv-picture').length") == 1
+    seen.page.evaluate("window.__old.remove()")
+    seen.until("document.querySelector('#twice > .rv-picture[data-state=shown]')")
+    assert seen.errors == []

@@ -221,7 +221,8 @@ function settle(fresh) {
     const data = told[slot.dataset.place];
     if (!data) continue;
     const known = places.get(data.picture), place = known ?? new Place(slot, data);
-    if (place.root.parentNode !== slot) slot.replaceChildren(place.root);
+    // Streamlit may show a place twice while it puts it elsewhere: who takes it from one of them there never ends.
+    if (!place.root.isConnected) slot.replaceChildren(place.root);
     if (fresh || !known) place.take(data);
     say(place);
   }
