@@ -85,10 +85,8 @@ def compare(
     `releases` names older ones to put in the place of today's: {"vllm": "0.8.5"}.
     """
     case = start(config, length=length, layer_type=layer_type)
-    first = known(*reference)
-    base = emulated(*first, case)
-    others = chosen(releases or {})
-    return [against(base, base if other == first else emulated(*other, case)) for other in others]
+    base = emulated(*known(*reference), case)
+    return [against(base, emulated(*other, case)) for other in chosen(releases or {})]
 
 
 def older() -> dict[str, tuple[str, ...]]:

@@ -73,7 +73,7 @@ def test_lines_of_the_methods_go_on_over_the_pairs_between():
 
 @pytest.mark.parametrize("model", list(catalog()))
 def test_what_is_surely_of_one_axis_has_no_part_with_several(model):
-    """Pages do not look for axes there: it takes a tenth of a run."""
+    """Pages do not look for axes there, which takes time in every run."""
     config = catalog()[model].config
     if surely_one_axis(config):
         assert all(len(scene.spec.axes) == 1 for scene in own_scenes(config, model).values())

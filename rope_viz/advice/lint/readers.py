@@ -10,7 +10,7 @@ from rope_viz.advice.lint.view import Config, Finding, Severity, View, inside
 from rope_viz.configs import published
 from rope_viz.configs.models import ROPE_TYPES, from_config, meant
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.runtimes import Emulation, emulated, known, start
+from rope_viz.runtimes import Emulation, emulate, emulated, known, start
 from rope_viz.runtimes.compare import Comparison, against, compare
 
 LEAST = 1.05
@@ -61,7 +61,7 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
     if not view.fields.listed or view.fields.kind in published.TYPES:
         return
     for layer in view.specs:
-        result = view.reference(layer)
+        result = emulate(view.config, runtime="transformers", layer_type=layer or None)
         # A size that is null is told by its own rules.
         if result.supported or "null" in result.reason:
             continue

@@ -115,7 +115,7 @@ def null_head_dim(view: View) -> Iterator[Finding]:
     Source: MixtralConfig and MinistralConfig of transformers 5.23.0, run.
     """
     for site in view.sites:
-        result = view.reference(site.layers[0])
+        result = emulate(view.config, runtime="transformers", layer_type=site.layers[0] or None)
         if not result.supported and "null" in result.reason:
             derived = view.fields.required("hidden_size") // view.fields.required("num_attention_heads")
             text = f"head_dim is missing: transformers multiplies null and raises TypeError ({site.kind})."

@@ -13,7 +13,6 @@ from rope_viz.configs.folding import Layers, nested_keys, rope_layers
 from rope_viz.configs.models import from_config, rope_type
 from rope_viz.configs.parts import text_fields, text_part
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.runtimes import Emulation, emulate
 from rope_viz.runtimes.compare import Effect, largest
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
@@ -58,7 +57,6 @@ class View:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._references: dict[str, Emulation] = {}
 
     @functools.cached_property
     def root(self) -> Path:
@@ -138,13 +136,6 @@ class View:
             else:
                 part[key] = value
         return config
-
-    def reference(self, layer: str) -> Emulation:
-        """What the newest transformers makes of a layer type. Raises `ValueError` as `emulate` does."""
-        if layer not in self._references:
-            found = emulate(self.config, runtime="transformers", layer_type=layer or None)
-            self._references[layer] = found
-        return self._references[layer]
 
     def effect(self, repaired: Config, layer: str) -> Effect | None:
         """How far the config's frequencies are from those of another config, at the longer of their lengths."""
