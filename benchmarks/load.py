@@ -14,7 +14,6 @@ import asyncio
 import contextlib
 import random
 import statistics
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -220,28 +219,26 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a reader drags a knob")
     parser.add_argument("--costs", action="store_true", help="only the processor time of one run of each page")
-    parser.add_argument("--beside", type=Path, help="with --costs: another checkout, asked in turns and printed first")
+    parser.add_argument("--beside", type=Path, nargs="+", default=[], help="with --costs: checkouts, asked in turns")
     parser.add_argument("--pages", default="", help="a,b,…; all unless told otherwise")
     options = parser.parse_args()
-    process: subprocess.Popen[bytes] | None = None
-    older: subprocess.Popen[bytes] | None = None
-    url = options.url
-    if url is None:
-        url, process = serve()
-    try:
+    if options.costs and options.url is not None:
+        parser.error("--costs needs a server of its own: leave --url out")
+    if options.beside and not options.costs:
+        parser.error("--beside is for --costs: a load is measured of one server alone")
+    with contextlib.ExitStack() as stack:
+
+        def started(**checkout: Path) -> tuple[str, int]:
+            """Address and process of a server of our own, ended with us."""
+            address, process = serve(**checkout)
+            stack.callback(process.terminate)
+            return address, process.pid
+
         if options.costs:
-            if process is None:
-                parser.error("--costs needs a server of its own: leave --url out")
-            servers = [(url, process.pid)]
-            if options.beside is not None:
-                other, older = serve(root=options.beside)
-                servers.insert(0, (other, older.pid))
-            return asyncio.run(costs(servers))
-        seen = asyncio.run(load(url, process.pid if process else None, options))
-    finally:
-        for running in (process, older):
-            if running is not None:
-                running.terminate()
+            older = [started(root=checkout) for checkout in options.beside]
+            return asyncio.run(costs([*older, started()]))
+        url, pid = (options.url, None) if options.url is not None else started()
+        seen = asyncio.run(load(url, pid, options))
     show("first runs", seen.first)
     show("runs", seen.runs)
     show("pictures at rest", seen.pictures)

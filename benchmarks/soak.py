@@ -14,28 +14,15 @@ import asyncio
 import random
 import re
 import statistics
-import subprocess
-import sys
 import time
 import urllib.request
 
-from load import PAGES, ROOT, Seen, memory, reader, serve
-from servers import answering, free_port
+from load import PAGES, Seen, memory, reader, serve
 
 STAYS = (60.0, 240.0)
 # `streamlit`, with the bytes of pictures that are kept said first.
 KEEPING = "import sys; from rope_viz.ui.gallery import GALLERY; GALLERY.most = int(sys.argv.pop(1)); "
 KEEPING += "from streamlit.web.cli import main; main()"
-
-
-def keeping(mebibytes: int) -> tuple[str, subprocess.Popen[bytes]]:
-    """A server that keeps so many MiB of pictures: its address and its process."""
-    port = free_port()
-    command = [sys.executable, "-c", KEEPING, str(mebibytes << 20), "run", "app.py"]
-    command += ["--server.headless", "true", "--server.port", str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
-    return url, answering(process, f"{url}/_stcore/health")
 
 
 def sessions(url: str) -> int:
@@ -110,7 +97,8 @@ def main() -> None:
     if options.smallest:
         options.minutes, options.readers, options.after, options.pages = 0.1, 1, 0.0, "scaling"
     options.seconds = 4.0  # readers begin within a second of each other
-    url, process = keeping(options.kept) if options.kept else serve()
+    program = ("-c", KEEPING, str(options.kept << 20)) if options.kept else ("-m", "streamlit")
+    url, process = serve(program=program)
     try:
         asyncio.run(soak(url, process.pid, options))
     finally:

@@ -94,10 +94,13 @@ def reader(playwright, program, server, tmp_path_factory):
         context.close()
 
 
-def serve(*options, base="", port=0, root=ROOT):
-    """The address and the process of a server of its own; `options` are those of `streamlit run`, `root` a checkout."""
+def serve(*options, base="", port=0, root=ROOT, program=("-m", "streamlit")):
+    """The address and the process of a server of its own.
+
+    `options` are those of `streamlit run`, `root` is a checkout, `program` what Python is told to begin with.
+    """
     port = port or free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true", *options]
+    command = [sys.executable, *program, "run", "app.py", "--server.headless", "true", *options]
     if base:
         command += ["--server.baseUrlPath", base]
     url = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
