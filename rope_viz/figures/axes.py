@@ -54,7 +54,7 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
 
     Beyond 64 patches a cell is the exact mean of a block of displacements.
     """
-    edges, labels = blocks(reach, 24 if coarse else HALF)
+    edges, labels = blocks(reach, HALF // 2 if coarse else HALF)
     maps = [around(scene, edges) for scene in shown]
     lows = [float(values.min()) for values in maps]
     wide = len(labels[0]) > 4

@@ -55,7 +55,7 @@ def checks(plan: Plan) -> None:
         "with what your config means. That of transformers is run by tests; those of the servers were read, not run."
     )
     for one in plan.writings:
-        st.subheader(f"{one.name} ", anchor=False)
+        st.subheader(f"In {one.name}", anchor=False)
         _check(one)
     st.markdown("Does it still find what it read? The passkey test asks the running server:")
     server = "rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"

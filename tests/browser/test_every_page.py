@@ -76,9 +76,14 @@ def is_clean(seen, options=None):
         assert hidden <= 0, f"{part} scrolls {hidden} px sideways"
     assert seen.errors == []
     assert seen.elsewhere == []
+    assert tab.evaluate(TWICE) == [], "a label names the first of two that have one id"
     found = violations(tab, options or {})
     ours = [(rule, html[:160]) for rule, html, target in found if not any(mark in html + target for mark in NOT_OURS)]
     assert ours == []
+
+
+TWICE = """[...document.querySelectorAll("[id]")].map(({ id }) => id)
+  .filter((id, index, all) => all.indexOf(id) < index)"""
 
 
 def violations(tab, options):

@@ -36,12 +36,12 @@ export function parse(text) {
   return Number(match[1].replace(/[_, ]/g, "")) * { "": 1, k: 1024, m: 1048576 }[match[2].toLowerCase()];
 }
 
-function build(name, send, place) {
+function build({ name, key: address }, send, place) {
   const root = document.createElement("div");
   root.className = "rv-knob";
   root.dataset[place] = name;
-  root.innerHTML = `<span class="rv-name"><label for="rv-${place}-${name}"></label><button type="button" aria-expanded="false">?</button></span><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
-    <input type="range" id="rv-${place}-${name}" min="0"><div class="rv-help" hidden></div><div class="rv-note" role="alert"></div>`;
+  root.innerHTML = `<span class="rv-name"><label for="rv-${place}-${address}"></label><button type="button" aria-expanded="false">?</button></span><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
+    <input type="range" id="rv-${place}-${address}" min="0"><div class="rv-help" hidden></div><div class="rv-note" role="alert"></div>`;
   const [label, field, range, note] = ["label", "input[type=text]", "input[type=range]", ".rv-note"].map((s) => root.querySelector(s));
   const knob = { root, label, field, range, note, moves: 0, value: NaN };
   guard(range);
@@ -156,7 +156,7 @@ export default function render(component) {
     }
   }
   for (const item of data.knobs) {
-    if (!state.shown.has(item.name)) state.shown.set(item.name, build(item.name, ({ name, value }) => state.post.put(name, value), component.data.under ? "under" : "knob"));
+    if (!state.shown.has(item.name)) state.shown.set(item.name, build(item, ({ name, value }) => state.post.put(name, value), component.data.under ? "under" : "knob"));
     const knob = state.shown.get(item.name);
     update(knob, item, state.post.has(item.name));
     // Moving a node ends a drag and loses the focus, so only a new one is put in its place.
