@@ -2,8 +2,11 @@
 
 import asyncio
 import gzip
+import os
+import platform
 import runpy
 import socket
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -133,3 +136,36 @@ def test_a_run_leaves_the_path_alone_that_other_threads_look_for_modules_in(monk
     before = sys.path.copy()
     with modified_sys_path(str(app.script_path)):
         assert sys.path == before
+
+
+# Twelve threads at once, each with some memory of its own, and then the heaps that glibc has made: each lies at a
+# multiple of 64 MiB.
+HEAPS = """
+import sys, threading
+from rope_viz.ui import server
+if sys.argv[1] == "few":
+    server.few_arenas()
+everybody = threading.Barrier(12)
+def thread():
+    kept = [bytearray(60_000) for _ in range(20)]
+    everybody.wait()
+threads = [threading.Thread(target=thread) for _ in range(12)]
+for one in threads: one.start()
+for one in threads: one.join()
+starts = [line.split("-")[0] for line in open("/proc/self/maps") if " rw-p " in line and not line.split()[5:]]
+print(sum(int(start, 16) % (64 << 20) == 0 for start in starts))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no such heaps")
+def test_threads_share_their_heaps():
+    usual, few = (heaps(how) for how in ("usual", "few"))
+    assert few <= 2 < usual
+
+
+def heaps(how):
+    there = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    answer = subprocess.run(
+        [sys.executable, "-c", HEAPS, how], env=there, cwd=Path(__file__).parents[2], capture_output=True, check=True
+    )
+    return int(answer.stdout)
