@@ -223,6 +223,8 @@ class Visit:
         """Scroll to a picture, by its address, and wait until it is there; then this is the whole page's rest."""
         place = self.page.locator(f'.rv-picture[data-picture="{name}"]')
         place.scroll_into_view_if_needed()
+        # The browser says only with its next frame that it is near, and a busy one has few.
+        expect(place).not_to_have_attribute("data-state", "far")
         self.settle()
         return place
 

@@ -82,6 +82,7 @@ WATCH = """() => {
   window.__watch = new MutationObserver((changes) => (window.__came += changes.length));
   window.__watch.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
 }"""
+STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => [dataset.picture, dataset.state])"
 COPIED = "[...document.querySelectorAll('button')].some(({ innerText }) => innerText === 'Copied')"
 CALM = "() => { const came = window.__came; window.__came = 0; return came === 0; }"
 
@@ -134,15 +135,14 @@ def operated(seen, handle, name=""):
 def test_every_handle_is_operated_and_something_comes_of_it(visit, place, components):
     seen = visit(permissions=["clipboard-read", "clipboard-write"]).open(place)
     page = seen.page
-    for picture in page.locator(".rv-picture").all():
-        picture.scroll_into_view_if_needed()
-    seen.settle()
+    for name, _ in page.evaluate(STATES):
+        seen.look(name)
     due = {name for name in ALL if name.split()[0] in components}
     while due:
         there = page.evaluate(NAMES)
         assert set(there) <= ALL
         name = min(due & set(there), key=lambda each: (each == "export Close", there.index(each)), default=None)
-        assert name, f"never met: {due}"
+        assert name, f"never met: {due}, with {page.evaluate(STATES)}"
         handle = page.evaluate_handle(FIRST, name).as_element()
         assert operated(seen, handle, name), f"{name}: nothing came of it"
         due.discard(name)
