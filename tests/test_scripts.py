@@ -55,7 +55,7 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def needs_browser(command: str) -> bool:
     path = next(ROOT / word for word in command.split() if word.endswith(".py"))
-    return "playwright" in path.read_text(encoding="utf-8")
+    return re.search("playwright|find_browser", path.read_text(encoding="utf-8")) is not None
 
 
 @pytest.mark.parametrize("command", [command for command in commands() if not needs_browser(command)])

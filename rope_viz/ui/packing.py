@@ -20,6 +20,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rope_viz.pictures import registry, tour
+from rope_viz.pictures.kinds import KINDS
+from rope_viz.pictures.page import Picture
+from rope_viz.ui.components.scripts import PREFIX, version
 
 TEXTS = ("text/", "application/javascript", "application/json", "image/svg+xml")
 ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
@@ -31,13 +34,20 @@ LEVEL = 9
 HERE = Path(__file__).parent
 
 # Before the first script runs there is nothing on the page. What stands here is replaced when the app draws itself.
-COMING = """<div id="rv-coming" role="status"><p>
+COMING = r"""<div id="rv-coming" role="status"><p>
 <b>RoPE Viz</b> is on its way.<br>Some three megabytes come once and your browser keeps them; the first picture follows.
 <noscript><br>It needs JavaScript, which is switched off in this browser.</noscript></p></div>
 <script>window.ropeVizAsked = location.pathname;
 ADDRESS
+{
+const ROOT = document.querySelector('script[type=module][src*="static/js/"]')?.src.split("/static/js/")[0];
+const PAGE = ROOT && location.pathname.slice(new URL(ROOT).pathname.length).replace(/^\/|\/$/g, "");
 const FIRST = PICTURES;
-STILL</script>
+// Milliseconds: by then a line that is not slow has brought Streamlit's first scripts.
+const SLOW = 2500;
+EARLY
+STILL
+}</script>
 <style>
 #rv-coming { font: 17px/1.5 sans-serif; margin: 0 auto; padding: 18vh 1.5em 0; max-width: 34em; }
 #root:not(:empty) + #rv-coming:not(.rv-still), body:has([data-testid=stMain] h1) #rv-coming { display: none; }
@@ -147,9 +157,17 @@ def completed(page: bytes) -> bytes:
 def coming() -> str:
     """What stands in the first page, with the first picture of each page, by the path that leads to the page."""
     first = {name: next(iter(registry.page(name).pictures)) for name in registry.PAGES}
-    named = {"" if name == "home" else name: [f"{name}/{picture}", ""] for name, picture in first.items()}
-    start = tour.STEPS[0]
-    named["learn"] = [start.picture.address, urlencode(start.query)]
-    parts = {"ADDRESS": (HERE / "address.js").read_text(encoding="utf-8"), "PICTURES": json.dumps(named)}
-    parts["STILL"] = (HERE / "still.js").read_text(encoding="utf-8")
+    named = {"" if name == "home" else name: begins(registry.picture(name, first[name])) for name in first}
+    named["learn"] = begins(tour.STEPS[0].picture, urlencode(tour.STEPS[0].query))
+    parts = {
+        "ADDRESS": (HERE / "address.js").read_text(encoding="utf-8"),
+        "PICTURES": json.dumps(named),
+        "EARLY": (HERE / "early.js").read_text(encoding="utf-8").replace("SCRIPTS", f"{PREFIX}/{version()}"),
+        "STILL": (HERE / "still.js").read_text(encoding="utf-8"),
+    }
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
+
+
+def begins(picture: Picture, query: str = "") -> list[str]:
+    """A page's first picture: its address, with which query, and what draws it."""
+    return [picture.address, query, KINDS[picture.kind]]

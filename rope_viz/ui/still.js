@@ -1,21 +1,18 @@
 // On a slow line the scripts take half a minute and more, the first picture of a page as a file a few seconds: it stands
 // there until the page can draw its own (`picture.js`). Who has the scripts by then, or ever had, does not ask for it.
 (() => {
-  // Milliseconds: by then a line that is not slow has brought Streamlit's first script, and any line the page.
-  const SLOW = 2500, LATE = 10000;
+  // Milliseconds: by then any line has brought the page.
+  const LATE = 10000;
   // Pages change within the app: this is about the first alone.
-  const place = location.pathname, query = new URLSearchParams(location.search);
+  const query = new URLSearchParams(location.search);
 
   function ask() {
-    const own = document.querySelector('script[type=module][src*="static/js/"]')?.src;
-    if (!own || window.ropeVizStill || document.querySelector("[data-picture]")) return;
+    if (!ROOT || window.ropeVizStill || document.querySelector("[data-picture]")) return;
     // The page is there and has no place for a picture.
     if (document.querySelector("[data-testid=stMain] h1") && !document.querySelector("[data-place]")) return;
-    const root = own.slice(0, own.indexOf("/static/js/"));
-    const page = place.slice(new URL(root).pathname.length).replace(/^\/|\/$/g, "");
-    const [picture, begins] = FIRST[page] ?? [];
+    const [picture, begins] = FIRST[PAGE] ?? [];
     // A query there names a step of the tour.
-    if (!picture || (page === "learn" && query.size)) return;
+    if (!picture || (PAGE === "learn" && query.size)) return;
     for (const [key, value] of new URLSearchParams(begins)) query.set(key, value);
     for (const key of [...query.keys()].filter((each) => each.startsWith("axes-"))) query.delete(key); // the export dialog's
     query.set("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
@@ -28,7 +25,7 @@
       document.getElementById("rv-coming").classList.add("rv-still");
       dispatchEvent(new Event("rv-still"));
     };
-    image.src = `${root}/rope-viz/picture/${picture}.svg?${query}`;
+    image.src = `${ROOT}/rope-viz/picture/${picture}.svg?${query}`;
   }
 
   const brought = () => performance.getEntriesByType("resource").some(({ name, responseEnd }) => responseEnd && /static\/js\/index\./.test(name));

@@ -20,8 +20,8 @@ NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chro
 # What is waited for comes, on a crowded machine later.
 expect.set_options(timeout=20_000)
 
-# Streamlit's own client asks for these beside a deep link before it finds the root of the app.
-PROBES = ("/_stcore/health", "/_stcore/host-config")
+# Says one word, and that the server is there.
+HEALTH = "/_stcore/health"
 
 HERE = str(Path(__file__).parent) + os.sep
 
@@ -85,7 +85,7 @@ def reader(playwright, program, server, tmp_path_factory):
         if (number, has_touch) not in running:
             folder = tmp_path_factory.mktemp("profile")
             context = playwright.chromium.launch_persistent_context(folder, has_touch=has_touch, **options)
-            context.pages[0].goto(server + PROBES[0])
+            context.pages[0].goto(server + HEALTH)
             running[number, has_touch] = context
         return running[number, has_touch]
 
@@ -107,7 +107,7 @@ def serve(*options, base="", port=0, root=ROOT, program=("-m", "streamlit")):
     process = subprocess.Popen(
         [*command, "--server.port", str(port)], cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    return url, answering(process, f"{url}/_stcore/health")
+    return url, answering(process, url + HEALTH)
 
 
 def answering(process, address, seconds=60):
@@ -195,9 +195,8 @@ class Visit:
             page.on("request", self._request)
 
     def _console(self, message):
-        address = message.location.get("url", "")
-        if message.type == "error" and not (address.startswith(self.url) and address.endswith(PROBES)):
-            self.errors.append(f"{message.text} {address}")
+        if message.type == "error":
+            self.errors.append(f"{message.text} {message.location.get('url', '')}")
 
     def _request(self, request):
         if not request.url.startswith((self.url, "data:", "blob:", self.url.replace("http", "ws"))):
@@ -246,7 +245,7 @@ class Visit:
 
     def is_alone(self):
         """Whether there is no other tab, but the reader's first."""
-        return [other for other in self.page.context.pages if not other.url.endswith(PROBES)] == [self.page]
+        return [other for other in self.page.context.pages if not other.url.endswith(HEALTH)] == [self.page]
 
     def drawn(self, index=0):
         return int(self.page.locator(".rv-chart").nth(index).get_attribute("data-drawn"))

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from rope_viz.pictures import registry
 from rope_viz.ui import server
+from rope_viz.ui.components.scripts import NAMES
 
 STATIC = Path(streamlit.__file__).parent / "static"
 ENTRY = re.search(r"static/js/index\.[\w-]+\.js", (STATIC / "index.html").read_text(encoding="utf-8"))[0]
@@ -79,8 +80,9 @@ def test_settings_that_are_not_there_are_answered_so(client):
 def test_the_first_page_names_a_picture_for_every_page(client):
     first = json.loads(re.search(r"const FIRST = (.*);", client.get("/").text)[1])
     assert [page or "home" for page in first] == list(registry.PAGES)
-    for page, (address, query) in first.items():
+    for page, (address, query, draws) in first.items():
         picture = registry.picture(*address.split("/"))
+        assert f"{draws}.js" in NAMES
         # A step of the tour is a picture of another page.
         assert picture.page == (page or "home") or page == "learn"
         assert not picture.refuses(registry.read(registry.page(picture.page), dict(parse_qsl(query))))

@@ -169,3 +169,11 @@ def heaps(how):
         [sys.executable, "-c", HEAPS, how], env=there, cwd=Path(__file__).parents[2], capture_output=True, check=True
     )
     return int(answer.stdout)
+
+
+def test_plotly_is_read_once_since_its_one_function_stands_in_parentheses():
+    given = scripts.SCRIPTS["plotly.min.js"].read_bytes().rstrip()
+    served = scripts.source("plotly.min.js").rstrip()
+    assert len(served) == len(given) + 2
+    assert served.replace(b"(() => {\n", b"() => {\n", 1).removesuffix(b"})));") == given.removesuffix(b"}));")
+    assert scripts.called_at_once(b"var Plotly = 1;\n") == b"var Plotly = 1;\n"

@@ -8,17 +8,17 @@ const SOURCE = new URL("plotly.min.js", import.meta.url).href;
 let plotly;
 
 // The library comes while the first figure is on its way.
-export const prepare = () => void loadPlotly();
+export const prepare = () => loadPlotly();
 
 function loadPlotly() {
-  plotly ??= clocksFirst().then(() => new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = SOURCE;
-    script.onload = () => resolve(window.Plotly);
-    script.onerror = () => reject(new Error("plotly.js did not load"));
-    document.head.append(script);
-  }));
-  return plotly;
+  return (plotly ??= clocksFirst().then(() => new Promise((resolve, reject) => {
+    if (window.Plotly) return resolve(window.Plotly);
+    const coming = document.querySelector(`script[src="${SOURCE}"]`); // ui/early.js
+    const script = coming ?? Object.assign(document.createElement("script"), { src: SOURCE });
+    script.addEventListener("load", () => resolve(window.Plotly));
+    script.addEventListener("error", () => (script.remove(), (plotly = null), reject(new Error("plotly.js did not load"))));
+    if (!coming) document.head.append(script);
+  })));
 }
 
 // plotly.js takes the browser for most of a second when it starts: clocks on the page are drawn before, or not for two seconds.

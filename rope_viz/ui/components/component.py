@@ -12,11 +12,14 @@ import streamlit as st
 from rope_viz.ui.components.scripts import PREFIX, version
 
 # Streamlit sends inline JavaScript again with every change of data, so only this much is inline. The root of the app is
-# found from Streamlit's own script, because a page may stand at any depth and under a base path.
+# found from Streamlit's own script, because a page may stand at any depth and under a base path. A script that was lost
+# on its way is asked for again, where the browser does that (not every one does).
 LOADER = """
 const own = document.querySelector('script[type=module][src*="static/js/"]').src;
 const root = own.slice(0, own.indexOf("/static/js/"));
-const ready = import(`${root}%(path)s`);
+const wait = (time) => new Promise((go) => setTimeout(go, time));
+const load = (time) => import(`${root}%(path)s`).catch(() => wait(time).then(() => load(2 * time)));
+const ready = load(500);
 export default function (component) {
   const { parentElement } = component, data = JSON.parse(new TextDecoder().decode(component.data));
   if (data.room) parentElement.querySelector(".%(root)s").style.minHeight = `${data.room[innerWidth <= 640 ? 1 : 0]}px`;

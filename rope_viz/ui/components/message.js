@@ -18,3 +18,17 @@ export function unpack(buffer) {
     return rows;
   });
 }
+
+// What draws a picture of a kind. Where it was lost on its way the next who asks has it sent again, by another address,
+// since some browsers keep in mind what did not come.
+const scripts = {};
+let lost = 0;
+
+export function drawing(kind) {
+  const address = new URL(`${kind}.js${lost ? `?${lost}` : ""}`, import.meta.url).href;
+  return (scripts[kind] ??= import(address).catch((error) => {
+    delete scripts[kind];
+    lost += 1;
+    throw error;
+  }));
+}

@@ -2,7 +2,7 @@
 // knob moves, then coarsely; rope_viz/ui/gallery.py answers. One component says what belongs into all places of a page.
 // Nothing of it depends on a node that Streamlit may replace: a picture moves into the new one.
 
-import { unpack } from "./message.js";
+import { drawing, unpack } from "./message.js";
 import { Post } from "./post.js";
 import "./tools.js"; // comes beside, for what draws and for the look of its buttons
 
@@ -17,7 +17,6 @@ const places = new Map(); // {address of the picture: its place}
 const post = new Post();
 // What the last run said of each picture, and what no address can hold.
 let told = {}, kept = null;
-const KINDS = { chart: "chart.js", clocks: "clocks.js", patch: "patch.js", table: "table.js" };
 // What a reader did to a picture (zoom, hands) outlives its node: {address of the picture: anything}.
 const remembered = new Map();
 
@@ -36,8 +35,7 @@ class Place {
     this.root.dataset.picture = picture;
     this.root.append(...slot.childNodes);
     Object.assign(this, { post, near: false, part: 0, retry: FIRST_RETRY });
-    this.kind = import(new URL(KINDS[kind], here).href);
-    this.kind.then((script) => script.prepare?.());
+    drawing(kind).then((script) => script.prepare?.()).catch(() => {});
     this.memory = remembered.get(picture) ?? remembered.set(picture, {}).get(picture);
     window.ropeVizStill ??= {}; // none is asked for any more
     places.set(picture, this);
@@ -111,6 +109,7 @@ class Place {
       }
     } catch (error) {
       if (controller.signal.aborted || error.name === "AbortError") return;
+      this.shown = null;
       this.later("This picture did not come: no answer from the server.");
     } finally {
       this.done(controller);
@@ -197,7 +196,7 @@ class Place {
   async show(message) {
     this.message = message;
     say(this);
-    const { default: draw } = await this.kind;
+    const { default: draw } = await drawing(this.data.kind);
     if (this.message === message && this.root.isConnected) await draw(this, message);
   }
 }

@@ -36,6 +36,10 @@ SCRIPTS = {
     "prompt.js": HERE / "prompt.js",
     "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
 }
+# plotly.js is one function, an argument of the call that makes it. Browsers take such a function for one that may never
+# be called and read its four megabytes twice; one in parentheses they read once, and while it comes.
+ARGUMENT = (b"self : this, () => {\n", b"\n}));")
+IN_PARENTHESES = (b"self : this, (() => {\n", b"\n})));")
 LOOKS = "looks.js"
 """The parameters of a file, for the dialog that asks for them: made of what the address and the flags are read by."""
 NAMES = (*SCRIPTS, LOOKS)
@@ -43,7 +47,18 @@ NAMES = (*SCRIPTS, LOOKS)
 
 def source(name: str) -> bytes:
     """A script by name."""
-    return looks() if name == LOOKS else SCRIPTS[name].read_bytes()
+    if name == LOOKS:
+        return looks()
+    content = SCRIPTS[name].read_bytes()
+    return called_at_once(content) if name == "plotly.min.js" else content
+
+
+def called_at_once(library: bytes) -> bytes:
+    """plotly.js with parentheses around its one function; as it is where it is built in another way."""
+    start, end = ARGUMENT
+    if library.count(start) != 1 or not library.rstrip().endswith(end):
+        return library
+    return library.rstrip()[: -len(end)].replace(start, IN_PARENTHESES[0]) + IN_PARENTHESES[1] + b"\n"
 
 
 def looks() -> bytes:

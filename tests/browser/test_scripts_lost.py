@@ -1,0 +1,60 @@
+"""What draws a picture may be lost on its way: the picture says so, and its button brings it."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+
+@pytest.mark.parametrize("name", ["plotly.min.js", "chart.js"])
+def test_a_script_that_was_lost_is_asked_for_again(chromium, server, name):
+    context = chromium.new_context()
+    try:
+        page, address = context.new_page(), re.compile(rf"/{re.escape(name)}(\?|$)")
+        context.route(address, lambda route: route.abort())
+        page.goto(server + "/frequencies")
+        place = page.locator('[data-picture="frequencies/wavelengths"]')
+        button = place.get_by_role("button", name="Try again")
+        expect(button).to_be_visible()
+        context.unroute(address)
+        button.click()
+        expect(place.locator(".js-line").first).to_be_visible()
+        expect(button).to_be_hidden()
+    finally:
+        context.close()
+
+
+def test_a_page_whose_pictures_script_was_lost_has_it_sent_again(chromium, server):
+    context = chromium.new_context()
+    try:
+        page, address, lost = context.new_page(), re.compile(r"/picture\.js$"), []
+        context.route(address, lambda route: (lost.append(route), route.abort()))
+        page.goto(server + "/frequencies")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        while len(lost) < 3:
+            page.wait_for_timeout(100)
+        context.unroute(address)
+        expect(page.locator('[data-picture="frequencies/wavelengths"] .js-line').first).to_be_visible()
+    finally:
+        context.close()
+
+
+def test_the_library_comes_before_a_picture_is_asked_for_and_nothing_is_asked_for_in_vain(chromium, server):
+    """Beside a deep link Streamlit's own client asks at a wrong address first, unless it is told."""
+    context = chromium.new_context()
+    try:
+        page, answers = context.new_page(), []
+        page.on("response", lambda answer: answers.append((answer.url, answer.status)))
+        page.goto(server + "/frequencies")
+        expect(page.locator('[data-picture="frequencies/wavelengths"] .js-line').first).to_be_visible()
+        assert [answer for answer in answers if answer[1] >= 400] == []
+        asked = page.evaluate(
+            "performance.getEntriesByType('resource').map(({ name, startTime }) => [startTime, name])"
+        )
+        named = [name.split("?")[0] for _, name in sorted(asked)]
+        library = next(at for at, name in enumerate(named) if name.endswith("/plotly.min.js"))
+        assert library < next(at for at, name in enumerate(named) if "/picture/" in name)
+        assert len(set(named)) > 50
+        assert sum(name.endswith("/plotly.min.js") for name in named) == 1
+    finally:
+        context.close()
