@@ -197,6 +197,7 @@ def follow_link(page: str) -> None:
     moved = st.session_state.get("page") not in (None, page)
     linked = moved and params in ({}, known) and not _stands(page)
     st.session_state["page"] = page
+    st.session_state["query"] = st.query_params.to_dict()
     if page == LEARN:
         _before_tour()
         if linked:
@@ -243,6 +244,7 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
     st.query_params.from_dict(dict(params))
     look_again()
     st.session_state["address"] = address()
+    st.session_state["query"] = dict(params)
 
 
 def _before_tour() -> None:
@@ -318,6 +320,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
         st.query_params.from_dict(others | ours)
         look_again()
     st.session_state["address"] = ours
+    st.session_state["query"] = others | ours
 
 
 def local(key: str) -> str | None:
@@ -337,7 +340,15 @@ def keep(key: str, value: str, *, default: str) -> None:
     else:
         kept[key] = value
         st.query_params[key] = value
+    st.session_state["query"] = st.query_params.to_dict()
     look_again()
+
+
+def said_again() -> None:
+    """In a callback: the browser says what was taken already. It knows nothing of the address that was written then."""
+    if (query := st.session_state.get("query")) is not None and st.query_params.to_dict() != query:
+        st.query_params.from_dict(query)
+        look_again()
 
 
 def address(of: Chosen | None = None) -> dict[str, str]:

@@ -1,7 +1,10 @@
 """The server dies and comes back, the page is loaded anew: what the reader brought and asked for is still there."""
 
 import json
+import os
+import signal
 
+import pytest
 from playwright.sync_api import expect
 
 CONFIG = {
@@ -127,3 +130,31 @@ def test_a_link_and_a_pin_are_taken_by_the_next_server_and_the_page_of_the_old_o
     main.get_by_role("button", name="Query and key").or_(main.get_by_role("radio", name="Query and key")).first.click()
     seen.page.wait_for_url("**rotation.show=score**")
     seen.settle()
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value", "shown", "query"),
+    [
+        ("/frequencies", "base", "777000", "777000", "base=777000"),
+        ("/axes", "columns", "40", "40", "axes.columns=40"),
+    ],
+    ids=str,
+)
+def test_what_was_typed_while_the_server_stood_still_is_taken_once_it_goes_on(
+    visit, mortal, path, name, value, shown, query
+):
+    """The page cannot tell a server that stalls from one that rests, and says it again, with the address it knows."""
+    seen = visit(mortal.url).open(path)
+    knob = seen.page.locator(f"[data-knob$={name}] input[type=text]").last
+    knob.fill(value)
+    os.kill(mortal.process.pid, signal.SIGSTOP)
+    try:
+        knob.press("Enter")
+        seen.page.wait_for_timeout(2500)
+    finally:
+        os.kill(mortal.process.pid, signal.SIGCONT)
+    seen.page.wait_for_url(f"**{query}**")
+    seen.page.wait_for_timeout(1500)
+    seen.settle()
+    expect(knob).to_have_value(shown)
+    assert query in seen.page.url
