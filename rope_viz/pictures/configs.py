@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 from rope_viz.configs.models import from_config
 from rope_viz.configs.upload import Upload, encodes, name_of, of_axes
@@ -18,12 +19,19 @@ def upload_bytes(own: Upload) -> bytes:
 
 def upload_of(content: bytes) -> Upload:
     """The reader's config of a content. Raises `ValueError` where it is none."""
-    config = json.loads(content)
+    config = _read(content)
     if not isinstance(config, dict):
         raise ValueError("the content kept under this name is no config")
     if isinstance(config.get("_class_name"), str) or encodes(config):
         return of_axes(config)
     return Upload(name_of(config), config, from_config(config))
+
+
+def _read(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise ValueError("the content kept under this name is not JSON that can be read") from None
 
 
 def spec_bytes(spec: RopeSpec) -> bytes:
@@ -34,7 +42,7 @@ def spec_bytes(spec: RopeSpec) -> bytes:
 def spec_of(content: bytes) -> RopeSpec:
     """The spec of a content. Raises `ValueError` where it is none."""
     try:
-        fields = json.loads(content)
+        fields = _read(content)
         scaling = fields.pop("scaling")
         kind = METHODS[scaling.pop("name")]
         lists = {name: tuple(value) if isinstance(value, list) else value for name, value in scaling.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import secrets
 import threading
 from collections import OrderedDict
@@ -16,6 +17,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 SALT = 16
+NAME = re.compile(r"[A-Za-z0-9_-]{43}")
+"""What `name_of` gives."""
 LARGEST = 40 << 20
 """Bytes of one content: above the largest file of vectors that is read."""
 MOST = 128 << 20

@@ -3,7 +3,7 @@
   if (!ROOT) return;
 
   // Streamlit's client asks where its server is and how it is set, at the wrong place first beside a deep link, before it
-  // connects; whoever serves it may tell it beforehand. In a frame another host may have more to say.
+  // connects; whoever serves it may tell it beforehand. In a frame whoever shows it there may have more to say, Streamlit's cloud does.
   if (window === window.parent) {
     window.__streamlit ??= {
       BACKEND_BASE_URL: `${ROOT}/`,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import gzip
 import hashlib
@@ -18,6 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy
 import plotly
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -206,13 +208,19 @@ async def answer(request: Request) -> Response:
         query = asked(request)
         look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
         now = registry.read(registry.page(picture.page), query)
+        if form != "packed" and "part" not in query:
+            # A page draws what takes long in parts; a file holds the whole.
+            now = dataclasses.replace(now, part=picture.parts(now) - 1)
         key = registry.key(now, picture)
     except kept.UnknownError as error:
-        return said(410, str(error), {"rope-viz-missing": error.name})
+        named = {"rope-viz-missing": error.name} if kept.NAME.fullmatch(error.name) else {}
+        return said(410, str(error), named)
     except ValueError as error:
         return said(400, str(error))
     tag = hashlib.sha256(repr((version(), form, look, key)).encode()).hexdigest()[:32]
     headers = {**OPEN, "etag": f'"{tag}"', "cache-control": caching(now)}
+    if form not in forms.WHOLE:
+        headers["vary"] = "accept-encoding"
     if form not in ("packed", "json", "csv"):
         headers["content-security-policy"] = ALONE
     if known(request, tag):
@@ -229,8 +237,7 @@ async def answer(request: Request) -> Response:
             return failed(problem, picture.address)
         content = work.result()
     if form not in forms.WHOLE:
-        headers["vary"] = "accept-encoding"
-        if "gzip" in request.headers.get("accept-encoding", ""):
+        if takes_gzip(request.headers):
             headers["content-encoding"] = "gzip"
         else:
             content = gzip.decompress(content)
@@ -239,9 +246,18 @@ async def answer(request: Request) -> Response:
 
 
 def known(request: Request, tag: str) -> bool:
-    """Whether who asks has it: If-None-Match lists tags, weak ones where somebody compressed on the way."""
-    listed = request.headers.get("if-none-match", "").split(",")
-    return f'"{tag}"' in (each.strip().removeprefix("W/") for each in listed)
+    """Whether who asks has it: If-None-Match lists tags, weak ones where somebody compressed on the way, or any (*)."""
+    listed = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
+    return f'"{tag}"' in listed or listed == ["*"]
+
+
+def takes_gzip(headers: Headers) -> bool:
+    """Whether Accept-Encoding lets an answer be compressed: it names gzip or anything, and not with a weight of 0."""
+    weights = {}
+    for each in headers.get("accept-encoding", "").lower().split(","):
+        name, _, weight = each.partition(";")
+        weights[name.strip()] = weight.replace(" ", "").removeprefix("q=").rstrip("0.") != "" or not weight.strip()
+    return weights.get("gzip", weights.get("*", False))
 
 
 def asked(request: Request) -> dict[str, str]:
@@ -260,15 +276,19 @@ async def take(request: Request) -> None:
     """Keep what the browser sends: contents, each behind its length. Only our own pages can set the header it needs."""
     if request.headers.get("rope-viz") != "kept":
         raise ValueError("Contents are taken from pages of this app only.")
-    body = b""
+    most = 2 * kept.LARGEST
+    length = request.headers.get("content-length", "0")
+    if length.isascii() and length.isdecimal() and int(length[:20]) > most:
+        raise ValueError(f"at most {most >> 20} MiB can be sent")
+    body = bytearray()
     async for part in request.stream():
         body += part
-        if len(body) > 2 * kept.LARGEST:
-            raise ValueError(f"at most {2 * kept.LARGEST >> 20} MiB can be sent")
+        if len(body) > most:
+            raise ValueError(f"at most {most >> 20} MiB can be sent")
     at = 0
     while at + 4 <= len(body):
         (size,) = struct.unpack_from("<I", body, at)
-        kept.STORE.keep(body[at + 4 : at + 4 + size])
+        kept.STORE.keep(bytes(body[at + 4 : at + 4 + size]))
         at += 4 + size
 
 

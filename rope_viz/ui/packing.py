@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import html
 import json
 import re
 from collections import OrderedDict
@@ -18,11 +19,14 @@ from urllib.parse import urlencode
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import config
 
+from rope_viz.embedding.spec import shorten
 from rope_viz.pictures import registry, tour
 from rope_viz.pictures.kinds import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.ui.components.scripts import PREFIX, version
+from rope_viz.ui.gallery import takes_gzip
 
 TEXTS = ("text/", "application/javascript", "application/json", "image/svg+xml")
 ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
@@ -58,6 +62,15 @@ STILL
 </style>"""
 
 
+# What an address gets that names no page. Streamlit would send its first page there too: below the root that one finds
+# no script of its own and stands still, elsewhere it shows another page and says nothing.
+NOWHERE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>No such page · RoPE Viz</title><style>
+body { font: 17px/1.6 sans-serif; margin: 12vh auto; padding: 0 1.5em; max-width: 34em; }
+@media (prefers-color-scheme: dark) { body { background: #0F1216; color: #E6E9EE; } a { color: #8AB4F8; } }</style>
+<main><h1>No such page</h1><p>RoPE Viz has no page <b>PATH</b>. It has these:</p><p>LINKS</p></main></html>"""
+
+
 class Packing:
     """Middleware that compresses what Streamlit serves from its disk, and completes its first page."""
 
@@ -70,9 +83,10 @@ class Packing:
         if scope["type"] != "http" or scope["method"] != "GET":
             return await self.app(scope, receive, send)
         asked = Headers(scope=scope)
-        takes = "gzip" in asked.get("accept-encoding", "") and "range" not in asked
-        if not any(part in scope["path"] for part in ELSEWHERE):
-            # Streamlit compresses pages below the root itself, and then nothing could be put into them.
+        takes = takes_gzip(asked) and "range" not in asked
+        if not takes or not any(part in scope["path"] for part in ELSEWHERE):
+            # Streamlit compresses pages below the root itself, and then nothing could be put into them; and it
+            # compresses for whoever names gzip, be it to refuse it.
             scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
         return await self.app(scope, receive, Answer(self, scope["path"], takes, send))
 
@@ -96,6 +110,7 @@ class Answer:
         self.packing, self.path, self.takes, self.send = packing, path, takes, send
         self.start: Message | None = None
         self.change: Callable[[bytes], bytes] | None = None
+        self.nowhere: Callable[[bytes], bytes] | None = None
         self.parts: list[bytes] = []
 
     async def __call__(self, message: Message) -> None:
@@ -119,7 +134,8 @@ class Answer:
             # Beside a deep link Streamlit's client first asks where there is none.
             self.change = quiet if kind.startswith("application/json") else None
         elif kind.startswith("text/html") and "/rope-viz/" not in self.path:
-            self.change = completed
+            self.nowhere = elsewhere(self.path)
+            self.change = self.nowhere or completed
         return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(TEXTS))
 
     async def _finish(self, start: Message, content: bytes) -> None:
@@ -134,13 +150,25 @@ class Answer:
             headers["content-encoding"] = "gzip"
             headers.add_vary_header("accept-encoding")
         headers["content-length"] = str(len(content))
-        await self.send({**start, "headers": headers.raw})
+        await self.send({**start, "headers": headers.raw} | ({"status": 404} if self.nowhere else {}))
         await self.send({"type": "http.response.body", "body": content})
 
 
 def quiet(settings: bytes) -> bytes:
     """Streamlit's settings without its own windows over the page: the app says itself when the server is away."""
     return json.dumps({**json.loads(settings), "blockErrorDialogs": True}).encode()
+
+
+def elsewhere(path: str) -> Callable[[bytes], bytes] | None:
+    """What makes the answer for a path that names no page of the app; None where it names one."""
+    base = str(config.get_option("server.baseUrlPath")).strip("/")
+    page = path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
+    if page in ("", "index.html", *registry.PAGES):
+        return None
+    up = "../" * page.count("/") or "./"
+    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in registry.PAGES.items())
+    text = NOWHERE.replace("LINKS", " · ".join(links)).replace("PATH", html.escape(shorten(page)))
+    return lambda _: text.encode()
 
 
 @functools.lru_cache(maxsize=4)

@@ -40,10 +40,11 @@ POLICY = "; ".join(
         "worker-src 'self' blob:",
         "object-src 'none'",
         "base-uri 'self'",
-        "frame-ancestors 'self'",
+        "frame-ancestors 'self'{frames}",
     )
 )
 HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+ORIGIN = re.compile(r"https?://(\*\.)?[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
@@ -59,7 +60,7 @@ def script(request: Request) -> Response:
     headers = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{tag}"', "vary": "accept-encoding"}
     if gallery.known(request, tag):
         return Response(status_code=304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if gallery.takes_gzip(request.headers):
         headers["content-encoding"] = "gzip"
         content = compressed
     return Response(content, media_type="text/javascript", headers=headers)
@@ -68,9 +69,12 @@ def script(request: Request) -> Response:
 def policy(host: str) -> str:
     """The content security policy of a page that was asked for at `host`.
 
-    Not every browser counts a WebSocket to the page's own host under 'self', so it is named; no other host is.
+    Not every browser counts a WebSocket to the page's own host under 'self', so it is named; no other host is, but
+    those of ROPE_VIZ_FRAMED_BY, which may show the app in a frame of theirs.
     """
-    return POLICY.format(sockets=f" ws://{host} wss://{host}" if HOST.fullmatch(host) else "")
+    sockets = f" ws://{host} wss://{host}" if HOST.fullmatch(host) else ""
+    framed = [each for each in os.environ.get("ROPE_VIZ_FRAMED_BY", "").split() if ORIGIN.fullmatch(each)]
+    return POLICY.format(sockets=sockets, frames="".join(f" {each}" for each in framed))
 
 
 class Guard:

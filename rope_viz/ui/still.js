@@ -15,6 +15,7 @@
     if (!picture || (PAGE === "learn" && query.size)) return;
     for (const [key, value] of new URLSearchParams(begins)) query.set(key, value);
     for (const key of [...query.keys()].filter((each) => each.startsWith("axes-"))) query.delete(key); // the export dialog's
+    query.set("part", 0); // of what takes long
     query.set("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     query.set("width", `${Math.max(320, Math.min(innerWidth - 48, 1000))}px`);
     const image = Object.assign(new Image(), { alt: "The first picture of this page", fetchPriority: "high" });

@@ -94,11 +94,39 @@ def test_a_repeated_question_is_answered_with_304_by_any_server(monkeypatch):
     first = get("scaling/comparison.svg", QUERY)
     monkeypatch.setattr(gallery, "GALLERY", gallery.Gallery())
     monkeypatch.setattr(forms, "render", lambda *_: pytest.fail("nothing has to be drawn for this"))
-    for tags in (first.headers["etag"], 'W/"other", W/' + first.headers["etag"]):
+    for tags in (first.headers["etag"], 'W/"other", W/' + first.headers["etag"], "*"):
         again = get("scaling/comparison.svg", "base=7.7e4&model=qwen3-8b-yarn", if_none_match=tags)
         assert again.status == 304
         assert again.body == b""
         assert again.headers["etag"] == first.headers["etag"]
+
+
+@pytest.mark.parametrize(
+    ("accepts", "takes"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000, *", False),
+        ("*;q=0", False),
+        ("identity", False),
+        ("", False),
+    ],
+    ids=repr,
+)
+def test_who_takes_no_gzip_gets_none(accepts, takes):
+    answer = get("scaling/comparison.csv", QUERY, accept_encoding=accepts)
+    assert answer.headers.get("content-encoding") == ("gzip" if takes else None)
+    assert (answer.body[:2] == b"\x1f\x8b") == takes
+
+
+def test_a_file_holds_the_whole_of_what_a_page_draws_in_parts():
+    page, picture = registry.page("recall"), registry.picture("recall", "lengths")
+    parts = picture.parts(registry.read(page, {}))
+    assert parts > 1
+    drawn = {part: get("recall/lengths.csv", f"part={part}" if part else "").body for part in ("", "0", str(parts - 1))}
+    assert drawn[""] == drawn[str(parts - 1)] != drawn["0"]
 
 
 def test_two_orders_of_a_query_share_one_entry(fresh):
@@ -287,6 +315,30 @@ def test_a_config_is_found_by_its_name_and_sent_again_where_it_is_not():
     found = get("runtimes/matrix.json", query)
     assert found.body == sent.body
     assert "The config of llama" in json.loads(found.body)["sentence"]
+
+
+@pytest.mark.parametrize("name", ["%00", "%0d%0aX-A:%201", "%E6%BC%A2", "%E9"])
+def test_a_name_that_no_header_can_hold_is_said_to_be_unknown(name):
+    answer = get("runtimes/curves.packed", f"model=custom&own={name}")
+    assert answer.status == 410
+    assert "rope-viz-missing" not in answer.headers
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b"{", b"\xff", b"1" * 9000], ids=["deep", "cut", "bytes", "long"])
+@pytest.mark.parametrize("key", ["own", "spec"])
+def test_what_is_sent_and_cannot_be_read_is_a_sentence(key, content):
+    salted = kept.salt() + content
+    body = len(salted).to_bytes(4, "little") + salted
+    query = f"model=custom&{key}={kept.name_of(salted)}"
+    answer = get("frequencies/wavelengths.packed", query, method="POST", body=body, rope_viz="kept")
+    assert answer.status == 400
+    assert answer.body.startswith(b"the content kept under this name is")
+
+
+def test_more_than_can_be_kept_is_refused_before_it_has_come():
+    answer = get("frequencies/wavelengths.packed", "", method="POST", rope_viz="kept", content_length=str(10**12))
+    assert answer.status == 400
+    assert b"at most 80 MiB" in answer.body
 
 
 def test_the_page_of_a_picture_is_allowed_nothing():

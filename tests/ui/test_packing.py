@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urljoin
 
 import pytest
 import streamlit
@@ -64,6 +64,16 @@ def test_the_first_page_says_what_is_coming_and_loads_no_font_before_the_scripts
     assert int(answer.headers["content-length"]) == len(gzip.compress(answer.content, 9, mtime=0))
     assert client.get("/health").text == "ok"
     assert client.get("/health").headers.get("content-encoding") is None
+
+
+@pytest.mark.parametrize("path", ["nosuch", "decay/x", "x/y/z", "scaling/static/js/x.js", "<b>"])
+def test_an_address_that_names_no_page_says_so_and_leads_to_those_there_are(client, path):
+    answer = client.get(f"/{path}")
+    assert answer.status_code == 404
+    assert "No such page" in answer.text
+    assert "<b>" not in answer.text.replace("<b>&#x27;", "")
+    for link in re.findall(r'href="([^"]*)"', answer.text):
+        assert urljoin(f"/{path}", link).strip("/") in ("", *registry.PAGES)
 
 
 def test_streamlit_puts_no_window_of_its_own_over_the_page(client):

@@ -115,6 +115,13 @@ def test_the_policy_allows_no_other_host_and_no_eval(host):
     assert not {"http:", "https:", "ws:", "wss:"} & {word for words in parts.values() for word in words.split()}
 
 
+def test_who_may_show_the_app_in_a_frame_is_named_by_who_serves_it(monkeypatch):
+    assert "frame-ancestors 'self'" in server.policy("127.0.0.1:8501").split("; ")
+    monkeypatch.setenv("ROPE_VIZ_FRAMED_BY", "https://huggingface.co https://*.hf.space ;script-src 'none'")
+    allowed = "frame-ancestors 'self' https://huggingface.co https://*.hf.space"
+    assert allowed in server.policy("127.0.0.1:8501").split("; ")
+
+
 @pytest.mark.parametrize("base", ["rope", "/deep/rope/"])
 def test_routes_stand_under_the_base_path(base):
     app = Starlette(routes=server.routes(base), middleware=server.middleware())
