@@ -1,1 +1,22 @@
-"""Specs and results turned into Plotly figures: one function per figure, one look for all."""
+"""Specs and results turned into Plotly figures: one function per figure, one look for all.
+
+In a notebook: `from rope_viz import figures`, then `figures.scaling.ratios(...)`; each module is loaded when asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+
+__all__ = sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -97,8 +97,10 @@ class Place {
   // One request and its answer.
   async ask() {
     const address = this.wanted, controller = this.begun(address, false);
+    let message;
     try {
-      const answer = await this.fetched(address, controller.signal), message = answer.ok && unpack(await answer.arrayBuffer());
+      const answer = await this.fetched(address, controller.signal);
+      message = answer.ok && unpack(await answer.arrayBuffer());
       if (this.gone(controller) || address !== this.wanted) return;
       this.done(controller);
       if (!message) return this.refused(answer, await answer.text());
@@ -110,7 +112,7 @@ class Place {
     } catch (error) {
       if (controller.signal.aborted || error.name === "AbortError") return;
       this.shown = null;
-      this.later("This picture did not come: no answer from the server.");
+      this.later(message ? "What draws this picture did not come." : "This picture did not come: no answer from the server.");
     } finally {
       this.done(controller);
     }

@@ -1,0 +1,15 @@
+"""In a notebook `figures.<module>` is there without a second import."""
+
+import importlib
+
+import pytest
+
+from rope_viz import figures
+
+
+def test_every_module_of_figures_is_named_and_loaded_when_asked_for():
+    assert {"scaling", "decay", "frequencies"} <= set(dir(figures))
+    for name in dir(figures):
+        assert getattr(figures, name) is importlib.import_module(f"rope_viz.figures.{name}")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        figures.nothing  # noqa: B018
