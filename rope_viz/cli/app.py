@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import http.client
 import importlib.util
 import os
-import signal
-import subprocess
+import re
+import socket
 import sys
 import threading
 import time
@@ -15,8 +17,14 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+from rope_viz.cli.served import Served
+from rope_viz.embedding.spec import shorten
+
 PACKAGE = Path(__file__).parents[1]
 NEEDED = ("streamlit", "plotly", "matplotlib")
+HEALTH = "/_stcore/health"
+EVERYWHERE = ("0.0.0.0", "::")
+PART = re.compile(r"[A-Za-z0-9._~-]+")
 
 
 def add(commands: Any) -> None:
@@ -40,30 +48,77 @@ def add_flags(served: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """`app`: serve until interrupted. Raises `ValueError` for what cannot be served."""
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ValueError(f"the dashboard needs {', '.join(missing)}: pip install 'rope-viz[app]'")
     if not 0 < parsed.port < 65536:
         raise ValueError(f"--port must be from 1 to 65535, got {parsed.port}")
     if not 1 <= parsed.workers <= 64:
         raise ValueError(f"--workers must be from 1 to 64, got {parsed.workers}")
-    base = parsed.base_path.strip("/")
-    shown = parsed.host if parsed.host not in ("0.0.0.0", "::") else "localhost"
-    address = f"http://{shown}:{parsed.port}/{base}".rstrip("/")
+    host, base = host_of(parsed.host), base_of(parsed.base_path)
+    address = address_of(host, parsed.port, base)
     if parsed.health:
-        return 0 if healthy(address) else 1
+        if healthy(address):
+            return 0
+        print(f"rope-viz: {address}{HEALTH} did not answer that it is well", file=sys.stderr)
+        return 1
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(f"the dashboard needs {', '.join(missing)}: pip install 'rope-viz[app]'")
+    try_port(host, parsed.port)
     folder = root()
-    process = subprocess.Popen(command(folder, parsed, base), cwd=folder, env=environment(base))
+    server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, environment(base))
+    everywhere = ", and every other address of this machine" if host in EVERYWHERE else ""
+    print(f"RopeViz: {address}{everywhere}. Ctrl-C ends it.", flush=True)
     if not parsed.no_browser:
         threading.Thread(target=browse, args=(address,), daemon=True).start()
-    # Who stops this command stops the server.
-    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    return server.wait()
+
+
+def host_of(written: str) -> str:
+    """The address to listen on, an IPv6 one also in brackets. Raises `ValueError` for an empty one."""
+    if not written.strip():
+        # A server takes it for every address, and a variable that is not set is no wish to be seen by all.
+        raise ValueError("--host is empty: 127.0.0.1 is this machine alone, 0.0.0.0 is for all others too")
+    return written[1:-1] if written.startswith("[") and written.endswith("]") else written
+
+
+def base_of(written: str) -> str:
+    """The path behind a proxy, without slashes around it. Raises `ValueError` for what no address holds as it is."""
+    parts = [part for part in written.split("/") if part]
+    for part in parts:
+        if part in (".", "..") or not PART.fullmatch(part):
+            raise ValueError(
+                f"--base-path must be letters, digits, . _ ~ and - between slashes, such as tools/rope: "
+                f"{shorten(part)} is not possible"
+            )
+    return "/".join(parts)
+
+
+def address_of(host: str, port: int, base: str) -> str:
+    """Where a browser of this machine finds it, without a slash at the end."""
+    name = "localhost" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}/{base}".rstrip("/")
+
+
+def try_port(host: str, port: int) -> None:
+    """Raise `ValueError` that says what to do where nothing can listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET  # as Streamlit and uvicorn choose it
     try:
-        return max(process.wait(), 0)
-    except KeyboardInterrupt:
-        process.terminate()
-        process.wait(timeout=20)
-        return 0
+        place = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0][4]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            if os.name != "nt":
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+            # Two sockets may be bound there, but one alone listens.
+            probe.listen(1)
+    except (OSError, UnicodeError) as error:
+        number = getattr(error, "errno", None)
+        if number == errno.EADDRINUSE:
+            free = port + 1 if port < 65535 else 8501
+            raise ValueError(f"port {port} of {host} is in use: try --port {free}") from None
+        if number in (errno.EACCES, errno.EPERM):
+            raise ValueError(f"port {port} of {host} is not for this user: try --port 8501") from None
+        raise ValueError(
+            f"--host {shorten(host)} is no address of this machine: try 127.0.0.1, or 0.0.0.0 for all of them"
+        ) from None
 
 
 def root() -> Path:
@@ -72,16 +127,18 @@ def root() -> Path:
     return inside if (inside / "app.py").is_file() else PACKAGE.parent
 
 
-def command(folder: Path, parsed: argparse.Namespace, base: str) -> list[str]:
-    """Streamlit's server for one process, uvicorn's for several."""
-    if parsed.workers == 1:
-        options = {"server.port": str(parsed.port), "server.address": parsed.host, "server.headless": "true"}
+def command(folder: Path, host: str, port: int, workers: int, base: str) -> list[str]:
+    """Streamlit's server for one process, uvicorn's for several; neither notes the addresses that it is asked for."""
+    if workers == 1:
+        # Its own words name an IPv6 address wrongly, and ask another host for the address of this one.
+        options = {"server.port": str(port), "server.address": host, "server.headless": "true"}
+        options["logger.hideWelcomeMessage"] = "true"
         if base:
             options["server.baseUrlPath"] = base
         flags = [part for name, value in options.items() for part in (f"--{name}", value)]
         return [sys.executable, "-m", "streamlit", "run", str(folder / "app.py"), *flags]
-    flags = ["--host", parsed.host, "--port", str(parsed.port), "--workers", str(parsed.workers)]
-    return [sys.executable, "-m", "uvicorn", "app:app", *flags, "--log-level", "warning"]
+    flags = ["--host", host, "--port", str(port), "--workers", str(workers)]
+    return [sys.executable, "-m", "uvicorn", "app:app", *flags, "--log-level", "warning", "--no-access-log"]
 
 
 def environment(base: str) -> dict[str, str]:
@@ -92,9 +149,9 @@ def environment(base: str) -> dict[str, str]:
 def healthy(address: str) -> bool:
     """Whether a dashboard answers there."""
     try:
-        with urllib.request.urlopen(f"{address}/_stcore/health", timeout=4) as answer:
+        with urllib.request.urlopen(address + HEALTH, timeout=4) as answer:
             return bool(answer.status == 200)
-    except OSError:
+    except (OSError, http.client.HTTPException, ValueError):
         return False
 
 

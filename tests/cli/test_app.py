@@ -1,0 +1,205 @@
+"""`rope-viz app` says what it cannot serve, and the server ends with the command, however that is stopped."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from rope_viz.cli import app
+from rope_viz.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc, or Linux to end a child")
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def refused(capsys, *flags):
+    """The one line that says why nothing is served."""
+    assert main(["app", "--no-browser", *flags]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    return err
+
+
+@pytest.mark.parametrize("host", ["", " ", "\t"])
+def test_an_empty_host_publishes_nothing(capsys, host):
+    assert "--host is empty: 127.0.0.1 is this machine alone" in refused(capsys, "--host", host)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("host", ["999.1.1.1", "8.8.8.8", "http://localhost", "nonsense.invalid", "a" * 70, "[", ".x"])
+def test_a_host_that_is_not_of_this_machine_is_one_line(capsys, host, workers):
+    err = refused(capsys, "--host", host, "--workers", workers)
+    assert f"--host '{host[:30]}" in err
+    assert "is no address of this machine: try 127.0.0.1" in err
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_port_in_use_is_named_with_the_next_one(capsys, workers):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        err = refused(capsys, "--port", str(port), "--workers", workers)
+    assert f"port {port} of 127.0.0.1 is in use: try --port {port + 1 if port < 65535 else 8501}" in err
+
+
+def test_an_ipv6_address_stands_in_brackets_in_an_address_and_without_them_for_the_server():
+    assert app.host_of("[::1]") == app.host_of("::1") == "::1"
+    assert app.address_of("::1", 8752, "") == "http://[::1]:8752"
+    assert app.address_of("::", 8752, "a/b") == app.address_of("0.0.0.0", 8752, "a/b") == "http://localhost:8752/a/b"
+    assert "::1" in app.command(ROOT, "::1", 8752, 2, "")
+
+
+@pytest.mark.parametrize(
+    ("written", "base"), [("", ""), ("/", ""), ("rope", "rope"), ("//a//b//", "a/b"), ("/A.b_c~d-0/", "A.b_c~d-0")]
+)
+def test_slashes_of_a_base_path_are_made_one(written, base):
+    assert app.base_of(written) == base
+
+
+@pytest.mark.parametrize("path", ["a b", "é", "a?b", "a#b", "%41", "../x", "x/..", "a/./b", "a\\b", "a\n"])
+def test_a_base_path_that_no_address_holds_is_refused(capsys, path):
+    for flags in ([], ["--health"]):
+        assert "--base-path must be letters, digits" in refused(capsys, "--base-path", path, *flags)
+
+
+def test_health_says_which_address_did_not_answer_and_needs_no_dashboard(capsys, monkeypatch):
+    monkeypatch.setattr(app, "NEEDED", ("no_such_module",))
+    port = free_port()
+    assert main(["app", "--health", "--port", str(port), "--base-path", "rope"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"rope-viz: http://127.0.0.1:{port}/rope/_stcore/health did not answer that it is well\n"
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1/a b", "http://x.invalid", "http://.é", "http://[x]:1"])
+def test_whatever_cannot_be_asked_is_not_well(address):
+    assert not app.healthy(address)
+
+
+# The command with another server in the dashboard's place, which says that it is there and with whom.
+STAND_IN = """
+import sys
+from rope_viz.cli import app, main
+app.command = lambda *given: [sys.executable, "-c", sys.argv.pop()]
+app.NEEDED = ()
+sys.exit(main.main(["app", "--no-browser", "--port", sys.argv[1]]))
+"""
+QUIET = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+# As uvicorn with its workers: a child that would outlive it.
+WORKING = "import os, subprocess, sys, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+# Ends when told, and not at once.
+SLOW = "import signal; signal.signal(signal.SIGTERM, lambda *_: None); " + QUIET
+
+
+def standing(script, **options):
+    """(the command, the number that its server said)."""
+    command = [sys.executable, "-c", STAND_IN, str(free_port()), script]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
+    numbers = (line for line in process.stdout if line.strip().isdigit())
+    return process, int(next(numbers))
+
+
+def gone(pid, patience=10.0):
+    """Whether the process ends."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    os.kill(pid, signal.SIGKILL)
+    return False
+
+
+@LINUX
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"])
+def test_the_server_ends_with_the_command_however_that_is_stopped(number):
+    process, server = standing(QUIET)
+    process.send_signal(signal.Signals[number])
+    err = process.communicate(timeout=20)[1]
+    assert process.returncode == (-signal.SIGKILL if number == "SIGKILL" else 0)
+    assert err == ""
+    assert gone(server)
+
+
+@LINUX
+def test_a_command_that_ignores_hangups_goes_on():
+    process, server = standing(QUIET, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.terminate()
+    assert process.wait(timeout=20) == 0
+    assert gone(server)
+
+
+@LINUX
+@pytest.mark.parametrize("pause", [0.02, 0.1])
+def test_a_second_interrupt_ends_the_server_at_once_and_without_a_traceback(pause):
+    """A terminal's Ctrl-C goes to a whole group of processes; the server is in another."""
+    process, server = standing(SLOW, start_new_session=True)
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(pause)
+    os.killpg(process.pid, signal.SIGINT)
+    err = process.communicate(timeout=10)[1]
+    assert (process.returncode, err) == (0, "")
+    assert gone(server)
+
+
+@LINUX
+def test_a_server_that_does_not_end_when_told_is_ended(monkeypatch):
+    short = STAND_IN.replace("app.NEEDED", "from rope_viz.cli import served; served.PATIENCE = 0.1; app.NEEDED")
+    monkeypatch.setitem(globals(), "STAND_IN", short)
+    process, server = standing(SLOW)
+    process.terminate()
+    assert process.wait(timeout=10) == 0
+    assert gone(server)
+
+
+@LINUX
+def test_a_killed_server_is_no_success_and_leaves_no_workers():
+    process, worker = standing(WORKING)
+    server = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(server, signal.SIGKILL)
+    err = process.communicate(timeout=20)[1]
+    assert (process.returncode, err) == (137, "rope-viz: the server was ended by SIGKILL\n")
+    assert gone(worker)
+
+
+def test_the_exit_code_of_a_server_that_fails_is_handed_on():
+    process, _ = standing("import sys; print(1, flush=True); sys.exit(3)")
+    assert process.wait(timeout=20) == 3
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_one_line_says_where_it_is_and_no_address_asked_for_is_logged(workers, tmp_path):
+    port = free_port()
+    command = [sys.executable, "-m", "rope_viz", "app", "--no-browser", "--port", str(port), "--workers", workers]
+    with open(tmp_path / "out", "w") as out, open(tmp_path / "err", "w") as err:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=err)
+    try:
+        end = time.monotonic() + 60
+        while not app.healthy(f"http://127.0.0.1:{port}") and time.monotonic() < end:
+            time.sleep(0.1)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/asked-for", timeout=20) as answer:
+            assert answer.status == 200
+    finally:
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+    assert (tmp_path / "out").read_text() == f"RopeViz: http://127.0.0.1:{port}. Ctrl-C ends it.\n"
+    assert (tmp_path / "err").read_text() == ""
