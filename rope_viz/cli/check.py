@@ -163,9 +163,13 @@ def from_pyproject(folder: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("rope-viz", {})
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"{path.name}: {error}") from None
+        table: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: {one_line(error)}") from None
+    for name in ("tool", "rope-viz"):
+        table = table.get(name, {})
+        if not isinstance(table, dict):
+            raise ValueError(f"{path.name}: {name} must be a table, with ignore and fail-on in [tool.rope-viz]")
     unknown = sorted(set(table) - {"ignore", "fail-on"})
     if unknown:
         raise ValueError(f"{path.name}: [tool.rope-viz] has no key {unknown[0]!r}; keys are ignore and fail-on")

@@ -9,7 +9,7 @@ import streamlit as st
 from rope_viz.advice.lint import summary
 from rope_viz.advice.lint.text import check_text
 from rope_viz.configs import link
-from rope_viz.configs.cached import HUB, in_cache, is_id
+from rope_viz.configs.cached import id_of, in_cache, is_id
 from rope_viz.configs.upload import LARGEST, read_upload
 from rope_viz.ui import configs, state
 from rope_viz.ui.notes import warn
@@ -87,7 +87,7 @@ def _named(text: str) -> bool:
         st.session_state["upload.problem"] = f"Your config was not taken: the cache cannot be read, {error}."
         return False
     if content is None:
-        name = id.removeprefix(HUB)
+        name = id_of(id)
         st.session_state["upload.problem"] = (
             f"Your config was not taken: {name} is not in the local Hugging Face cache of the machine that serves. "
             f"There, hf download {name.partition('@')[0]} config.json fetches it; or drop the file."

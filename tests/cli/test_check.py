@@ -144,6 +144,35 @@ def test_a_wrong_setting_is_named(capsys, settings, message):
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("[tool]\nrope-viz = 3", "rope-viz"),
+        ("tool = 3", "tool"),
+        ("[[tool.rope-viz]]", "rope-viz"),
+        ("tool = []", "tool"),
+        ("tool.rope-viz = ''", "rope-viz"),
+    ],
+)
+def test_settings_that_are_no_table_are_one_line(capsys, text, name):
+    Path("pyproject.toml").write_text(text)
+    code, out, err = run(capsys, put("config.json", LLAMA))
+    assert (code, out) == (2, "")
+    assert err == f"rope-viz: pyproject.toml: {name} must be a table, with ignore and fail-on in [tool.rope-viz]\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that somebody stands in")
+def test_a_working_directory_that_was_deleted_is_said(capsys, tmp_path, monkeypatch):
+    path = str(tmp_path / put("config.json", LLAMA))
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    code, out, err = run(capsys, path)
+    assert (code, out) == (2, "")
+    assert err == "rope-viz: the folder this runs in is gone: cd to one that exists\n"
+
+
 def test_an_unknown_rule_is_named_with_what_is_meant(capsys):
     code, _, err = run(capsys, put("config.json", LLAMA), "--ignore", "factor-mismach")
     assert code == 2
@@ -209,6 +238,62 @@ def test_a_model_of_the_local_cache_goes_by_its_id(capsys, monkeypatch, tmp_path
     assert code == 3
     assert "local Hugging Face cache" in out
     assert main(("table", "Qwen/Qwen3-8B")) == 0
+
+
+@pytest.mark.parametrize(
+    ("page", "code"),
+    [
+        ("", 1),
+        ("/", 1),
+        ("@v2", 0),
+        ("?library=transformers", 1),
+        ("/tree/main", 1),
+        ("/blob/main/config.json", 1),
+        ("/raw/main/config.json#L3", 1),
+        ("/resolve/v2/config.json?download=true", 0),
+        ("/tree/refs%2Fpr%2F1/", 0),
+        ("/blob/v3/config.json", 3),
+        ("/blob/../config.json", 3),
+    ],
+)
+def test_a_page_of_the_hub_stands_for_its_model(capsys, page, code):
+    cached("hf/hub", "Qwen/Qwen3-8B", LLAMA, "deadbeef", "v2")
+    (Path("hf/hub/models--Qwen--Qwen3-8B/refs/refs/pr")).mkdir(parents=True)
+    Path("hf/hub/models--Qwen--Qwen3-8B/refs/refs/pr/1").write_text("deadbeef")
+    cached("hf/hub", "Qwen/Qwen3-8B", WARNING)
+    cached("hf/hub", "gpt2", {"model_type": "gpt2"})
+    assert run(capsys, f"https://huggingface.co/Qwen/Qwen3-8B{page}")[0] == code
+    assert run(capsys, "https://huggingface.co/gpt2/tree/main")[0] == 0
+
+
+def test_a_broken_reference_of_the_cache_is_named(capsys):
+    cached("hf/hub", "a/b", LLAMA)
+    place = Path("hf/hub/models--a--b/refs/main")
+    place.write_bytes(b"\xff\xfe")
+    code, out, _ = run(capsys, "a/b")
+    assert code == 3
+    assert f"{place.resolve()} names no commit: delete it" in out
+
+
+@pytest.mark.parametrize("name", ["HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME"])
+@pytest.mark.parametrize("value", ["~nouser-here/x", "~/x", ""])
+def test_a_user_without_a_home_finds_no_cache_and_no_error(capsys, monkeypatch, name, value):
+    """A container's user is often a number alone, without a line in /etc/passwd and without HOME."""
+    pwd = pytest.importorskip("pwd")
+
+    def unknown(_):
+        raise KeyError("no such user")
+
+    for function in ("getpwuid", "getpwnam"):
+        monkeypatch.setattr(pwd, function, unknown)
+    for other in ("HOME", "HF_HOME"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, value)
+    code, out, err = run(capsys, "a/b")
+    assert (code, err) == (3, "")
+    assert "no such model in the list or in the local Hugging Face cache" in out
+    assert main(("table", "a/b")) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("id", ["../../etc", "..", "a/b/c", "a\\b", ""])

@@ -123,7 +123,7 @@ def hub(monkeypatch, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(GEMMA))
 
 
-@pytest.mark.parametrize("id", ["acme/gemma", " acme/gemma@c0ffee", "https://huggingface.co/acme/gemma"])
+@pytest.mark.parametrize("id", ["acme/gemma", " acme/gemma@c0ffee", "https://huggingface.co/acme/gemma/"])
 def test_a_models_id_is_read_from_the_local_cache(paste, hub, id):
     app = paste("extend", id)
     assert not app.exception
@@ -134,6 +134,8 @@ def test_a_models_id_is_read_from_the_local_cache(paste, hub, id):
 def test_an_id_that_is_not_in_the_cache_is_said(paste, hub):
     app = paste("extend", "acme/other")
     assert "acme/other is not in the local Hugging Face cache" in app.warning[0].value
+    assert "hf download acme/other config.json" in app.warning[0].value
+    app = paste("extend", "https://huggingface.co/acme/other/blob/main/config.json")
     assert "hf download acme/other config.json" in app.warning[0].value
 
 
