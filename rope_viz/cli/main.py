@@ -39,13 +39,31 @@ COMMANDS = {
     "models": ("tables", "add_models"),
 }
 
+# {module: the extra that brings it}; one that is missing and does not stand here is a fault of ours.
+EXTRAS = {
+    "plotly": "pictures",
+    "matplotlib": "pictures",
+    "streamlit": "app",
+    "uvicorn": "app",
+    "torch": "transformers",
+    "transformers": "transformers",
+    "safetensors": "transformers",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     # Alone it opens the dashboard.
     given = (sys.argv[1:] if arguments is None else list(arguments)) or ["app"]
     with patient():
-        return answered(parser(given).parse_args(given))
+        try:
+            return answered(parser(given).parse_args(given))
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRAS:
+                raise
+            extra = EXTRAS[error.name]
+            print(f"rope-viz: {given[0]} needs {error.name}: pip install 'rope-viz[{extra}]'", file=sys.stderr)
+            return 2
 
 
 def answered(parsed: argparse.Namespace) -> int:
@@ -58,9 +76,21 @@ def answered(parsed: argparse.Namespace) -> int:
     except ArithmeticError:
         print(f"rope-viz: {UNCOMPUTABLE}", file=sys.stderr)
     except (ValueError, OSError) as error:
+        if isinstance(error, FileNotFoundError) and folder_is_gone():
+            print("rope-viz: the folder this runs in is gone: cd to one that exists", file=sys.stderr)
+            return 2
         place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
         print(f"rope-viz: {place}{one_line(error)}", file=sys.stderr)
     return 2
+
+
+def folder_is_gone() -> bool:
+    """Whether the working directory was deleted."""
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def say_absence(sentence: str, parsed: argparse.Namespace) -> int:

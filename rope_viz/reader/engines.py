@@ -7,6 +7,7 @@ The protocol: https://platform.openai.com/docs/api-reference/completions, as vLL
 from __future__ import annotations
 
 import http.client
+import importlib
 import json
 import threading
 import time
@@ -21,6 +22,7 @@ from typing import Any, Protocol
 from rope_viz.embedding.spec import shorten
 
 LARGEST = 4 << 20  # bytes of an answer
+INSTALL = "pip install 'rope-viz[transformers]'"
 AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)  # codes of a server that may answer later
 
 
@@ -172,9 +174,9 @@ class Local:
         """Model and tokenizer, loaded when first asked."""
         if self.loaded is None:
             try:
-                import transformers
+                _, transformers = (importlib.import_module(name) for name in ("torch", "transformers"))
             except ImportError:
-                raise ValueError("a local model needs PyTorch and transformers") from None
+                raise ValueError(f"a local model needs PyTorch and transformers: {INSTALL}") from None
             tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
             options: dict[str, Any] = {"local_files_only": True, "dtype": "auto"}
             if self.config is not None:
@@ -196,7 +198,7 @@ class Counted:
         try:
             from transformers import AutoTokenizer
         except ImportError:
-            raise ValueError("a tokenizer needs transformers") from None
+            raise ValueError(f"a tokenizer needs transformers: {INSTALL}") from None
         self.engine = engine
         self.tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
 

@@ -264,7 +264,7 @@ def multiplier(backend: Backend, device: str | None) -> Multiply:
     try:
         import torch
     except ImportError:
-        raise ValueError("backend 'torch' needs PyTorch installed") from None
+        raise ValueError("backend 'torch' needs PyTorch: pip install 'rope-viz[kernels]'") from None
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("no CUDA device is available here")
     if device == "mps":

@@ -170,7 +170,7 @@ def test_without_matplotlib_one_line_says_what_to_install(tmp_path, capsys, monk
     path = tmp_path / "plot.svg"
     assert figure(path) == 2
     err = capsys.readouterr().err
-    assert "pip install matplotlib" in err
+    assert "pip install 'rope-viz[pictures]'" in err
     assert len(err.splitlines()) == 1
     assert not path.exists()
 

@@ -272,7 +272,7 @@ def test_json_of_something_else_is_refused_in_a_sentence(text):
 @pytest.mark.parametrize("form", ["svg", "png", "pdf"])
 def test_without_matplotlib_a_sentence_says_what_to_install(form, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ValueError, match="pip install matplotlib"):
+    with pytest.raises(ValueError, match=r"pip install 'rope-viz\[pictures\]'"):
         render(ratio(), form)
     assert render(ratio(), "csv")
 

@@ -353,5 +353,12 @@ def test_a_model_that_is_none_is_said(tmp_path):
         Local(tmp_path).ask("hello", 1)
 
 
+@pytest.mark.parametrize("missing", ["torch", "transformers"])
+def test_a_local_model_without_its_libraries_names_the_extra(missing, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ValueError, match=r"pip install 'rope-viz\[transformers\]'"):
+        Local(tmp_path).count("hello")
+
+
 def test_times_are_said_as_people_do():
     assert [span(s) for s in (5, 200, 9000)] == ["5 s", "3 min", "2.5 h"]

@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {
     "image.composite_image": False,
     "hatch.linewidth": 0.6,
 }
-MISSING = "this file is drawn by Matplotlib: pip install matplotlib; .html, .csv and .json need nothing"
+MISSING = "this file is drawn by Matplotlib: pip install 'rope-viz[pictures]'; .html, .csv and .json need nothing"
 # Matplotlib's settings belong to the process: one drawing at a time.
 DRAWING = threading.RLock()
 Box = tuple[float, float, float, float]
