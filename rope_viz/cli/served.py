@@ -18,10 +18,11 @@ PATIENCE = 20.0
 # Run before the server, in its process: Linux then ends it with whoever started it (PR_SET_PDEATHSIG, which a program
 # that is run in place keeps). Done here and not between fork and exec, where threads of the parent may hold a lock.
 TIED = """
-import ctypes, os, signal, sys
+import os, signal, sys
 try:
+    import ctypes
     ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))
-except (OSError, AttributeError):
+except (ImportError, OSError, AttributeError):
     pass
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
@@ -75,7 +76,7 @@ class Served:
             return code
         # Workers whose supervisor was killed would keep the port.
         self.kill()
-        print(f"rope-viz: the server was ended by {signal.Signals(-code).name}", file=sys.stderr)
+        print(f"rope-viz: the server was ended by signal {-code}", file=sys.stderr)
         return 128 - code
 
 
