@@ -66,7 +66,7 @@ def run(parsed: argparse.Namespace) -> int:
     folder = root()
     server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, environment(base))
     everywhere = ", and every other address of this machine" if host in EVERYWHERE else ""
-    print(f"RopeViz: {address}{everywhere}. Ctrl-C ends it.", flush=True)
+    print(f"RoPE Viz: {address}{everywhere}. Ctrl-C ends it.", flush=True)
     if not parsed.no_browser:
         threading.Thread(target=browse, args=(address,), daemon=True).start()
     return server.wait()

@@ -122,7 +122,7 @@ def read_capture(source: str | Path | bytes) -> Captured:
     except (ValueError, RecursionError):
         raise ValueError("what the file says of its capture is not JSON") from None
     if not isinstance(said, dict) or said.get("version") != VERSION:
-        raise ValueError(f"the capture must be of version {VERSION}: capture it again with this RopeViz")
+        raise ValueError(f"the capture must be of version {VERSION}: capture it again with this RoPE Viz")
     config, layers = said.get("config"), said.get("layers")
     if not isinstance(config, dict) or not isinstance(layers, dict) or not layers:
         raise ValueError("what the file says of its capture must hold a config and layers")

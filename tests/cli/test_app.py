@@ -196,10 +196,10 @@ def test_one_line_says_where_it_is_and_no_address_asked_for_is_logged(workers, t
         end = time.monotonic() + 60
         while not app.healthy(f"http://127.0.0.1:{port}") and time.monotonic() < end:
             time.sleep(0.1)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/asked-for", timeout=20) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/scaling?asked-for", timeout=20) as answer:
             assert answer.status == 200
     finally:
         process.terminate()
         assert process.wait(timeout=30) == 0
-    assert (tmp_path / "out").read_text() == f"RopeViz: http://127.0.0.1:{port}. Ctrl-C ends it.\n"
+    assert (tmp_path / "out").read_text() == f"RoPE Viz: http://127.0.0.1:{port}. Ctrl-C ends it.\n"
     assert (tmp_path / "err").read_text() == ""
