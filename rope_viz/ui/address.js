@@ -60,9 +60,24 @@
     if (wanted !== place) return;
     scroll();
     const rests = document.querySelector('[data-test-script-state="notRunning"]') && performance.now() - since > 1000;
-    calm = rests && Math.abs(main().scrollTop - place) < 2 ? calm + 1 : 0;
+    calm = rests && Math.abs((main()?.scrollTop ?? 0) - place) < 2 ? calm + 1 : 0;
     if (calm > 10 || performance.now() - since > 15000) wanted = null;
     else setTimeout(hold, 100, place, since);
   };
   new MutationObserver(scroll).observe(document, { subtree: true, childList: true });
+
+  // A reload finds the place as well: the browser keeps it only of what scrolls as a whole.
+  const KEPT = "ropeVizPlace";
+  addEventListener("pagehide", () => {
+    try {
+      sessionStorage.setItem(KEPT, JSON.stringify([location.href, main()?.scrollTop ?? 0]));
+    } catch {} // a browser may keep nothing
+  });
+  try {
+    const [where, top] = JSON.parse(sessionStorage.getItem(KEPT)) ?? [];
+    if (top && where === location.href && performance.getEntriesByType("navigation")[0]?.type === "reload") {
+      wanted = top;
+      setTimeout(hold, 100, top, performance.now());
+    }
+  } catch {}
 })();

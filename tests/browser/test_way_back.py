@@ -85,3 +85,14 @@ def test_a_link_opens_a_page_at_its_top_and_back_finds_the_place(visit, width):
     seen.page.go_back()
     home(seen, "?base=77000")
     seen.until(f"Math.abs({TOP} - window.__place) < 4")
+
+
+def test_a_reload_finds_the_place_where_the_page_was_left(visit):
+    seen = visit().open("/runtimes?base=77000")
+    seen.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 900")
+    seen.settle()
+    seen.page.reload()
+    seen.settle()
+    seen.until("Math.abs(document.querySelector('[data-testid=stMain]').scrollTop - 900) < 3")
+    seen.open("/runtimes?base=77000")
+    assert seen.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
