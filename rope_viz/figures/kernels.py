@@ -34,6 +34,10 @@ TOKENS = {"1024": "1k tokens", "4096": "4k tokens", "16384": "16k tokens"}
 DEVICES = {"auto": "GPU if any", "cpu": "CPU"}
 ROUNDS, HEADS, HEAD_DIM = 15, 32, 128
 OURS = "ours"
+# The columns of the tables, which stand also where nothing was measured.
+SPEEDS = ("way", "median (GB/s)", "best round (GB/s)")
+WAYS = ("way", "GB/s", "% of copy", "median (ms)", "best (ms)", "largest error", "note")
+AGREEMENT = ("pairing", "dtype", "backend", "largest difference", "half a step at the largest value")
 
 
 def workload(pairing: str, dtype: str, tokens: str, device: str) -> dict[str, Any]:
@@ -94,7 +98,9 @@ def speeds(report: Report) -> go.Figure:
     """A bar per way: bytes per second of its median and a tick at its best round, against the copy of the same run."""
     if "copy" not in report.ways:
         nothing = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "text": "not measured", "showarrow": False}
-        return theme.figure([], x={"range": [0, 1]}, y={"range": [0, 1]}, notes=[nothing])
+        empty = theme.figure([], x={"range": [0, 1]}, y={"range": [0, 1]}, notes=[nothing])
+        empty.table = lambda: dict.fromkeys(SPEEDS, ())
+        return empty
     copy = report.ways["copy"]
     ways = sorted((way for way in report.ran if way is not copy), key=lambda way: way["bytes_per_second"])
     ways.append(copy)
@@ -128,41 +134,36 @@ def speeds(report: Report) -> go.Figure:
         hovermode="closest",
         margin={"l": 20, "r": 20, "t": 12, "b": 48},
     )
-    fig.table = lambda: {"way": names, "median (GB/s)": median, "best round (GB/s)": best}
+    fig.table = lambda: dict(zip(SPEEDS, (names, median, best), strict=True))
     return fig
 
 
-def ways_table(report: Report) -> list[dict[str, Any]]:
+def ways_table(report: Report) -> dict[str, list[Any]]:
     """One row per way: its speed, its error, and why it did not run."""
     rows = []
     for way in report.ways.values():
         ran = bool(way["median_s"])
         rows.append(
-            {
-                "way": way["name"],
-                "GB/s": way["bytes_per_second"] / 1e9 if ran else np.nan,
-                "% of copy": 100 * way["fraction_of_copy"] if ran else np.nan,
-                "median (ms)": 1e3 * way["median_s"] if ran else np.nan,
-                "best (ms)": 1e3 * way["best_s"] if ran else np.nan,
-                "largest error": np.nan if way["error"] is None else way["error"],
-                "note": way["note"],
-            }
+            (
+                way["name"],
+                way["bytes_per_second"] / 1e9 if ran else np.nan,
+                100 * way["fraction_of_copy"] if ran else np.nan,
+                1e3 * way["median_s"] if ran else np.nan,
+                1e3 * way["best_s"] if ran else np.nan,
+                np.nan if way["error"] is None else way["error"],
+                way["note"],
+            )
         )
-    return rows
+    return _columns(WAYS, rows)
 
 
-def agreement_table(report: Report) -> list[dict[str, Any]]:
+def agreement_table(report: Report) -> dict[str, list[Any]]:
     """One row per pairing, dtype and backend: the largest difference from float64, and what rounding alone may do."""
-    return [
-        {
-            "pairing": PAIRING_NAMES[row["pairing"]],
-            "dtype": row["dtype"],
-            "backend": row["backend"],
-            "largest difference": row["difference"],
-            "half a step at the largest value": row["half_step"],
-        }
+    rows = [
+        (PAIRING_NAMES[row["pairing"]], row["dtype"], row["backend"], row["difference"], row["half_step"])
         for row in report.agreement
     ]
+    return _columns(AGREEMENT, rows)
 
 
 def slowed(ways: Sequence[dict[str, Any]], *, by: float = 1.5) -> bool:
@@ -173,6 +174,10 @@ def slowed(ways: Sequence[dict[str, Any]], *, by: float = 1.5) -> bool:
 def is_ours(name: str) -> bool:
     """Whether a way is one of the kernels here."""
     return name.startswith(OURS)
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 @functools.lru_cache(maxsize=64)

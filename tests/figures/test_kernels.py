@@ -74,5 +74,5 @@ def test_a_measurement_in_which_only_the_copy_ran_is_still_shown():
     copy.ways = {name: item if name == "copy" else way(name, None, note="broken") for name, item in copy.ways.items()}
     assert kernels.speeds(copy).data[0].y == ("copy",)
     assert words_kernels.measured(copy) == words_kernels.machine(copy)
-    assert len(kernels.ways_table(copy)) == 4
-    assert len(kernels.agreement_table(copy)) == 1
+    assert len(kernels.ways_table(copy)["way"]) == 4
+    assert len(kernels.agreement_table(copy)["pairing"]) == 1

@@ -5,9 +5,9 @@ Lines that begin with # say what it is of; `pandas.read_csv(path, comment="#")` 
 
 from __future__ import annotations
 
-import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +21,8 @@ from rope_viz.figures.files.markup import plain
 from rope_viz.figures.files.style import Style, listed, one_line
 
 Columns = Mapping[str, Any]
+# What a reader of CSV would take for a border, or, told so, for the begin of a remark.
+QUOTED = re.compile(r'[",#\r\n]')
 
 
 def to_csv(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
@@ -28,14 +30,30 @@ def to_csv(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | N
     out = io.StringIO()
     for name, value in header(title, meta):
         out.write(f"# {name}: {value}\n")
-    writer = csv.writer(out, lineterminator="\n")
-    shown = relabelled(columns(fig), fig, style)
-    writer.writerow([guarded(name) for name in shown])
-    rows = max((len(values) for values in shown.values()), default=0)
-    filled = [[*map(cell, np.asarray(values).tolist())] for values in shown.values()]
+    shown = relabelled(columns(fig), fig, style) or {"no rows": ()}
+    filled = [[*map(cell, plain_list(values))] for values in shown.values()]
+    rows = max(map(len, filled))
+    out.write(line([guarded(name) for name in shown]))
     for index in range(rows):
-        writer.writerow([values[index] if index < len(values) else "" for values in filled])
+        out.write(line([values[index] if index < len(values) else "" for values in filled]))
     return out.getvalue().encode()
+
+
+def line(row: Sequence[Any]) -> str:
+    """A row as a line: quoted is what holds a comma, a quote, a line break or a #."""
+    words = [f'"{word.replace(chr(34), 2 * chr(34))}"' if QUOTED.search(word) else word for word in map(str, row)]
+    # A line without anything would be skipped.
+    return (",".join(words) if words != [""] else '""') + "\n"
+
+
+def plain_list(values: Any) -> list[Any]:
+    """A column as Python's own numbers and words."""
+    if isinstance(values, np.ndarray):
+        return list(values.tolist())
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+WRITTEN = ("scatter", "bar", "heatmap")
 
 
 def header(title: str, meta: Mapping[str, Any] | None) -> list[tuple[str, str]]:
@@ -43,7 +61,7 @@ def header(title: str, meta: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if meta is None:
         return []
     said = {"title": title, **{key: value for key, value in meta.items() if value not in (None, "")}}
-    return [(name, one_line(value)) for name, value in said.items()]
+    return [(one_line(name), one_line(value)) for name, value in said.items()]
 
 
 def columns(fig: go.Figure) -> Columns:
@@ -52,8 +70,8 @@ def columns(fig: go.Figure) -> Columns:
     if table is not None:
         return dict(table())
     shown = [trace for trace in fig.data if (trace.meta or {}).get("csv") is not False]
-    if shown and shown[0].type == "table":
-        return dict(zip(shown[0].header.values, shown[0].cells.values, strict=True))
+    if other := next((trace.type for trace in shown if trace.type not in WRITTEN), None):
+        raise ValueError(f"a {other} is no table of numbers: take json, which holds it as it is, or html")
     maps = [trace for trace in shown if trace.type == "heatmap"]
     return _grids(fig, maps) if maps else _curves(fig, shown)
 
