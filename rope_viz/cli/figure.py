@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from rope_viz.cli.spec import LISTS, add_spec_flags, flag, read_spec
 from rope_viz.configs import link
@@ -16,6 +17,7 @@ from rope_viz.configs.link import method_knobs
 from rope_viz.configs.models import from_config
 from rope_viz.configs.upload import Upload, name_of
 from rope_viz.embedding.spec import RopeSpec, knobs, shorten
+from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ PICTURES = "/rope-viz/picture"
 
 def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     """The command and its flags; of the page's own choices those of the picture that `arguments` name."""
-    name = addressed(next((word for word in arguments[1:] if "/" in word and not word.startswith("-")), ""))[0]
+    name = addressed(next((word for word in arguments[1:] if "/" in word and not word.startswith("-")), ""))
     asked = arguments[:1] == ["figure"] and name
     drawn = commands.add_parser(
         "figure",
@@ -79,19 +81,21 @@ def run(parsed: argparse.Namespace) -> int:
         raise ValueError(f"{parsed.output}: the file must end in {endings}")
     given_looks = looks_of(parsed)
     look = Style.read(given_looks)
-    if parsed.picture.lower().endswith(".json"):
+    name, asked = addressed(parsed.picture), query_of(parsed.picture)
+    if is_file(parsed.picture):
         # A file that was saved as JSON says which picture it is of, and how it looked.
+        for key in beside_the_look(parsed, name):
+            raise ValueError(f"a saved file says all but the look: leave {key} out, or name the picture instead")
         saved = Path(parsed.picture).read_bytes()
         Path(parsed.output).write_bytes(forms.again(saved, form, given_looks))
         return 0
-    name, asked = addressed(parsed.picture)
+    if asked is not None or not name.strip("/").partition("/")[2]:
+        refuse_page(parsed.picture, name, asked or {})
     picture = found(name)
     if asked is not None:
         # An address says it all; of flags those of the look may differ from it.
-        said = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
-        for key in (*said, *(choice.key for choice in choices(name))):
-            if getattr(parsed, key, None) is not None:
-                raise ValueError(f"an address says all but the look: put {key} into it, or name the picture alone")
+        for key in beside_the_look(parsed, name):
+            raise ValueError(f"an address says all but the look: put {key} into it, or name the picture alone")
         styled = {key: asked.pop(key) for key in list(asked) if is_key(key)}
         look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
         now = registry.read(registry.page(picture.page), asked)
@@ -124,14 +128,77 @@ def chosen(parsed: argparse.Namespace) -> Now:
     return Now(spec, parsed.model if listed else link.CUSTOM, layer or "", own)
 
 
-def addressed(word: str) -> tuple[str, dict[str, str] | None]:
-    """`<page>/<name>` and the query of an address, None of a bare name; also of one that a browser copied whole."""
-    parts = urlsplit(word)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True)) if "?" in word or PICTURES in word else None
-    path = parts.path.rpartition(f"{PICTURES}/")[2]
-    if PICTURES in parts.path:
-        path = path.rpartition(".")[0] or path
-    return path, query
+def addressed(word: str) -> str:
+    """`<page>/<name>` of a name or an address, also of one that a browser copied whole; of a page's, the page."""
+    try:
+        parts = urlsplit(word)
+    except ValueError:
+        return ""
+    _, ours, path = parts.path.rpartition(f"{PICTURES}/")
+    if parts.scheme or ours or word.startswith("/"):
+        path = path.strip("/")
+    stem, dot, ending = path.rpartition(".")
+    if dot and ending.lower() in (*FORMS, "packed"):
+        path = stem
+    # Behind a proxy the app may have a path of its own.
+    last = path.split("/")[-2:] if parts.scheme and not ours else [path]
+    return last[1] if len(last) == 2 and not is_picture("/".join(last)) and is_page(last[1]) else "/".join(last)
+
+
+def query_of(word: str) -> dict[str, str] | None:
+    """The query of an address, None of a bare name. Raises `ValueError` where it says one thing twice."""
+    try:
+        parts = urlsplit(word)
+    except ValueError as error:
+        raise ValueError(f"this is no address: {error}") from None
+    if "?" not in word and not parts.scheme and not word.startswith("/"):
+        return None
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    if repeated := [key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place])]:
+        raise ValueError(f"the address says one thing twice: leave one {shorten(repeated[0])} out")
+    # The version of who asked, and the ranges of a page's figures, are no part of what is drawn.
+    return {key: text for key, text in pairs if key != "v" and not key.startswith("axes-")}
+
+
+def is_file(word: str) -> bool:
+    """Whether this is a file that was saved as JSON, and not the address of a picture's JSON."""
+    return word.lower().endswith(".json") and (os.path.isfile(word) or not is_picture(addressed(word)))
+
+
+def is_picture(name: str) -> bool:
+    """Whether there is a picture of this name."""
+    try:
+        return bool(found(name))
+    except ValueError:
+        return False
+
+
+def is_page(name: str) -> bool:
+    """Whether there is a page of this name."""
+    from rope_viz.pictures import registry
+
+    return name in registry.PAGES
+
+
+def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
+    """Raise `ValueError` for the address of a page, with the pictures that it has and how to write one."""
+    from rope_viz.pictures import registry
+
+    page = name.strip("/") or "home"
+    if page not in registry.PAGES or (not name and not urlsplit(word).scheme and not word.startswith(("/", "?"))):
+        return
+    pictures = [*registry.page(page).pictures]
+    written = f"{page}/{pictures[0]}" + (f"?{urlencode(asked)}" if asked else "")
+    others = f"; it has {', '.join(pictures)}" if len(pictures) > 1 else ""
+    raise ValueError(f"this is the page {registry.PAGES[page]}: name one picture of it, as '{written}'{others}")
+
+
+def beside_the_look(parsed: argparse.Namespace, name: str) -> Iterator[str]:
+    """What flags say of the model, the spec, the part that is seen and the picture's own choices."""
+    said = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
+    for key in (*said, *(choice.key for choice in choices(name))):
+        if getattr(parsed, key, None) is not None:
+            yield key
 
 
 def rendered(picture: Picture, now: Now, form: str, look: Style) -> bytes:
@@ -152,6 +219,8 @@ def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
         line, equals, text = written.partition("=")
         if not equals:
             raise ValueError(f"--label takes LINE=TEXT, not {shorten(written)}")
+        if LABEL + line in given:
+            raise ValueError(f"--label names the line {shorten(line)} twice: leave one out")
         given[LABEL + line] = text
     return given
 

@@ -10,6 +10,7 @@ import argparse
 import importlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 
@@ -21,6 +22,8 @@ from rope_viz import __version__
 from rope_viz.cli.output import one_line, patient
 from rope_viz.configs.without import NoRope
 from rope_viz.embedding.spec import UNCOMPUTABLE
+
+FLAG, NEGATIVE = re.compile(r"--[a-z][\w.-]*"), re.compile(r"-(\.?[0-9][\w.,+-]*|inf(inity)?|nan)", re.IGNORECASE)
 
 # {command: the module and the function that add it}, in the order of the help.
 COMMANDS = {
@@ -57,13 +60,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = (sys.argv[1:] if arguments is None else list(arguments)) or ["app"]
     with patient():
         try:
-            return answered(parser(given).parse_args(given))
+            return answered(parser(given).parse_args(joined(given)))
         except ModuleNotFoundError as error:
             if error.name not in EXTRAS:
                 raise
             extra = EXTRAS[error.name]
             print(f"rope-viz: {given[0]} needs {error.name}: pip install 'rope-viz[{extra}]'", file=sys.stderr)
             return 2
+
+
+def joined(arguments: Sequence[str]) -> list[str]:
+    """The arguments, a negative value joined to its flag: argparse takes `-1e-3` or `-5,3` for a flag of its own."""
+    out: list[str] = []
+    for place, word in enumerate(arguments):
+        if "--" in arguments[:place] or not (out and FLAG.fullmatch(out[-1]) and NEGATIVE.fullmatch(word)):
+            out.append(word)
+        else:
+            out[-1] += f"={word}"
+    return out
 
 
 def answered(parsed: argparse.Namespace) -> int:
