@@ -9,16 +9,19 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 
 from rope_viz.figures import clocks, files, patch, sheet, theme
 from rope_viz.figures.files import PRESETS, Style
-from rope_viz.pictures import registry
+from rope_viz.figures.files.saved import kept as columns_kept
+from rope_viz.figures.files.saved import reason
+from rope_viz.figures.files.web import header
+from rope_viz.pictures import registry, saved
 from rope_viz.pictures.kinds import Clocks, Figure, Kind, Patch, Table
 from rope_viz.pictures.now import Now
-from rope_viz.pictures.packed import bare, cells, columns, packed, prose
+from rope_viz.pictures.packed import bare, cells, columns, marked, packed, prose
 from rope_viz.pictures.page import Picture
 
 FORMS = {
@@ -31,6 +34,8 @@ FORMS = {
     "pdf": "application/pdf",
 }
 """{form: media type}."""
+WRITTEN_ANEW = ("kind", "title", "version", "table")
+"""What a file made from a saved one says by itself."""
 WHOLE = ("png", "pdf")
 """Forms that are compressed in themselves."""
 
@@ -42,18 +47,23 @@ def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> 
     if form == "packed":
         with theme.unchecked():
             return packed(picture, now, picture(now))
-    drawn = picture(now)
-    look = look or Style()
+    drawn, look = picture(now), look or Style()
+    said = meta(picture, now, drawn, look)
+    return written(drawn, form, look, said | saved.kept(picture, now) if form == "json" else said)
+
+
+def written(drawn: Kind, form: str, look: Style, said: Mapping[str, Any]) -> bytes:
+    """What was drawn as a file, which says this of itself."""
     if form == "html" and isinstance(drawn, Clocks):
-        return clocks_page(drawn, look)
+        return clocks_page(drawn, look, said)
     if form == "html" and isinstance(drawn, Table):
-        return table_page(drawn, look)
+        return table_page(drawn, look, said)
     fig = figure(drawn)
     if form == "json" and not isinstance(drawn, Figure):
-        given = numbers(drawn)
-        body = {"values": [list(values) for values in given.values()]}
+        given = columns_kept(numbers(drawn))
+        body = {"values": list(given.values())}
         fig = go.Figure([{"type": "table", "header": {"values": list(given)}, "cells": body}])
-    return files.render(fig, form, options=look, title=drawn.title, meta=meta(picture, now, drawn))
+    return files.render(fig, form, options=look, title=drawn.title, meta=said)
 
 
 def compressed(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
@@ -65,40 +75,51 @@ def compressed(picture: Picture, now: Now, form: str, look: Style | None = None)
     return content if form in WHOLE else gzip.compress(content, 1 if now.coarse else 6, mtime=0)
 
 
-def meta(picture: Picture, now: Now, drawn: Kind) -> dict[str, Any]:
-    """What a file says of itself: which picture of which page, the sentence over it, the page's address, the spec."""
+def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]:
+    """What a file says of itself: which picture of which page, the sentence over it, addresses, the spec.
+
+    "address" is the page's, "figure" that of this very picture: with its zoom and its look.
+    """
     view = f"{picture.address}, {drawn.variant}" if drawn.variant else picture.address
     page = "" if picture.page == "home" else picture.page
+    own: dict[str, str] = {}
     try:
-        query = urlencode(registry.query(now, picture) | ({"pin": str(now.pin)} if now.pin is not None else {}))
+        asked = registry.query(now, picture)
+        query = urlencode(asked | ({"pin": str(now.pin)} if now.pin is not None else {}))
         address = f"/{page}?{query}" if query else f"/{page}"
+        own = {"figure": saved.address(picture, asked | saved.seen(picture, now) | look.query())}
     except KeyError:
         # What an address cannot hold (a reader's own config) has no name outside of a session.
         address = ""
     zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
-    said = {"picture": picture.address, "view": view, "address": address, **zoom}
+    said = {"picture": picture.address, "view": view, "address": address, **own, **zoom}
     return said | {"sentence": bare(drawn.sentence), "spec": now.spec_json}
 
 
 def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
     """A picture from the JSON that was saved of it, in another form; `look` are parameters that differ from then.
 
-    A chart is drawn from the numbers in the file, anything else from the address in it. Raises `ValueError` with a
-    sentence where it is no such file.
+    Figures and tables are drawn from the numbers in the file, what turns from the spec and the config in it. Raises
+    `ValueError` with a sentence where it is no such file, or holds too little.
     """
     fig, said = files.from_json(content)
-    then = {key: str(text) for key, text in said.pop("style", {}).items()}
+    then = {str(key): str(text) for key, text in said.pop("style", {}).items()}
     style = Style.read(then | PRESETS.get(look.get("preset", ""), {}) | dict(look))
-    page, _, name = str(said.get("picture") or "").partition("/")
-    if fig.data and fig.data[0].type == "table":
-        try:
-            picture = registry.picture(page, name)
-            now = registry.read(registry.page(page), dict(parse_qsl(urlsplit(str(said["address"])).query)))
-        except KeyError as error:
-            raise ValueError(f"this file does not say which picture it is of: {error.args[0]}") from None
-        return render(picture, now, form, style)
-    kept = {key: value for key, value in said.items() if key not in ("kind", "title", "version")}
-    return files.render(fig, form, options=style, title=str(said.get("title", "")), meta=kept)
+    title, kept = str(said.get("title") or ""), {key: each for key, each in said.items() if key not in WRITTEN_ANEW}
+    if "figure" in kept:
+        kept["figure"] = saved.relooked(str(kept["figure"]), style)
+    try:
+        if form in ("csv", "json") or not (fig.data and fig.data[0].type == "table"):
+            meta = kept if form == "json" else saved.said_of(kept)
+            return files.render(fig, form, options=style, title=title, meta=meta)
+        drawn = saved.turning(kept) or Table(fig.table(), title, marked(str(kept.get("sentence") or "")))
+        return written(drawn, form, style, saved.said_of(kept))
+    except (ValueError, OSError):
+        raise
+    except Exception as error:
+        # Plotly has more kinds of figures, and more to say of each, than are drawn here.
+        what = f"this figure holds what cannot be drawn as {form} here ({type(error).__name__}: {reason(error)})"
+        raise ValueError(what if form in ("html", "json") else f"{what}: take json or html") from error
 
 
 def figure(drawn: Kind) -> go.Figure:
@@ -119,8 +140,8 @@ def numbers(drawn: Clocks | Table) -> Mapping[str, Any]:
     return clocks.numbers(drawn.message) if isinstance(drawn, Clocks) else columns(drawn)
 
 
-def table_page(drawn: Table, look: Style) -> bytes:
-    """A table as a page of its own."""
+def table_page(drawn: Table, look: Style, said: Mapping[str, Any]) -> bytes:
+    """A table as a page of its own, with what it says of itself in its head."""
     given = cells(drawn)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in given)
     rows = "".join(
@@ -129,17 +150,17 @@ def table_page(drawn: Table, look: Style) -> bytes:
     )
     body = f"<p>{prose(drawn.sentence)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     style = "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #8884}body{font-family:sans-serif}"
-    return _page(look.title_of(drawn.title) or drawn.title, body, look, style)
+    return _page(look.title_of(drawn.title) or drawn.title, body, look, style, said)
 
 
-def clocks_page(drawn: Clocks, look: Style) -> bytes:
+def clocks_page(drawn: Clocks, look: Style, said: Mapping[str, Any]) -> bytes:
     """A page on which the clocks turn, or the patch moves, offline."""
     name = moving(drawn)
     data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
     root = f'root: document.querySelector(".rv-{name}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
     start = f"show({{ {root} }}, {data});"
     body = f'<div class="rv-{name}"></div><script type="module">{script(name)}\n{start}</script>'
-    return _page(look.title_of(drawn.title) or drawn.title, body, look, "body{margin:16px}")
+    return _page(look.title_of(drawn.title) or drawn.title, body, look, "body{margin:16px}", said)
 
 
 def moving(drawn: Clocks) -> str:
@@ -157,7 +178,7 @@ def script(name: str) -> str:
     return "\n".join([f"const {names} = (() => {{", inside, f"return {names};", "})();", *kept])
 
 
-def _page(title: str, body: str, look: Style, style: str) -> bytes:
+def _page(title: str, body: str, look: Style, style: str, said: Mapping[str, Any]) -> bytes:
     dark = look.theme == "dark"
     back, text, line, main = (
         theme.DARK[colour] if dark else colour for colour in (theme.BACKGROUND, theme.TEXT, theme.RULE, theme.CURRENT)
@@ -165,6 +186,6 @@ def _page(title: str, body: str, look: Style, style: str) -> bytes:
     names = f"--st-background-color:{back};--st-text-color:{text};--st-border-color:{line};--st-primary-color:{main}"
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title><style>body{{background:{back};color:{text}}}{style}</style></head>"
+        f"<title>{html.escape(title)}</title>{header(said)}<style>body{{background:{back};color:{text}}}{style}</style></head>"
         f'<body style="{names};--st-font:sans-serif">{body}</body></html>'
     ).encode()

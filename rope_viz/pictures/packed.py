@@ -138,4 +138,9 @@ def bare(sentence: str) -> str:
     return html.unescape(re.sub(r"</?(code|strong|em)>", "", prose(sentence)))
 
 
+def marked(text: str) -> str:
+    """Plain text as a sentence that says the same: its signs are set down."""
+    return re.sub(r"([\\`*])", r"\\\1", text)
+
+
 MARKS = re.compile(r"\\([\\`*_\[\]<>$~|#&:+.)-])|`([^`]+)`|\*\*(.+?)\*\*|\*(\S.*?)\*")

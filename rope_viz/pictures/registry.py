@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from rope_viz.configs import link
 from rope_viz.embedding.spec import RopeSpec, knobs, require_number, shorten
 from rope_viz.pictures import configs, kept
-from rope_viz.pictures.choices import Borders, Choice, Number
+from rope_viz.pictures.choices import Borders, Choice, Held, Number
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page, Picture
 
@@ -117,19 +117,28 @@ def strict(choices: Sequence[Choice[Any]], written: Mapping[str, str]) -> dict[s
 
 
 def query(now: Now, picture: Picture) -> dict[str, str]:
-    """The shortest query that says all this picture depends on."""
+    """The shortest query that says all this picture depends on.
+
+    Raises `KeyError` where an address cannot hold it, and what is kept for it has no name.
+    """
     out, fits = _linked(now.spec, now.model, now.layer)
     out = dict(out)
     if not fits:
         out = {key: text for key, text in out.items() if key in ("model", "layer")} | {"spec": now.held["spec"]}
     if picture.config and now.own is not None:
         out["own"] = now.held["own"]
-    if picture.pin and now.pin is not None:
-        out["pin"] = str(now.pin)
+    return out | chosen(now, picture)
+
+
+def chosen(now: Now, picture: Picture) -> dict[str, str]:
+    """The part of the query that is about the pin and the page's own choices. Raises `KeyError` as `query` does."""
+    out = {"pin": str(now.pin)} if picture.pin and now.pin is not None else {}
     asked = now.asked(picture.uses)
     for choice in page(picture.page).choices:
-        if choice.key in asked and now[choice] != choice.default(now):
-            out[choice.key] = choice.text(now[choice])
+        if choice.key in asked and (value := now[choice]) != choice.default(now):
+            if isinstance(value, Held) and not value.name:
+                raise KeyError(choice.key)
+            out[choice.key] = choice.text(value)
     return out
 
 

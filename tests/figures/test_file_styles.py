@@ -130,7 +130,7 @@ def test_what_a_figure_cannot_have_is_said_in_a_sentence(name, style, said):
 
 def test_what_only_browsers_draw_is_said_in_a_sentence():
     fig = go.Figure(go.Scatterpolar(r=[1], theta=[2]), layout={"height": 300, "font": {"color": "#000000"}})
-    with pytest.raises(ValueError, match="scatterpolar is drawn by browsers only: take html, csv or json"):
+    with pytest.raises(ValueError, match="scatterpolar is drawn by browsers only: take html or json"):
         render(fig, "svg")
 
 

@@ -70,9 +70,9 @@ def render(
 
 def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
     """The figure of a JSON file and all else that it says; `ValueError` with a sentence for anything else."""
-    from rope_viz.figures.files import web
+    from rope_viz.figures.files import saved
 
-    return web.from_json(content)
+    return saved.from_json(content)
 
 
 def inside(form: str, title: str, meta: Mapping[str, Any]) -> dict[str, str | None]:

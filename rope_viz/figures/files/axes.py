@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rope_viz.embedding.spec import shorten
 from rope_viz.figures import theme
 from rope_viz.figures.files.markup import Lines, parse
 
@@ -189,7 +190,11 @@ def read_axes(layout: Mapping[str, Any], data: Sequence[Mapping[str, Any]]) -> d
 def _ends(axis: Axis, traces: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> tuple[float, float]:
     given = axis.given.get("range")
     if given is not None:
-        return float(given[0]), float(given[1])
+        try:
+            return float(given[0]), float(given[1])
+        except (TypeError, ValueError, IndexError):
+            said = f"the range of {axis.name[0]}axis{axis.name[1:]}"
+            raise ValueError(f"{said} must be two numbers, not {shorten(given)}") from None
     if not values and any(trace.get("z") is not None for trace in traces):
         size = max(
             array_of(trace["z"]).shape[0 if axis.upright else 1] for trace in traces if trace.get("z") is not None

@@ -40,7 +40,7 @@ def draw(plan: Plan, places: Places) -> None:
         panel = plan.panel(trace.get("xaxis") or "x", trace.get("yaxis") or "y")
         kind = trace.get("type", "scatter")
         if kind not in DRAWN:
-            raise ValueError(f"{kind} is drawn by browsers only: take html, csv or json")
+            raise ValueError(f"{kind} is drawn by browsers only: take html or json")
         below = DRAWN[kind](plan, panel, trace, below, places)
 
 

@@ -1,4 +1,4 @@
-"""A figure as JSON, from which it can be drawn again, and as a page that works offline."""
+"""A figure as JSON, from which it can be drawn again (`saved`), and as a page that works offline."""
 
 from __future__ import annotations
 
@@ -12,46 +12,28 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.embedding.spec import shorten
 from rope_viz.figures import theme
 from rope_viz.figures.files.axes import array_of
 from rope_viz.figures.files.dress import dressed
+from rope_viz.figures.files.saved import kept
 from rope_viz.figures.files.style import Style
 
 KIND = "rope-viz figure"
 
 
 def to_json(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
-    """The figure as Plotly's own `data` and `layout`, and beside them what it is of (`meta`) and its style.
+    """The figure as Plotly's own `data` and `layout`, and beside them what it is of (`meta`), its style and its table.
 
-    The figure is the page's own, without the style: who draws it again may choose another.
+    The table is that of the CSV, where the figure knows more than its traces show. The figure is the page's own,
+    without the style: who draws it again may choose another.
     """
     plain = fig.to_plotly_json()
     layout = {key: value for key, value in plain["layout"].items() if key != "template"}
     said = {"kind": KIND, "title": title, **(meta or {}), "style": style.query()}
-    whole = simple({**said, "data": plain["data"], "layout": layout})
+    table = getattr(fig, "table", None)
+    known = {} if table is None else {"table": kept(table())}
+    whole = simple({**said, **known, "data": plain["data"], "layout": layout})
     return (json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
-    """The figure of a JSON file and all else that it says: title, spec, address, style (as parameters).
-
-    Raises `ValueError` with a sentence for anything but a figure of ours.
-    """
-    try:
-        said = json.loads(content)
-    except (ValueError, RecursionError):
-        raise ValueError("this is no JSON: take a file that a figure's JSON download gave") from None
-    said = said if isinstance(said, dict) else {}
-    data, layout = said.pop("data", None), said.pop("layout", None)
-    if not isinstance(data, list) or not isinstance(layout, dict):
-        raise ValueError("there is no figure in this JSON: take a file that a figure's JSON download gave")
-    if not isinstance(said.get("style", {}), dict):
-        raise ValueError(f"the style in this JSON must be parameters by name, not {shorten(said['style'])}")
-    try:
-        return theme.Figure(data=data, layout={"template": go.layout.Template(), **layout}), said
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"this figure cannot be drawn: {shorten(str(error).splitlines()[0], 120)}") from None
 
 
 def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
@@ -75,12 +57,7 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
         }
         layout["title"] |= {"y": 1.0, "yanchor": "top", "pad": {"t": 6}, "font": {"size": 1.15 * style.font_px}}
         layout["margin"]["t"] = layout["margin"].get("t", 30.0) + lift
-    said = {"title": title, **(meta or {})}
-    head = "".join(
-        f'<meta name="rope-viz:{html.escape(str(name))}" content="{html.escape(_words(value))}">'
-        for name, value in said.items()
-        if value not in (None, "")
-    )
+    head = header({"title": title, **(meta or {})})
     figure = json.dumps(simple({"data": sheet.data, "layout": layout}), ensure_ascii=False, allow_nan=False)
     config = '{"responsive":true,"displaylogo":false,"showSendToCloud":false}'
     ground = str(layout.get("paper_bgcolor", theme.BACKGROUND))
@@ -94,6 +71,15 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
         f"<script>const figure = {_in_script(figure)};\n"
         f'Plotly.newPlot("figure", figure.data, figure.layout, {config});</script></body></html>\n'
     ).encode()
+
+
+def header(said: Mapping[str, Any]) -> str:
+    """What a page says of itself, as elements of its head."""
+    return "".join(
+        f'<meta name="rope-viz:{html.escape(str(name))}" content="{html.escape(_words(value))}">'
+        for name, value in said.items()
+        if value not in (None, "")
+    )
 
 
 @functools.cache

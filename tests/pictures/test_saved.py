@@ -1,0 +1,186 @@
+"""What a picture's JSON holds: all that is needed to draw the picture again, and its numbers as the CSV has them."""
+
+import dataclasses
+import io
+import json
+from urllib.parse import parse_qsl
+
+import numpy as np
+import pytest
+
+from rope_viz.cli.figure import PICTURES as COMMAND
+from rope_viz.cli.figure import addressed, query_of
+from rope_viz.configs import link
+from rope_viz.configs.upload import read_upload
+from rope_viz.figures.files import Style
+from rope_viz.pictures import configs, forms, kept, registry, saved
+from rope_viz.pictures.choices import Held
+from rope_viz.pictures.kinds import Clocks
+from rope_viz.pictures.now import Now
+from rope_viz.ui.components.scripts import PREFIX
+
+PICTURES = registry.pictures()
+each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
+# Other than any model of the list, so that a default would be seen.
+CONFIG = {
+    "model_type": "phi3",
+    "hidden_size": 384,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "max_position_embeddings": 16384,
+    "original_max_position_embeddings": 4096,
+    "rope_theta": 12345.0,
+    "rope_scaling": {
+        "type": "longrope",
+        "short_factor": [1.0 + i / 96 for i in range(48)],
+        "long_factor": [2.0 + i / 7 for i in range(48)],
+    },
+}
+OWN = read_upload(json.dumps(CONFIG))
+
+
+def of(picture, model="qwen3-8b-yarn", **more):
+    now = Now(link.model_spec(model), model, link.main_layer(model), **more)
+    return dataclasses.replace(now, part=picture.parts(now) - 1)
+
+
+def own(picture, **more):
+    now = Now(OWN.specs[""], link.CUSTOM, "", OWN, **more)
+    return dataclasses.replace(now, part=picture.parts(now) - 1)
+
+
+def drawn(picture, now, form, **look):
+    return forms.render(picture, now, form, Style.read(look))
+
+
+def body(svg):
+    return svg.decode().split("</metadata>")[1]
+
+
+@each_picture
+@pytest.mark.parametrize("zoomed", [False, True], ids=["whole", "zoomed"])
+def test_csv_from_its_json_is_the_csv_itself(picture, zoomed):
+    if zoomed and not picture.zooms:
+        pytest.skip("it is drawn whole")
+    now = of(picture, view=(0.5, 2.5) if zoomed else None, pin=3)
+    made = drawn(picture, now, "json")
+    assert forms.again(made, "csv", {}).decode() == drawn(picture, now, "csv").decode()
+    assert forms.again(forms.again(made, "json", {}), "csv", {}) == drawn(picture, now, "csv")
+
+
+@each_picture
+def test_pandas_reads_its_csv_past_the_remarks(picture):
+    pandas = pytest.importorskip("pandas")
+    text = drawn(picture, of(picture), "csv").decode()
+    found = pandas.read_csv(io.StringIO(text), comment="#")
+    header, *rows = (line for line in text.splitlines() if not line.startswith("# "))
+    assert header
+    assert len(found) == len(rows)
+    assert len(found.columns) >= 1
+
+
+@each_picture
+def test_json_of_a_readers_own_config_draws_that_config_again(picture):
+    now = own(picture)
+    if picture.refuses(now):
+        pytest.skip("there is nothing to draw of this config")
+    made = drawn(picture, now, "json")
+    for form in ("csv", "svg"):
+        direct, again = drawn(picture, now, form), forms.again(made, form, {})
+        if form == "svg":
+            direct, again = body(direct), body(again)
+        assert again == direct
+    assert (json.loads(made).get("config") == OWN.config) == picture.config
+
+
+@pytest.mark.parametrize("address", ["runtimes/matrix", "scaling/methods", "axes/clocks", "rotation/turning"])
+def test_json_of_the_running_app_after_an_upload_draws_again_elsewhere(address, monkeypatch):
+    """The address in it names a content that only that server keeps."""
+    picture = registry.picture(*address.split("/"))
+    name = kept.STORE.keep(kept.salt() + configs.upload_bytes(OWN))
+    query = link.query(OWN.specs[""], model=link.CUSTOM) | {"own": name}
+    now = registry.read(registry.page(picture.page), query)
+    made, direct = drawn(picture, now, "json"), {form: drawn(picture, now, form) for form in ("csv", "svg", "html")}
+    assert ("own=" in json.loads(made)["address"]) == picture.config
+    monkeypatch.setattr(kept, "STORE", kept.Store())
+    assert forms.again(made, "csv", {}) == direct["csv"]
+    assert body(forms.again(made, "svg", {})) == body(direct["svg"])
+    if issubclass(picture.kind, Clocks):
+        assert forms.again(made, "html", {}) == direct["html"]
+
+
+@pytest.mark.parametrize("address", [picture.address for picture in PICTURES if issubclass(picture.kind, Clocks)])
+def test_clocks_without_what_they_are_drawn_from_are_refused_and_never_those_of_another_model(address):
+    picture = registry.picture(*address.split("/"))
+    made = json.loads(drawn(picture, own(picture), "json"))
+    for missing in ({"choices", "address"}, {"spec"}):
+        less = json.dumps({key: value for key, value in made.items() if key not in missing}).encode()
+        with pytest.raises(ValueError, match="does not hold all that"):
+            forms.again(less, "svg", {})
+    for key, wrong in (("spec", {"model": "none"}), ("spec", 3), ("choices", []), ("config", 5)):
+        with pytest.raises(ValueError, match="file"):
+            forms.again(json.dumps(made | {key: wrong}).encode(), "svg", {})
+
+
+def test_clocks_saved_before_choices_were_are_drawn_from_their_address():
+    picture = registry.picture("rotation", "turning")
+    made = json.loads(drawn(picture, of(picture), "json"))
+    del made["choices"]
+    assert body(forms.again(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
+
+
+def test_endless_and_missing_numbers_come_back_from_json():
+    from rope_viz.figures.files.saved import columns_of
+    from rope_viz.figures.files.saved import kept as columns_kept
+
+    columns = {"a": np.array([1.0, np.nan, np.inf, -np.inf]), "b": [1, None, 2, True], "c": ["x", None, "inf", "#"]}
+    text = json.dumps(columns_kept(columns), allow_nan=False)
+    assert columns_of(json.loads(text)) == {"a": [1.0, None, np.inf, -np.inf], "b": columns["b"], "c": columns["c"]}
+
+
+@each_picture
+def test_a_file_says_the_address_that_draws_this_very_picture(picture):
+    now = of(picture, view=(0.5, 2.5), pin=3)
+    look = {"width": "120mm", "theme": "dark"}
+    said = json.loads(drawn(picture, now, "json", **look))
+    address = said["figure"]
+    assert address.startswith(f"{PREFIX}/picture/{picture.address}?")
+    assert saved.PICTURES == COMMAND == f"{PREFIX}/picture"
+    assert said["address"].startswith("/" if picture.page == "home" else f"/{picture.page}?")
+    query = query_of(address)
+    style = {key: query.pop(key) for key in look}
+    assert style == look
+    again = registry.read(registry.page(picture.page), query)
+    assert registry.key(again, picture) == registry.key(now, picture)
+    assert addressed(address) == picture.address
+
+
+def test_a_figure_in_another_look_says_the_address_of_that_look():
+    picture = registry.picture("scaling", "comparison")
+    made = drawn(picture, of(picture), "json", theme="dark", title="yes")
+    for form in ("json", "csv", "svg", "html"):
+        text = forms.again(made, form, {"theme": "light", "width": "90mm"}).decode()
+        assert "width=90mm" in text, form
+        assert "theme=dark" not in text, form
+    address = json.loads(forms.again(made, "json", {"theme": "light"}))["figure"]
+    assert dict(parse_qsl(address.partition("?")[2])) == {"model": "qwen3-8b-yarn", "title": "yes"}
+
+
+def test_what_no_address_holds_has_none():
+    picture = registry.picture("decay", "curves")
+    file = next(choice for choice in registry.page("decay").choices if choice.key == "decay.file")
+    out = io.BytesIO()
+    np.savez(out, q=np.ones(128), k=np.ones(128))
+    vectors = file.decode(b"vectors.npz\0" + out.getvalue())
+    now = of(picture, given={"decay.show": "own", "decay.source": "file", "decay.file": Held("", vectors)})
+    said = json.loads(drawn(picture, now, "json"))
+    assert said["address"] == ""
+    assert "figure" not in said
+    assert forms.again(json.dumps(said).encode(), "csv", {}) == drawn(picture, now, "csv")
+
+
+@pytest.mark.parametrize("address", ["scaling/methods", "rotation/turning", "scaling/comparison"])
+def test_every_page_of_a_picture_says_what_it_is_of(address):
+    picture = registry.picture(*address.split("/"))
+    page = drawn(picture, of(picture), "html").decode()
+    assert f'<meta name="rope-viz:figure" content="{PREFIX}/picture/{address}?model=qwen3-8b-yarn">' in page
