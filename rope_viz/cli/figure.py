@@ -81,7 +81,7 @@ def run(parsed: argparse.Namespace) -> int:
         raise ValueError(f"{parsed.output}: the file must end in {endings}")
     given_looks = looks_of(parsed)
     look = Style.read(given_looks)
-    name, asked = addressed(parsed.picture), query_of(parsed.picture)
+    name = addressed(parsed.picture)
     if is_file(parsed.picture):
         # A file that was saved as JSON says which picture it is of, and how it looked.
         for key in beside_the_look(parsed, name):
@@ -89,6 +89,7 @@ def run(parsed: argparse.Namespace) -> int:
         saved = Path(parsed.picture).read_bytes()
         Path(parsed.output).write_bytes(forms.again(saved, form, given_looks))
         return 0
+    asked = query_of(parsed.picture)
     if asked is not None or not name.strip("/").partition("/")[2]:
         refuse_page(parsed.picture, name, asked or {})
     picture = found(name)

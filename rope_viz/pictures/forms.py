@@ -114,9 +114,9 @@ def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
             return files.render(fig, form, options=style, title=title, meta=meta)
         drawn = saved.turning(kept) or Table(fig.table(), title, marked(str(kept.get("sentence") or "")))
         return written(drawn, form, style, saved.said_of(kept))
-    except (ValueError, OSError):
-        raise
     except Exception as error:
+        if isinstance(error, (ValueError, OSError)) and "could not convert" not in str(error):
+            raise
         # Plotly has more kinds of figures, and more to say of each, than are drawn here.
         what = f"this figure holds what cannot be drawn as {form} here ({type(error).__name__}: {reason(error)})"
         raise ValueError(what if form in ("html", "json") else f"{what}: take json or html") from error

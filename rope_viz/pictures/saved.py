@@ -95,7 +95,7 @@ def _now(picture: Picture, saved: Mapping[str, Any]) -> Now:
         made = configs.spec_of(json.dumps(rest).encode())
         own = configs.upload_of(json.dumps(saved["config"]).encode()) if "config" in saved else None
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"what this file was drawn from cannot be read: {error}") from None
+        raise ValueError(f"the spec or the config in this file cannot be read: {error}") from None
     asked = {str(key): str(text) for key, text in choices.items()}
     try:
         given = registry.strict(page.choices, asked)

@@ -129,6 +129,14 @@ def test_a_file_holds_the_whole_of_what_a_page_draws_in_parts():
     assert drawn[""] == drawn[str(parts - 1)] != drawn["0"]
 
 
+@pytest.mark.parametrize("query", ["view=0.5,2.5&decay.show=mean", "width=90mm&theme=dark&label.YaRN=%23%261"])
+def test_the_address_in_a_file_is_answered_with_that_file(query):
+    first = get("decay/curves.json", f"{QUERY}&{query}")
+    path, _, asked = json.loads(first.body)["figure"].partition("?")
+    assert path == f"{PREFIX}/picture/decay/curves"
+    assert get("decay/curves.json", asked).body == first.body
+
+
 def test_two_orders_of_a_query_share_one_entry(fresh):
     one = get("scaling/comparison.json", "model=qwen3-8b-yarn&scaling.show=paper&pin=3")
     two = get("scaling/comparison.json", "pin=3&scaling.show=paper&model=qwen3-8b-yarn&v=another")
