@@ -82,6 +82,8 @@ def test_of_a_saved_file_only_the_look_can_be_changed(tmp_path, capsys, flags, k
         ({"data": [{"type": "table"}, {"type": "scatter", "y": [1]}], "layout": {}}, "beside other traces"),
         ({"data": [{"type": "scatter", "y": [1]}], "layout": {}, "table": {"a": [[1]]}}, "the column 'a'"),
         ({"data": [{"type": "scatter", "y": [1]}], "layout": {}, "style": 5}, "style in this JSON"),
+        ({"data": [{"y": [1]}], "layout": {"annotations": [{"text": "a", "y": 1}]}}, "x of annotation 1"),
+        ({"data": [{"y": [1]}], "layout": {"shapes": [{"x0": 1, "x1": 2, "y0": 1}]}}, "y1 of shape 1"),
     ],
 )
 def test_a_file_that_cannot_be_drawn_says_what_is_wrong_with_it(tmp_path, capsys, made, said):

@@ -19,6 +19,8 @@ from rope_viz.figures.files.axes import array_of, numeric
 from rope_viz.figures.files.tables import plain_list
 
 ENDLESS = {"inf": math.inf, "-inf": -math.inf}
+PLACES = {"annotations": ("x", "y"), "shapes": ("x0", "x1", "y0", "y1")}
+STRAIGHT = ("rect", "line", "circle")
 CELLS = (str, int, float, type(None))
 
 
@@ -107,10 +109,25 @@ def _cells(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _laid(layout: dict[str, Any]) -> dict[str, Any]:
-    """The layout without a `meta` that is not ours."""
+    """The layout without a `meta` that is not ours. Raises `ValueError` for notes and shapes that lie nowhere."""
+    layout = {
+        **layout,
+        **{key: _placed(layout[key], key[:-1], PLACES[key]) for key in PLACES if isinstance(layout.get(key), list)},
+    }
     meta = layout.get("meta")
     narrow = meta.get("narrow", {}) if isinstance(meta, dict) else None
     return dict(layout) if meta is None or isinstance(narrow, dict) else {**layout, "meta": {}}
+
+
+def _placed(parts: list[Any], what: str, keys: tuple[str, ...]) -> list[Any]:
+    """Notes or shapes with the text or the type that Plotly would give them."""
+    for place, part in enumerate(parts, 1):
+        for key in keys if isinstance(part, dict) and (part.get("type") or "rect") in STRAIGHT else ():
+            if not isinstance(part.get(key), (str, int, float)):
+                raise ValueError(f"{key} of {what} {place} of this figure must be a number or a text")
+    usual = {"text": ""} if what == "annotation" else {"type": "rect"}
+    given = [{k: v for k, v in part.items() if v is not None} if isinstance(part, dict) else part for part in parts]
+    return [usual | part if isinstance(part, dict) else part for part in given]
 
 
 def _readable(given: Any, name: str) -> dict[str, Any]:
