@@ -106,6 +106,7 @@ def test_a_file_that_cannot_be_drawn_says_what_is_wrong_with_it(tmp_path, capsys
         ({"data": [{"type": "scatter", "y": [1, 2, 3]}], "layout": {"meta": 5}}, set()),
         ({"data": [{"y": [1, 2], "x": ["a", "b", "c"], "mode": "text", "meta": "x"}], "layout": {}}, set()),
         ({"data": [{"type": "heatmap", "z": [[1, 2], [3, 4]], "colorscale": "Viridis"}], "layout": {}}, set()),
+        ({"data": [{"y": ["a", "b"], "xaxis": "x2", "yaxis": "y2"}], "layout": {}}, set()),
         ({"data": [{"type": "table", "header": {"values": ["a"]}, "cells": {"values": [[1]]}}], "layout": {}}, set()),
     ],
 )

@@ -121,7 +121,8 @@ def _same(a: Any, b: Any) -> bool:
 def _title(fig: go.Figure, trace: Any, letter: str) -> str:
     short = (trace.xaxis if letter == "x" else trace.yaxis) or letter
     layout = fig.layout
-    own = layout[f"{letter}axis{short[1:]}"].title.text
+    axis = f"{letter}axis{short[1:]}"
+    own = layout[axis].title.text if axis in layout else None
     return plain(own or layout[f"{letter}axis"].title.text or "")
 
 
