@@ -1,5 +1,7 @@
 """Words of an author are drawn with the fonts of the style, and with others of the machine where those lack a sign."""
 
+import pytest
+
 from rope_viz.figures.files import Style, signs
 
 OURS = 'ours <s = 4>, 100 % "ü" & θ′ − ½'
@@ -18,3 +20,21 @@ def test_a_font_of_the_machine_is_taken_for_what_the_usual_ones_lack(monkeypatch
     for given in ({"title": "die 角度"}, {"label.YaRN": "角 é"}):
         style = Style.read(given)
         assert signs.families(style) == (*style.families, "Some Kanji")
+
+
+@pytest.mark.parametrize("given", [{"label.YaRN": "die 漢字"}, {"title": "हिन्दी"}])
+def test_signs_that_no_font_has_are_named(monkeypatch, given):
+    known = signs.signs
+    monkeypatch.setattr(signs, "installed", lambda: {})
+    with pytest.raises(ValueError, match="no font of this machine has the signs '(漢字|हि.*)' of a title or label"):
+        signs.families(Style.read(given))
+    monkeypatch.setattr(signs, "installed", lambda: {"Some": "some.ttf"})
+    monkeypatch.setattr(signs, "signs", lambda file: frozenset("漢") if file == "some.ttf" else known(file))
+    with pytest.raises(ValueError, match="has the sign 字 of"):
+        signs.families(Style.read({"label.YaRN": "漢字"}))
+
+
+def test_blanks_and_joiners_ask_for_no_font():
+    for font in ("sans", "serif", "mono"):
+        style = Style.read({"font": font, "label.YaRN": "s\u00a0=\u202f4, a\u200db\ufe0f"})
+        assert signs.families(style) == style.families

@@ -1,5 +1,7 @@
 """A style from parameters, and what it refuses."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +41,12 @@ def test_numbers_are_written_as_people_write_them():
 def test_labels_are_by_line():
     style = Style.read({"label.YaRN": "Ours", "label.plain, really": "a=b"})
     assert style.labels == (("YaRN", "Ours"), ("plain, really", "a=b"))
+
+
+@pytest.mark.parametrize("words", ["s\u00a0=\u00a04", "s\u202f=\u202f4", "👩\u200d💻", "x\u2009y"])
+def test_blanks_that_do_not_break_and_joined_signs_are_text(words):
+    style = Style.read({"title": words, "label.YaRN": words})
+    assert (style.title, style.labels) == (words, (("YaRN", words),))
 
 
 def test_other_parameters_of_an_address_are_left_alone():
@@ -104,13 +112,16 @@ def test_what_a_style_says_of_itself_reads_back(params):
         ({"dpi": "100.5"}, "dpi must be a whole number"),
         ({"preset": "poster"}, "preset must be one-column, two-columns or slide"),
         ({"label.x": ""}, "label of 'x' must be one line"),
-        ({"label.x": "a\nb"}, "label of 'x' must be one line"),
+        ({"label.x": "a\nb"}, "label of 'x' must be one line of text, got U+000A"),
+        ({"label.x": "a\u202eb"}, "label of 'x' must be one line of text, got U+202E"),
+        ({"title": "a\u2028b"}, "title must be one line of text, got U+2028"),
+        ({"xmin": "5", "xmax": "5.0000000000001"}, "too near to each other for numbers"),
         ({"label.x": "y" * 81}, "1 to 80 characters"),
         ({f"label.{n}": "y" for n in range(41)}, "at most 40 lines"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_that_names_the_parameter(params, said):
-    with pytest.raises(ValueError, match=said.replace("(", r"\(")) as caught:
+    with pytest.raises(ValueError, match=re.escape(said)) as caught:
         Style.read(params)
     assert len(str(caught.value).splitlines()) == 1
     assert len(str(caught.value)) < 200

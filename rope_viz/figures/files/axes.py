@@ -145,7 +145,9 @@ def linear_ticks(low: float, high: float, room: float, *, binary: bool = False) 
     if binary and high - low >= 4096:
         return [(float(value), theme.tokens(float(value)) if value > 0 else f"{value:,.0f}") for value in values]
     if decimals > 5 or max(abs(low), abs(high)) >= 1e7:
-        return [(float(value), said(float(value))) for value in values]
+        words = [said(float(value)) for value in values]
+        if len(set(words)) == len(words):
+            return list(zip(map(float, values), words, strict=True))
     return [(float(value), f"{value + 0.0:,.{decimals}f}".replace("-", "−")) for value in values]
 
 
@@ -158,7 +160,11 @@ def log_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
             for power in range(first - 1, last + 1)
             for digit in (1, 2, 5)
         ]
-        return [(at, said(value)) for at, value in parts if low - 1e-9 <= at <= high + 1e-9]
+        kept = [(at, said(value)) for at, value in parts if low - 1e-9 <= at <= high + 1e-9]
+        if len(kept) > 1:
+            return kept
+        # Between two of them stand round values as on a linear axis.
+        return [(math.log10(at), words) for at, words in linear_ticks(10.0**low, 10.0**high, room)]
     step = max(1, math.ceil((last - first) / room))
     powers = range(first + (-first) % step, last + 1, step)
     return [(float(power), "1" if power == 0 else f"10{theme.exponent_text(power)}") for power in powers]

@@ -286,8 +286,10 @@ def _strips(plan: Plan) -> list[tuple[Panel, Strip]]:
             continue
         ref = str(shape.get("xref") or "x")
         panel = next((each for each in plan.panels if each.x.name == ref), plan.panels[0])
-        ends = [float(at) for at in panel.x.coordinates([shape["x0"], shape["x1"]])]
         low, high = sorted((panel.x.low, panel.x.high))
+        ends = [float(at) for at in panel.x.coordinates([shape["x0"], shape["x1"]])]
+        if not rule and panel.x.log:
+            ends = [at if math.isfinite(at) else low for at in ends]
         inside = [min(max(at, low), high) for at in ends]
         if (
             not all(map(math.isfinite, ends))

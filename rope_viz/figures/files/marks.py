@@ -66,6 +66,8 @@ def _pixel(plan: Plan, panel: Panel, item: Mapping[str, Any], letter: str, key: 
         return axis.start + float(value) * (axis.stop - axis.start)
     if isinstance(value, str):
         return float(axis.of([value])[0])
+    if axis.log and not note and item.get("type") == "rect" and float(value) <= 0:
+        return axis.start  # it begins below all that the axis can show
     return float(axis.pixel(float(value)) if note else axis.of([float(value)])[0])
 
 

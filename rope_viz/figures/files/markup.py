@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 TOKEN = re.compile(r"<[^<>]*>|[^<]+|<")
+# A word with the blanks before it; at a no-break space no line ends.
+WORD = re.compile(r"[^\S\u00a0\u202f]*[\S\u00a0\u202f]+|\s+$")
 COLOUR = re.compile(r"color:\s*([^;\"']+)")
 
 
@@ -55,7 +57,7 @@ def wrapped(lines: Lines, widest: float, measure: Callable[[Run], float]) -> Lin
     out: Lines = []
     for line in lines:
         pieces = [
-            dataclasses.replace(run, text=word) for run in line for word in re.findall(r"\s*\S+|\s+$", run.text)
+            dataclasses.replace(run, text=word) for run in line for word in WORD.findall(run.text)
         ] or [Run("")]
         total = sum(map(measure, pieces))
         # As many lines as it takes, about equally long.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rope_viz.figures.files.axes import array_of, numeric, read_axes
-from rope_viz.figures.files.style import Style
+from rope_viz.figures.files.style import Style, apart
 
 
 def apply(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], style: Style) -> bool:
@@ -21,12 +22,41 @@ def apply(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], style: Styl
         scale = getattr(style, f"{letter}scale")
         if (low, high, scale) == (None, None, ""):
             continue
-        names = [f"{letter}axis"]
-        names += [key for key, axis in layout.items() if isinstance(axis, dict) and axis.get("matches") == letter]
-        for name in names:
-            _change(data, layout, name, low, high, scale)
+        axes = {key: axis for key, axis in layout.items() if re.fullmatch(rf"{letter}axis\d*", key)}
+        if not any(_has_numbers(axis) for axis in axes.values()):
+            raise ValueError(f"this figure has no {letter} axis, so it can have no range and no scale of one")
+        first = f"{letter}axis"
+        linked = bool((layout.get("meta") or {}).get("linked"))
+        names = [key for key in axes if key == first or linked or _follows(axes[key], axes.get(first, {}), letter)]
+        ends = [_change(data, layout, name, low, high, scale) for name in names]
+        if all(end is not None and not end.shown for end in ends):
+            known = " to ".join(f"{end:.6g}" for end in (min(e.low for e in ends if e), max(e.high for e in ends if e)))
+            raise ValueError(f"nothing of this figure lies there: along {letter} its data go from {known}")
         changed = True
     return changed
+
+
+def _follows(axis: Mapping[str, Any], first: Mapping[str, Any], letter: str) -> bool:
+    """Whether an axis of another panel shows what the first one shows."""
+    if axis.get("matches") == letter:
+        return True
+    alike = axis.get("range") is not None and first.get("range") is not None and axis.get("type") == first.get("type")
+    return alike and list(axis["range"]) == list(first["range"]) and not axis.get("overlaying")
+
+
+def _has_numbers(axis: Mapping[str, Any]) -> bool:
+    """Whether anything of an axis can be read."""
+    named = axis.get("showticklabels") is not False or (axis.get("title") or {}).get("text")
+    return axis.get("visible") is not False and bool(named)
+
+
+@dataclass(frozen=True)
+class Data:
+    """From where to where the data of an axis go, and whether the ends that it now has show any of it."""
+
+    low: float
+    high: float
+    shown: bool
 
 
 def _change(
@@ -36,30 +66,37 @@ def _change(
     low: float | None,
     high: float | None,
     scale: str,
-) -> None:
+) -> Data | None:
     letter, short = name[0], name.replace("axis", "")
     axis = dict(layout.get(name) or {})
     shown = read_axes(layout, data).get(short)
     if shown is None:
-        return
+        return None
     if shown.names:
         raise ValueError(f"the {letter} axis of this figure has names, which have no range and no scale")
     was, log = shown.log, scale == "log" if scale else shown.log
-    values = np.concatenate([np.zeros(0), *(array_of(trace[letter]).ravel() for trace in _on(data, short))])
-    positive = values[np.isfinite(values) & (values > 0)]
+    values = _values(data, short)
+    positive = values[values > 0]
+    cells = any(trace.get("type") in ("heatmap", "bar") for trace in data if _lies_on(trace, short))
     if log and any(end is not None and end <= 0 for end in (low, high)):
         raise ValueError(f"the {letter} axis is logarithmic: {letter}min and {letter}max must be above 0")
     if log and not was and not positive.size:
         raise ValueError(f"the {letter} axis of this figure has no positive values, so it cannot be logarithmic")
+    if log and not was and positive.size < values.size and _is_map(data, short):
+        raise ValueError(f"the {letter} axis of this map begins at {values.min():g}, so it cannot be logarithmic")
     ends = [10.0**end if was else end for end in (shown.low, shown.high)]
     turned = ends[0] > ends[1]
     least, most = sorted(ends)
+    if log != was and not cells:
+        # Room that one scale leaves around the data is far too much or too little on the other.
+        least, most = _fitted(np.append(values, _rules(layout, short)), least, most, log=log)
     least, most = least if low is None else low, most if high is None else high
     if log and least <= 0:
         least = float(positive.min())
     if not least < most:
         whole = " to ".join(f"{end:g}" for end in sorted(ends))
         raise ValueError(f"{letter}min and {letter}max leave nothing of the {letter} axis, which goes from {whole}")
+    apart(least, most, letter)
     new = [math.log10(least), math.log10(most)] if log else [least, most]
     axis |= {"range": new[::-1] if turned else new, "type": "log" if log else "linear", "autorange": False}
     for key in ("minallowed", "maxallowed"):
@@ -74,10 +111,59 @@ def _change(
         axis["title"] = {**(axis.get("title") or {}), "text": _title((axis.get("title") or {}).get("text", ""), log)}
         layout["annotations"] = [_moved(note, letter, short, log) for note in layout.get("annotations", ())]
     layout[name] = axis
+    if not values.size:
+        return None
+    # A cell reaches half its width beyond its middle.
+    wide = 0.5 * float(np.diff(np.unique(values)).min()) if cells and np.unique(values).size > 1 else 0.0
+    first, last = float(values.min()), float(values.max())
+    return Data(first, last, first - wide <= most and last + wide >= least)
+
+
+def _values(data: Sequence[Mapping[str, Any]], short: str) -> Any:
+    """All finite values along an axis; bars begin at 0, maps without places of their own count their cells."""
+    found = [np.zeros(0), *(array_of(trace[short[0]]).astype(float).ravel() for trace in _on(data, short))]
+    for trace in data:
+        if _lies_on(trace, short):
+            if trace.get("type") == "bar" and (trace.get("orientation") == "h") == (short[0] == "x"):
+                found.append(np.zeros(1))
+            elif trace.get("type") == "heatmap" and trace.get(short[0]) is None:
+                found.append(np.arange(array_of(trace["z"]).shape[short[0] == "x"], dtype=float))
+    values = np.concatenate(found)
+    return values[np.isfinite(values)]
+
+
+def _rules(layout: Mapping[str, Any], short: str) -> list[float]:
+    """Where rules cross an axis."""
+    letter = short[0]
+    shapes = [each for each in layout.get("shapes", ()) if each.get("type") == "line"]
+    mine = [each for each in shapes if (each.get(f"{letter}ref") or letter) == short]
+    return [float(each[f"{letter}0"]) for each in mine if each[f"{letter}0"] == each[f"{letter}1"]]
+
+
+def _fitted(values: Any, least: float, most: float, *, log: bool) -> tuple[float, float]:
+    """The ends of an axis for those of the values that it showed on its former scale."""
+    seen = values[(values >= least) & (values <= most) & ((values > 0) | (not log))]
+    if not seen.size:
+        return least, most
+    low, high = float(seen.min()), float(seen.max())
+    if log:
+        room = (high / low) ** 0.05 if high > low else 2.0
+        return low / room, high * room
+    room = 0.05 * (high - low) or 0.5 * abs(high) or 0.5
+    # What begins near 0 is seen from 0.
+    return (0.0 if 0.0 <= low <= 0.2 * high else low - room), high + room
+
+
+def _lies_on(trace: Mapping[str, Any], short: str) -> bool:
+    return (trace.get(f"{short[0]}axis") or short[0]) == short
+
+
+def _is_map(data: Sequence[Mapping[str, Any]], short: str) -> bool:
+    return any(trace.get("type") == "heatmap" for trace in data if _lies_on(trace, short))
 
 
 def _on(data: Sequence[Mapping[str, Any]], short: str) -> list[Mapping[str, Any]]:
-    mine = [trace for trace in data if (trace.get(f"{short[0]}axis") or short[0]) == short]
+    mine = [trace for trace in data if _lies_on(trace, short)]
     return [trace for trace in mine if trace.get(short[0]) is not None and numeric(trace[short[0]])]
 
 

@@ -1,9 +1,11 @@
-"""The fonts that an author's own words need, such as one with Chinese signs; a sign that none has is drawn as a box."""
+"""The fonts that an author's own words need, such as one with Chinese signs; a sign that none has is refused."""
 
 from __future__ import annotations
 
 import functools
+import unicodedata
 
+from rope_viz.embedding.spec import shorten
 from rope_viz.figures.files.style import Style
 
 BOXES = "Last Resort"
@@ -11,7 +13,10 @@ BOXES = "Last Resort"
 
 
 def families(style: Style) -> tuple[str, ...]:
-    """The fonts to draw with: those of the style, and those of this machine that its title and labels need beside."""
+    """The fonts to draw with: those of the style, and those of this machine that its title and labels need beside.
+
+    Raises `ValueError` with the signs that no font has.
+    """
     from matplotlib.font_manager import FontProperties, findfont
 
     own = style.families
@@ -19,13 +24,22 @@ def families(style: Style) -> tuple[str, ...]:
     if not words:
         return own
     files = (str(findfont(FontProperties(family=family))) for family in own)
-    lacks = {sign for sign in words if not sign.isspace()}.difference(*map(signs, files))
+    lacks = {sign for sign in words if not unseen(sign)}.difference(*map(signs, files))
     more: list[str] = []
     for name, file in sorted(installed().items()) if lacks else []:
         if found := lacks & signs(file):
             more.append(name)
             lacks -= found
+    if lacks:
+        said = "".join(sorted(lacks, key=words.index))
+        which = f"the sign {said}" if len(lacks) == 1 else f"the signs {shorten(said)}"
+        raise ValueError(f"no font of this machine has {which} of a title or label: install one, or take html")
     return (*own, *more)
+
+
+def unseen(sign: str) -> bool:
+    """Whether a sign leaves no ink in any font: joiners, and what chooses a form of the sign before."""
+    return unicodedata.category(sign) == "Cf" or "\ufe00" <= sign <= "\ufe0f"
 
 
 def installed() -> dict[str, str]:

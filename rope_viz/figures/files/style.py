@@ -9,6 +9,7 @@ import dataclasses
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,10 @@ USUAL_SIZE = 13.0
 WIDTHS, HEIGHTS, FONT_SIZES, DPIS = (94.0, 4800.0), (56.0, 4800.0), (5.0, 72.0), (36, 1200)
 MOST_PIXELS = 50_000_000
 MOST_LABELS, LONGEST_LABEL, LONGEST_TITLE = 40, 80, 300
+# What turns the direction of writing could make a label say something else than it holds.
+DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+# Nearer ends than this share of their size have no numbers that tell them apart.
+NEAREST = 1e-9
 
 THEMES = ("light", "dark", "transparent")
 LEGENDS = {
@@ -180,12 +185,21 @@ class Style:
         for name, value in ((f"{letter}min", low), (f"{letter}max", high)):
             if value is not None:
                 object.__setattr__(self, name, _number(value, name))
-        if low is not None and high is not None and not low < high:
-            raise ValueError(f"{letter}min must be less than {letter}max, got {low:g} and {high:g}")
+        if low is not None and high is not None:
+            if not low < high:
+                raise ValueError(f"{letter}min must be less than {letter}max, got {low:g} and {high:g}")
+            apart(low, high, letter)
         if getattr(self, f"{letter}scale") == "log" and any(value is not None and value <= 0 for value in (low, high)):
             raise ValueError(
                 f"a log axis has no 0 and no negative numbers: {letter}min and {letter}max must be above 0"
             )
+
+
+def apart(low: float, high: float, letter: str) -> None:
+    """Raises `ValueError` where two ends of an axis are too near for numbers between them."""
+    if high - low <= NEAREST * max(abs(low), abs(high)):
+        near = f"{low:.12g} and {high:.12g} are too near to each other for numbers between them"
+        raise ValueError(f"{near}: take {letter}min and {letter}max further apart")
 
 
 def is_key(key: str) -> bool:
@@ -261,9 +275,18 @@ def _title(value: Any) -> str:
         return "no"
     if words.lower() in YES:
         return "yes"
-    if len(words) > LONGEST_TITLE or not words.isprintable():
-        raise ValueError(f"title must have at most {LONGEST_TITLE} characters on one line, got {len(words):,}")
+    if len(words) > LONGEST_TITLE:
+        raise ValueError(f"title must have at most {LONGEST_TITLE} characters, got {len(words):,}")
+    _on_one_line(words, "title")
     return words
+
+
+def _on_one_line(words: str, what: str) -> None:
+    """Raises `ValueError` where a text holds what ends a line, is a control, or turns the direction of writing."""
+    for sign in words:
+        if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or sign in DIRECTIONS:
+            refused = "line breaks, control characters and marks of direction have no place in it"
+            raise ValueError(f"{what} must be one line of text, got U+{ord(sign):04X}: {refused}")
 
 
 def _dpi(value: Any) -> int:
@@ -294,7 +317,8 @@ def _labels(given: Any) -> tuple[tuple[str, str], ...]:
     if len(pairs) > MOST_LABELS:
         raise ValueError(f"at most {MOST_LABELS} lines can have a label of their own, got {len(pairs)}")
     for name, label in pairs:
-        if not isinstance(label, str) or len(label) > LONGEST_LABEL or not (label.isprintable() and label.strip()):
-            wanted = f"one line of 1 to {LONGEST_LABEL} characters"
-            raise ValueError(f"the label of {shorten(name)} must be {wanted}, not {shorten(label)}")
+        what = f"the label of {shorten(name)}"
+        if not isinstance(label, str) or len(label) > LONGEST_LABEL or not label.strip():
+            raise ValueError(f"{what} must be one line of 1 to {LONGEST_LABEL} characters, not {shorten(label)}")
+        _on_one_line(label, what)
     return pairs
