@@ -92,7 +92,95 @@ def test_labels_that_have_no_room_at_the_ends_go_into_a_legend():
     long = "a name that is much longer than a column of a paper has room for"
     style = {"width": "60mm", "font_size": "8pt", "label.plain": long[:60]}
     narrow = render(DRAWN["wavelengths"], "svg", options=Style.read(style)).decode()
-    assert re.findall(r"<!-- (a name.*?) -->", narrow) == [long[:60]]
+    assert " ".join(re.findall(r"<!-- (.*?) -->", narrow)).count(long[:60].strip()) == 1
+
+
+LONG = "Our method with a rather long name, s = 4 (this work)"
+
+
+def drawn_texts(monkeypatch):
+    """[(text, box on the sheet), …] of what is drawn from now on."""
+    from rope_viz.figures.files.canvas import Canvas
+
+    found, write = [], Canvas.text
+
+    def text(canvas, lines, x, y, **look):
+        box = write(canvas, lines, x, y, **look)
+        found.append(("".join(run.text for line in lines for run in line), box, canvas))
+        return box
+
+    monkeypatch.setattr(Canvas, "text", text)
+    return found
+
+
+@pytest.mark.parametrize("where", ["auto", "ends", "legend"])
+def test_a_long_label_is_broken_and_stays_whole_on_the_sheet(where, monkeypatch):
+    found = drawn_texts(monkeypatch)
+    style = Style.read({"preset": "one-column", "label.YaRN": LONG, "legend": where})
+    render(ratio(), "svg", options=style)
+    (box, canvas), *more = [
+        (box, canvas) for text, box, canvas in found if text.replace(" ", "") == LONG.replace(" ", "")
+    ]
+    assert not more
+    assert 0 <= box[0] < box[2] <= canvas.width
+
+
+@pytest.mark.parametrize("where", ["auto", "ends", "legend"])
+def test_a_label_that_cannot_be_broken_is_named(where):
+    style = Style.read({"preset": "one-column", "label.YaRN": 80 * "W", "legend": where})
+    with pytest.raises(ValueError, match=r"the label 'WWW.* is too long for this size: take a shorter one"):
+        render(ratio(), "svg", options=style)
+
+
+def test_headings_of_a_narrow_plot_do_not_lie_on_each_other(monkeypatch):
+    fig = theme.figure([theme.line([0, 1], [0, 1], "a", theme.CURRENT)], x={"range": [0, 1]}, y={})
+    above = {"yref": "y domain", "y": 1, "yanchor": "bottom", "showarrow": False}
+    texts = ("an image of 1024", "a film of 448", "a sound of forty seconds")
+    for count in (2, 3):
+        found = drawn_texts(monkeypatch)
+        notes = [above | {"x": 0.3 + 0.1 * i, "text": text} for i, text in enumerate(texts[:count])]
+        fig.update_layout(annotations=notes)
+        render(fig, "svg", options=Style(width="320px"))
+        boxes = [box for text, box, _ in found if text in texts]
+        assert len(boxes) == count
+        for i, a in enumerate(boxes):
+            for b in boxes[:i]:
+                assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] + 1 or b[3] <= a[1] + 1
+        monkeypatch.undo()
+
+
+def test_a_note_on_lines_has_a_ground_and_stays_in_the_plot(monkeypatch):
+    from rope_viz.figures.files.canvas import Canvas
+
+    x = np.linspace(0, 1, 400)
+    fig = theme.figure([theme.line(x, np.sin(900 * x), "a", theme.CURRENT)], x={"range": [0, 1]}, y={"range": [-1, 1]})
+    fig.add_annotation(x=0.95, y=0.0, text="first below 0 at 27,115", ax=0, ay=-20)
+    found, boxes, box = drawn_texts(monkeypatch), [], Canvas.box
+    monkeypatch.setattr(Canvas, "box", lambda *args, **look: (boxes.append(args[1]), box(*args, **look)))
+    render(fig, "svg", options=Style(width="320px"))
+    where = next(box for text, box, _ in found if text.startswith("first"))
+    assert any(each == pytest.approx(where, abs=3) for each in boxes)
+    assert where[2] <= 320 - 2
+
+
+def test_labels_keep_clear_of_data_first_and_then_of_rules():
+    from rope_viz.figures.files.place import Places
+
+    def cost(**rule):
+        places = Places(100, 100)
+        places.draw([30, 30], [0, 100], (0, 0, 100, 100), **rule)
+        return places.cost((10, 10, 60, 20))
+
+    assert cost() > cost(rule=True) > Places(100, 100).cost((10, 10, 60, 20))
+
+
+def test_own_labels_stand_in_the_title_where_the_name_is_whole():
+    from rope_viz.figures.files.dress import dressed
+
+    style = Style(title="yes", labels=(("YaRN", "ours, 5 % \\1"),))
+    title = "Speed of each pair: YaRN, NTK-aware, YaRNs, YaRN"
+    assert dressed(ratio(), style, title).title == title.replace("YaRN,", "ours, 5 % \\1,")[:-4] + "ours, 5 % \\1"
+    assert dressed(ratio(), Style(title="YaRN, a study", labels=style.labels), title).title == "YaRN, a study"
 
 
 def test_ranges_and_scales_are_those_asked_for():

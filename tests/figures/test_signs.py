@@ -26,7 +26,7 @@ def test_a_font_of_the_machine_is_taken_for_what_the_usual_ones_lack(monkeypatch
 def test_signs_that_no_font_has_are_named(monkeypatch, given):
     known = signs.signs
     monkeypatch.setattr(signs, "installed", lambda: {})
-    with pytest.raises(ValueError, match="no font of this machine has the signs '(漢字|हि.*)' of a title or label"):
+    with pytest.raises(ValueError, match=r"no font of this machine has the signs '(漢字|हि.*)' of a title or label"):
         signs.families(Style.read(given))
     monkeypatch.setattr(signs, "installed", lambda: {"Some": "some.ttf"})
     monkeypatch.setattr(signs, "signs", lambda file: frozenset("漢") if file == "some.ttf" else known(file))

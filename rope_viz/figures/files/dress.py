@@ -66,7 +66,7 @@ def dressed(fig: go.Figure, style: Style, title: str = "", *, responsive: bool =
             f"{width * style.dpi / 96:,.0f} by {height * style.dpi / 96:,.0f} dots are too many: "
             "take a lower dpi or a smaller size"
         )
-    sheet = Sheet(data, layout, width, height, style, style.title_of(title))
+    sheet = Sheet(data, layout, width, height, style, style.title_of(lines.retitled(title, data, style.labels)))
     lines.relabel(sheet.data, sheet.layout, style.labels)
     if ranges.apply(sheet.data, sheet.layout, style):
         lines.follow_ends(sheet.data, sheet.layout)

@@ -8,7 +8,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.files import lines as named
 from rope_viz.figures.files import margins
 from rope_viz.figures.files.axes import Axis
-from rope_viz.figures.files.markup import Run, parse
+from rope_viz.figures.files.canvas import LEADING
 from rope_viz.figures.files.plan import PAD, TICK, Panel, Plan
 from rope_viz.figures.files.traces import SYMBOLS, dashes, line_scale
 
@@ -115,8 +115,9 @@ def legend(plan: Plan) -> None:
     """A stroke of every line and its name, in rows above the plots."""
     s, k = plan.scale, line_scale(plan)
     colour = str(plan.sheet.layout["font"]["color"])
-    for (left, top, _, bottom), trace in plan.legend:
-        middle = (top + bottom) / 2
+    size = plan.size * 12 / 13
+    for (left, top, _, _), trace, words in plan.legend:
+        middle = top + plan.size * 1.35 / 2
         ink, dash, width = named.look(trace)
         start, stop = left, left + 26 * s
         if trace.get("type") == "bar":
@@ -128,10 +129,10 @@ def legend(plan: Plan) -> None:
             marker = trace.get("marker") or {}
             symbol = SYMBOLS.get(str(marker.get("symbol") or "circle"), "o")
             look: dict[str, Any] = {"fill": ink, "edge": "", "width": 0.0, "clip": None}
-            size = float(marker.get("size") or 6) * k
-            plan.canvas.markers([(start + stop) / 2], [middle], symbol=symbol, size=size, **look)
-        name = "".join(run.text for line in parse(named.line_name(trace)) for run in line)
-        plan.canvas.text([[Run(name)]], stop + 6 * s, middle, size=plan.size * 12 / 13, colour=colour)
+            wide = float(marker.get("size") or 6) * k
+            plan.canvas.markers([(start + stop) / 2], [middle], symbol=symbol, size=wide, **look)
+        first = middle - LEADING * size / 2
+        plan.canvas.text(words, start + margins.KEY * s - 2 * s, first, size=size, colour=colour, down="top")
 
 
 def heading(plan: Plan) -> None:

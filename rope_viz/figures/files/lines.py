@@ -101,6 +101,16 @@ def relabel(data: list[dict[str, Any]], layout: dict[str, Any], labels: Sequence
                 trace["hovertemplate"] = re.sub(rf"^{re.escape(name)}\b", lambda _: own[name], trace["hovertemplate"])  # noqa: B023
 
 
+def retitled(title: str, data: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> str:
+    """A figure's own title with the reader's labels in the places of the names of lines, where they stand whole."""
+    own = dict(labels)
+    names = sorted({*map(plain, line_names(data)), *own}, key=len, reverse=True)
+    if not own:
+        return title
+    whole = "|".join(map(re.escape, filter(None, names)))
+    return re.sub(rf"(?<!\w)(?:{whole})(?!\w)", lambda found: own.get(found[0], found[0]), title)
+
+
 def owner(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | None:
     """The line that a note names: of its colour, and with its name (or the name's first words) at the beginning."""
     text = str(note.get("text") or "")

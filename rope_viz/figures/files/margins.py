@@ -7,12 +7,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rope_viz.embedding.spec import shorten
 from rope_viz.figures import theme
 from rope_viz.figures.files import colourbars
 from rope_viz.figures.files import lines as named
 from rope_viz.figures.files.axes import Axis
-from rope_viz.figures.files.canvas import Box
-from rope_viz.figures.files.markup import Run, parse
+from rope_viz.figures.files.canvas import LEADING, Box
+from rope_viz.figures.files.markup import Lines, Run, parse, plain, wrapped
+from rope_viz.figures.files.place import apart
 from rope_viz.figures.files.plan import (
     NEAR,
     PAD,
@@ -31,6 +33,10 @@ ROUNDS = 4
 LEAST = 30.0
 # Ends that would take more of the width than this go into a legend, unless the reader wants them.
 MOST_FOR_ENDS = 0.34
+# A stroke of a line, and the gap to its name in a legend.
+KEY = 34.0
+# Wider ends that the reader wants are set on several lines.
+WIDEST_END = 0.34
 BIGGER = 1.15
 
 
@@ -58,12 +64,30 @@ def settle(plan: Plan) -> None:
         gaps = [under[i + 1] + over[i] + pad for i in range(len(plan.rows) - 1)]
         first = pad + height_of(plan.heading, plan.size * BIGGER) + _legend_height(plan) + over[-1]
         plan.row_pixels = _laid(plan.rows, high - pad - lying - under[0], first, gaps)
+    _check_names(plan)
     thin = min(b - a for a, b in plan.column_pixels) < LEAST
     if thin or min(a - b for a, b in plan.row_pixels) < min(LEAST, 0.2 * high):
+        names = [note["text"] for note in sheet.layout.get("annotations", ()) if note.get("name") == "end"]
+        widths = [plan.canvas.size(parse(name), plan.size)[0] for name in names]
+        if max(widths, default=0.0) > max(WIDEST_END * wide, 8 * plan.size):
+            raise ValueError(f"{too_long(plain(names[widths.index(max(widths))]))}; or take legend=legend")
         what = f"{wide:.0f} by {high:.0f} pixels with type of {plan.size:.3g}"
         raise ValueError(f"{what} leave no room for the figure: take a larger size, or smaller type")
     _place(plan)
     plan.headings, plan.strips = _headings(plan), _strips(plan)
+
+
+def too_long(label: str) -> str:
+    """What is said of a label that leaves no room."""
+    return f"the label {shorten(label)} is too long for this size: take a shorter one, a larger size or smaller type"
+
+
+def _check_names(plan: Plan) -> None:
+    """Raises `ValueError` where a word of the legend is wider than the sheet."""
+    for (left, _, _, _), _, words in plan.legend:
+        wide, _ = plan.canvas.size(words, plan.size * 12 / 13)
+        if left + KEY * plan.scale + wide > plan.canvas.width - 2 and wide > 8 * plan.size:
+            raise ValueError(too_long(" ".join("".join(run.text for run in line).strip() for line in words)))
 
 
 def _place(plan: Plan) -> None:
@@ -129,7 +153,7 @@ def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[floa
                 elif not axis.angle:
                     left[c] = max(left[c], box[0] - (pixel - wide / 2))
                     right[c] = max(right[c], pixel + wide / 2 - box[2])
-        ends = [plan.canvas.size(parse(note["text"]), size)[0] for note, size in end_labels(plan, panel)]
+        ends = [plan.canvas.size(end_lines(plan, note, size), size)[0] for note, size in end_labels(plan, panel)]
         right[c] = max([right[c], *(wide + 8 * s for wide in ends)])
     for panel in plan.panels:
         strips = [strip for owner, strip in plan.strips if owner is panel]
@@ -203,10 +227,23 @@ def end_labels(plan: Plan, panel: Panel) -> list[tuple[Mapping[str, Any], float]
             near = max(NEAR * plan.scale, 0.06 * (panel.box[2] - panel.box[0]))
             # Where a line ends inside the plot its label goes there, if there is room for it before the border.
             room = panel.box[2] - at
-            tight = room < plan.canvas.size(parse(note["text"]), size)[0] and at > (panel.box[0] + panel.box[2]) / 2
+            tight = (
+                room < plan.canvas.size(end_lines(plan, note, size), size)[0] and at > (panel.box[0] + panel.box[2]) / 2
+            )
             if abs(room) < near or tight:
                 found.append((note, size))
     return found
+
+
+def end_height(lines: Lines, size: float) -> float:
+    """The height that the label of a line's end takes beside others, which may come near."""
+    return (LEADING * (len(lines) - 1) + 1.12) * size
+
+
+def end_lines(plan: Plan, note: Mapping[str, Any], size: float) -> Lines:
+    """The lines of a label at the end of a line: of one that would take too much of the width, several."""
+    widest = WIDEST_END * plan.canvas.width
+    return wrapped(parse(str(note["text"])), widest, lambda run: plan.canvas.measure(run, size))
 
 
 def _coordinate(axis: Axis, value: Any) -> float:
@@ -259,7 +296,45 @@ def _headings(plan: Plan) -> list[Heading]:
             room = _free_to_the_right(plan, panel, notes) - at - 4
         words = text_lines(plan, str(note["text"]), room, size)
         out.append(Heading(panel, words, at, size, across, str(note.get("align") or "center"), note, 2 * plan.scale))
+    for row in range(len(plan.rows)):
+        _set_apart(plan, [each for each in out if each.panel.row == row])
     return out
+
+
+def _set_apart(plan: Plan, headings: list[Heading]) -> None:
+    """Move headings of one row that would lie on each other: sideways, or up where the sheet is too narrow for that."""
+    pad, gap = PAD * plan.scale, 6 * plan.scale
+    boxes = []
+    for each in headings:
+        wide, high = plan.canvas.size(each.lines, each.size)
+        left = each.x - wide * {"left": 0.0, "center": 0.5, "right": 1.0}[each.across]
+        left = min(max(left, pad), plan.canvas.width - pad - wide)
+        boxes.append((left, wide, high, each))
+    boxes.sort(key=lambda box: box[0])
+    if all(a[0] + a[1] + gap <= b[0] for a, b in itertools.pairwise(boxes)):
+        return
+    widths = [wide + gap for _, wide, _, _ in boxes]
+    if sum(widths) - gap <= plan.canvas.width - 2 * pad - plan.beside[0]:
+        middles = apart(
+            [left + wide / 2 for left, wide, _, _ in boxes],
+            widths,
+            pad - gap / 2,
+            plan.canvas.width - pad - plan.beside[0] + gap / 2,
+        )
+        for middle, (_, _, _, each) in zip(middles, boxes, strict=True):
+            each.x, each.across = middle, "center"
+        return
+    levels: list[list[tuple[float, float, float, Heading]]] = []
+    for box in boxes:
+        level = next((row for row in levels if row[-1][0] + row[-1][1] + gap <= box[0]), None)
+        if level is None:
+            levels.append(level := [])
+        level.append(box)
+    lift = 0.0
+    for level in levels:
+        for _, _, _, each in level:
+            each.shift += lift
+        lift += max(high for _, _, high, _ in level)
 
 
 def _free_to_the_right(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, Any]]) -> float:
@@ -321,31 +396,30 @@ def _strips(plan: Plan) -> list[tuple[Panel, Strip]]:
     return found
 
 
-def _legend(plan: Plan, left: float, right: float) -> list[tuple[Box, Any]]:
-    """(box, trace) of the legend's entries, in rows from the top."""
+def _legend(plan: Plan, left: float, right: float) -> list[tuple[Box, Any, Lines]]:
+    """(box, trace, lines of its name) of the legend's entries, in rows from the top."""
     if not plan.sheet.layout.get("showlegend"):
         return []
-    s, row = plan.scale, plan.size * 1.35
-    top = PAD * s + height_of(plan.heading, plan.size * BIGGER)
-    out, x, y, seen = [], left, top, set()
+    s, size = plan.scale, plan.size * 12 / 13
+    y = PAD * s + height_of(plan.heading, plan.size * BIGGER)
+    out, x, row, seen = [], left, 0.0, set()
     for trace in plan.sheet.data:
         name = named.line_name(trace)
         if not name or name in seen:
             continue
         seen.add(name)
-        wide = 34 * s + plan.canvas.measure(Run(_plain(name)), plan.size * 12 / 13)
+        words = [[Run("".join(run.text for run in line))] for line in parse(name)]
+        words = wrapped(words, right - left - KEY * s, lambda run: plan.canvas.measure(run, size))
+        wide = KEY * s + plan.canvas.size(words, size)[0]
         if x > left and x + wide > right:
-            x, y = left, y + row
-        out.append(((x, y, x + wide, y + row), trace))
-        x += wide + 14 * s
+            x, y, row = left, y + row, 0.0
+        high = plan.size * 1.35 + height_of(words[1:], size)
+        out.append(((x, y, x + wide, y + high), trace, words))
+        x, row = x + wide + 14 * s, max(row, high)
     return out
 
 
-def _plain(name: str) -> str:
-    return "".join(run.text for line in parse(name) for run in line)
-
-
 def _legend_height(plan: Plan) -> float:
-    return max((box[3] for box, _ in plan.legend), default=0.0) - (
-        min((box[1] for box, _ in plan.legend), default=0.0) - 4 * plan.scale if plan.legend else 0.0
+    return max((box[3] for box, _, _ in plan.legend), default=0.0) - (
+        min((box[1] for box, _, _ in plan.legend), default=0.0) - 4 * plan.scale if plan.legend else 0.0
     )

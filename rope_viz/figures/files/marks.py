@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from rope_viz.figures import theme
 from rope_viz.figures.files import margins
 from rope_viz.figures.files.canvas import LEADING, Box
 from rope_viz.figures.files.markup import Lines, parse
-from rope_viz.figures.files.place import Places
+from rope_viz.figures.files.place import Places, apart
 from rope_viz.figures.files.plan import PAD, Heading, Panel, Plan, font_size, height_of, text_lines
 from rope_viz.figures.files.traces import dashes, line_scale
 
+# On a ground that is not known there is nothing to cover it with.
+CLEAR = "transparent"
 
-def shapes(plan: Plan, *, below: bool) -> None:
+
+def shapes(plan: Plan, places: Places, *, below: bool) -> None:
     """The shapes under the data, or those above them."""
     for shape in plan.sheet.layout.get("shapes", ()):
         if (shape.get("layer") == "below") == below and shape.get("visible") is not False:
-            _shape(plan, shape)
+            _shape(plan, places, shape)
 
 
-def _shape(plan: Plan, shape: Mapping[str, Any]) -> None:
+def _shape(plan: Plan, places: Places, shape: Mapping[str, Any]) -> None:
     panel = panel_of(plan, shape)
     line = shape.get("line") or {}
     width = float(line.get("width", 2 if shape["type"] != "rect" else 0)) * line_scale(plan)
@@ -39,6 +39,7 @@ def _shape(plan: Plan, shape: Mapping[str, Any]) -> None:
         wide = 2.0
         frame = (clip[0] - wide, clip[1] - wide, clip[2] + wide, clip[3] + wide)
         plan.canvas.line(x, y, colour=colour, width=width, dash=dashes(line.get("dash"), width), clip=frame)
+        places.draw(x, y, clip, rule=True)
     elif shape["type"] == "rect":
         box = (min(x), min(y), max(x), max(y))
         edge = colour if width else ""
@@ -122,36 +123,14 @@ def _ends(
         return
     rows = []
     for note, size in ends:
-        lines = parse(str(note["text"]))
-        rows.append((_pixel(plan, panel, note, "y", "y", note=True), len(lines) * 1.12 * size, lines, note, size))
+        lines = margins.end_lines(plan, note, size)
+        high = margins.end_height(lines, size)
+        rows.append((_pixel(plan, panel, note, "y", "y", note=True), high, lines, note, size))
     rows.sort(key=lambda row: row[0])
     middles = apart([row[0] for row in rows], [row[1] for row in rows], panel.box[1], panel.box[3])
     for (_, _, lines, note, size), middle in zip(rows, middles, strict=True):
         ink = str((note.get("font") or {}).get("color") or colour)
         places.take(plan.canvas.text(lines, panel.box[2] + 6 * plan.scale, middle, size=size, colour=ink))
-
-
-def apart(wanted: Sequence[float], heights: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Middles near the wanted ones (in order) at which nothing overlaps, between two borders where there is room."""
-    blocks: list[list[float]] = []  # [middle of its first, number of the first, number after its last]
-    offsets = np.concatenate([[0.0], np.cumsum([(a + b) / 2 for a, b in itertools.pairwise(heights)])])
-    low, high = top + heights[0] / 2, bottom - heights[-1] / 2
-    for i, at in enumerate(wanted):
-        blocks.append([at - offsets[i], i, i + 1])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            (a, first, _), (b, middle, last) = blocks[-2:]
-            left, right = middle - first, last - middle
-            blocks[-2:] = [[(a * left + b * right) / (left + right), first, last]]
-    out = [0.0] * len(wanted)
-    for start, first, last in blocks:
-        for i in range(int(first), int(last)):
-            out[i] = start + float(offsets[i])
-    # Inside the plot as far as all fit.
-    for i in range(len(out)):
-        out[i] = max(out[i], low + float(offsets[i]))
-    for i in reversed(range(len(out))):
-        out[i] = min(out[i], max(high - float(offsets[-1] - offsets[i]), low + float(offsets[i])))
-    return out
 
 
 def _inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: str) -> None:
@@ -184,9 +163,10 @@ def _inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: s
             for side, across in ((1, "left"), (-1, "right"))
         ]
     else:
+        middle = (max(min(x), left) + min(max(x), right)) / 2
         options = [
-            ((x[0] + x[1]) / 2, at, {"across": "center", "down": down})
-            for at, down in ((min(y) + pad, "top"), (max(y) - pad, "bottom"))
+            (middle, at, {"across": "center", "down": down})
+            for at, down in ((max(min(y), top) + pad, "top"), (min(max(y), bottom) - pad, "bottom"))
         ]
     _put(plan, places, lines, options, size, str((label.get("font") or {}).get("color") or colour), inside=panel.box)
 
@@ -216,7 +196,7 @@ def _note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str) -> N
             for up in (1.0, -1.0):
                 for side in (across, "left", "right", "center"):
                     options.append((x + far * reach[0], y + far * up * reach[1], {"across": side, "down": "middle"}))
-        box = _put(plan, places, lines, options, size, ink, inside=panel.box, ground=ground)
+        box = _put(plan, places, lines, options, size, ink, inside=panel.box, ground=ground, within=True)
         _arrow(plan, (x, y), box, str(note.get("arrowcolor") or ink))
         return
     dx, dy = float(note.get("xshift") or 0) * s, -float(note.get("yshift") or 0) * s
@@ -240,15 +220,23 @@ def _put(
     *,
     inside: Box,
     ground: str = "",
+    within: bool = False,
 ) -> Box:
-    """Write a text at the best of several places, wholly on the sheet."""
-    boxes = [_kept(plan, plan.canvas.extent(lines, x, y, size=size, **place)) for x, y, place in options]
+    """Write a text at the best of several places, wholly on the sheet; `within`: and in the plot where it fits."""
+    boxes = [plan.canvas.extent(lines, x, y, size=size, **place) for x, y, place in options]
+    if within or _share(boxes[0], inside) >= 0.5:
+        boxes = [_kept(box, inside, 1.0) for box in boxes]
+    boxes = [_kept(box, (0.0, 0.0, plan.canvas.width, plan.canvas.height), 2.0) for box in boxes]
     # A label belongs to what it names: every line of text that it moves away counts.
     away = [0.5 * math.hypot(x - options[0][0], y - options[0][1]) / size for x, y, _ in options]
     sides = [0.2 * (place["across"] != options[0][2]["across"]) for _, _, place in options]
     box = boxes[places.best(boxes, [a + b for a, b in zip(away, sides, strict=True)], inside=inside)]
-    if not ground and any(trace.get("type") == "heatmap" for trace in plan.sheet.data):
-        # A label reads on any colour of a map.
+    on_map = any(trace.get("type") == "heatmap" for trace in plan.sheet.data)
+    trim = 0.15 * size  # the label of a rule stands close to it
+    core = (box[0], box[1] + trim, box[2], box[3] - trim)
+    on_lines = places.inked(core) + places.ruled(core) > 0 and plan.sheet.style.theme != CLEAR
+    if not ground and (on_map or on_lines):
+        # A label reads on any colour of a map, and on lines that it cannot keep clear of.
         paper = str(plan.sheet.layout.get("paper_bgcolor", theme.BACKGROUND))[:7]
         ground = theme.tint(paper, 0.75)
     if ground:
@@ -259,13 +247,21 @@ def _put(
     return places.take(box)
 
 
-def _kept(plan: Plan, box: Box) -> Box:
-    """The box, moved onto the sheet."""
-    pad = 2.0
-    left, top, right, bottom = box
-    dx = max(pad - left, 0.0) + min(plan.canvas.width - pad - right, 0.0)
-    dy = max(pad - top, 0.0) + min(plan.canvas.height - pad - bottom, 0.0)
-    return left + dx, top + dy, right + dx, bottom + dy
+def _share(box: Box, frame: Box) -> float:
+    """The share of a box that lies inside a frame."""
+    wide, high = (min(box[i + 2], frame[i + 2]) - max(box[i], frame[i]) for i in (0, 1))
+    return max(wide, 0.0) * max(high, 0.0) / (((box[2] - box[0]) * (box[3] - box[1])) or 1.0)
+
+
+def _kept(box: Box, frame: Box, pad: float) -> Box:
+    """The box, moved into a frame along each side that has room for it."""
+    moved = list(box)
+    for i in (0, 1):
+        low, high = frame[i] + pad, frame[i + 2] - pad
+        if box[i + 2] - box[i] <= high - low or frame[i] == 0.0:
+            by = max(low - box[i], 0.0) + min(high - box[i + 2], 0.0)
+            moved[i], moved[i + 2] = box[i] + by, box[i + 2] + by
+    return moved[0], moved[1], moved[2], moved[3]
 
 
 def _arrow(plan: Plan, tip: tuple[float, float], box: Box, colour: str) -> None:

@@ -56,9 +56,7 @@ def wrapped(lines: Lines, widest: float, measure: Callable[[Run], float]) -> Lin
     """The lines, broken at blanks where they are wider than `widest`; a word that is wider stays whole."""
     out: Lines = []
     for line in lines:
-        pieces = [
-            dataclasses.replace(run, text=word) for run in line for word in WORD.findall(run.text)
-        ] or [Run("")]
+        pieces = [dataclasses.replace(run, text=word) for run in line for word in WORD.findall(run.text)] or [Run("")]
         total = sum(map(measure, pieces))
         # As many lines as it takes, about equally long.
         wanted = total / max(1, -(-total // max(widest, 1.0))) if total > widest else widest

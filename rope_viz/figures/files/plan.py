@@ -75,7 +75,7 @@ class Plan:
     headings: list[Heading] = field(default_factory=list)
     titles: dict[str, Lines] = field(default_factory=dict)
     heading: Lines = field(default_factory=list)
-    legend: list[tuple[Box, Mapping[str, Any]]] = field(default_factory=list)
+    legend: list[tuple[Box, Mapping[str, Any], Lines]] = field(default_factory=list)
     beside: tuple[float, float] = (0.0, 0.0)  # what colour scales take on the right and at the bottom
     column_pixels: list[Interval] = field(default_factory=list)
     row_pixels: list[Interval] = field(default_factory=list)

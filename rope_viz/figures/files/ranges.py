@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.figures.files.axes import array_of, numeric, read_axes
-from rope_viz.figures.files.style import Style, apart
+from rope_viz.figures.files.style import Style, check_apart
 
 
 def apply(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], style: Style) -> bool:
@@ -96,7 +96,7 @@ def _change(
     if not least < most:
         whole = " to ".join(f"{end:g}" for end in sorted(ends))
         raise ValueError(f"{letter}min and {letter}max leave nothing of the {letter} axis, which goes from {whole}")
-    apart(least, most, letter)
+    check_apart(least, most, letter)
     new = [math.log10(least), math.log10(most)] if log else [least, most]
     axis |= {"range": new[::-1] if turned else new, "type": "log" if log else "linear", "autorange": False}
     for key in ("minallowed", "maxallowed"):

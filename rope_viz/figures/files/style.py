@@ -188,14 +188,14 @@ class Style:
         if low is not None and high is not None:
             if not low < high:
                 raise ValueError(f"{letter}min must be less than {letter}max, got {low:g} and {high:g}")
-            apart(low, high, letter)
+            check_apart(low, high, letter)
         if getattr(self, f"{letter}scale") == "log" and any(value is not None and value <= 0 for value in (low, high)):
             raise ValueError(
                 f"a log axis has no 0 and no negative numbers: {letter}min and {letter}max must be above 0"
             )
 
 
-def apart(low: float, high: float, letter: str) -> None:
+def check_apart(low: float, high: float, letter: str) -> None:
     """Raises `ValueError` where two ends of an axis are too near for numbers between them."""
     if high - low <= NEAREST * max(abs(low), abs(high)):
         near = f"{low:.12g} and {high:.12g} are too near to each other for numbers between them"
