@@ -72,6 +72,51 @@ def test_a_model_looks_the_same_by_its_id_and_by_its_name():
     assert looks.of_model("a model of my own") == looks.of_model("a model of my own")
 
 
+def known_looks():
+    """Every look that a method, a runtime, a model of the list or an entry of a fixed list can have."""
+    named = [*looks.METHODS.values(), *looks.RUNTIMES.values(), *map(looks.of_model, catalog())]
+    entries = [str(place) for place in range(16)]
+    return {*named, *(looks.of_entry(entry, entries) for entry in entries)} - {looks.PLAIN}
+
+
+def test_every_look_has_a_dash_and_a_grey_of_its_own():
+    own = {look: lines.GREYS[look.dash, look.colour] for look in known_looks()}
+    assert len(set(own.values())) == len(own)
+    # What is compared most is told apart by dashes alone.
+    first = [*looks.METHODS.values(), *map(looks.of_model, looks.MODELS[:20])]
+    dashes = [own[look][0] for look in first if look != looks.PLAIN]
+    assert len(set(dashes)) == len(dashes)
+    assert not {*lines.GREY_DASHES} & {*lines.SPARE}
+    assert len({*lines.GREY_DASHES}) == len(lines.GREY_DASHES)
+
+
+@pytest.mark.parametrize("level", lines.LEVELS)
+def test_every_grey_of_a_line_reads_on_its_ground(level):
+    from rope_viz.figures.files import colours
+
+    for ink, ground in ((level, theme.BACKGROUND), (colours.dark_grey(level), theme.DARK[theme.BACKGROUND])):
+        high, low = sorted((luminance(ink), luminance(ground)), reverse=True)
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_in_greys_a_model_looks_the_same_whatever_is_selected_beside_it():
+    from rope_viz.figures.files import Style
+    from rope_viz.figures.files.dress import dressed
+
+    def greys(names):
+        specs = {catalog()[name].name: model_specs(name)[""] for name in names}
+        fig = scaling.ratios(scaling.compared(QWEN, scaling.alternatives(QWEN, ["yarn"]), specs))
+        data = dressed(fig, Style(grey=True)).data
+        return {lines.line_name(each): lines.look(each)[:2] for each in data if lines.line_name(each)}
+
+    some = ("llama-2-7b", "llama-3.1-8b", "deepseek-v2-lite", "gemma-2-27b", "yarn-mistral-7b-128k")
+    whole = greys(some)
+    assert len(set(whole.values())) == len(whole)
+    assert greys(some[::-1]) == whole
+    for name in some:
+        assert greys([name]).items() <= whole.items()
+
+
 def test_a_rounding_looks_the_same_whatever_is_selected_beside_it():
     names = list(precision.SHORT)[:4]
     whole = drawn(precision.scores(LLAMA, "phase64", shown="error", names=names, live=True))

@@ -8,39 +8,56 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rope_viz.embedding.spec import shorten
-from rope_viz.figures import theme
+from rope_viz.figures import looks, theme
 from rope_viz.figures.files.axes import Axis, array_of, read_axes
 from rope_viz.figures.files.markup import plain
 from rope_viz.figures.files.style import listed
 
-# In greys the dash says what the colour says elsewhere: {(dash, which of the further colours): dash}.
-GREY_DASHES = {
-    ("dash", 0): "9px,4px",
-    ("dash", 1): "5px,3px",
-    ("dash", 2): "2px,2px",
-    ("dash", 3): "14px,5px",
-    ("dashdot", 0): "9px,3px,2px,3px",
-    ("dashdot", 1): "5px,2px,2px,2px",
-    ("dashdot", 2): "9px,3px,2px,3px,2px,3px",
-    ("dashdot", 3): "14px,3px,5px,3px",
-    ("dot", 0): "1px,3px",
-    ("dot", 1): "3px,5px",
-    ("dot", 2): "1px,5px",
-    ("dot", 3): "2px,4px,6px,4px",
-    ("longdash", 0): "18px,4px",
-    ("longdash", 1): "18px,9px",
-    ("longdash", 2): "22px,3px,3px,3px",
-    ("longdash", 3): "22px,3px,8px,3px",
-}
+# Dashes that are told apart without colour: plain ones, groups of dots, dashes with dots, with other dashes, in groups.
+GREY_DASHES = (
+    *("20px,3px", "9px,9px", "12px,3px,12px,3px,2px,3px", "6px,2px,6px,8px"),  # solid on the page
+    *("9px,4px", "4px,8px", "14px,5px", "5px,3px"),  # dash
+    *("9px,3px,2px,3px", "5px,2px,2px,2px", "9px,3px,2px,3px,2px,3px", "16px,3px,2px,3px"),  # dashdot
+    *("1px,3px", "1px,6px", "1px,2px,1px,7px", "1px,2px,1px,2px,1px,8px"),  # dot
+    *("22px,7px", "16px,12px", "22px,3px,8px,3px", "14px,3px,5px,3px"),  # longdash
+    # and of models, whose strokes are many
+    *("22px,3px,2px,3px", "16px,3px,2px,3px,2px,3px", "9px,7px,1px,7px", "5px,2px,2px,2px,2px,2px"),
+    *(
+        "9px,3px,2px,3px,2px,3px,2px,3px",
+        "7px,2px,7px,2px,2px,2px",
+        "18px,3px,5px,3px,5px,3px",
+        "5px,2px,5px,2px,5px,9px",
+    ),
+    *("22px,3px,2px,3px,2px,3px", "12px,2px,12px,9px", "5px,2px,2px,2px,2px,2px,2px,2px", "10px,3px,4px,3px"),
+    *("16px,8px,1px,8px", "12px,3px,4px,3px,4px,3px", "22px,3px,2px,3px,2px,3px,2px,3px", "18px,3px,18px,3px,2px,3px"),
+    *(
+        "7px,2px,7px,2px,2px,2px,2px,2px",
+        "14px,3px,2px,3px,2px,3px,2px,3px,2px,3px",
+        "3px,1px",
+        "16px,3px,2px,3px,2px,3px,2px,3px",
+    ),
+)
+STROKES = ("solid", "dash", "dashdot", "dot", "longdash", *looks.STROKES)
+LEVELS = ("#1E1E1E", "#757575")
+
+
+def _greys() -> dict[tuple[str, str], tuple[str, str]]:
+    every = [(stroke, colour) for stroke in STROKES for colour in theme.FURTHER]
+    count = len(GREY_DASHES)
+    return {look: (GREY_DASHES[place % count], LEVELS[place // count]) for place, look in enumerate(every)}
+
+
+GREYS = _greys()
+"""{(dash, one of the further colours): (dash, grey)}: in greys the dash says what the colour says elsewhere.
+
+All methods, runtimes and the first twenty models have dashes of their own; the other models have them again, lighter.
+"""
 SPARE = (
-    "6px,6px",
-    "12px,2px",
-    "4px,2px,1px,2px",
-    "16px,3px,1px,3px,1px,3px",
-    "3px,1px",
-    "8px,8px",
-    "1px,1px",
-    "20px,2px",
+    "8px,2px,3px,2px,3px,8px",
+    "24px,2px",
+    "3px,5px,9px,5px",
+    "2px,1px,2px,5px",
+    "13px,2px,3px,2px,3px,2px,3px,2px",
 )
 HATCHES = ("", "/", "x", "\\", ".", "-")
 
@@ -212,34 +229,47 @@ def in_greys(data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
     """A dash of its own for every line, a hatch for every kind of bar, maps in steady greys."""
     from rope_viz.figures.files.colours import grey_scale
 
-    dashes = _grey_dashes(data)
+    own = _grey_looks(data)
+    colours = {line_name(trace): look(trace)[0] for trace in reversed(data) if line_name(trace)}
+    for note in layout.get("annotations", ()):
+        # A label keeps the colour of its line, by which it is known to be its label.
+        name = owner(note, colours)
+        if name in own:
+            note["font"] = {**(note.get("font") or {}), "color": own[name][1]}
     for trace in data:
         name = line_name(trace)
         if trace.get("type") == "bar":
             trace["marker"] = _hatched(trace.get("marker") or {})
         elif trace.get("type") == "heatmap" and trace.get("colorscale") is not None:
             trace["colorscale"] = grey_scale(trace["colorscale"])
-        elif (
-            name in dashes
-            and "lines" in (trace.get("mode") or "lines")
-            and (trace.get("line") or {}).get("width", 2) > 0
-        ):
-            trace["line"] = {**(trace.get("line") or {}), "dash": dashes[name]}
+        elif name in own:
+            dash, level = own[name]
+            line, marker = dict(trace.get("line") or {}), dict(trace.get("marker") or {})
+            if "lines" in (trace.get("mode") or "lines") and line.get("width", 2) > 0:
+                line["dash"] = dash
+            for each in (line, marker):
+                if each.get("color") == colours[name]:
+                    each["color"] = level
+            trace |= {key: each for key, each in (("line", line), ("marker", marker)) if each}
     for key in [key for key in layout if key.startswith("coloraxis")]:
         shared = layout[key]
         if isinstance(shared, Mapping) and shared.get("colorscale") is not None:
             layout[key] = {**shared, "colorscale": grey_scale(shared["colorscale"])}
 
 
-def _grey_dashes(data: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """A dash for every line that says what its colour and dash say; of two alike the later one gets a spare one."""
-    out: dict[str, str] = {}
+def _grey_looks(data: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """{line: (dash, colour)} in greys: those of the table; any other line gives way to what has its dash already."""
+    found: dict[str, tuple[str, str]] = {}
     for name in line_names([trace for trace in data if trace.get("type", "scatter") == "scatter"]):
         colour, dash, _ = next(look(trace) for trace in data if line_name(trace) == name)
-        if colour in theme.FURTHER:
-            dash = GREY_DASHES.get((dash, theme.FURTHER.index(colour)), dash)
-        taken = set(out.values())
-        out[name] = dash if dash not in taken else next((each for each in SPARE if each not in taken), dash)
+        found[name] = dash, colour
+    out: dict[str, tuple[str, str]] = {}
+    for name in sorted(found, key=lambda name: found[name] not in GREYS):
+        new = GREYS.get(found[name], found[name])
+        taken = {dash for dash, _ in out.values()}
+        if new in out.values() or (found[name] not in GREYS and new[0] in taken):
+            new = next((each for each in SPARE if each not in taken), new[0]), new[1]
+        out[name] = new
     return out
 
 
