@@ -11,6 +11,7 @@ import plotly.colors
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import dials, theme
+from rope_viz.figures.files.colours import grey, greys
 
 MODES = {"turn": "One position", "score": "Query and key"}
 STARTS = {"turn": (0, 0), "score": (1040, 1024)}
@@ -90,6 +91,16 @@ def palette() -> dict[str, Any]:
     """{meaning: (light, dark)}."""
     both = {name: (colour, theme.DARK[colour]) for name, colour in COLOURS.items()}
     return both | {"bands": (theme.BAND_COLOURS, [theme.DARK[colour] for colour in theme.BAND_COLOURS])}
+
+
+def greyed(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message in greys; for a patch, too."""
+    palette = {
+        name: greys(light) if isinstance(light, str) else tuple(zip(*map(greys, light), strict=True))
+        for name, (light, _) in message["palette"].items()
+    }
+    wheel = [3 * [int(grey("rgb({}, {}, {})".format(*colour))[1:3], 16)] for colour in message["cycle"]]
+    return {**message, "palette": palette, "cycle": wheel}
 
 
 def numbers(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,14 @@ from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 
+from rope_viz import __version__
 from rope_viz.figures import clocks, files, patch, sheet, theme
 from rope_viz.figures.files import PRESETS, Style
+from rope_viz.figures.files.colours import greys
+from rope_viz.figures.files.dress import css, dressed
 from rope_viz.figures.files.saved import kept as columns_kept
 from rope_viz.figures.files.saved import reason
-from rope_viz.figures.files.web import header
+from rope_viz.figures.files.web import said_in_head
 from rope_viz.pictures import registry, saved
 from rope_viz.pictures.kinds import Clocks, Figure, Kind, Patch, Table
 from rope_viz.pictures.now import Now
@@ -54,11 +57,13 @@ def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> 
 
 def written(drawn: Kind, form: str, look: Style, said: Mapping[str, Any]) -> bytes:
     """What was drawn as a file, which says this of itself."""
+    fig = figure(drawn)
+    if not isinstance(drawn, Figure) and form in ("csv", "html"):
+        dressed(fig, look, drawn.title)  # what a file drawn of it refuses, its numbers and its page refuse
     if form == "html" and isinstance(drawn, Clocks):
         return clocks_page(drawn, look, said)
     if form == "html" and isinstance(drawn, Table):
         return table_page(drawn, look, said)
-    fig = figure(drawn)
     if form == "json" and not isinstance(drawn, Figure):
         given = columns_kept(numbers(drawn))
         body = {"values": list(given.values())}
@@ -149,18 +154,19 @@ def table_page(drawn: Table, look: Style, said: Mapping[str, Any]) -> bytes:
         for row in zip(*given.values(), strict=True)
     )
     body = f"<p>{prose(drawn.sentence)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    style = "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #8884}body{font-family:sans-serif}"
-    return _page(look.title_of(drawn.title) or drawn.title, body, look, style, said)
+    style = "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #8884}"
+    return _page(drawn.title, body, look, said, style)
 
 
 def clocks_page(drawn: Clocks, look: Style, said: Mapping[str, Any]) -> bytes:
     """A page on which the clocks turn, or the patch moves, offline."""
     name = moving(drawn)
-    data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
+    message = clocks.greyed(drawn.message) if look.grey else drawn.message
+    data = json.dumps({**message, "file": "", "alone": True}).replace("<", "\\u003c")
     root = f'root: document.querySelector(".rv-{name}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
     start = f"show({{ {root} }}, {data});"
     body = f'<div class="rv-{name}"></div><script type="module">{script(name)}\n{start}</script>'
-    return _page(look.title_of(drawn.title) or drawn.title, body, look, "body{margin:16px}", said)
+    return _page(drawn.title, body, look, said, "body{margin:16px}")
 
 
 def moving(drawn: Clocks) -> str:
@@ -178,14 +184,26 @@ def script(name: str) -> str:
     return "\n".join([f"const {names} = (() => {{", inside, f"return {names};", "})();", *kept])
 
 
-def _page(title: str, body: str, look: Style, style: str, said: Mapping[str, Any]) -> bytes:
+def _page(title: str, body: str, look: Style, said: Mapping[str, Any], style: str) -> bytes:
     dark = look.theme == "dark"
     back, text, line, main = (
         theme.DARK[colour] if dark else colour for colour in (theme.BACKGROUND, theme.TEXT, theme.RULE, theme.CURRENT)
     )
+    if look.grey:
+        back, text, line, main = (
+            greys(colour)[dark] for colour in (theme.BACKGROUND, theme.TEXT, theme.RULE, theme.CURRENT)
+        )
+    font = css(look).replace('"', "'")
     names = f"--st-background-color:{back};--st-text-color:{text};--st-border-color:{line};--st-primary-color:{main}"
+    ground = "transparent" if look.theme == "transparent" else back
+    room = f"width:{look.width_px(0):g}px;" if look.width else ""
+    above = look.title_of(title)
+    head = said_in_head({"title": title, "version": f"RoPE Viz {__version__}", **said})
+    heading = f"<h1>{html.escape(above)}</h1>" if above else ""
+    style = f"{style}h1{{font-size:1.15em}}"
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title>{header(said)}<style>body{{background:{back};color:{text}}}{style}</style></head>"
-        f'<body style="{names};--st-font:sans-serif">{body}</body></html>'
+        f"<title>{html.escape(above or title)}</title>{head}<style>body{{background:{ground};color:{text};{room}"
+        f"font-family:{font};font-size:{look.font_px:g}px}}{style}</style></head>"
+        f'<body style="{names};--st-font:{font}">{heading}{body}</body></html>'
     ).encode()

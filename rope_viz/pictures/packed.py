@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.figures import theme
-from rope_viz.figures.files import stem
+from rope_viz.figures.files import Style, spanned, stem
 from rope_viz.figures.files.lines import line_names
 from rope_viz.figures.words import glossary
 from rope_viz.pictures.choices import Models
@@ -46,12 +46,16 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
     return pack(traces, layout, message, quick=now.coarse)
 
 
-def file(picture: Picture, now: Now, variant: str = "") -> str:
+def file(picture: Picture, now: Now, variant: str = "", look: Style | None = None) -> str:
     """The stem of the picture's files: what it shows, of which models, over which range."""
+    look = look or Style()
     others = [model for choice in picture.uses if isinstance(choice, Models) for model in now[choice]]
     length = next((now[choice] for choice in picture.uses if choice.name == "length"), None)
-    span = (0, length) if isinstance(length, int) else None
-    extra = [f"zoom{now.view[0]:.6g}-{now.view[1]:.6g}"] if now.view is not None and picture.zooms else []
+    given = spanned(look.xmin, look.xmax, "x"), spanned(look.ymin, look.ymax, "y")
+    # Ends that the reader gave are those that the file shows.
+    span = (0, length) if isinstance(length, int) and not given[0] else None
+    zoom = now.view if picture.zooms and not (look.xmin is not None and look.xmax is not None) else None
+    extra = [part for part in (spanned(*zoom, "zoom") if zoom else "", *given) if part]
     name = f"{picture.page}-{variant or picture.name}"
     return stem(name, [now.model, *others], spec=now.spec, span=span, extra=extra)
 

@@ -241,7 +241,7 @@ async def answer(request: Request) -> Response:
             headers["content-encoding"] = "gzip"
         else:
             content = gzip.decompress(content)
-    headers["content-disposition"] = f'inline; filename="{packed.file(picture, now)}.{form}"'
+    headers["content-disposition"] = f'inline; filename="{packed.file(picture, now, look=look)}.{form}"'
     return Response(content, media_type=forms.FORMS[form], headers=headers)
 
 

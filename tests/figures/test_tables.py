@@ -9,7 +9,7 @@ import pytest
 from rope_viz import __version__
 from rope_viz.configs.catalog import model_specs
 from rope_viz.figures import decay, frequencies, numbers, precision, scaling, theme
-from rope_viz.figures.files import Style, render, stem
+from rope_viz.figures.files import Style, render, spanned, stem
 from rope_viz.studies import scores
 from rope_viz.studies.budget import Thinning
 from tests.figures.drawn import DRAWN, LLAMA, PARTS
@@ -187,6 +187,14 @@ def test_a_stem_names_all_models_what_they_are_at_and_the_range():
     assert name == f"rope-decay-curves_{first}_vs_llama-2-7b_qwen3-8b_0-131072"
     assert stem("frequencies.wavelengths", ["llama-2-7b"]) == "rope-frequencies-wavelengths_llama-2-7b"
     assert stem("decay/curves", ["a", "a"], span=(0.5, 2.25)) == "rope-decay-curves_a_0.5-2.25"
+
+
+def test_a_stem_states_ranges_so_that_they_read_back():
+    assert stem("a/b", ["m"], span=(1e6, 5e6)) == "rope-a-b_m_1000000-5000000"
+    assert stem("a/b", ["m"], span=(1e-7, 1e20)) == "rope-a-b_m_1e-07-1e20"
+    assert spanned(-1, None, "x") == "xfrom-1"
+    assert spanned(None, 0.25, "y") == "yupto0.25"
+    assert spanned(None, None) == ""
 
 
 @pytest.mark.parametrize("odd", ["../../etc/passwd", "a b;rm -rf", "名前", "x" * 500, "C:\\con", "é·θ"])

@@ -229,3 +229,27 @@ def text(cell):
 )
 def test_prose_knows_bold_emphasis_and_code_only(sentence, html):
     assert packed.prose(sentence) == html
+
+
+@pytest.mark.parametrize("form", ["svg", "html", "csv"])
+@pytest.mark.parametrize("address", ["home/turning", "runtimes/matrix"])
+@pytest.mark.parametrize("given", [{"label.foo": "x"}, {"xmin": "5"}])
+def test_a_table_and_the_clocks_refuse_alike_in_every_form(address, form, given):
+    picture = registry.picture(*address.split("/"))
+    now = registry.read(registry.page(picture.page), {"model": "qwen3-8b"})
+    with pytest.raises(ValueError, match=r"no line .foo.|has no x axis"):
+        forms.render(picture, now, form, Style.read(given))
+
+
+@pytest.mark.parametrize("address", ["home/turning", "runtimes/matrix", "axes/clocks"])
+def test_a_page_of_a_table_or_clocks_says_what_it_is_and_has_the_look_asked_for(address):
+    picture = registry.picture(*address.split("/"))
+    now = registry.read(registry.page(picture.page), {"model": "qwen3-8b"})
+    look = Style.read({"font": "serif", "font_size": "20px", "title": "my <own>", "grey": "yes", "theme": "dark"})
+    page = forms.render(picture, now, "html", look).decode()
+    for name in ("spec", "address", "version", "picture"):
+        assert f'<meta name="rope-viz:{name}" content="' in page
+    assert "<h1>my &lt;own&gt;</h1>" in page
+    assert "font-size:20px" in page
+    assert "Times" in page
+    assert "#0B62C4" not in page

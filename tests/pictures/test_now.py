@@ -11,7 +11,8 @@ from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.scaling import METHODS, LongRope, NtkByParts, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.pictures import axes, configs, decay, frequencies, kept, registry, scaling
+from rope_viz.figures.files import Style
+from rope_viz.pictures import axes, configs, decay, frequencies, kept, packed, registry, scaling
 from rope_viz.pictures.choices import Kept, Number
 from rope_viz.pictures.now import Now, found_once
 from rope_viz.pictures.page import Picture
@@ -220,3 +221,18 @@ def test_a_page_cuts_what_an_address_is_refused_for():
 def test_a_picture_knows_what_it_is_without_being_drawn():
     assert all(isinstance(picture, Picture) and picture.kind for picture in PICTURES)
     assert dataclasses.is_dataclass(scaling.comparison.kind)
+
+
+def test_a_file_is_named_by_the_range_that_it_shows():
+    def named(address, look, **query):
+        page, _, name = address.partition("/")
+        picture = registry.picture(page, name)
+        return packed.file(picture, read(picture, model="qwen3-8b", **query), look=Style.read(look))
+
+    zoomed = named("frequencies/heatmap", {}, target="10000000", view="1000000,5000000")
+    assert "_zoom1000000-5000000_" in f"{zoomed}_"
+    ends = {"xmin": "10", "xmax": "100"}
+    assert named("decay/curves", {}).endswith("_0-40960")
+    assert named("decay/curves", ends).endswith("_x10-100")
+    assert named("scaling/comparison", ends | {"ymin": "0.5"}).endswith("_x10-100_yfrom0.5")
+    assert named("decay/curves", ends, view="1,2") == named("decay/curves", ends)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rope_viz import __version__
 from rope_viz.embedding.spec import shorten
+from rope_viz.figures.files.names import spanned as spanned
 from rope_viz.figures.files.names import stem as stem
 from rope_viz.figures.files.style import PARAMETERS as PARAMETERS
 from rope_viz.figures.files.style import PRESETS as PRESETS

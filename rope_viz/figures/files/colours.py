@@ -108,6 +108,11 @@ def dark_grey(name: str) -> str:
     return HEX.sub(one, name)
 
 
+def greys(name: str) -> tuple[str, str]:
+    """A colour of the palette as a grey on light ground, and on dark."""
+    return grey(name), dark_grey(grey(name))
+
+
 def grey_scale(scale: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """A colour scale in greys of steady lightness: from the background up for sizes, from dark to light for signs.
 

@@ -38,11 +38,25 @@ def stem(
         parts.append("vs_" + "_".join(others))
     parts += list(extra)
     if span is not None:
-        parts.append("-".join(f"{end:.6g}" if abs(end) < 1e6 and end != int(end) else text(end) for end in span))
+        parts.append(spanned(*span))
     # Whatever is no letter, digit, dot, hyphen or low line may mean something to a shell or a file system.
     clean = (unicodedata.normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts if part)
+    # The plus of an exponent would become a hyphen, which is a minus.
+    clean = (re.sub(r"(?<=[0-9]e)\+", "", part) for part in clean)
     whole = "_".join(re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.") for part in clean)
     return shortened(re.sub(r"_{2,}", "_", whole).strip("_"))
+
+
+def spanned(low: float | None, high: float | None, before: str = "") -> str:
+    """A range in a file's name: 10-100, of one end from10 or upto100; "" without ends. `before` names the axis."""
+    if low is not None and high is not None:
+        return f"{before}{plain(low)}-{plain(high)}"
+    return f"{before}from{plain(low)}" if low is not None else f"{before}upto{plain(high)}" if high is not None else ""
+
+
+def plain(value: float) -> str:
+    """A number in a file's name: whole ones in full, others to six significant digits."""
+    return text(value) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def shortened(name: str) -> str:

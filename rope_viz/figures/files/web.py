@@ -57,7 +57,7 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
         }
         layout["title"] |= {"y": 1.0, "yanchor": "top", "pad": {"t": 6}, "font": {"size": 1.15 * style.font_px}}
         layout["margin"]["t"] = layout["margin"].get("t", 30.0) + lift
-    head = header({"title": title, **(meta or {})})
+    head = said_in_head({"title": title, **(meta or {})})
     figure = json.dumps(simple({"data": sheet.data, "layout": layout}), ensure_ascii=False, allow_nan=False)
     config = '{"responsive":true,"displaylogo":false,"showSendToCloud":false}'
     ground = str(layout.get("paper_bgcolor", theme.BACKGROUND))
@@ -73,8 +73,8 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
     ).encode()
 
 
-def header(said: Mapping[str, Any]) -> str:
-    """What a page says of itself, as elements of its head."""
+def said_in_head(said: Mapping[str, Any]) -> str:
+    """What a page says of itself, for its head."""
     return "".join(
         f'<meta name="rope-viz:{html.escape(str(name))}" content="{html.escape(_words(value))}">'
         for name, value in said.items()
