@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from rope_viz.figures import theme
+from rope_viz.figures.files import legends, margins
 from rope_viz.figures.files import lines as named
-from rope_viz.figures.files import margins
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING
-from rope_viz.figures.files.plan import PAD, TICK, Panel, Plan
+from rope_viz.figures.files.plan import BIGGER, PAD, TICK, Panel, Plan
 from rope_viz.figures.files.traces import SYMBOLS, dashes, line_scale
 
 
@@ -132,11 +132,11 @@ def legend(plan: Plan) -> None:
             wide = float(marker.get("size") or 6) * k
             plan.canvas.markers([(start + stop) / 2], [middle], symbol=symbol, size=wide, **look)
         first = middle - LEADING * size / 2
-        plan.canvas.text(words, start + margins.KEY * s - 2 * s, first, size=size, colour=colour, down="top")
+        plan.canvas.text(words, start + legends.KEY * s - 2 * s, first, size=size, colour=colour, down="top")
 
 
 def heading(plan: Plan) -> None:
     """The title of the figure."""
     if plan.heading:
         pad, colour = PAD * plan.scale, str(plan.sheet.layout["font"]["color"])
-        plan.canvas.text(plan.heading, pad, pad, size=plan.size * margins.BIGGER, colour=colour, down="top")
+        plan.canvas.text(plan.heading, pad, pad, size=plan.size * BIGGER, colour=colour, down="top")

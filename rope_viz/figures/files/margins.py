@@ -7,15 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rope_viz.embedding.spec import shorten
 from rope_viz.figures import theme
-from rope_viz.figures.files import colourbars
+from rope_viz.figures.files import colourbars, legends
 from rope_viz.figures.files import lines as named
 from rope_viz.figures.files.axes import Axis
-from rope_viz.figures.files.canvas import LEADING, Box
-from rope_viz.figures.files.markup import Lines, Run, parse, plain, wrapped
+from rope_viz.figures.files.canvas import LEADING
+from rope_viz.figures.files.markup import Lines, parse, plain, wrapped
 from rope_viz.figures.files.place import apart
 from rope_viz.figures.files.plan import (
+    BIGGER,
     NEAR,
     PAD,
     TICK,
@@ -33,11 +33,8 @@ ROUNDS = 4
 LEAST = 30.0
 # Ends that would take more of the width than this go into a legend, unless the reader wants them.
 MOST_FOR_ENDS = 0.34
-# A stroke of a line, and the gap to its name in a legend.
-KEY = 34.0
 # Wider ends that the reader wants are set on several lines.
 WIDEST_END = 0.34
-BIGGER = 1.15
 
 
 def settle(plan: Plan) -> None:
@@ -54,7 +51,7 @@ def settle(plan: Plan) -> None:
             named.place_labels(sheet.data, sheet.layout, "legend")
         plan.headings, plan.strips = _headings(plan), _strips(plan)
         left, right, over, under = _needs(plan)
-        plan.legend = _legend(plan, pad + left[0], wide - pad)
+        plan.legend = legends.placed(plan, pad + left[0], wide - pad)
         upright, lying = plan.beside = colourbars.room(plan)
         gaps = [
             max(right[i] + left[i + 1] + pad, 0.6 * wide * (b[0] - a[1]))
@@ -62,32 +59,19 @@ def settle(plan: Plan) -> None:
         ]
         plan.column_pixels = _laid(plan.columns, pad + left[0], wide - pad - right[-1] - upright, gaps)
         gaps = [under[i + 1] + over[i] + pad for i in range(len(plan.rows) - 1)]
-        first = pad + height_of(plan.heading, plan.size * BIGGER) + _legend_height(plan) + over[-1]
+        first = pad + height_of(plan.heading, plan.size * BIGGER) + legends.height(plan) + over[-1]
         plan.row_pixels = _laid(plan.rows, high - pad - lying - under[0], first, gaps)
-    _check_names(plan)
+    legends.check(plan)
     thin = min(b - a for a, b in plan.column_pixels) < LEAST
     if thin or min(a - b for a, b in plan.row_pixels) < min(LEAST, 0.2 * high):
         names = [note["text"] for note in sheet.layout.get("annotations", ()) if note.get("name") == "end"]
         widths = [plan.canvas.size(parse(name), plan.size)[0] for name in names]
         if max(widths, default=0.0) > max(WIDEST_END * wide, 8 * plan.size):
-            raise ValueError(f"{too_long(plain(names[widths.index(max(widths))]))}; or take legend=legend")
+            raise ValueError(f"{legends.too_long(plain(names[widths.index(max(widths))]))}; or take legend=legend")
         what = f"{wide:.0f} by {high:.0f} pixels with type of {plan.size:.3g}"
         raise ValueError(f"{what} leave no room for the figure: take a larger size, or smaller type")
     _place(plan)
     plan.headings, plan.strips = _headings(plan), _strips(plan)
-
-
-def too_long(label: str) -> str:
-    """What is said of a label that leaves no room."""
-    return f"the label {shorten(label)} is too long for this size: take a shorter one, a larger size or smaller type"
-
-
-def _check_names(plan: Plan) -> None:
-    """Raises `ValueError` where a word of the legend is wider than the sheet."""
-    for (left, _, _, _), _, words in plan.legend:
-        wide, _ = plan.canvas.size(words, plan.size * 12 / 13)
-        if left + KEY * plan.scale + wide > plan.canvas.width - 2 and wide > 8 * plan.size:
-            raise ValueError(too_long(" ".join("".join(run.text for run in line).strip() for line in words)))
 
 
 def _place(plan: Plan) -> None:
@@ -394,32 +378,3 @@ def _strips(plan: Plan) -> list[tuple[Panel, Strip]]:
             )
         )
     return found
-
-
-def _legend(plan: Plan, left: float, right: float) -> list[tuple[Box, Any, Lines]]:
-    """(box, trace, lines of its name) of the legend's entries, in rows from the top."""
-    if not plan.sheet.layout.get("showlegend"):
-        return []
-    s, size = plan.scale, plan.size * 12 / 13
-    y = PAD * s + height_of(plan.heading, plan.size * BIGGER)
-    out, x, row, seen = [], left, 0.0, set()
-    for trace in plan.sheet.data:
-        name = named.line_name(trace)
-        if not name or name in seen:
-            continue
-        seen.add(name)
-        words = [[Run("".join(run.text for run in line))] for line in parse(name)]
-        words = wrapped(words, right - left - KEY * s, lambda run: plan.canvas.measure(run, size))
-        wide = KEY * s + plan.canvas.size(words, size)[0]
-        if x > left and x + wide > right:
-            x, y, row = left, y + row, 0.0
-        high = plan.size * 1.35 + height_of(words[1:], size)
-        out.append(((x, y, x + wide, y + high), trace, words))
-        x, row = x + wide + 14 * s, max(row, high)
-    return out
-
-
-def _legend_height(plan: Plan) -> float:
-    return max((box[3] for box, _, _ in plan.legend), default=0.0) - (
-        min((box[1] for box, _, _ in plan.legend), default=0.0) - 4 * plan.scale if plan.legend else 0.0
-    )

@@ -17,6 +17,8 @@ from rope_viz.figures.files.dress import Sheet
 from rope_viz.figures.files.markup import Lines, Run, parse, wrapped
 
 TICK, PAD = 4.0, 5.0
+# Type of a figure's title, in its usual size.
+BIGGER = 1.15
 # An end label stands beside the plot where its line ends this near to the border.
 NEAR = 14.0
 Interval = tuple[float, float]

@@ -1,0 +1,57 @@
+"""The legend of a figure: where its entries lie, names on as many lines as it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rope_viz.embedding.spec import shorten
+from rope_viz.figures.files import lines as named
+from rope_viz.figures.files.canvas import Box
+from rope_viz.figures.files.markup import Lines, Run, parse, wrapped
+from rope_viz.figures.files.plan import BIGGER, PAD, Plan, height_of
+
+# A stroke of a line, and the gap to its name in a legend.
+KEY = 34.0
+
+
+def too_long(label: str) -> str:
+    """What is said of a label that leaves no room."""
+    return f"the label {shorten(label)} is too long for this size: take a shorter one, a larger size or smaller type"
+
+
+def check(plan: Plan) -> None:
+    """Raises `ValueError` where a word of the legend is wider than the sheet."""
+    for (left, _, _, _), _, words in plan.legend:
+        wide, _ = plan.canvas.size(words, plan.size * 12 / 13)
+        if left + KEY * plan.scale + wide > plan.canvas.width - 2 and wide > 8 * plan.size:
+            raise ValueError(too_long(" ".join("".join(run.text for run in line).strip() for line in words)))
+
+
+def placed(plan: Plan, left: float, right: float) -> list[tuple[Box, Any, Lines]]:
+    """(box, trace, lines of its name) of the legend's entries, in rows from the top."""
+    if not plan.sheet.layout.get("showlegend"):
+        return []
+    s, size = plan.scale, plan.size * 12 / 13
+    y = PAD * s + height_of(plan.heading, plan.size * BIGGER)
+    out, x, row, seen = [], left, 0.0, set()
+    for trace in plan.sheet.data:
+        name = named.line_name(trace)
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        words = [[Run("".join(run.text for run in line))] for line in parse(name)]
+        words = wrapped(words, right - left - KEY * s, lambda run: plan.canvas.measure(run, size))
+        wide = KEY * s + plan.canvas.size(words, size)[0]
+        if x > left and x + wide > right:
+            x, y, row = left, y + row, 0.0
+        high = plan.size * 1.35 + height_of(words[1:], size)
+        out.append(((x, y, x + wide, y + high), trace, words))
+        x, row = x + wide + 14 * s, max(row, high)
+    return out
+
+
+def height(plan: Plan) -> float:
+    """The height of the legend, and a gap."""
+    return max((box[3] for box, _, _ in plan.legend), default=0.0) - (
+        min((box[1] for box, _, _ in plan.legend), default=0.0) - 4 * plan.scale if plan.legend else 0.0
+    )
