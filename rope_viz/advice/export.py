@@ -33,8 +33,9 @@ from rope_viz.embedding.scaling import (
     Yarn,
 )
 from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
-from rope_viz.runtimes import Emulation, emulate
+from rope_viz.runtimes import UNTOLD, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, apart, largest, quotient
+from rope_viz.runtimes.known import Known
 from rope_viz.runtimes.mlx import NEW_KEYS
 
 Config: TypeAlias = dict[str, Any]
@@ -53,7 +54,8 @@ class Export:
     (for llama.cpp: the one to convert) and `flags` the overrides of llama.cpp. `faithful` says whether emulation gives
     back the intended frequencies and factor on cos and sin, and leaves the layers of other types alone; where it does
     not, `effect` and `attention_ratio` say by how much it is off and `reason` why. Where layer types differ, `changed`
-    are those that get another embedding and `kept` those that keep theirs.
+    are those that get another embedding and `kept` those that keep theirs. `known` says how the runtime's answer for
+    this model is known: what is not known is what its general rules give, and `faithful` proves nothing then.
     """
 
     runtime: str
@@ -68,6 +70,7 @@ class Export:
     fragment: Config = dataclasses.field(default_factory=dict)
     changed: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    known: Known = UNTOLD
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def exports(
 
 def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_type: str | None) -> Export:
     """The draft as its runtime computes it, compared with what is intended at every length that makes a difference."""
-    effect, attention, reason = None, 1.0, ""
+    effect, attention, reason, known = None, 1.0, "", UNTOLD
     for length in lengths(spec):
         try:
             result = emulate(
@@ -131,6 +134,7 @@ def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_typ
         except ValueError as error:
             reason = str(error)
             break
+        known = result.known
         reason = reason or difference(spec, result, length)
         if not result.supported:
             break
@@ -143,7 +147,7 @@ def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_typ
         attention = ratio if apart(ratio) > apart(attention) else attention
     release = version.split(" ")[0]
     made = (draft.text, draft.config, draft.flags)
-    return Export(runtime, release, *made, not reason, effect, attention, reason, draft.fragment)
+    return Export(runtime, release, *made, not reason, effect, attention, reason, draft.fragment, known=known)
 
 
 def beside(result: Export, model: Config, others: Mapping[str, RopeSpec], layer: str) -> Export:

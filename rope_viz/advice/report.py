@@ -42,10 +42,12 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "config_keys": plan.file.generation,
         "read_by": list(plan.file.readers),
         "not_read_by": list(plan.file.others),
+        "not_verified": list(plan.file.unverified),
         "runtimes": {
             one.runtime: {
                 "name": one.name,
-                "faithful": one.made.faithful,
+                "faithful": one.proved,
+                "known": one.made.known.how,
                 "proof": one.proof,
                 "text": one.text,
                 "command": one.command,
@@ -120,9 +122,7 @@ def lines(plan: Plan) -> Iterator[str]:
     yield from ("", "## What to write", "", plan.file.generation)
     if plan.file.fragment:
         yield from ("", "```diff", difference(plan.config, plan.file.config), "```", "")
-    if plan.file.readers:
-        yield f"Proved: sent back, it means what is intended to {', '.join(plan.file.readers)}."
-    yield from (f"Not to {other.rstrip('.')}." for other in plan.file.others)
+    yield from plan.file.proof
     for one in plan.writings:
         yield from ("", f"### {one.name}", "", one.proof)
         if one.text:

@@ -24,6 +24,7 @@ from rope_viz.configs.parts import text_part
 from rope_viz.configs.rewrite import rewritten, rewritten_old
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.runtimes import RUNTIMES, emulated, start
+from rope_viz.runtimes.known import Known
 
 NAMES = {
     "transformers": "transformers 5.23.0",
@@ -34,7 +35,8 @@ NAMES = {
     "mlx-lm": "mlx-lm 0.32.2",
 }
 """Each runtime that can be written for, with the version that was read and run."""
-READ = 1e-6
+GENERAL = " (general rules, not verified for this model)"
+COMPARE = "Compare the running model's frequencies with rope-viz verify before you rely on it."
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,10 @@ class Whole:
     """The whole config.json to write.
 
     `config` is it, `fragment` the keys of it that are new or others (null: the key has to go; {}: nothing changes),
-    `generation` says in which keys and who reads them, `readers` are the runtimes that compute what is
-    meant from it as it stands, `others` those that do not, each with why. `findings` are what the check finds in it
-    by the rules that may find an error.
+    `generation` says in which keys and who reads them, `readers` are the runtimes that compute what is meant from it as
+    it stands, executed or by rule, `others` those that do not, each with why. `unverified` are those that do by their
+    general rules, while it is not known how they read this model. `findings` are what the check finds in it by the
+    rules that may find an error.
     """
 
     config: Mapping[str, Any]
@@ -53,6 +56,7 @@ class Whole:
     readers: tuple[str, ...]
     others: tuple[str, ...]
     findings: tuple[Finding, ...]
+    unverified: tuple[str, ...] = ()
 
     @property
     def fit(self) -> bool:
@@ -63,6 +67,16 @@ class Whole:
     def text(self) -> str:
         """The file."""
         return json.dumps(self.config, indent=2, ensure_ascii=False) + "\n"
+
+    @property
+    def proof(self) -> tuple[str, ...]:
+        """Who reads it as it is meant, who does not, and of whom that is not known, in sentences."""
+        able = (f"Proved: sent back, it means what is intended to {', '.join(self.readers)}.",) if self.readers else ()
+        unable = tuple(f"Not to {other.rstrip('.')}." for other in self.others)
+        if not self.unverified:
+            return able + unable
+        said = f"By the general rules, not verified for this model, also to {', '.join(self.unverified)}."
+        return (*able, *unable, f"{said if able else said.replace('also', 'it means what is intended')} {COMPARE}")
 
 
 @dataclass(frozen=True)
@@ -84,8 +98,20 @@ class Writing:
     check: str
 
     @property
+    def proved(self) -> bool | None:
+        """Whether it gives what is meant; None where it is not known how this runtime reads this model."""
+        return None if self.made.known.how == "not known" else self.made.faithful
+
+    @property
     def proof(self) -> str:
         """Whether it gives what is meant, in a sentence."""
+        if self.proved is None:
+            gives = "give" if self.made.faithful else "do not give"
+            why = f" ({self.made.reason.rstrip('.')})" if self.made.reason else ""
+            return (
+                f"Not verified: how {self.name} reads this model is not known"
+                f"{because(self.made.known)}. Its general rules {gives} what is intended{why}. {COMPARE}"
+            )
         if self.made.faithful:
             return f"Proved: sent back through the rules of {self.name}, it gives the intended frequencies and factor."
         size = f", by up to ×{self.made.effect.ratio:.3g}" if self.made.effect else ""
@@ -97,25 +123,27 @@ def whole(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str | None = 
     model = dict(config) if config is not None else architecture(spec)
     model.pop("_about", None)
     if unchanged(spec, model, layer):
-        able, unable = readers(model, spec, layer)
-        return Whole(model, {}, "Nothing in the file has to change.", able, unable, checked(model))
-    judged: list[tuple[bool, Mapping[str, Any], Mapping[str, Any], tuple[str, ...], tuple[str, ...]]] = []
+        found = readers(model, spec, layer)
+        kept = "Nothing in the file has to change."
+        return Whole(model, {}, kept, found.able, found.unable, checked(model), found.unverified)
+    judged: list[tuple[bool, Mapping[str, Any], Mapping[str, Any], Readers]] = []
     for old in (True, False):
         try:
             change = (rewritten_old if old else rewritten)(model, spec, layer)
         except ValueError:
             continue
-        able, unable = readers(change.whole, spec, layer)
-        judged.append((old, change.whole, change.fragment, able, unable))
-        if not unable:
+        found = readers(change.whole, spec, layer)
+        judged.append((old, change.whole, change.fragment, found))
+        if not found.unable:
             break  # everybody reads it, and the old keys come first
     if not judged:
         made = export(spec, to="transformers", config=model, layer_type=layer)
-        judged.append((False, made.config, made.fragment, *readers(made.config, spec, layer)))
-    old, best, fragment, able, unable = max(judged, key=lambda found: (weight(found[3]), found[0]))
+        judged.append((False, made.config, made.fragment, readers(made.config, spec, layer)))
+    old, best, fragment, found = max(judged, key=lambda one: (weight(one[3]), one[0]))
     best = {key: model[key] if key in model and model[key] == value else value for key, value in best.items()}
     fragment = {key: value for key, value in fragment.items() if key not in model or model[key] != value}
-    return Whole(best, fragment, generation(old, able, model), able, unable, checked(best))
+    said = generation(old, found, model)
+    return Whole(best, fragment, said, found.able, found.unable, checked(best), found.unverified)
 
 
 def checked(config: Mapping[str, Any]) -> tuple[Finding, ...]:
@@ -129,15 +157,27 @@ def unchanged(spec: RopeSpec, config: Mapping[str, Any], layer: str | None) -> b
     return specs.get(layer if layer in specs else main_of(specs)) == spec
 
 
-def weight(able: tuple[str, ...]) -> tuple[bool, int]:
+@dataclass(frozen=True)
+class Readers:
+    """Who computes the embedding from a file, who does not, and who does by general rules, not verified for it."""
+
+    able: tuple[str, ...] = ()
+    unable: tuple[str, ...] = ()
+    unverified: tuple[str, ...] = ()
+
+
+def weight(found: Readers) -> tuple[bool, int, int]:
     """How good a file is: the newest transformers must read it, then as many runtimes as can."""
-    return any(name.startswith("transformers 5") for name in able), len(able)
+    return any(name.startswith("transformers 5") for name in found.able), len(found.able), len(found.unverified)
 
 
-def generation(old: bool, able: tuple[str, ...], config: Mapping[str, Any]) -> str:
+def generation(old: bool, found: Readers, config: Mapping[str, Any]) -> str:
     """In which keys it is written, who reads those, and what transformers_version has to do with it."""
-    four = any(name.startswith("transformers 4") for name in able)
-    if old and four:
+    four = any(name.startswith("transformers 4") for name in found.able)
+    if not found.able and found.unverified:
+        keys = "rope_theta and rope_scaling" if old else "rope_parameters"
+        text = f"Written as {keys}, by the general rules: whether any release of transformers reads them is not known."
+    elif old and four:
         text = "Written as rope_theta and rope_scaling: transformers 4 and 5 read these alike."
     elif old:
         text = "Written as rope_theta and rope_scaling; no release 4 of transformers that was run has this model."
@@ -152,15 +192,20 @@ def generation(old: bool, able: tuple[str, ...], config: Mapping[str, Any]) -> s
     return text
 
 
-def readers(config: Mapping[str, Any], spec: RopeSpec, layer: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The runtimes that compute the embedding from the file as it stands, and the others with their reasons."""
-    able, unable = [], []
+def because(known: Known) -> str:
+    """Why an answer is not known, in brackets."""
+    return f" ({known.source.rstrip('.')})" if known.source else ""
+
+
+def readers(config: Mapping[str, Any], spec: RopeSpec, layer: str | None) -> Readers:
+    """The runtimes that compute the embedding from the file as it stands, the others, and those that are not known."""
+    able, unable, unverified = [], [], []
     length = spec.target if spec.scaling.name in ("longrope", "dynamic") else None
     asked = [(runtime, version) for runtime, version in RUNTIMES if runtime not in ("paper", "tensorrt-llm")]
     try:
         case = start(config, length=length, layer_type=layer)
     except ValueError as error:
-        return (), (f"any runtime: {error}",)
+        return Readers(unable=(f"any runtime: {error}",))
     for runtime, version in asked:
         name = f"{runtime} {version.split(' ')[0]}"
         try:
@@ -168,14 +213,18 @@ def readers(config: Mapping[str, Any], spec: RopeSpec, layer: str | None) -> tup
         except ValueError as error:
             unable.append(f"{name}, which cannot be asked: {error}")
             continue
+        why = ""
         if not found.supported or found.inv_freq is None or found.attention_factor is None:
-            unable.append(f"{name}, which refuses it: {found.reason}")
+            why = f"which refuses it: {found.reason}"
         elif not agrees(found.inv_freq, found.attention_factor, spec, length):
             applied = "; ".join(rule.text.rstrip(".") for rule in found.rules)
-            unable.append(f"{name}, by its rules: {applied or 'it reads other keys'}")
+            why = f"by its rules: {applied or 'it reads other keys'}"
+        unknown = found.known.how == "not known"
+        if why:
+            unable.append(f"{name}, {why.rstrip('.')}{GENERAL if unknown else ''}")
         else:
-            able.append(name)
-    return tuple(able), tuple(unable)
+            (unverified if unknown else able).append(name)
+    return Readers(tuple(able), tuple(unable), tuple(unverified))
 
 
 def agrees(inv_freq: Any, attention: float, spec: RopeSpec, length: int | None) -> bool:
@@ -208,7 +257,7 @@ def writing(
     made = export(spec, to=runtime, config=config, layer_type=layer)
     served = length or spec.target
     text = made.text
-    if file is not None and text.startswith("{") and NAMES[runtime] in file.readers:
+    if file is not None and text.startswith("{") and reads(file, runtime):
         text = json.dumps(file.fragment, indent=2) if file.fragment else ""
     for option in ("--max-model-len", "--context-length", "-c"):
         text = text.replace(f"{option} {spec.target}", f"{option} {served}")
@@ -224,6 +273,12 @@ def writing(
         log(runtime, spec, served),
         snippet(runtime),
     )
+
+
+def reads(file: Whole, runtime: str) -> bool:
+    """Whether a runtime reads the file as it is meant, as far as is known."""
+    name = NAMES[runtime]
+    return name in file.readers or name in file.unverified
 
 
 def command(runtime: str, text: str, served: int) -> str:

@@ -10,6 +10,7 @@ from rope_viz.advice.write import NAMES, difference, whole, writing
 from rope_viz.configs.catalog import catalog
 from rope_viz.configs.parts import text_part
 from rope_viz.runtimes import emulate
+from rope_viz.runtimes.compare import compare
 from tests.advice.test_recognise import STOCK
 
 CARD = "model card, Processing Long Texts"
@@ -179,3 +180,45 @@ def test_short_texts_are_said_to_be_as_trained_where_the_model_was_trained_so(id
     model = catalog()[id]
     advice = recommend(model.config, recognise(model.config, known=model), 16_384)
     assert ("trained with this scaling" in advice.short[0]) == trained
+
+
+MPT = {
+    **{"model_type": "mpt", "d_model": 4096, "n_heads": 32, "n_layers": 32, "max_seq_len": 2048},
+    "attn_config": {"alibi": False, "rope": True, "rope_theta": 10000, "rope_impl": "hf"},
+}
+"""As llm-foundry writes it; modeling_mpt.py of transformers 5.23.0 has ALiBi and no rotary code."""
+QWEN2_VL = {
+    **{"model_type": "qwen2_vl", "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28},
+    **{"num_attention_heads": 28, "num_key_value_heads": 4, "max_position_embeddings": 32768, "vocab_size": 152064},
+    **{"rope_theta": 1000000.0, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}},
+    "vision_config": {"depth": 32, "embed_dim": 1280},
+}
+"""The keys of Qwen2-VL-7B's config.json, its language model at the top."""
+
+
+@pytest.mark.parametrize("config", [MPT, QWEN2_VL, STOCK], ids=["mpt", "flat qwen2_vl", "qwen3"])
+def test_proved_is_said_only_where_it_was_executed_or_read(config):
+    found = recognise(config)
+    best = recommend(config, found, 131_072).best
+    file = whole(best.spec, config)
+    known = {
+        f"{one.emulation.runtime} {one.emulation.version.split(' ')[0]}": one.how
+        for one in compare(config, layer_type=found.layer or None)
+    }
+    assert all(known[name] in ("executed", "by rule") for name in file.readers)
+    assert all(known[name] == "not known" for name in file.unverified)
+    proved = [sentence for sentence in file.proof if sentence.startswith("Proved")]
+    assert len(proved) == bool(file.readers)
+    for runtime in NAMES:
+        given = writing(best.spec, runtime, config=config, file=file)
+        at = f"{given.made.runtime} {given.made.version}"
+        assert given.proof.startswith("Proved") == (known[at] != "not known" and given.made.faithful)
+        assert (given.proved is None) == (known[at] == "not known")
+
+
+def test_of_a_model_that_nobody_read_nothing_is_proved():
+    file = whole(recommend(MPT, recognise(MPT), 131_072).best.spec, MPT)
+    assert file.readers == ()
+    assert "vllm 0.33.0" in file.unverified
+    assert file.proof[-1].startswith("By the general rules, not verified for this model, it means what is intended to")
+    assert "whether any release of transformers reads them is not known" in file.generation

@@ -60,7 +60,4 @@ def unknown(plan: Plan) -> str:
 
 def read(plan: Plan) -> str:
     """Who reads the file as it is meant, and who does not."""
-    file = plan.file
-    able = f" Proved: sent back, it means what is intended to {', '.join(file.readers)}." if file.readers else ""
-    others = "".join(f" Not to {plain(other.rstrip('.'))}." for other in file.others)
-    return f"{plain(file.generation)}{able}{others}"
+    return " ".join(plain(sentence) for sentence in (plan.file.generation, *plan.file.proof))
