@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rope_viz.advice.shipped import TRAINED_WITH, added_later, departures, family, shipped
 from rope_viz.configs.architectures import Fields
 from rope_viz.configs.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.configs.models import ORIGINAL, PRETRAINED_TYPES, from_config, main_of
@@ -67,12 +68,42 @@ class Recognised:
     agree: tuple[int, int] = (0, 0)
     near: str = ""
 
+    @functools.cached_property
+    def shipped(self) -> RopeSpec | None:
+        """The scaled embedding that its maker trained the model of the list with; None where that is not known.
+
+        None, too, where the reader says that it was trained on another length than the list does.
+        """
+        if self.model is None or self.trained.length != self.model.trained_length or added_later(self.model):
+            return None
+        found = shipped(self.model, self.layer)
+        return None if found is None or found.scaling.name == "none" else found
+
+    @functools.cached_property
+    def departs(self) -> Mapping[str, str]:
+        """{key: in words} of what the config's scaling has otherwise than what the model ships with."""
+        return {} if self.shipped is None else departures(self.spec, self.shipped)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the config scales as the model of the list was trained; its length may be another."""
+        return self.shipped is not None and not self.departs
+
     @property
     def reach(self) -> int:
-        """How far the config goes by its own method: the trained length where nothing scales."""
-        if self.spec.scaling.name == "none":
+        """How far the config goes by its own method: the trained length where nothing scales.
+
+        What has a factor over a trained length goes no further than that. What ships so goes as far as that does, and
+        be max_position_embeddings smaller.
+        """
+        spec = self.spec
+        if spec.scaling.name == "none":
             return self.trained.length
-        return max(self.spec.target, self.trained.length)
+        reach = max(spec.target, self.shipped.target) if self.exact and self.shipped is not None else spec.target
+        if spec.scaling.name in ("yarn", "linear"):
+            start = spec.context if spec.scaling.name == "yarn" else self.trained.length
+            reach = min(reach, round(spec.scaling.factor_for(spec) * start))
+        return max(reach, self.trained.length)
 
     @property
     def sentence(self) -> str:
@@ -89,6 +120,8 @@ class Recognised:
             lengths += f"; the config says {self.says:,}, of which {self.room:,} are room for the prompt"
         elif self.says != self.trained.length:
             lengths += f"; the config says {self.says:,}"
+        if self.exact and self.says < self.reach:
+            lengths += f" (its written limit, {self.says:,}, is below the {self.reach:,} that it ships with)"
         count, known = self.agree
         why = f"{count} of the {known} numbers that the list knows of it agree." if known else self.near
         return f"{said}{signs}, {lengths}. {why}".rstrip()
@@ -173,7 +206,8 @@ def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: M
     words = len(own) if own and own in name else 0
     vocabulary = ours.get(VOCABULARY) == listed.get(VOCABULARY)
     scaled, plain = main.scaling == spec.scaling, main.scaling.name == "none"
-    order = (words, scaled, plain, main.target == spec.target, vocabulary, model.verified)
+    native = main.scaling.name == spec.scaling.name in TRAINED_WITH
+    order = (words, scaled, native, plain, main.target == spec.target, vocabulary, model.verified)
     agree = based + sum(ours[key] == listed[key] for key in said)
     return Likeness(model, agree, len(listed) + 1, based, words > 0, order)
 
@@ -241,11 +275,6 @@ def called(config: Mapping[str, Any]) -> str:
     """The name that a config has for itself, empty where it has none."""
     value = config.get("_name_or_path")
     return "" if not isinstance(value, str) else re.split(r"[/\\]", value.rstrip("/\\"))[-1]
-
-
-def family(model: Model) -> str:
-    """What to call a model of the list: without the method that one of its entries adds."""
-    return model.name.partition(", YaRN")[0]
 
 
 def plain_name(name: str) -> str:

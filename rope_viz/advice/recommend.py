@@ -16,8 +16,9 @@ import numpy as np
 
 from rope_viz.advice.evidence import Evidence, evidence
 from rope_viz.advice.extend import Option, described, extend, fits, unseen_pairs
-from rope_viz.advice.recognise import Recognised, family
-from rope_viz.configs.catalog import Model, catalog
+from rope_viz.advice.recognise import Recognised
+from rope_viz.advice.shipped import TRAINED_WITH, added_later, alike, family
+from rope_viz.advice.shipped import fits as fitting
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
 from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, Yarn
@@ -64,6 +65,8 @@ class Way:
     @property
     def id(self) -> str:
         """A short name that an address may hold: the method, or "documented", "kept" or "set" where it is that."""
+        if self.rank == "possible" and self.spec == self.recognised.spec:
+            return "kept"  # after what its maker documents
         return {"documented": "documented", "as it is": "kept", "as set": "set"}.get(self.rank, self.method)
 
 
@@ -92,7 +95,10 @@ def recommend(config: Mapping[str, Any], recognised: Recognised, target: int, *,
     Raises `ValueError` where `target` is no length.
     """
     require_number(target, "the length", least=1, most=MAX_LENGTH, integer=True)
-    ways = [*first(config, recognised, int(target)), *others(recognised, int(target))]
+    ways = [*first(config, recognised, int(target))]
+    # What the config has stays under its own name, and be it what we would choose anyway.
+    kept = [one.spec for one in ways if one.id == "kept"]
+    ways += [one for one in others(recognised, int(target)) if not any(same(one.spec, spec) for spec in kept)]
     if own is not None:
         ways.append(way("as set", own, int(target), recognised, "What the knobs say"))
     seen: dict[str, Way] = {}
@@ -106,7 +112,10 @@ def recommend(config: Mapping[str, Any], recognised: Recognised, target: int, *,
 def same(one: RopeSpec, other: RopeSpec) -> bool:
     """Whether two embeddings turn every pair alike, for as many tokens."""
     return one == other or (
-        one.scaling.name == other.scaling.name == "yarn"
+        isinstance(one.scaling, Yarn)
+        and isinstance(other.scaling, Yarn)
+        # DeepSeek's attention multiplies its softmax scale by a power of it.
+        and (one.scaling.mscale_all_dim or 0.0) == (other.scaling.mscale_all_dim or 0.0)
         and one.target == other.target
         and np.array_equal(one.inv_freq(), other.inv_freq())
         and one.attention_factor() == other.attention_factor()
@@ -130,31 +139,87 @@ def first(config: Mapping[str, Any], recognised: Recognised, target: int) -> Ite
         made = documented_spec(config, recognised, entry["rope_scaling"])
         title = f"{entry['says']}"
         yield way("documented", made, target, recognised, title, entry["source"], reach=entry["to"])
-    if target <= recognised.reach:
+    ships = shipped_way(recognised, target)
+    if ships is not None and entry is None:
+        yield ships
+    if target <= recognised.reach and not (recognised.exact and target > spec.target):
         if scaled:
-            whose = f"what {family(model)} ships with" if model is not None else "what the config has"
-            title = f"Keep the config: {LABELS[spec.scaling.name]}, {whose}, reaches {recognised.reach:,} tokens"
-            exact = model is not None and spec in from_config(model.config).values()
-            source = model.source if exact and model is not None else "the config itself"
+            title = f"Keep the config: {LABELS[spec.scaling.name]}, {whose(config, recognised)}, reaches "
+            title += f"{recognised.reach:,} tokens"
+            source = model.source if recognised.exact and model is not None else "the config itself"
             kept = way("as it is", spec, target, recognised, title, source, reach=recognised.reach)
-            yield kept if entry is None else dataclasses.replace(kept, rank="possible")
+            yield (
+                kept
+                if entry is None and not doubtful(recognised, ships)
+                else dataclasses.replace(kept, rank="possible")
+            )
         else:
             title = f"Keep the config: the model was trained on {recognised.trained.length:,} tokens"
             yield way("as it is", spec, target, recognised, title, recognised.trained.source)
-    elif scaled and 1e-6 < spec.scaling.factor_for(spec) * target / recognised.reach < LARGEST_FACTOR:
-        if getattr(spec.scaling, "factor", None) is None:
+    elif target > recognised.reach and scaled and getattr(spec.scaling, "factor", None) is not None:
+        if not 1e-6 < spec.scaling.factor_for(spec) * target / recognised.reach < LARGEST_FACTOR:
             return
+        made = further(recognised, target)
         title = f"{LABELS[spec.scaling.name]} with a larger factor, further than its maker went"
-        yield way("its own, further", further(recognised, target), target, recognised, title)
+        if made.scaling == spec.scaling:
+            title = f"Raise max_position_embeddings: {LABELS[spec.scaling.name]} with the factor that is there"
+        elif not recognised.exact:
+            title = f"{LABELS[spec.scaling.name]} with a larger factor, further than the config goes"
+        yield way("its own, further", made, target, recognised, title)
+
+
+def whose(config: Mapping[str, Any], recognised: Recognised) -> str:
+    """Whose scaling the config has: the model's own, what its maker documents, or what somebody has changed."""
+    model, spec = recognised.model, recognised.spec
+    if model is None:
+        return "what the config has"
+    name = family(model)
+    if recognised.exact:
+        return f"what {name} ships with"
+    if recognised.departs:
+        return f"with {' and '.join(recognised.departs.values())} as {name} ships"
+    for one in model.documented:
+        if same(documented_spec(config, recognised, one["rope_scaling"]), dataclasses.replace(spec, target=one["to"])):
+            return f"which the maker of {name} documents"
+    if spec in from_config(model.config).values() and added_later(model):
+        return f"which the maker of {name} documents"
+    return f"which {name} does not ship with"
+
+
+def shipped_way(recognised: Recognised, target: int) -> Way | None:
+    """What the model of the list ships with, where the config has it otherwise or says a smaller limit."""
+    model, ships, spec = recognised.model, recognised.shipped, recognised.spec
+    if model is None or ships is None or ships.target < target or recognised.trained.length >= target:
+        return None
+    name, label = family(model), LABELS[ships.scaling.name]
+    if recognised.departs:
+        title = f"{label} as {name} ships with it, which reaches {ships.target:,} tokens; yours has "
+        title += " and ".join(recognised.departs.values())
+    elif target > spec.target:
+        title = f"Raise max_position_embeddings: {label}, what {name} ships with, reaches {ships.target:,} tokens; "
+        title += f"{spec.target:,} is a written limit"
+    else:
+        return None
+    return way("documented", ships, target, recognised, title, model.source, reach=ships.target)
+
+
+def doubtful(recognised: Recognised, ships: Way | None) -> bool:
+    """Whether a changed scaling is rather a slip than what somebody trained a model with."""
+    theirs = recognised.shipped
+    if ships is None or theirs is None or not recognised.departs or recognised.how == "fine-tune":
+        return False
+    return not fitting(recognised.spec, theirs, recognised.departs)
 
 
 def further(recognised: Recognised, target: int) -> RopeSpec:
     """The config's own method with a factor as much larger as the length is; the rest of it stays."""
     spec = recognised.spec
     factor = spec.scaling.factor_for(spec)
-    # YaRN goes as far as its factor says, and be max_position_embeddings smaller.
-    reach = max(recognised.reach, factor * spec.context) if isinstance(spec.scaling, Yarn) else recognised.reach
-    factor *= target / reach
+    reach = recognised.reach
+    if spec.scaling.name in ("yarn", "llama3") and not recognised.exact:
+        # These go as far as their factor says at least, and be max_position_embeddings smaller.
+        reach = max(reach, round(factor * spec.context))
+    factor *= max(1.0, target / reach)
     scaling: Any = spec.scaling
     return dataclasses.replace(spec, target=target, scaling=dataclasses.replace(scaling, factor=factor))
 
@@ -264,14 +329,6 @@ def by_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -
         yield "It is known from models that were trained with it, and has no factor on cos and sin."
 
 
-def added_later(model: Model) -> bool:
-    """Whether the scaling of an entry is what its maker advises to add, and not what the model was trained with."""
-    name = family(model)
-    return any(
-        one.documented for one in catalog().values() if name in (family(one), family(one).removesuffix(" Instruct"))
-    )
-
-
 def on_short_texts(best: Way, recognised: Recognised) -> Iterator[str]:
     """What the method costs below the trained length."""
     trained, spec = recognised.trained.length, best.spec
@@ -280,8 +337,17 @@ def on_short_texts(best: Way, recognised: Recognised) -> Iterator[str]:
     if spec.scaling.name == "dynamic":
         yield f"Up to {spec.context:,} tokens nothing changes: dynamic NTK scales by the length."
         return
-    if best.rank == "as it is" and recognised.model is not None and not added_later(recognised.model):
+    if recognised.shipped is not None and alike(spec, recognised.shipped):
         yield "The model was trained with this scaling: short texts are read as its maker meant them."
+        return
+    if best.rank == "as it is" and recognised.departs and recognised.model is not None:
+        yield (
+            f"{family(recognised.model)} was trained with other numbers ({' and '.join(recognised.departs.values())}): "
+            "short texts are read otherwise than it learned, unless whoever changed them trained it so."
+        )
+        return
+    if best.rank == "as it is" and recognised.model is None:
+        yield from not_in_list(best, trained)
         return
     at = trained if spec.scaling.name == "longrope" else None
     changed = np.abs(spec.inv_freq(at) / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
@@ -297,3 +363,19 @@ def on_short_texts(best: Way, recognised: Recognised) -> Iterator[str]:
         "for the long ones. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp "
         "and mlx-lm never do."
     )
+
+
+def not_in_list(best: Way, trained: int) -> Iterator[str]:
+    """The same for a config that stays as it is, of a model that is not in the list."""
+    name = best.spec.scaling.name
+    yield "Whether its maker trained it with this scaling is not known: the model is not in the list."
+    if name in TRAINED_WITH:
+        label = f"{LABELS[name]} scaling" if name == "llama3" else LABELS[name]
+        yield f"{label} is normally part of the training: then short texts are read as its maker meant them."
+    elif name == "linear":
+        yield "Linear scaling asks for training: where it was trained so, short texts are read as its maker meant them."
+    else:
+        yield (
+            f"Some models were trained with {LABELS[name]}, to others it was added afterwards, which their cards say: "
+            f"those read texts below {trained:,} tokens better by a config without it."
+        )

@@ -15,6 +15,7 @@ from rope_viz.configs.models import from_config
 from rope_viz.runtimes import emulate
 from tests.advice.test_recognise import FEW
 from tests.advice.test_recognise import STOCK as QWEN3
+from tests.advice.test_shipped import DEEPSEEK, GPT_OSS, LLAMA31, rescaled
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
 
@@ -162,6 +163,9 @@ CASES = [
         scaled(QWEN3, **{**YARN, "original_max_position_embeddings": 40960}),
         scaled(QWEN3, **STOCK_YARN),
     ),
+    ("not-as-shipped", rescaled(LLAMA31, factor=4.0), LLAMA31),
+    ("not-as-shipped", {**DEEPSEEK, "rope_scaling": None}, DEEPSEEK),
+    ("not-as-shipped", rescaled(GPT_OSS, truncate=None), GPT_OSS),
     ("transformers-refuses", scaled(rope_type="yarn", original_max_position_embeddings=8192), scaled(**YARN)),
     ("type-spelling", scaled(**{**YARN, "rope_type": "YaRN"}), scaled(**YARN)),
     ("unreadable", {**LLAMA, "rope_theta": "big"}, LLAMA),

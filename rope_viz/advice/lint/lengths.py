@@ -1,12 +1,13 @@
-"""The rule of the check about the trained length, which a config often gets wrong and the list of models knows."""
+"""The rules of the check about what the list of models knows: the trained length, and the scaling that ships."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rope_viz.advice.lint.view import Config, Finding, View
+from rope_viz.advice.lint.view import Config, Finding, Severity, View
 from rope_viz.configs.models import ORIGINAL, number
+from rope_viz.runtimes.compare import largest
 
 
 def trained_length(view: View) -> Iterator[Finding]:
@@ -36,6 +37,37 @@ def trained_length(view: View) -> Iterator[Finding]:
             repaired = view.changed(site.path, **changes)
             effect = view.effect(repaired, found.layer)
             yield Finding("", "warning", f"{site.key}.{ORIGINAL}", text, effect, repaired)
+
+
+def not_as_shipped(view: View) -> Iterator[Finding]:
+    """Another scaling than the one that the model was trained with, told for models of the list.
+
+    A note where it is a factor for another length, and where the config is a fine-tune's, which may have been trained
+    so; a warning for any other key, and where the scaling is gone from a config of the whole length.
+
+    Source: the model's own config.json in rope_viz.configs.catalog, each with its source.
+    """
+    from rope_viz.advice.recognise import recognise
+    from rope_viz.advice.shipped import family, fits
+
+    found = recognise(view.config)
+    theirs, ours = found.shipped, found.spec
+    # A wrong trained length is told by its own rule.
+    departs = {key: text for key, text in found.departs.items() if key != ORIGINAL or not found.mistakes}
+    if found.model is None or theirs is None or not departs:
+        return
+    if ours.scaling.name == "none" and ours.target <= found.trained.length:
+        return
+    fine_tune = found.how == "fine-tune" and ours.scaling.name != "none"
+    severity: Severity = "note" if fine_tune or fits(ours, theirs, found.departs) else "warning"
+    site = next((site for site in view.sites if found.layer in site.layers), None)
+    key = next((key for key in departs if site is not None and key in site.rope), "")
+    place = ".".join(part for part in (view.place("rope_scaling") if site is None else site.key, key) if part)
+    text = f"{' and '.join(departs.values())} as {family(found.model)} ships with and was trained with."
+    text += " A model that was trained further may have another." if severity == "note" else ""
+    length = min(ours.target, theirs.target)
+    effect = largest(ours.inv_freq(length), theirs.inv_freq(length))
+    yield Finding("", severity, place, text, effect)
 
 
 def as_documented(view: View, documented: Sequence[Mapping[str, Any]], says: int) -> Config | None:

@@ -16,7 +16,7 @@ from rope_viz.advice.lint.contradictions import (
     two_rope_dicts,
     unread_rope_keys,
 )
-from rope_viz.advice.lint.lengths import trained_length
+from rope_viz.advice.lint.lengths import not_as_shipped, trained_length
 from rope_viz.advice.lint.readers import runtimes_differ, transformers_refuses, type_spelling
 from rope_viz.advice.lint.several import (
     interleaving_by_another_key,
@@ -340,6 +340,7 @@ def unknown_keys(view: View) -> Iterator[Finding]:
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     missing_original,
     trained_length,
+    not_as_shipped,
     factor_mismatch,
     swapped_betas,
     integer_factor,
