@@ -25,7 +25,8 @@ def parameters(config: Mapping[str, Any]) -> int:
     """The parameters of the language model, embeddings included. Raises `ValueError` naming a size that is missing."""
     fields = text_fields(config)
     hidden, kinds = fields.required("hidden_size"), kinds_of(fields)
-    tied = bool(fields.config.get("tie_word_embeddings", fields.kind in TIED))
+    # Composite classes keep it at their own level.
+    tied = bool(fields.config.get("tie_word_embeddings", config.get("tie_word_embeddings", fields.kind in TIED)))
     total = fields.required("vocab_size") * hidden * (1 if tied else 2)
     total += sum(count * mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
     dense = Counter(is_dense(fields, index) for index in range(len(kinds)))

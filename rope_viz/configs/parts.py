@@ -32,6 +32,14 @@ BESIDE_TEXT = re.compile(
 OTHER_NAMES = {"unlimited_ocr": ("language_config",)}
 # What stands between these and their language model where it names no type.
 BETWEEN = {"colpali": "paligemma", "colqwen2": "qwen2_vl", "colmodernvbert": "modernvbert"}
+# What such classes take of their own level beside what concerns RoPE, each class asked key by key.
+MANY = ("num_hidden_layers", "num_key_value_heads", "intermediate_size", "vocab_size")
+WINDOWS = ("use_sliding_window", "sliding_window", "max_window_layers", "layer_types")
+SIZES = {
+    **dict.fromkeys(("qwen2_vl", "qwen2_5_vl"), (*MANY, *WINDOWS)),
+    **dict.fromkeys(("hunyuan_vl", "paddleocr_vl"), (*MANY, "tie_word_embeddings")),
+    "fuyu": ("num_hidden_layers", "intermediate_size", "vocab_size"),
+}
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "num_hidden_layers", "n_layer", "n_layers")
 DEEPEST = 4
 
@@ -91,7 +99,7 @@ def unwrapped(part: Part, facts: Mapping[str, Any]) -> Part:
     if inner is None:
         # Early checkpoints of Qwen2-VL and its like keep the text keys at the top.
         hoisted = tuple(facts.get("flat", ()))
-        hoisted = hoisted if "rope_scaling" in hoisted else ()
+        hoisted = (*hoisted, *SIZES.get(part.kind, ())) if "rope_scaling" in hoisted else ()
         inner = {key: part.config[key] for key in hoisted if key in part.config}
         if inner:
             stands, path, taken = part.stands, part.path, hoisted

@@ -2,6 +2,8 @@
 
 import pytest
 
+from rope_viz.advice.memory import cache
+from rope_viz.advice.weights import parameters
 from rope_viz.configs.models import from_config
 from rope_viz.configs.parts import text_part
 
@@ -83,6 +85,36 @@ def test_keys_at_the_top_are_taken_only_where_there_is_no_part():
     assert text_part(at_top).loaded == ("text_config",)
     assert from_config(at_top)[""].base == 5e5
     assert from_config({**at_top, "text_config": {"rope_theta": 2e6}})[""].base == 2e6
+
+
+FLAT = {
+    **{"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4, "num_hidden_layers": 28},
+    **{"intermediate_size": 18944, "vocab_size": 152064, "max_position_embeddings": 32768, "rope_theta": 1e6},
+    "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
+}
+"""The sizes of Qwen2-VL-7B, at the top as it was published."""
+
+
+@pytest.mark.parametrize("kind", ["qwen2_vl", "qwen2_5_vl", "hunyuan_vl", "paddleocr_vl"])
+def test_sizes_at_the_top_are_the_language_models(kind):
+    """Run: AutoConfig.for_model(kind, **config).text_config has them."""
+    extra = {"head_dim": 128} if kind.startswith(("hunyuan", "paddle")) else {}
+    part = text_part({"model_type": kind, **FLAT, **extra, "rope_scaling": None})
+    wanted = {key: FLAT[key] for key in ("num_hidden_layers", "num_key_value_heads", "intermediate_size", "vocab_size")}
+    assert {key: part.config.get(key) for key in wanted} == wanted
+
+
+@pytest.mark.parametrize("kind", ["qwen2_vl", "qwen2_5_vl"])
+def test_the_memory_of_a_flat_config_is_known(kind):
+    # 28 layers, keys and values, 4 heads of 128, 2 bytes each.
+    assert cache({"model_type": kind, **FLAT}).per_token == 28 * 2 * 4 * 128 * 2
+    with pytest.raises(ValueError, match="num_hidden_layers must be a whole number"):
+        cache({"model_type": kind, **FLAT, "num_hidden_layers": "28"})
+    tied, apart = (parameters({"model_type": kind, **FLAT, "tie_word_embeddings": flag}) for flag in (True, False))
+    assert apart - tied == 152064 * 3584
+    # The class makes windows of the layers from max_window_layers on, where it is told to.
+    windows = {"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 20}
+    assert cache({"model_type": kind, **FLAT, **windows}).per_token == 20 * 2 * 4 * 128 * 2
 
 
 def test_an_empty_part_gets_no_values_of_its_wrapper():
