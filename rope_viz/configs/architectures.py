@@ -183,15 +183,29 @@ READ = {
 # Further keys of single types, run key by key (tests/goldens/refused.json, refused_types.json): whole numbers, null
 # where there is a question mark; yes or no; keys whose null is read, indexed or raised to a power all the same.
 OWN = {
+    # What others call hidden_size and num_hidden_layers stands under these names, which are typed alike.
+    "codegen": "n_ctx n_embd n_head n_inner? n_layer n_positions rotary_dim",
+    "dbrx": "d_model max_seq_len? n_heads? n_layers?",
     "deepseek_v3": "v_head_dim",
+    "deepseek_v4": "moe_intermediate_size",
     "falcon": "num_kv_heads? ffn_hidden_size?",
     "gpt_oss": "num_local_experts",
+    "gptj": "n_embd n_head n_inner? n_layer n_positions rotary_dim",
+    "jetmoe": "kv_channels",
+    "llama4_text": "attention_chunk_size? no_rope_layer_interval",
+    "longcat_flash": "expert_ffn_hidden_size ffn_hidden_size num_layers",
     "mistral4": "head_dim",
+    "modernbert": "local_attention",
+    "moonshine": "head_dim decoder_num_attention_heads decoder_num_hidden_layers decoder_num_key_value_heads? "
+    "encoder_num_attention_heads",
     "phi3": "original_max_position_embeddings",
+    "recurrent_gemma": "attention_window_size",
+    "smollm3": "no_rope_layer_interval",
     "starcoder2": "head_dim?",
+    "zamba2": "attention_head_dim?",
     **dict.fromkeys(
         (
-            *("glmasr_encoder", "gte", "jina_embeddings_v3", "moonshine", "nemotron3_5_transcribe_asr_audio"),
+            *("glmasr_encoder", "gte", "jina_embeddings_v3", "nemotron3_5_transcribe_asr_audio"),
             "nemotron3_diarization_audio",
         ),
         "head_dim",
@@ -211,6 +225,16 @@ NOT_NULL = {
 }
 # Without layer_types every n-th layer is another, and n is sliding_window_pattern; no window makes it 0.
 COUNTED = ("exaone4", "kolibri1")
+# The same where a fraction is taken, too, and a window is not asked for: i % n, whatever n is.
+EVERY_NTH = {
+    "cohere2": "sliding_window_pattern",
+    "gemma3_text": "sliding_window_pattern",
+    "modernbert": "global_attn_every_n_layers",
+}
+# A list of which layers rotate; without it every n-th does not, and n is no_rope_layer_interval.
+LISTED_LAYERS = ("llama4_text", "smollm3")
+# Their attention rotates pairs of neighbours inside rotary_dim and repeats each angle twice.
+EVEN = ("codegen", "gptj")
 # Classes that check it, each built with one dimension more.
 DIVIDED = without.names(
     """
@@ -248,6 +272,7 @@ def insist(fields: Fields) -> None:
         raise ValueError("partial_rotary_factor is null, which transformers refuses: leave it out or write a number")
     divided(fields)
     own_values(fields)
+    layer_patterns(fields)
     fields.layer_types()
 
 
@@ -287,6 +312,31 @@ def own_values(fields: Fields) -> None:
             raise ValueError("sliding_window is null and there is no layer_types: transformers divides by 0")
         if "sliding_window_pattern" in config:
             require_number(config["sliding_window_pattern"], "sliding_window_pattern", least=1, integer=True)
+
+
+def layer_patterns(fields: Fields) -> None:
+    """Raise `ValueError` for what makes a class fail where it counts out which layers are of another kind."""
+    config, key = fields.config, EVERY_NTH.get(fields.kind, "")
+    if key in config and config.get("layer_types") is None:
+        value = config[key]
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
+            what = "null" if value is None else shorten(value)
+            raise ValueError(f"{key} is {what} and there is no layer_types: transformers divides by it, write a number")
+    if fields.kind in LISTED_LAYERS:
+        rotating = config.get("no_rope_layers")
+        if rotating is not None and not (isinstance(rotating, list) and all(type(one) is int for one in rotating)):
+            raise ValueError(f"no_rope_layers must be a list of 0 and 1, got {shorten(rotating)}")
+        count = fields.size("num_hidden_layers")
+        if rotating is not None and count is not None and config.get("layer_types") is None:
+            exact = fields.kind == "llama4_text"
+            if len(rotating) < count if not exact else rotating and len(rotating) != count:
+                raise ValueError(f"no_rope_layers has {len(rotating)} entries, and num_hidden_layers is {count}")
+        if config.get("no_rope_layer_interval") == 0 and (fields.kind == "llama4_text" or not rotating):
+            raise ValueError("no_rope_layer_interval is 0, and transformers divides by it: leave it out")
+    if fields.kind in EVEN:
+        rotated = fields.size("rotary_dim")
+        if rotated is not None and rotated % 2:
+            raise ValueError(f"rotary_dim must be even for {fields.kind}, whose first forward raises, got {rotated}")
 
 
 def refuses_null(kind: str, key: str) -> bool:

@@ -113,3 +113,89 @@ def test_a_method_that_a_class_does_not_know_is_an_error():
     linear = {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}
     for kind in ("phi3", "gemma4_text"):
         assert errors({"model_type": kind, **GOLDEN["bases"]["llama"], **linear})
+
+
+GPTJ = {"n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 128, "rotary_dim": 8}
+NUMBERS = [None, "1", 1.5, True, [1]]
+# {type: (its other keys, {key: values that its class refuses})}: AutoConfig.for_model of transformers 5.23.0, run.
+OTHER_NAMES = {
+    "gptj": (
+        GPTJ,
+        {
+            **dict.fromkeys(("rotary_dim", "n_embd", "n_head", "n_layer", "n_positions"), NUMBERS),
+            "n_inner": ["1", 1.5, True, [1]],
+        },
+    ),
+    "codegen": (GPTJ, dict.fromkeys(("rotary_dim", "n_embd", "n_head", "n_layer", "n_positions", "n_ctx"), NUMBERS)),
+    "dbrx": ({}, {"d_model": NUMBERS, "n_heads": ["1", 1.5], "n_layers": ["1", 1.5], "max_seq_len": ["1", 1.5]}),
+    "jetmoe": ({}, {"kv_channels": NUMBERS}),
+    "moonshine": ({}, dict.fromkeys(("decoder_num_attention_heads", "decoder_num_hidden_layers"), NUMBERS)),
+    "recurrent_gemma": ({}, {"attention_window_size": NUMBERS}),
+    "longcat_flash": ({}, dict.fromkeys(("ffn_hidden_size", "num_layers", "expert_ffn_hidden_size"), NUMBERS)),
+    "deepseek_v4": ({}, {"moe_intermediate_size": NUMBERS}),
+    "gemma3_text": ({}, {"sliding_window_pattern": [None, "1", [1], 0]}),
+    "cohere2": ({}, {"sliding_window_pattern": [None, "1", [1], 0]}),
+    "modernbert": ({}, {"local_attention": NUMBERS, "global_attn_every_n_layers": [None, "1", [1], 0]}),
+    "llama4_text": (
+        {"num_hidden_layers": 4},
+        {
+            "no_rope_layers": ["1", 1.5, True, 0, [1], [1] * 5, ["1"] * 4, [1.0] * 4, [True] * 4],
+            "no_rope_layer_interval": [*NUMBERS, 0],
+            "attention_chunk_size": ["1", 1.5, True, [1]],
+        },
+    ),
+    "smollm3": (
+        {"num_hidden_layers": 4},
+        {"no_rope_layers": ["1", 1.5, True, [1], [], ["1"] * 4], "no_rope_layer_interval": [*NUMBERS, 0]},
+    ),
+}
+# What the same classes take.
+TAKEN = [
+    ("gptj", {"n_inner": None}),
+    ("gemma3_text", {"sliding_window_pattern": 1.5}),
+    ("gemma3_text", {"sliding_window_pattern": None, "layer_types": ["full_attention"] * 2, "num_hidden_layers": 2}),
+    ("modernbert", {"global_attn_every_n_layers": 1}),
+    ("llama4_text", {"no_rope_layers": None}),
+    ("llama4_text", {"no_rope_layers": []}),
+    ("llama4_text", {"no_rope_layers": [1, 0, 1, 0], "num_hidden_layers": 4}),
+    ("llama4_text", {"attention_chunk_size": None}),
+    ("smollm3", {"no_rope_layers": [1] * 5, "num_hidden_layers": 4}),
+]
+
+
+@pytest.mark.parametrize("kind", OTHER_NAMES)
+def test_a_size_under_another_name_is_refused_as_under_the_usual_one(kind):
+    base, refused = OTHER_NAMES[kind]
+    assert not errors({"model_type": kind, **base})
+    for key, values in refused.items():
+        for value in values:
+            assert [one for one in errors({"model_type": kind, **base, key: value}) if key in one.message], (key, value)
+
+
+@pytest.mark.parametrize(("kind", "keys"), TAKEN)
+def test_what_a_class_takes_is_no_error(kind, keys):
+    assert not errors({"model_type": kind, **keys})
+
+
+def test_the_table_is_what_the_installed_classes_say():
+    transformers = pytest.importorskip("transformers", "5.23.0")
+
+    def takes(kind, keys):
+        try:
+            transformers.AutoConfig.for_model(kind, **keys)
+        except Exception:
+            return False
+        return True
+
+    for kind, (base, refused) in OTHER_NAMES.items():
+        assert takes(kind, base), kind
+        for key, values in refused.items():
+            assert not any(takes(kind, {**base, key: value}) for value in values), (kind, key)
+    assert all(takes(kind, keys) for kind, keys in TAKEN)
+
+
+@pytest.mark.parametrize("kind", ["gptj", "codegen"])
+def test_an_odd_rotary_dim_is_refused_where_pairs_are_neighbours(kind):
+    """Run: the first forward raises RuntimeError, 7 against 8."""
+    assert not errors({"model_type": kind, **GPTJ})
+    assert [one for one in errors({"model_type": kind, **GPTJ, "rotary_dim": 7}) if "rotary_dim" in one.message]
