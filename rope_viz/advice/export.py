@@ -55,7 +55,8 @@ class Export:
     back the intended frequencies and factor on cos and sin, and leaves the layers of other types alone; where it does
     not, `effect` and `attention_ratio` say by how much it is off and `reason` why. Where layer types differ, `changed`
     are those that get another embedding and `kept` those that keep theirs. `known` says how the runtime's answer for
-    this model is known: what is not known is what its general rules give, and `faithful` proves nothing then.
+    this model is known: what is not known is what its general rules give, and `faithful` proves nothing then. `remote`
+    is why the runtime alone refuses it where it is the model's own code that was asked.
     """
 
     runtime: str
@@ -71,6 +72,7 @@ class Export:
     changed: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     known: Known = UNTOLD
+    remote: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def exports(
 
 def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_type: str | None) -> Export:
     """The draft as its runtime computes it, compared with what is intended at every length that makes a difference."""
-    effect, attention, reason, known = None, 1.0, "", UNTOLD
+    effect, attention, reason, known, remote = None, 1.0, "", UNTOLD, ""
     for length in lengths(spec):
         try:
             result = emulate(
@@ -134,7 +136,7 @@ def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_typ
         except ValueError as error:
             reason = str(error)
             break
-        known = result.known
+        known, remote = result.known, result.remote
         reason = reason or difference(spec, result, length)
         if not result.supported:
             break
@@ -147,7 +149,9 @@ def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_typ
         attention = ratio if apart(ratio) > apart(attention) else attention
     release = version.split(" ")[0]
     made = (draft.text, draft.config, draft.flags)
-    return Export(runtime, release, *made, not reason, effect, attention, reason, draft.fragment, known=known)
+    return Export(
+        runtime, release, *made, not reason, effect, attention, reason, draft.fragment, known=known, remote=remote
+    )
 
 
 def beside(result: Export, model: Config, others: Mapping[str, RopeSpec], layer: str) -> Export:

@@ -100,11 +100,17 @@ class Writing:
     @property
     def proved(self) -> bool | None:
         """Whether it gives what is meant; None where it is not known how this runtime reads this model."""
-        return None if self.made.known.how == "not known" else self.made.faithful
+        return None if self.made.known.how == "not known" or self.made.remote else self.made.faithful
 
     @property
     def proof(self) -> str:
         """Whether it gives what is meant, in a sentence."""
+        if self.made.remote:
+            gives = "gives" if self.made.faithful else "does not give"
+            return (
+                f"Not verified: {self.name} alone refuses it, as {self.made.remote}. By the code that travels with the "
+                f"model, which was read and not run in it, the file {gives} what is intended. {COMPARE}"
+            )
         if self.proved is None:
             gives = "give" if self.made.faithful else "do not give"
             why = f" ({self.made.reason.rstrip('.')})" if self.made.reason else ""
@@ -216,7 +222,9 @@ def readers(config: Mapping[str, Any], spec: RopeSpec, layer: str | None) -> Rea
             unable.append(f"{name}, which cannot be asked: {error}")
             continue
         why = ""
-        if not found.supported or found.inv_freq is None or found.attention_factor is None:
+        if found.remote:
+            why = f"which refuses it without the model's own code: {found.remote}"
+        elif not found.supported or found.inv_freq is None or found.attention_factor is None:
             why = f"which refuses it: {found.reason}"
         elif not agrees(found.inv_freq, found.attention_factor, spec, length):
             applied = "; ".join(rule.text.rstrip(".") for rule in found.rules)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rope_viz.configs import published
 from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
 from rope_viz.embedding.spec import FloatArray, checked_length, shorten
 from rope_viz.runtimes import hf, llamacpp, mlx, older, paper, sglang, tensorrt, vllm
@@ -44,7 +45,8 @@ class Emulation:
     """What one runtime does with one layer type of a config.
 
     `inv_freq` is in radians per position, float64, shape (pairs,), read-only; None where the runtime refuses, and then
-    `reason` says why. `attention_factor` multiplies cos and sin, `softmax_multiplier` the softmax scale (None: not
+    `reason` says why. `remote` is why the runtime alone refuses it where what is computed is the code that travels with
+    the model. `attention_factor` multiplies cos and sin, `softmax_multiplier` the softmax scale (None: not
     measured). `rules` are those that changed something, in order. `known` says how all this is known.
     """
 
@@ -57,6 +59,7 @@ class Emulation:
     rules: tuple[Rule, ...]
     reason: str = ""
     known: Known = UNTOLD
+    remote: str = ""
 
 
 def emulate(
@@ -117,7 +120,9 @@ def _emulated(name: str, release: str, case: Case, flags: Mapping[str, str | flo
             inv_freq, attention, softmax = computed(name, case, flags)
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), told)
-    return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=told)
+    own = name == "transformers" and release == RUNTIMES[0][1] and case.model in published.TYPES
+    remote = f"{shorten(case.model).strip(chr(39))} is remote code, not in transformers" if own else ""
+    return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=told, remote=remote)
 
 
 @contextlib.contextmanager

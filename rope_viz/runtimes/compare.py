@@ -30,8 +30,8 @@ class Comparison:
     """One runtime against the reference.
 
     `agrees` is about frequencies, the factor on cos and sin and the softmax multiplier; it is False where either side
-    is not known. `effect` is None where the frequencies agree or cannot be compared, `pairs_differ` where another
-    number of pairs rotates. The ratios are over the reference.
+    is not known, and where the runtime has no code of its own for the model. `effect` is None where the frequencies
+    agree or cannot be compared, `pairs_differ` where another number of pairs rotates. The ratios are over the reference.
     """
 
     emulation: Emulation
@@ -49,7 +49,8 @@ class Comparison:
     @property
     def differs(self) -> bool:
         """Whether the runtime computes something, and something else; what is not known does not count."""
-        return self.emulation.supported and not self.agrees and self.how != "not known"
+        computes = self.emulation.supported and not self.emulation.remote
+        return computes and not self.agrees and self.how != "not known"
 
     def verdict(self, ratio: Callable[[float], str] = "×{:.4g}".format) -> str:
         """In words: agrees, refuses, or by how much it differs; "by rule" where it was not executed, or not known."""
@@ -60,6 +61,8 @@ class Comparison:
 
     def words(self, ratio: Callable[[float], str]) -> str:
         """The verdict, however it is known."""
+        if self.emulation.remote:
+            return "refuses: remote code"
         if not self.emulation.supported:
             return "refuses"
         if self.agrees:
@@ -164,7 +167,8 @@ def against(base: Emulation, other: Emulation) -> Comparison:
         )
     ]
     same = all(ratio is None or math.isclose(ratio, 1.0, rel_tol=TOLERANCE) for ratio in ratios)
-    return Comparison(other, effect is None and not differ and same, effect, differ, ratios[0], ratios[1])
+    agrees = effect is None and not differ and same and not other.remote
+    return Comparison(other, agrees, effect, differ, ratios[0], ratios[1])
 
 
 def quotient(theirs: float, ours: float) -> float:

@@ -216,6 +216,21 @@ def test_proved_is_said_only_where_it_was_executed_or_read(config):
         assert (given.proved is None) == (known[at] == "not known")
 
 
+def test_of_remote_code_transformers_alone_proves_nothing():
+    config = {"model_type": "internlm2", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 1000000.0}
+    config |= {"num_key_value_heads": 8, "num_hidden_layers": 32, "max_position_embeddings": 32768}
+    file = whole(recommend(config, recognise(config), 131_072).best.spec, config)
+    assert "transformers 5.23.0" not in " ".join(file.readers)
+    assert any("transformers 5.23.0, which refuses it without the model's own code" in one for one in file.others)
+    given = writing(file_spec(config), "transformers", config=config, file=file)
+    assert given.proof.startswith("Not verified: transformers 5.23.0 alone refuses it")
+    assert given.proved is None
+
+
+def file_spec(config):
+    return recommend(config, recognise(config), 131_072).best.spec
+
+
 def test_of_a_model_that_nobody_read_nothing_is_proved():
     file = whole(recommend(MPT, recognise(MPT), 131_072).best.spec, MPT)
     assert file.readers == ()

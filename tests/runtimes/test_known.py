@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.configs import published
 from rope_viz.configs.architectures import table
 from rope_viz.configs.catalog import catalog
 from rope_viz.runtimes import RUNTIMES, emulate
@@ -99,3 +100,22 @@ def test_the_lists_name_only_what_the_table_knows():
     kinds = {kind for found in read("executed.json").values() for names in found.values() for kind in names}
     assert kinds <= table().keys()
     assert json.dumps(read("served.json"))
+
+
+@pytest.mark.parametrize("kind", published.TYPES)
+def test_transformers_is_not_said_to_agree_on_a_type_that_it_does_not_know(kind):
+    found = {(one.emulation.runtime, one.emulation.version): one for one in compare({"model_type": kind})}
+    newest = found["transformers", "5.23.0"]
+    assert (newest.verdict(), newest.agrees, newest.differs) == ("refuses: remote code (by rule)", False, False)
+    assert "is remote code, not in transformers" in newest.emulation.remote
+    # What the others are put beside is the model's own code all the same.
+    assert newest.emulation.inv_freq is not None
+
+
+def test_the_installed_transformers_knows_none_of_these_types():
+    transformers = pytest.importorskip("transformers", "5.23.0")
+    assert not [kind for kind in published.TYPES if kind in transformers.CONFIG_MAPPING]
+
+
+def test_a_type_of_transformers_is_not_called_remote():
+    assert all(not one.emulation.remote for one in compare({"model_type": "llama", **SIZES}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rope_viz.advice.lint.view import Finding, View
 from rope_viz.configs.models import from_config, optional
@@ -20,6 +21,27 @@ def unlisted_type(view: View) -> Iterator[Finding]:
     text = doubt(view.fields)
     if text:
         yield Finding("", "note", "model_type", text)
+
+
+def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
+    """use_dynamic_ntk of Qwen 1 is read by the code that travels with the model alone, beyond its trained length.
+
+    Source: modeling_qwen.py of Qwen-7B, get_ntk_alpha, read: α = 2^⌈log2(n / seq_length) + 1⌉ − 1, the base times
+    α^(d / (d − 2)). vLLM 0.10.2 and mlx-lm 0.32.2 have files of their own for it that do not read the key.
+    """
+    if view.fields.kind != "qwen" or view.text.get("use_dynamic_ntk") is not True:
+        return
+    spec = next(iter(view.specs.values()))
+    length = view.fields.size("seq_length") or spec.context
+    turning = spec.rotary_dim
+    grown = replace(spec, base=spec.base * 3.0 ** (turning / (turning - 2))) if turning > 2 else spec
+    logn = " use_logn_attn multiplies queries beyond it, there alone, too." if view.text.get("use_logn_attn") else ""
+    text = (
+        f"use_dynamic_ntk is read by Qwen's own remote code only: beyond {length:,} tokens it multiplies the base by "
+        f"α^(d/(d-2)), with α 3 up to {2 * length:,} tokens and 7 up to {4 * length:,}. What is computed here, and by "
+        f"the runtimes without that code, is plain RoPE at every length.{logn}"
+    )
+    yield Finding("", "note", view.place("use_dynamic_ntk"), text, largest(spec.inv_freq(), grown.inv_freq()))
 
 
 def base_not_read(view: View) -> Iterator[Finding]:
