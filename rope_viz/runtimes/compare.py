@@ -31,7 +31,8 @@ class Comparison:
 
     `agrees` is about frequencies, the factor on cos and sin and the softmax multiplier; it is False where either side
     is not known, and where the runtime has no code of its own for the model. `effect` is None where the frequencies
-    agree or cannot be compared, `pairs_differ` where another number of pairs rotates. The ratios are over the reference.
+    agree or cannot be compared, `pairs_differ` where another number of pairs rotates. The ratios are over the
+    reference.
     """
 
     emulation: Emulation

@@ -134,5 +134,5 @@ def refused(content: str | bytes) -> str:
         found = check_text(content)[1]
     except ValueError:
         return ""
-    others = [one.message for one in found if one.rule not in ("unreadable", "no-rope")][:3]
+    others = [one.message for one in found if one.rule not in ("not-computable", "no-rope")][:3]
     return f" The check finds {summary(found)} in it{': ' if others else '.'}{' '.join(others)}" if found else ""

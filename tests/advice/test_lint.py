@@ -173,8 +173,8 @@ CASES = [
     ("not-as-shipped", rescaled(GPT_OSS, truncate=None), GPT_OSS),
     ("transformers-refuses", scaled(rope_type="yarn", original_max_position_embeddings=8192), scaled(**YARN)),
     ("type-spelling", scaled(**{**YARN, "rope_type": "YaRN"}), scaled(**YARN)),
-    ("unreadable", {**LLAMA, "rope_theta": "big"}, LLAMA),
-    ("unreadable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),
+    ("not-computable", {**LLAMA, "rope_theta": "big"}, LLAMA),
+    ("not-computable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),
 ]
 
 
@@ -203,7 +203,7 @@ def test_every_rule_has_a_case_and_a_source():
     names = {rule.__name__.replace("_", "-") for rule in RULES}
     apart = {rule.__name__.replace("_", "-") for rule in RULES if rule.__module__.endswith(".contradictions")}
     # Those have their cases in test_contradictions.py.
-    assert (names - apart) | {"unreadable"} == {case[0] for case in CASES}
+    assert (names - apart) | {"not-computable"} == {case[0] for case in CASES}
     assert all("Source:" in (inspect.getdoc(rule) or "") for rule in RULES)
 
 

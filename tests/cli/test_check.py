@@ -88,6 +88,18 @@ def test_a_key_of_the_wrong_kind_is_an_error_in_a_file_that_was_read(capsys, wro
     assert len(out.splitlines()) >= 1
 
 
+@pytest.mark.parametrize("text", ["NaN", "null", '"64"', "1e400"])
+def test_a_value_of_no_use_is_named_otherwise_than_a_file_that_cannot_be_read(capsys, text):
+    config = json.dumps({**LLAMA, "hidden_size": 0}).replace('"hidden_size": 0', f'"hidden_size": {text}')
+    Path("config.json").write_text(config)
+    code, out, _ = run(capsys, "config.json")
+    assert (code, "(not-computable)" in out, "(unreadable)" in out) == (2, True, False)
+    assert run(capsys, "--explain", "not-computable")[0] == 0
+    Path("config.json").write_text(config[:-1])
+    code, out, _ = run(capsys, "config.json")
+    assert (code, "(not-computable)" in out, "(unreadable)" in out) == (3, False, True)
+
+
 ODD = [
     {"model_type": "qwen3_vl", "text_config": None},
     {"model_type": "qwen3_vl", "text_config": {}},

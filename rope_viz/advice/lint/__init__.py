@@ -27,15 +27,15 @@ READER = "rope_viz.configs.models"
 def check(config: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[Finding]:
     """Everything the rules find, the worst first; [] where there is nothing to say. Rules of `without` are not asked.
 
-    A config that cannot be read is a finding too, "unreadable", and so is a model without rotary embedding, "no-rope":
-    a note, and nothing else is said of it. Raises `ValueError` where the argument is no object.
+    A key that holds what nothing can be computed from is a finding too, "not-computable", and so is a model without
+    rotary embedding, "no-rope": a note, and nothing else is said of it. Raises `ValueError` where the argument is no object.
     """
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {shorten(config)}")
     try:
         alone = check_axes(config)
     except ValueError as error:
-        return [Finding("unreadable", "error", "", str(error), source=READER)]
+        return [Finding("not-computable", "error", "", str(error), source=READER)]
     if alone is not None:
         return alone
     try:
@@ -55,9 +55,9 @@ def check(config: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[Fin
         _ = view.specs
     except ValueError as error:
         if not any(finding.severity == "error" for finding in found):
-            found.append(Finding("unreadable", "error", ".".join(view.root), str(error), source=READER))
+            found.append(Finding("not-computable", "error", ".".join(view.root), str(error), source=READER))
     except (ArithmeticError, RecursionError):
-        found.append(Finding("unreadable", "error", "", "the numbers are too large or too small", source=READER))
+        found.append(Finding("not-computable", "error", "", "the numbers are too large or too small", source=READER))
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 

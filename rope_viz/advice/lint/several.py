@@ -213,7 +213,7 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     try:
         parts = from_model(config)
     except ValueError as error:
-        return [Finding("unreadable", "error", "", str(error), source="rope_viz.configs.axes")]
+        return [Finding("not-computable", "error", "", str(error), source="rope_viz.configs.axes")]
     found = []
     for part, spec in parts.items():
         if not spec.rotation:

@@ -13,7 +13,10 @@ from rope_viz.embedding.spec import shorten
 
 # What is found without a rule over a `View`: {name: what it looks for and where that is known from}.
 ALONE = {
-    "unreadable": "The file is no config, or a key of it holds what nothing can be computed from.\n\n"
+    "unreadable": "The file is no config: it is not there, is cut off, or holds no JSON object.\n\n"
+    "Source: rope_viz.configs.raw, which reads text as json.loads of Python does.",
+    "not-computable": "A key holds what nothing can be computed from: null, text or no number where a number is meant, "
+    "or a number that is too large.\n\n"
     "Source: rope_viz.configs, whose readers follow the classes of transformers 5.23.0.",
     "no-rope": "The model has no rotary embedding, so there is nothing to check.\n\n"
     "Source: the modeling files of transformers 5.23.0; rope_viz.configs.without names the types.",
