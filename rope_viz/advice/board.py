@@ -200,6 +200,8 @@ def why(one: Comparison, base: Emulation) -> str:
     """The reason of a refusal, the rules that this runtime has and the reference has not, or why it is not known."""
     if one.how == "not known":
         return f"{one.emulation.known.source}."
+    if one.emulation.remote:
+        return f"{one.emulation.remote}. The others are put beside what that code computes."
     if not one.emulation.supported:
         return one.emulation.reason
     if one.agrees:

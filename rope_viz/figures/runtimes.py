@@ -27,7 +27,9 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
         fig = scaling.ratios(scaling.compared(spec, []), pin=pin)
         return fig, "Scaled over plain speed of each pair, the same in every runtime that takes the config"
     reference = answers.rows[0]
-    agreeing = sum(row.comparison.agrees and row.comparison.emulation.supported for row in answers.rows) - 1
+    remote = bool(reference.comparison.emulation.remote)
+    named = "The model's own code" if remote else reference.name
+    agreeing = sum(row.comparison.agrees and row.comparison.emulation.supported for row in answers.rows) - (not remote)
     more = f" and {agreeing} more" if agreeing > 0 else ""
     pairs = max(spec.pairs, *(len(values) for _, values in groups))
     pair = np.arange(pairs)
@@ -35,10 +37,10 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
         theme.line(
             pair,
             np.ones(pairs),
-            reference.name,
+            named,
             theme.CURRENT,
             width=2.5,
-            hovertemplate=f"{reference.name}{more}: 1<extra></extra>",
+            hovertemplate=f"{named}{more}: 1<extra></extra>",
         )
     ]
     peaks = []
@@ -121,7 +123,8 @@ def matrix(answers: Board) -> list[dict[str, str]]:
 
 def reference(row: Row, answers: Board) -> bool:
     """Whether the others are compared with this row; nothing is compared with what is not known."""
-    return row is answers.rows[0] and row.comparison.how != "not known"
+    known = row.comparison.how != "not known" and not row.comparison.emulation.remote
+    return row is answers.rows[0] and known
 
 
 def remedy(row: Row) -> str:

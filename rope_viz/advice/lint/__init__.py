@@ -28,7 +28,8 @@ def check(config: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[Fin
     """Everything the rules find, the worst first; [] where there is nothing to say. Rules of `without` are not asked.
 
     A key that holds what nothing can be computed from is a finding too, "not-computable", and so is a model without
-    rotary embedding, "no-rope": a note, and nothing else is said of it. Raises `ValueError` where the argument is no object.
+    rotary embedding, "no-rope": a note, and nothing else is said of it. Raises `ValueError` where the argument is no
+    object.
     """
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {shorten(config)}")

@@ -30,9 +30,9 @@ def agreement(board: Board) -> str:
         return f"**Not known**: {rows[0].why} What the curves show are the general rules."
     same = [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
     ruled = [row.name for row in same if row.comparison.how == "by rule"]
-    reference = board.rows[0].name
+    reference = "the model's own code" if board.rows[0].comparison.emulation.remote else board.rows[0].name
     other = [f"{row.name} differs: {row.verdict}" for row in rows if row.differs and not row.comparison.effect]
-    refusing = [row.name for row in rows if row.comparison.words(str) == "refuses" and row.name not in unknown]
+    refusing = [row.name for row in rows if refuses(row) and row.name not in unknown]
     parts = [*gathered(rows), *other]
     if refusing:
         parts.append(f"{listed(refusing)} {'refuse' if len(refusing) > 1 else 'refuses'} it")
@@ -46,6 +46,11 @@ def agreement(board: Board) -> str:
         return f"{'; '.join([all_agree, *parts])}."
     count = f"**{len(same)} of {len(rows)} runtimes agree** ({reference} is the reference)"
     return f"{count}; {'; '.join(parts)}."
+
+
+def refuses(row: Row) -> bool:
+    """Whether a runtime takes the model not at all; by the model's own code some do."""
+    return bool(row.comparison.emulation.remote) or not row.comparison.emulation.supported
 
 
 def gathered(rows: list[Row]) -> list[str]:
