@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from rope_viz.pictures.page import Picture
 
 PICTURES = "/rope-viz/picture"
+NOT_IN_IT = {
+    "own": "this address holds no config, which stays with the reader: name it behind the address, as in "
+    "rope-viz figure 'ADDRESS' config.json -o plot.svg",
+    "spec": "this address holds no numbers, which were too long for it: save the picture as JSON and draw that",
+}
 """Where the app has its pictures."""
 
 
@@ -95,11 +100,17 @@ def run(parsed: argparse.Namespace) -> int:
     picture = found(name)
     if asked is not None:
         # An address says it all; of flags those of the look may differ from it.
+        brought = asked.pop("own", None) is not None
         for key in beside_the_look(parsed, name):
-            raise ValueError(f"an address says all but the look: put {key} into it, or name the picture alone")
+            if not (key == "model" and (brought or "spec" in asked)):
+                raise ValueError(f"an address says all but the look: put {key} into it, or name the picture alone")
+        if "spec" in asked or (brought and parsed.model is None):
+            raise ValueError(NOT_IN_IT["spec" if "spec" in asked else "own"])
         styled = {key: asked.pop(key) for key in list(asked) if is_key(key)}
         look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
         now = registry.read(registry.page(picture.page), asked)
+        if brought:
+            now = dataclasses.replace(now, own=chosen(parsed).own)
         now = dataclasses.replace(now, part=picture.parts(now) - 1)
         Path(parsed.output).write_bytes(rendered(picture, now, form, look))
         return 0

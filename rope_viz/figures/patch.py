@@ -35,7 +35,7 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
     shown = f"The first {clocks.MAX_PAIRS} of {seen.pairs}" if seen.pairs > clocks.MAX_PAIRS else f"{seen.pairs}"
     both = [(each.colour, theme.DARK[each.colour]) for each in looks]
     return {
-        "title": f"{shown} pairs of a patch as dials. The arrow keys move the patch over the image.",
+        "title": f"{shown} pairs of a patch of {scene.name} as dials. The arrow keys move the patch over the image.",
         "mode": "patch",
         "most": clocks.MAX_PAIRS,
         "weights": weights[: clocks.MAX_PAIRS].tolist(),

@@ -22,7 +22,7 @@ from rope_viz.pictures.kinds import ROW, Figure, Patch, Table
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.pieces import Pieces
-from rope_viz.pictures.scenes import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, scene, shown
+from rope_viz.pictures.scenes import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, models, scene, shown
 from rope_viz.runtimes.axes import HAS, INTERLEAVED, SECTIONED, axes_answers
 
 REACH = Number(key="axes.reach", knob=axes.REACH, usual=32)
@@ -39,6 +39,11 @@ def config_of(now: Now) -> Mapping[str, Any]:
 def reads(now: Now) -> Reader | None:
     """How the model lays out prompts; None where it takes none that are known."""
     return reader(config_of(now))
+
+
+def whose(now: Now) -> str:
+    """The name of the model that is looked at."""
+    return next(iter(models(now, beside=False).values()))
 
 
 def servers(now: Now) -> dict[str, str]:
@@ -124,7 +129,11 @@ FRAME = Number(
     when=lambda now: "time" in scene(now).roles and scene(now).sides.get("time", 1) > 1,
 )
 ALL: tuple[Choice[Any], ...] = (*WHICH, *CHANGES)
-PAGE = Page("axes", (*ALL, *OTHER, REACH, SHADES, PROMPT, RUNTIME, SECOND, ALONG, METHOD, GROWTH, AT, FRAME))
+PAGE = Page(
+    "axes",
+    (*ALL, *OTHER, REACH, SHADES, PROMPT, RUNTIME, SECOND, ALONG, METHOD, GROWTH, AT, FRAME),
+    shows=lambda now, picture: models(now, beside=OTHER[0] in picture.uses),
+)
 
 
 def direction(of: Scene) -> Role:
@@ -171,7 +180,7 @@ def positions(now: Now) -> Figure:
     sentence = words.prompt(first, name, second, other)
     if "llama.cpp" in (name, other):
         sentence = f"{sentence} {words.standing(still(now), 'llama.cpp')}".rstrip()
-    return Figure(figure, "Positions along a prompt, a line for each axis over the tokens", sentence)
+    return Figure(figure, f"Positions along a prompt of {whose(now)}, a line for each axis over the tokens", sentence)
 
 
 @PAGE.picture(
@@ -187,7 +196,7 @@ def costs(now: Now) -> Table:
     """What every piece of the prompt costs, in tokens and in positions."""
     first, second = laid(now)
     found = [(now[RUNTIME], first), *([(now[SECOND], second)] if second is not None else [])]
-    return Table(prompt.table(found), "What every piece of the prompt costs, in tokens and in positions")
+    return Table(prompt.table(found), f"What every piece of the prompt costs {whose(now)}, in tokens and in positions")
 
 
 @PAGE.picture(*ALL, ALONG, METHOD, GROWTH, height=beyond.HEIGHT, config=True)
@@ -196,7 +205,8 @@ def further(now: Now) -> Figure:
     of, role = scene(now), now[ALONG]
     done = carried(of, role, now[METHOD], float(now[GROWTH]))
     unit = "frames" if role == "time" else of.units
-    title = f"{axes.LOOKS[role].word} beyond {done.trained:,} {unit}: cos of every pair, and the score"
+    side = f"{axes.LOOKS[role].word.lower()} beyond {done.trained:,} {unit}"
+    title = f"{axes.title(of)}: {side}, cos of every pair, and the score"
     return Figure(beyond.heights(done, unit, coarse=now.coarse), title, words.beyond(done, unit))
 
 

@@ -90,7 +90,7 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
     own: dict[str, str] = {}
     try:
         asked = registry.query(now, picture)
-        query = urlencode(asked | ({"pin": str(now.pin)} if now.pin is not None else {}))
+        query = urlencode(asked)
         address = f"/{page}?{query}" if query else f"/{page}"
         own = {"figure": saved.address(picture, asked | saved.seen(picture, now) | look.query())}
     except KeyError:
@@ -98,7 +98,10 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
         address = ""
     zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
     said = {"picture": picture.address, "view": view, "address": address, **own, **zoom}
-    return said | {"sentence": bare(drawn.sentence), "spec": now.spec_json}
+    others = saved.others(picture, now)
+    # The sidebar's spec would be taken for that of the models in the picture.
+    of = {"models": ", ".join(others.values()), "spec": {"model": next(iter(others))}} if others else {}
+    return said | {"sentence": bare(drawn.sentence), "spec": now.spec_json} | of
 
 
 def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:

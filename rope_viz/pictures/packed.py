@@ -15,6 +15,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.files import Style, spanned, stem
 from rope_viz.figures.files.lines import line_names
 from rope_viz.figures.words import glossary
+from rope_viz.pictures import registry
 from rope_viz.pictures.choices import Models
 from rope_viz.pictures.kinds import KINDS, Clocks, Kind, Table
 from rope_viz.pictures.now import Now
@@ -57,7 +58,9 @@ def file(picture: Picture, now: Now, variant: str = "", look: Style | None = Non
     zoom = now.view if picture.zooms and not (look.xmin is not None and look.xmax is not None) else None
     extra = [part for part in (spanned(*zoom, "zoom") if zoom else "", *given) if part]
     name = f"{picture.page}-{variant or picture.name}"
-    return stem(name, [now.model, *others], spec=now.spec, span=span, extra=extra)
+    own = registry.shown(now, picture)
+    spec = now.spec if not own or now.model in own else None
+    return stem(name, [*(own or [now.model]), *others], spec=spec, span=span, extra=extra)
 
 
 def cells(table: Table) -> dict[str, list[Any]]:

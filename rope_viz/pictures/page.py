@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -84,6 +84,8 @@ class Page:
     name: str
     choices: tuple[Choice[Any], ...] = ()
     pictures: dict[str, Picture] = field(default_factory=dict)
+    shows: Callable[[Now, Picture], Mapping[str, str]] | None = None
+    """{id: name} of the models in a picture, where they need not be that of the sidebar."""
 
     def picture(
         self,

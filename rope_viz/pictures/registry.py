@@ -142,6 +142,13 @@ def chosen(now: Now, picture: Picture) -> dict[str, str]:
     return out
 
 
+def shown(now: Now, picture: Picture) -> dict[str, str]:
+    """{id: name} of the models in a picture of a page that has a model of its own; empty where it is the sidebar's."""
+    shows = page(picture.page).shows
+    found = {} if shows is None else dict(shows(now, picture))
+    return {} if list(found) == [now.model] else found
+
+
 def fits(spec: RopeSpec, model: str, layer: str) -> bool:
     """Whether an address can hold the spec; else it must be kept, and `Now.held` name it."""
     return _linked(spec, model, layer)[1]

@@ -303,6 +303,12 @@ def shown(now: Now) -> list[Scene]:
     return [first, _listed(name)[now[BESIDE_PART]]]
 
 
+def models(now: Now, *, beside: bool) -> dict[str, str]:
+    """{id: name} of the models that are looked at; the sidebar's under its own id."""
+    ids = [now[MODEL], *([now[BESIDE]] if beside and now[BESIDE] not in (NOTHING, RELEASED) else [])]
+    return dict((now.model, now.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)
+
+
 def directions(scene: Scene) -> tuple[Role, ...]:
     """The directions along which an image or clip of this part can grow."""
     return tuple(role for role in ROLES if role in scene.roles)

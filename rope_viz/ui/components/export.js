@@ -197,7 +197,8 @@ class Export {
   // The same file from a terminal.
   command() {
     const query = (new URL(this.address.value).search || "?").replaceAll("'", "%27");
-    return `rope-viz figure '${this.place.data.picture}${query}' -o ${this.place.data.picture.replace("/", "-")}.pdf`;
+    const own = /[?&]own=/.test(query) ? " config.json" : ""; // the reader has it, and no address does
+    return `rope-viz figure '${this.place.data.picture}${query}'${own} -o ${this.place.data.picture.replace("/", "-")}.pdf`;
   }
 
   leave() {

@@ -1,0 +1,66 @@
+"""A file names the models that it shows, and holds nothing that its address does not say."""
+
+import dataclasses
+import json
+
+import pytest
+
+from rope_viz.configs import link
+from rope_viz.pictures import forms, packed, registry, report
+from rope_viz.pictures.now import Now
+
+PICTURES = registry.pictures()
+AXES = [picture for picture in PICTURES if picture.page == "axes"]
+each_of_axes = pytest.mark.parametrize("picture", AXES, ids=[picture.name for picture in AXES])
+
+
+def of(model, **more):
+    return Now(link.model_spec(model), model, link.main_layer(model), **more)
+
+
+def remarks(content):
+    return dict(line[2:].split(": ", 1) for line in content.decode().splitlines() if line.startswith("# "))
+
+
+@each_of_axes
+def test_a_picture_of_another_model_than_the_sidebars_names_that_one(picture):
+    now = of("llama-2-7b")
+    drawn = picture(now)
+    assert "Qwen2-VL 7B" in drawn.title
+    assert "llama" not in packed.file(picture, now)
+    assert "qwen2-vl-7b" in packed.file(picture, now)
+    said = remarks(forms.render(picture, now, "csv"))
+    assert said["models"].startswith("Qwen2-VL 7B")
+    assert said["spec"] == '{"model": "qwen2-vl-7b"}'
+    made = forms.render(picture, now, "json")
+    assert json.loads(made)["models"] == said["models"]
+    assert remarks(forms.again(made, "csv", {})) == said
+
+
+@each_of_axes
+def test_a_picture_of_the_sidebars_model_names_that(picture):
+    now = of("qwen3.5-9b")
+    assert "qwen3.5-9b" in packed.file(picture, now)
+    assert "Qwen3.5 9B" in picture(now).title
+    assert remarks(forms.render(picture, now, "csv"))["spec"].startswith('{"model": "qwen3.5-9b"')
+
+
+def test_a_report_says_of_every_picture_whose_it_is_where_it_is_anothers():
+    text = report.to_markdown(of("llama-2-7b"), "files")[0].decode()
+    axes = text.split("## Axes")[1].split("\n## ")[0]
+    pictures = axes.split("### ")[1:]
+    assert len(pictures) == len(AXES)
+    assert all("Qwen2-VL 7B" in part for part in pictures)
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
+def test_what_has_one_key_has_one_content(picture):
+    """The first who asks decides what is kept for all: nothing may be in it that the key does not hold."""
+    now = of("qwen3-8b-yarn")
+    more = {} if picture.pin else {"pin": 7}
+    if not picture.zooms:
+        more["view"] = (1.0, 5.0)
+    other = dataclasses.replace(now, **more)
+    assert registry.key(now, picture) == registry.key(other, picture)
+    for form in ("json", "csv"):
+        assert forms.render(picture, now, form) == forms.render(picture, other, form)
