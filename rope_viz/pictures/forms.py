@@ -98,10 +98,10 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
         address = ""
     zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
     said = {"picture": picture.address, "view": view, "address": address, **own, **zoom}
-    others = saved.others(picture, now)
-    # The sidebar's spec would be taken for that of the models in the picture.
-    of = {"models": ", ".join(others.values()), "spec": {"model": next(iter(others))}} if others else {}
-    return said | {"sentence": bare(drawn.sentence), "spec": now.spec_json} | of
+    # The spec is the sidebar's, also where a page shows other models.
+    shown = registry.shown(now, picture)
+    of = {"models": ", ".join(shown.values())} if shown else {}
+    return said | of | {"sentence": bare(drawn.sentence), "spec": now.spec_json}
 
 
 def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:

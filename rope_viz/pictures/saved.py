@@ -19,7 +19,7 @@ from rope_viz.pictures.page import Picture
 
 PICTURES = "/rope-viz/picture"
 """Where the app has its pictures."""
-HELD = ("config", "choices", "sidebar")
+HELD = ("config", "choices")
 """What stands in a JSON file alone."""
 TOO_LITTLE = "this file does not hold all that its picture is drawn from: save it again, or name the picture itself"
 
@@ -44,17 +44,9 @@ def relooked(written: str, look: Style) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def others(picture: Picture, now: Now) -> dict[str, str]:
-    """{id: name} of the models that a picture shows instead of the sidebar's; empty where it shows that."""
-    shown = registry.shown(now, picture)
-    return {} if now.model in shown else shown
-
-
 def kept(picture: Picture, now: Now) -> dict[str, Any]:
     """What a picture depends on beside the spec, for its JSON: the choices, and a reader's own config."""
-    own: dict[str, Any] = {"sidebar": now.spec_json} if others(picture, now) else {}
-    if picture.config and now.own is not None:
-        own["config"] = now.own.config
+    own = {"config": now.own.config} if picture.config and now.own is not None else {}
     try:
         return own | {"choices": registry.chosen(now, picture)}
     except KeyError:
@@ -85,7 +77,7 @@ def turning(saved: Mapping[str, Any]) -> Clocks | None:
 
 def _now(picture: Picture, saved: Mapping[str, Any]) -> Now:
     page = registry.page(picture.page)
-    spec, choices = saved.get("sidebar", saved.get("spec")), saved.get("choices")
+    spec, choices = saved.get("spec"), saved.get("choices")
     if choices is None and isinstance(saved.get("address"), str) and saved["address"]:
         # A file of before choices were saved.
         query = dict(parse_qsl(urlsplit(saved["address"]).query, keep_blank_values=True))

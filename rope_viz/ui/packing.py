@@ -62,8 +62,8 @@ STILL
 </style>"""
 
 
-# What an address gets that names no page. Streamlit would send its first page there too: below the root that one finds
-# no script of its own and stands still, elsewhere it shows another page and says nothing.
+# What an address gets that names nothing below a page. Streamlit would send its first page there too, which finds no
+# script of its own from there and stands still; beside the pages it opens Home, and a banner says why (shell.js).
 NOWHERE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>No such page · RoPE Viz</title><style>
 body { font: 17px/1.6 sans-serif; margin: 12vh auto; padding: 0 1.5em; max-width: 34em; }
@@ -160,12 +160,12 @@ def quiet(settings: bytes) -> bytes:
 
 
 def elsewhere(path: str) -> Callable[[bytes], bytes] | None:
-    """What makes the answer for a path that names no page of the app; None where it names one."""
+    """What makes the answer for a path below the app's pages; None where the first page finds its scripts."""
     base = str(config.get_option("server.baseUrlPath")).strip("/")
     page = path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
-    if page in ("", "index.html", *registry.PAGES):
+    if "/" not in page:
         return None
-    up = "../" * page.count("/") or "./"
+    up = "../" * page.count("/")
     links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in registry.PAGES.items())
     text = NOWHERE.replace("LINKS", " · ".join(links)).replace("PATH", html.escape(shorten(page)))
     return lambda _: text.encode()

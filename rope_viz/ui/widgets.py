@@ -148,7 +148,7 @@ def _kept(choice: Kept[Any], now: Now) -> None:
         warn(f"{choice.instead}: {problem}.")
     elif held is None and choice.suffixes:
         # After a reload, or with a new server, the file is gone, and the address does not say so.
-        st.caption("No file is here: until one is dropped, the page shows its own.")
+        st.markdown("No file is here: until one is dropped, the page shows its own.")
 
 
 def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:

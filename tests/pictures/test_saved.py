@@ -115,12 +115,11 @@ def test_json_of_the_running_app_after_an_upload_draws_again_elsewhere(address, 
 def test_clocks_without_what_they_are_drawn_from_are_refused_and_never_those_of_another_model(address):
     picture = registry.picture(*address.split("/"))
     made = json.loads(drawn(picture, own(picture), "json"))
-    for missing in ({"choices", "address"}, {"spec", "sidebar"}):
+    for missing in ({"choices", "address"}, {"spec"}):
         less = json.dumps({key: value for key, value in made.items() if key not in missing}).encode()
         with pytest.raises(ValueError, match="does not hold all that"):
             forms.again(less, "svg", {})
-    spec = "sidebar" if "sidebar" in made else "spec"
-    for key, wrong in ((spec, {"model": "none"}), (spec, 3), ("choices", []), ("config", 5)):
+    for key, wrong in (("spec", {"model": "none"}), ("spec", 3), ("choices", []), ("config", 5)):
         with pytest.raises(ValueError, match="file"):
             forms.again(json.dumps(made | {key: wrong}).encode(), "svg", {})
 
