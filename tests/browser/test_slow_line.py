@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-SLOW = {"offline": False, "latency": 50, "downloadThroughput": 12_000, "uploadThroughput": 12_000}
+SLOW = {"offline": False, "latency": 50, "downloadThroughput": 40_000, "uploadThroughput": 40_000}
 FAST = SLOW | {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 
 
