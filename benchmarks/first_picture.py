@@ -50,6 +50,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--smallest", action="store_true", help="one round")
     asked = parser.parse_args()
+    for root in asked.beside:
+        if not (root / "app.py").is_file():
+            parser.error(f"there is no checkout at {root}: it has no app.py")
     servers: dict[str, Callable[[], tuple[str, subprocess.Popen[bytes]]]] = {"bare st.plotly_chart": serve_peer}
     for root in (ROOT, *asked.beside):
         servers[root.resolve().name] = lambda root=root: _at(serve(root=root), asked.path)
