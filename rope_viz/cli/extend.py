@@ -26,7 +26,8 @@ def add(commands: Any) -> None:
         "extend",
         help="what to do for a longer context, why, and what to write",
         description="Exit code 0: what is to be written was sent back through the rules of every runtime asked for and "
-        "means what is intended. 1: to some of them it does not. 2: the input is bad.",
+        "means what is intended; where it is not known how a runtime reads this model (the text says so), through its "
+        "general rules. 1: to some of them it does not. 2: the input is bad.",
     )
     asked.add_argument("config", metavar="CONFIG", help=CONFIGS)
     asked.add_argument("--to", required=True, type=tokens, metavar="LENGTH", help="tokens, such as 128k")

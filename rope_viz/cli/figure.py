@@ -19,19 +19,19 @@ from rope_viz.configs.upload import Upload, name_of
 from rope_viz.embedding.spec import RopeSpec, knobs, shorten
 from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
+from rope_viz.pictures import ROUTE
 
 if TYPE_CHECKING:
     from rope_viz.pictures.choices import Choice
     from rope_viz.pictures.now import Now
     from rope_viz.pictures.page import Picture
 
-PICTURES = "/rope-viz/picture"
 NOT_IN_IT = {
     "own": "this address holds no config, which stays with the reader: name it behind the address, as in "
     "rope-viz figure 'ADDRESS' config.json -o plot.svg",
     "spec": "this address holds no numbers, which were too long for it: save the picture as JSON and draw that",
 }
-"""Where the app has its pictures."""
+"""{key of an address: what to do where that names what no address holds}."""
 
 
 def add(commands: Any, arguments: Sequence[str] = ()) -> None:
@@ -111,8 +111,7 @@ def run(parsed: argparse.Namespace) -> int:
         now = registry.read(registry.page(picture.page), asked)
         if brought:
             now = dataclasses.replace(now, own=chosen(parsed).own)
-        now = dataclasses.replace(now, part=picture.parts(now) - 1)
-        Path(parsed.output).write_bytes(rendered(picture, now, form, look))
+        Path(parsed.output).write_bytes(rendered(picture, picture.finished(now), form, look))
         return 0
     given: dict[str, Any] = {}
     for choice in choices(name):
@@ -125,8 +124,7 @@ def run(parsed: argparse.Namespace) -> int:
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
     now = dataclasses.replace(now, pin=pin, given=given, view=view)
-    now = dataclasses.replace(now, part=picture.parts(now) - 1)
-    Path(parsed.output).write_bytes(rendered(picture, now, form, look))
+    Path(parsed.output).write_bytes(rendered(picture, picture.finished(now), form, look))
     return 0
 
 
@@ -146,7 +144,7 @@ def addressed(word: str) -> str:
         parts = urlsplit(word)
     except ValueError:
         return ""
-    _, ours, path = parts.path.rpartition(f"{PICTURES}/")
+    _, ours, path = parts.path.rpartition(f"{ROUTE}/")
     if parts.scheme or ours or word.startswith("/"):
         path = path.strip("/")
     stem, dot, ending = path.rpartition(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import typing
 from collections.abc import Callable, Mapping
@@ -69,6 +70,10 @@ class Picture:
         """The room it takes in pixels, on a wide and on a narrow screen."""
         wide, narrow = (each(now) if callable(each) else each for each in (self.height, self.narrow or self.height))
         return wide, narrow
+
+    def finished(self, now: Now) -> Now:
+        """The same, asked for the whole of what a page draws in parts."""
+        return dataclasses.replace(now, part=self.parts(now) - 1)
 
     def __call__(self, now: Now) -> Kind:
         """The picture of this `now`. Raises `ValueError` with a sentence where there is none."""

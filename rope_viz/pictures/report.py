@@ -56,12 +56,12 @@ class Part:
 
 
 def parts(now: Now) -> Iterator[Part]:
-    """Every picture of every page for this model, in the order of the menu, as a page first shows it."""
+    """Every picture of every page for this model, in the order of the menu, as a page begins with it."""
     for picture in registry.pictures():
         if reason := picture.refuses(now):
             yield Part(picture, None, reason)
             continue
-        drawn = picture(now)
+        drawn = picture(picture.finished(now))
         if isinstance(drawn, Table) and not any(len(values) for values in cells(drawn).values()):
             continue  # what a reader would have to measure or bring first
         yield Part(picture, drawn, drawn.sentence)

@@ -11,14 +11,12 @@ from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.spec import shorten
 from rope_viz.figures.files import Style, is_key
-from rope_viz.pictures import configs, registry
+from rope_viz.pictures import ROUTE, configs, registry
 from rope_viz.pictures import kept as contents
 from rope_viz.pictures.kinds import Clocks
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Picture
 
-PICTURES = "/rope-viz/picture"
-"""Where the app has its pictures."""
 HELD = ("config", "choices")
 """What stands in a JSON file alone."""
 TOO_LITTLE = "this file does not hold all that its picture is drawn from: save it again, or name the picture itself"
@@ -27,7 +25,7 @@ TOO_LITTLE = "this file does not hold all that its picture is drawn from: save i
 def address(picture: Picture, query: Mapping[str, str]) -> str:
     """The address of a picture."""
     asked = urlencode(query)
-    return f"{PICTURES}/{picture.address}?{asked}" if asked else f"{PICTURES}/{picture.address}"
+    return f"{ROUTE}/{picture.address}?{asked}" if asked else f"{ROUTE}/{picture.address}"
 
 
 def seen(picture: Picture, now: Now) -> dict[str, str]:

@@ -20,7 +20,7 @@
     for (const name of ["shell", "knob", "picture", "tools", "post", "message", "touch", "copy", ...(draws ? [draws] : [])]) {
       bring("link", { rel: "modulepreload", href: address(`${name}.js`) });
     }
-    // It takes the browser for a quarter of a second when it comes, which clocks need not wait for. chart.js finds it there,
+    // It takes the browser for some 0.3 s when it comes, which clocks need not wait for. chart.js finds it there,
     // and asks anew where it did not come.
     if (draws !== "chart") return;
     bring("script", { src: address("plotly.min.js"), async: true, fetchPriority: "low", onerror: ({ target }) => target.remove() });

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import gzip
 import hashlib
@@ -210,7 +209,7 @@ async def answer(request: Request) -> Response:
         now = registry.read(registry.page(picture.page), query)
         if form != "packed" and "part" not in query:
             # A page draws what takes long in parts; a file holds the whole.
-            now = dataclasses.replace(now, part=picture.parts(now) - 1)
+            now = picture.finished(now)
         key = registry.key(now, picture)
     except kept.UnknownError as error:
         named = {"rope-viz-missing": error.name} if kept.NAME.fullmatch(error.name) else {}

@@ -110,7 +110,6 @@ class Answer:
         self.packing, self.path, self.takes, self.send = packing, path, takes, send
         self.start: Message | None = None
         self.change: Callable[[bytes], bytes] | None = None
-        self.nowhere: Callable[[bytes], bytes] | None = None
         self.parts: list[bytes] = []
 
     async def __call__(self, message: Message) -> None:
@@ -134,8 +133,9 @@ class Answer:
             # Beside a deep link Streamlit's client first asks where there is none.
             self.change = quiet if kind.startswith("application/json") else None
         elif kind.startswith("text/html") and "/rope-viz/" not in self.path:
-            self.nowhere = elsewhere(self.path)
-            self.change = self.nowhere or completed
+            self.change = nowhere(self.path) or completed
+            if self.change is not completed:
+                message["status"] = 404
         return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(TEXTS))
 
     async def _finish(self, start: Message, content: bytes) -> None:
@@ -150,7 +150,7 @@ class Answer:
             headers["content-encoding"] = "gzip"
             headers.add_vary_header("accept-encoding")
         headers["content-length"] = str(len(content))
-        await self.send({**start, "headers": headers.raw} | ({"status": 404} if self.nowhere else {}))
+        await self.send({**start, "headers": headers.raw})
         await self.send({"type": "http.response.body", "body": content})
 
 
@@ -159,7 +159,7 @@ def quiet(settings: bytes) -> bytes:
     return json.dumps({**json.loads(settings), "blockErrorDialogs": True}).encode()
 
 
-def elsewhere(path: str) -> Callable[[bytes], bytes] | None:
+def nowhere(path: str) -> Callable[[bytes], bytes] | None:
     """What makes the answer for a path below the app's pages; None where the first page finds its scripts."""
     base = str(config.get_option("server.baseUrlPath")).strip("/")
     page = path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")

@@ -15,6 +15,7 @@ from rope_viz.configs.models import from_config
 from rope_viz.runtimes import emulate
 from tests.advice.test_recognise import FEW
 from tests.advice.test_recognise import STOCK as QWEN3
+from tests.advice.test_remote import QWEN1
 from tests.advice.test_shipped import DEEPSEEK, GPT_OSS, LLAMA31, rescaled
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
@@ -50,10 +51,6 @@ QWEN_VL = {
 MROPE = {"rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleaved": True}
 # The sizes of DeepSeek-R1-0528-Qwen3-8B, whose attn_factor SGLang multiplies by and transformers does not know.
 R1 = {**LLAMA, "model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6}
-QWEN1 = {
-    **{"model_type": "qwen", "hidden_size": 4096, "num_attention_heads": 32, "kv_channels": 128, "seq_length": 8192},
-    **{"max_position_embeddings": 8192, "rotary_emb_base": 10000, "rotary_pct": 1.0, "use_dynamic_ntk": False},
-}
 STOCK_YARN = {**YARN, "original_max_position_embeddings": 32768}
 HUNYUAN = {**QWEN_VL, "model_type": "hunyuan_vl_text"}
 
@@ -399,13 +396,3 @@ def test_keys_of_published_configs_that_change_nothing_are_no_warning(key):
     config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
     rope = {"rope_type": "linear", "factor": 2.0, key: True}
     assert "unknown-keys" not in [one.rule for one in check({**config, "rope_scaling": rope})]
-
-
-def test_what_qwens_own_code_does_beyond_its_length_is_said():
-    """get_ntk_alpha of its modeling_qwen.py: 2^ceil(log2(n / 8192) + 1) - 1 is 3 at 16,384 and 7 at 32,768."""
-    (found,) = [one for one in check({**QWEN1, "use_dynamic_ntk": True}) if one.rule == "remote-dynamic-ntk"]
-    assert "read by Qwen's own remote code only: beyond 8,192 tokens" in found.message
-    assert "α 3 up to 16,384 tokens and 7 up to 32,768" in found.message
-    # The slowest pair is divided by α: (3^(128/126))^(126/128).
-    assert found.effect.pair == 63
-    assert found.effect.ratio == pytest.approx(3.0)

@@ -9,16 +9,7 @@ import pytest
 from rope_viz.cli.main import joined, main
 from rope_viz.configs import link
 from rope_viz.configs.models import from_config
-
-LONGROPE = {
-    "model_type": "phi3",
-    "hidden_size": 384,
-    "num_attention_heads": 4,
-    "num_hidden_layers": 2,
-    "max_position_embeddings": 16384,
-    "original_max_position_embeddings": 4096,
-    "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 48, "long_factor": [1.0 + i for i in range(48)]},
-}
+from tests.pictures.own import LONGROPE
 
 
 def figure(*arguments):

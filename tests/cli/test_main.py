@@ -3,7 +3,6 @@
 import dataclasses
 import io
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -290,44 +289,6 @@ def test_the_command_line_needs_no_server_and_no_torch():
     code = "import sys, rope_viz.cli.main; print(sorted({'streamlit', 'torch', 'plotly'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "missing", "line"),
-    [
-        ("figure --list", "plotly", "figure needs plotly: pip install 'rope-viz[pictures]'"),
-        ("figure scaling/comparison x -o a.svg", "plotly", "figure needs plotly: pip install 'rope-viz[pictures]'"),
-        ("report llama-3-8b -o r.html", "plotly", "report needs plotly: pip install 'rope-viz[pictures]'"),
-    ],
-)
-def test_without_an_extra_one_line_names_it(words, missing, line, tmp_path):
-    done = without(missing, words, tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"rope-viz: {line}\n"
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_module_that_no_extra_brings_is_a_fault_of_ours(tmp_path):
-    assert "ModuleNotFoundError" in without("rope_viz.runtimes", "runtimes llama-3-8b", tmp_path).stderr
-
-
-WITHOUT = """
-import sys
-class Gone:
-    def find_spec(self, name, path=None, target=None):
-        if name == sys.argv[1]:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Gone())
-from rope_viz.cli.main import main
-sys.exit(main(sys.argv[2:]))
-"""
-
-
-def without(missing, words, folder):
-    """A command in a process that does not find a module."""
-    command = [sys.executable, "-c", WITHOUT, missing, *words.split()]
-    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env)
 
 
 GEMMA3 = {

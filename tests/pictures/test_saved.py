@@ -1,6 +1,5 @@
 """What a picture's JSON holds: all that is needed to draw the picture again, and its numbers as the CSV has them."""
 
-import dataclasses
 import io
 import json
 from urllib.parse import parse_qsl
@@ -8,45 +7,30 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
-from rope_viz.cli.figure import PICTURES as COMMAND
 from rope_viz.cli.figure import addressed, query_of
 from rope_viz.configs import link
 from rope_viz.configs.upload import read_upload
 from rope_viz.figures.files import Style
-from rope_viz.pictures import configs, forms, kept, registry, saved
+from rope_viz.pictures import ROUTE, configs, forms, kept, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.kinds import Clocks
 from rope_viz.pictures.now import Now
 from rope_viz.ui.components.scripts import PREFIX
+from tests.pictures.own import LONGROPE
 
 PICTURES = registry.pictures()
 each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
-# Other than any model of the list, so that a default would be seen.
-CONFIG = {
-    "model_type": "phi3",
-    "hidden_size": 384,
-    "num_attention_heads": 4,
-    "num_hidden_layers": 2,
-    "max_position_embeddings": 16384,
-    "original_max_position_embeddings": 4096,
-    "rope_theta": 12345.0,
-    "rope_scaling": {
-        "type": "longrope",
-        "short_factor": [1.0 + i / 96 for i in range(48)],
-        "long_factor": [2.0 + i / 7 for i in range(48)],
-    },
-}
-OWN = read_upload(json.dumps(CONFIG))
+OWN = read_upload(json.dumps(LONGROPE))
 
 
 def of(picture, model="qwen3-8b-yarn", **more):
     now = Now(link.model_spec(model), model, link.main_layer(model), **more)
-    return dataclasses.replace(now, part=picture.parts(now) - 1)
+    return picture.finished(now)
 
 
 def own(picture, **more):
     now = Now(OWN.specs[""], link.CUSTOM, "", OWN, **more)
-    return dataclasses.replace(now, part=picture.parts(now) - 1)
+    return picture.finished(now)
 
 
 def drawn(picture, now, form, **look):
@@ -147,7 +131,7 @@ def test_a_file_says_the_address_that_draws_this_very_picture(picture):
     said = json.loads(drawn(picture, now, "json", **look))
     address = said["figure"]
     assert address.startswith(f"{PREFIX}/picture/{picture.address}?")
-    assert saved.PICTURES == COMMAND == f"{PREFIX}/picture"
+    assert f"{PREFIX}/picture" == ROUTE
     assert said["address"].startswith("/" if picture.page == "home" else f"/{picture.page}?")
     query = query_of(address)
     style = {key: query.pop(key) for key in look}

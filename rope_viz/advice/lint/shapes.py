@@ -26,8 +26,9 @@ def unlisted_type(view: View) -> Iterator[Finding]:
 def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
     """use_dynamic_ntk of Qwen 1 is read by the code that travels with the model alone, beyond its trained length.
 
-    Source: modeling_qwen.py of Qwen-7B, get_ntk_alpha, read: α = 2^⌈log2(n / seq_length) + 1⌉ − 1, the base times
-    α^(d / (d − 2)). vLLM 0.10.2 and mlx-lm 0.32.2 have files of their own for it that do not read the key.
+    Source: public copies of modeling_qwen.py (get_ntk_alpha, update_rotary_pos_emb_cache), read, not run: for a prompt
+    of n tokens α = 2^⌈log2(n / seq_length) + 1⌉ − 1, at least 1, and the base times α^(d / (d − 2)). models/qwen.py of
+    vLLM and of mlx-lm, read at one commit each, do not read the key.
     """
     if view.fields.kind != "qwen" or view.text.get("use_dynamic_ntk") is not True:
         return
