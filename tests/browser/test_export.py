@@ -1,9 +1,14 @@
 """Figures for a paper: the dialog, the address in it and the command line make the same files, byte for byte."""
 
+import json
+import re
+import shlex
 import urllib.request
+import zlib
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from rope_viz.cli.main import main
 
@@ -91,6 +96,36 @@ def test_an_authors_figure_is_the_same_by_dialog_address_and_command_line(visit,
     for arguments in ([picture, *flags], [f"{picture}?{query}"], [address]):
         assert main(["figure", *arguments, "-o", str(path)]) == 0
         assert path.read_bytes() == by_dialog, arguments
+
+
+def test_the_command_for_a_config_of_ones_own_draws_the_dialogs_figure_with_the_config_behind_it(
+    visit, tmp_path, monkeypatch
+):
+    """As an author does it: the file dropped, the page reached by the menu, the command copied."""
+    config = {"_name_or_path": "me/mine", "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}
+    config |= {"max_position_embeddings": 131072, "rope_theta": 31337.0}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/")
+    seen.page.locator("input[type=file]").set_input_files(tmp_path / "config.json")
+    expect(seen.knob("base")).to_have_value("31337")
+    seen.go("Frequencies")
+    found = dialog(seen, "frequencies/wavelengths")
+    write(seen, found, {"preset": "one-column"})
+    with seen.page.expect_download(timeout=30_000) as caught:
+        found.locator("[data-save=pdf]").click()
+    found.get_by_role("button", name="Copy command").click()
+    expect(found.get_by_text("Copied")).to_be_visible()
+    words = shlex.split(seen.page.evaluate("navigator.clipboard.readText()"))
+    monkeypatch.chdir(tmp_path)
+    assert words[0] == "rope-viz"
+    assert main(words[1:]) == 0
+    drawn = (tmp_path / words[words.index("-o") + 1]).read_bytes()
+    assert numbers(drawn) == numbers(caught.value.path().read_bytes())
+
+
+def numbers(pdf):
+    """What is drawn: the page's own stream, without what the file says of where it came from."""
+    return next(zlib.decompress(part) for part in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL))
 
 
 def test_the_dialog_previews_at_true_size_says_what_cannot_be_and_is_left_by_a_key(visit):

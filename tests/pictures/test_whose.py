@@ -52,6 +52,15 @@ def test_a_report_says_of_every_picture_whose_it_is_where_it_is_anothers():
     assert all("Qwen2-VL 7B" in part for part in pictures)
 
 
+def test_a_report_says_of_what_comes_in_parts_what_a_file_of_it_says(monkeypatch):
+    now = of("qwen3-8b-yarn")
+    coming = [picture for picture in PICTURES if picture.parts(now) > 1]
+    assert coming
+    monkeypatch.setattr(registry, "pictures", lambda: coming)
+    for part in report.parts(now):
+        assert part.sentence == part.picture(part.picture.finished(now)).sentence != part.picture(now).sentence
+
+
 @pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
 def test_what_has_one_key_has_one_content(picture):
     """The first who asks decides what is kept for all: nothing may be in it that the key does not hold."""
