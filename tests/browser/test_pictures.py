@@ -205,23 +205,28 @@ def test_an_image_of_another_origin_shows_the_picture(visit, server, elsewhere):
     assert dark > 50, "something is drawn in it"
 
 
-def test_a_place_that_is_made_anew_keeps_its_picture_and_its_sentence(visit):
-    """As Streamlit does where another element comes above: the same text in another node."""
+@pytest.mark.parametrize("gap", [0, 400])
+def test_a_place_that_is_made_anew_keeps_its_picture_and_its_sentence(visit, gap):
+    """As Streamlit does where another element comes above: the same text in another node, at once or a while later."""
     seen = visit().open("/scaling")
     seen.look("scaling/comparison")
-    assert seen.page.evaluate(ANEW) == [True, True, 0, True, True]
+    found = asked_for(seen)
+    assert seen.page.evaluate(ANEW, gap) == [True, True, 0, True, True]
     seen.settle()
+    assert found == []
     assert seen.errors == []
 
 
-ANEW = """async () => {
+ANEW = """async (gap) => {
   const all = (names) => [...document.querySelectorAll(names)];
   const nodes = all(".rv-picture"), drawn = nodes.map(({ dataset }) => dataset.drawn);
   const said = all("[data-says]").map(({ innerText }) => innerText);
-  for (const old of all("[data-place], [data-says]")) {
-    const text = old.cloneNode(false).outerHTML;
-    old.parentElement.innerHTML = text;
+  const parts = all("[data-place], [data-says]").map((old) => [old.parentElement, old.cloneNode(false).outerHTML]);
+  if (gap) {
+    for (const [parent] of parts) parent.innerHTML = "";
+    await new Promise((go) => setTimeout(go, gap));
   }
+  for (const [parent, text] of parts) parent.innerHTML = text;
   let empty = 0;
   for (let frame = 0; frame < 20; frame += 1) {
     await new Promise(requestAnimationFrame);
@@ -232,7 +237,8 @@ ANEW = """async () => {
     nodes.every(({ dataset, parentElement }) => parentElement.dataset.place === dataset.picture),
     empty,
     said[0].length > 20 && all("[data-says]").every(({ innerText }, index) => innerText === said[index]),
-    nodes.every(({ dataset }, index) => dataset.drawn === drawn[index]),
+    // What had no width for a while is laid out anew.
+    gap > 0 || nodes.every(({ dataset }, index) => dataset.drawn === drawn[index]),
   ];
 }"""
 

@@ -6,8 +6,8 @@ import { drawing, unpack } from "./message.js";
 import { Post } from "./post.js";
 import "./tools.js"; // comes beside, for what draws and for the look of its buttons
 
-// Under a knob the first picture in view follows the hand at once; each of the others at most four times a second, and
-// once it rests. A release waits this long for the picture on its way.
+// Under a knob the first picture in view follows the hand at once; the others at most four times a second, and once it
+// rests. A release waits this long for the picture on its way.
 const OTHERS_EVERY = 250, REST = 120, PATIENCE = 1000;
 // At rest so many are on their way at once; what failed is tried again after so many milliseconds, then twice as many.
 const AT_ONCE = 3, FIRST_RETRY = 1000, LAST_RETRY = 16000, NEAR = "300px";
@@ -15,9 +15,9 @@ const AT_ONCE = 3, FIRST_RETRY = 1000, LAST_RETRY = 16000, NEAR = "300px";
 const here = new URL(".", import.meta.url), version = here.pathname.split("/").at(-2);
 const places = new Map(); // {address of the picture: its place}
 const post = new Post();
-// What the last run said of each picture, and what no address can hold.
+// What the last run said of each picture; what no address can hold.
 let told = {}, kept = null;
-// What a reader did to a picture (zoom, hands) outlives its node: {address of the picture: anything}.
+// What a reader did to a picture (zoom, hands) outlives its place: {its address: anything}.
 const remembered = new Map();
 
 const near = new IntersectionObserver((entries) => {
@@ -79,7 +79,7 @@ class Place {
       this.fail(null);
       clearTimeout(this.again);
       this.blocked = false;
-      // Nobody wants what is on its way any more, unless it is for the hand on a knob.
+      // Nobody wants what is on its way, unless it is for the hand on a knob.
       if (this.asked && this.asked !== address && !this.moving) this.controller.abort();
     }
     mark(this);
@@ -176,7 +176,7 @@ class Place {
     pump();
   }
 
-  // In its place, and without moving anything: what went wrong, and a button.
+  // In its place, moving nothing: what went wrong, and a button.
   fail(sentence) {
     this.root.querySelector(":scope > .rv-failed")?.remove();
     if (!sentence) return;
@@ -199,7 +199,8 @@ class Place {
     this.message = message;
     say(this);
     const { default: draw } = await drawing(this.data.kind);
-    if (this.message === message && this.root.isConnected) await draw(this, message);
+    if (!this.root.isConnected) this.shown = null;
+    else if (this.message === message) await draw(this, message);
   }
 }
 
@@ -216,7 +217,7 @@ export function standIn({ root, data }) {
 }
 addEventListener("rv-still", () => places.forEach(standIn));
 
-// Each picture into its place, also where Streamlit has just put another node for it: before anything is seen of that.
+// Each picture into its place, also where Streamlit has just put another node for it, before that is seen.
 function settle(fresh) {
   for (const slot of document.querySelectorAll("[data-place]")) {
     const data = told[slot.dataset.place];
@@ -231,7 +232,7 @@ function settle(fresh) {
 }
 new MutationObserver((changes) => changes.some(({ target }) => !target.closest(".rv-picture")) && settle(false)).observe(document.body, { subtree: true, childList: true });
 
-// For who looks on, such as the tests: what the place is doing.
+// For who looks on, as tests do: what the place is doing.
 function mark(place) {
   const { root, asked, shown, near } = place;
   const failed = root.querySelector(":scope > .rv-failed");
@@ -240,7 +241,8 @@ function mark(place) {
 
 // At rest: what is near the view and not yet shown, from the top of the page down.
 function pump() {
-  for (const place of places.values()) if (!place.root.isConnected) leave(place);
+  // A run may take a node away a while before it gives another; what it says at its end ends a picture.
+  for (const [name, place] of places) if (!place.root.isConnected && !told[name]) leave(place);
   if (wanted) return;
   let free = AT_ONCE - all().filter((place) => place.asked).length;
   for (const place of inOrder((place) => place.due)) if (free-- > 0) place.ask();
@@ -326,7 +328,7 @@ function next(last) {
 
 const sentence = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
 
-// A picture counts where it or its sentence can be seen; to look makes the browser lay out the page.
+// Where it or its sentence can be seen; to look makes the browser lay out the page.
 let seen = [], lookedAt = 0;
 
 function inView() {
@@ -354,7 +356,7 @@ export default function render(component) {
   settle(true);
 }
 
-// Streamlit says its colours to components alone.
+// Streamlit tells components alone.
 const SAID = ["background-color", "border-color", "font", "primary-color", "red-text-color", "secondary-background-color", "text-color"];
 const sheet = document.head.appendChild(document.createElement("style"));
 let theme = "";
