@@ -78,8 +78,7 @@ def file(key: str, **more: Any) -> Kept[Mapping[str, FloatArray]]:
         return filed(Path(written).name, Path(written).read_bytes())
 
     def decode(content: bytes) -> Mapping[str, FloatArray]:
-        name, _, data = content.partition(b"\0")
-        return vectors.read_vectors(name.decode(errors="replace"), data)
+        return vectors.read_vectors(name_of(content), content.partition(b"\0")[2])
 
     return Kept(
         key=key,
@@ -94,6 +93,11 @@ def file(key: str, **more: Any) -> Kept[Mapping[str, FloatArray]]:
 def filed(name: str, data: bytes) -> bytes:
     """A file as it is kept."""
     return name.replace("\0", "").encode() + b"\0" + data
+
+
+def name_of(filed: bytes) -> str:
+    """The name of a file as it is kept."""
+    return filed.partition(b"\0")[0].decode(errors="replace")
 
 
 def typed(given: Held[Mapping[str, str]] | None, spec: RopeSpec, start: Mapping[str, FloatArray]) -> list[FloatArray]:

@@ -93,8 +93,7 @@ def under(names: Sequence[str]) -> None:
 
     def taken(name: str, value: float) -> None:
         _take_knob(name, value)
-        # These stand in the page, and the sidebar shows the same numbers.
-        st.session_state["whole run"] = True
+        state.frame_too()  # the sidebar shows the same numbers
 
     knob_column("under", rows, taken, revision=now.revision, under=True)
 

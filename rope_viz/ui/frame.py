@@ -29,7 +29,7 @@ def run(folder: Path) -> None:
     """The whole app, one call per run: the pages in `folder`, the first of them at the root."""
     menu = state.menu(folder)
     first = next(iter(PAGES))
-    name = st.navigation(list(menu.values()), position="top").url_path or first
+    name = st.navigation(list(menu.values()), position="top", expanded=True).url_path or first
     icon, logo = (text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
     title = "RoPE Viz" if name == first else f"{PAGES[name]} · RoPE Viz"
     st.set_page_config(page_title=title, page_icon=icon, layout="wide")

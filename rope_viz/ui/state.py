@@ -109,16 +109,22 @@ def hold(key: str, content: bytes | None, *, of: object = None) -> str:
     return str(known[1])
 
 
+def held(key: str) -> bytes | None:
+    """What is kept for this session under a key."""
+    known = st.session_state.get("held", {}).get(key)
+    return None if known is None else known[2][kept.SALT :]
+
+
 def contents() -> list[bytes]:
     """All that is kept for this session, for a server that does not know it."""
     return [salted for _, _, salted in st.session_state.get("held", {}).values()]
 
 
 def _held(choice: Kept[Any]) -> Held[Any] | None:
-    known = st.session_state.get("held", {}).get(choice.key)
-    if known is None:
+    content = held(choice.key)
+    if content is None:
         return None
-    name = hold(choice.key, known[2][kept.SALT :])
+    name = hold(choice.key, content)
     return Held(name, kept.STORE.read(name, choice.decode))
 
 
@@ -271,6 +277,11 @@ def _after_tour(params: Mapping[str, str], *, linked: bool) -> bool:
 def leave(page: str) -> None:
     """In a callback: the frame goes to a page with the choice as it is."""
     st.session_state["go"] = page, address()
+    frame_too()
+
+
+def frame_too() -> None:
+    """In a callback of a page, whose controls run that page alone: what stands around it runs as well."""
     st.session_state["whole run"] = True
 
 

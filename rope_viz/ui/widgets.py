@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.configs.catalog import catalog
+from rope_viz.figures.words.common import plain
 from rope_viz.pictures import vectors
 from rope_viz.pictures.choices import (
     Borders,
@@ -147,7 +148,7 @@ def _kept(choice: Kept[Any], now: Now) -> None:
     if problem:
         warn(f"{choice.instead}: {problem}.")
     elif held is None and choice.suffixes:
-        # After a reload, or with a new server, the file is gone, and the address does not say so.
+        # After a reload a file may be gone that was too large for the browser, and the address does not say so.
         st.markdown("No file is here: until one is dropped, the page shows its own.")
 
 
@@ -158,6 +159,7 @@ def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
         texts.update({name: st.session_state[f"choice.{choice.key}.{name}"] for name in fields})
         written = {name: text for name, text in texts.items() if text.strip()}
         state.hold(choice.key, json.dumps(written).encode() if written else None)
+        state.frame_too()  # it tells the browser what to keep
 
     for name, (label, placeholder) in fields.items():
         key = f"choice.{choice.key}.{name}"
@@ -171,7 +173,7 @@ def _file(choice: Kept[Any]) -> None:
     def changed() -> None:
         dropped = st.session_state[key]
         content = None if dropped is None else vectors.filed(dropped.name, dropped.getvalue())
-        state.hold(choice.key, None)
+        forget()
         try:
             if content is not None:
                 choice.decode(content)
@@ -179,8 +181,16 @@ def _file(choice: Kept[Any]) -> None:
         except ValueError as error:
             st.session_state[f"problem.{choice.key}"] = str(error)
 
+    def forget() -> None:
+        state.hold(choice.key, None)
+        state.frame_too()  # it tells the browser what to keep
+
     types = [suffix[1:] for suffix in choice.suffixes]
-    st.file_uploader(choice.label, type=types, key=key, help=choice.help or None, on_change=changed)
+    dropped = st.file_uploader(choice.label, type=types, key=key, help=choice.help or None, on_change=changed)
+    if dropped is None and (content := state.held(choice.key)) is not None:
+        # The browser brought it back, and no script may put a file into the box.
+        st.markdown(plain(f"{vectors.name_of(content)} is still here."))
+        st.button("Forget the file", key=f"forget.{choice.key}", on_click=forget)
 
 
 def _line(choice: Line, keep: Any, key: str) -> None:

@@ -24,9 +24,9 @@ def test_a_position_opens_paused_and_exact_and_is_followed_by_hand(visit):
     assert "rotation.at=3000" in seen.page.url
 
 
-def test_on_a_phone_the_menu_leads_out_of_the_tour(visit):
+def test_on_a_phone_the_menu_leads_out_of_the_tour_to_its_end(visit):
     seen = visit(width=390, height=844, has_touch=True).open("/")
-    for name, head in (("Learn", "1. Why position at all?"), ("Frequencies", "Frequencies")):
+    for name, head in (("Learn", "1. Why position at all?"), ("Precision", "Precision")):
         seen.page.get_by_test_id("stExpandSidebarButton").tap()
         seen.page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).tap()
         seen.until(f"document.querySelector('h1').innerText === {head!r}")

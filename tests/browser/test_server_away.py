@@ -1,9 +1,11 @@
 """The server dies and comes back, the page is loaded anew: what the reader brought and asked for is still there."""
 
+import io
 import json
 import os
 import signal
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
@@ -63,6 +65,42 @@ def test_a_model_of_the_list_stays_it_where_the_browser_keeps_a_config(visit, tm
 
 
 BANNER = ".rv-banner[data-about=server]"
+FIRST = "document.querySelector('.rv-plot').data.at(-1).y[0]"
+
+
+def test_vectors_typed_and_dropped_survive_another_server_and_a_reload_until_they_are_forgotten(
+    visit, mortal, tmp_path
+):
+    seen = visit(mortal.url).open("/decay?decay.show=own&decay.source=typed&decay.length=512&decay.log=no")
+    drop(seen, tmp_path)
+    main = seen.page.locator("main")
+    for place, value in zip(main.locator("textarea").all(), ("2", "3"), strict=True):
+        place.fill(", ".join([value] * 128))
+        place.press("Control+Enter")
+        seen.settle()
+    seen.until(f"Math.abs({FIRST} - 6 * 128) < 1e-9")
+    main.get_by_text("From a file", exact=True).click()
+    raw = io.BytesIO()
+    np.savez(raw, q=np.ones(128), k=np.ones(128))
+    upload = main.locator("input[type=file]")
+    upload.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": raw.getvalue()})
+    seen.until(f"Math.abs({FIRST} - 128) < 1e-9")
+    seen.settle()
+    mortal.kill()
+    mortal.revive()
+    seen.page.reload()
+    expect(main.get_by_text("mine.npz is still here.")).to_be_visible()
+    seen.settle()
+    seen.until(f"Math.abs({FIRST} - 128) < 1e-9")
+    assert seen.knob("base").input_value() == "31337"
+    main.get_by_text("Typed", exact=True).click()
+    seen.until(f"Math.abs({FIRST} - 6 * 128) < 1e-9")
+    main.get_by_text("From a file", exact=True).click()
+    main.get_by_role("button", name="Forget the file").click()
+    expect(main.get_by_text("No file is here")).to_be_visible()
+    seen.settle()
+    seen.page.reload()
+    expect(main.get_by_text("No file is here")).to_be_visible()
 
 
 def test_a_killed_server_is_said_and_what_was_asked_for_meanwhile_is_done_by_the_next(visit, mortal, tmp_path):

@@ -1,5 +1,5 @@
 // What stands around every page: links inside the app stay in the tab and keep the session; a banner says when the server
-// is away; the reader's own config is kept in his browser. Nothing of it depends on a node: it listens on the document.
+// is away; what the reader brought is kept in his browser. Nothing of it depends on a node: it listens on the document.
 
 import { Post } from "./post.js";
 
@@ -180,6 +180,33 @@ function own({ own: text, forgotten, session }) {
   if (tab || browser) component.setTriggerValue("own", { text: tab || browser, tab: Boolean(tab) });
 }
 
+// --- His vectors and files, which no address holds: in this tab's storage
+
+const HELD = "rope-viz.held";
+let asked = "";
+
+function held({ held: names, contents, session }) {
+  const [tab] = stores();
+  let before = {};
+  try {
+    before = JSON.parse(tab?.getItem(HELD)) ?? {};
+  } catch { /* somebody else's words */ }
+  if (asked !== session) {
+    asked = session;
+    const lost = Object.entries(before).filter(([key]) => !(key in names));
+    if (lost.length) component.setTriggerValue("held", Object.fromEntries(lost.map(([key, [, content]]) => [key, content])));
+    return;
+  }
+  const found = Object.entries(names).map(([key, name]) => [key, [name, contents[name] ?? (before[key]?.[0] === name && before[key][1])]]);
+  const now = JSON.stringify(Object.fromEntries(found.filter(([, [, content]]) => content)));
+  try {
+    if (now !== JSON.stringify(before)) tab?.setItem(HELD, now);
+  } catch {
+    tab?.removeItem(HELD); // too much for it: after a reload the page says that no file is here
+  }
+  if (Object.keys(contents).length) post.put("kept", Object.values(names));
+}
+
 const STYLE = `
 a[href^="#word-"] { color: inherit !important; text-decoration: underline dotted !important; text-underline-offset: 3px; cursor: help; }
 .rv-sentence {
@@ -209,6 +236,7 @@ export default function render(given) {
   completeAll();
   connection();
   own(given.data);
+  held(given.data);
   // Streamlit shows the first page where an address names none.
   const asked = first ? (window.ropeVizAsked ?? "").slice(root.pathname.length).replace(/\/$/, "") : "";
   if (asked && !given.data.pages.includes(asked)) {

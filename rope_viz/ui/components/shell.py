@@ -1,4 +1,4 @@
-"""What stands around every page in the browser: links that stay in the tab, a banner, the reader's config kept."""
+"""What stands around every page in the browser: links that stay in the tab, a banner, what the reader brought kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from rope_viz.figures.words import glossary
-from rope_viz.ui import state
+from rope_viz.ui import brought, state
 from rope_viz.ui.components.component import component, heard, hears
 
 KEY = "shell"
@@ -25,11 +25,14 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "words": glossary.listed(),
         "own": state.own_text(),
         "forgotten": "forgotten" in st.session_state,
+        "held": brought.names(),
+        "contents": brought.contents(),
         "taken": heard(KEY),
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
     show = component("shell", root_class="rv-shell")
-    show(key=KEY, data=data, on_at_change=hears(KEY, _followed), on_own_change=_brought, on_back_change=_here)
+    took = {"on_own_change": _brought, "on_held_change": _held, "on_back_change": _here}
+    show(key=KEY, data=data, on_at_change=hears(KEY, _said), **took)
 
 
 def asked() -> tuple[str, dict[str, str]] | None:
@@ -38,9 +41,11 @@ def asked() -> tuple[str, dict[str, str]] | None:
     return found
 
 
-def _followed(_: str, link: Any) -> None:
-    if isinstance(link, Mapping) and isinstance(link.get("query"), Mapping):
-        st.session_state["go"] = str(link.get("page")), {str(key): str(value) for key, value in link["query"].items()}
+def _said(name: str, value: Any) -> None:
+    if name == "kept":
+        brought.told(value)
+    elif isinstance(value, Mapping) and isinstance(value.get("query"), Mapping):
+        st.session_state["go"] = str(value.get("page")), {str(key): str(each) for key, each in value["query"].items()}
 
 
 def _here() -> None:
@@ -48,6 +53,10 @@ def _here() -> None:
 
 
 def _brought() -> None:
-    brought: Any = st.session_state[KEY].get("own")
-    if isinstance(brought, Mapping):
-        state.bring_back(str(brought.get("text")), here=brought.get("tab") is True)
+    own: Any = st.session_state[KEY].get("own")
+    if isinstance(own, Mapping):
+        state.bring_back(str(own.get("text")), here=own.get("tab") is True)
+
+
+def _held() -> None:
+    brought.bring_back(state.as_mapping(st.session_state[KEY].get("held")))

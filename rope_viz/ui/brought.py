@@ -1,0 +1,60 @@
+"""Vectors and files of the reader, which no address holds: his browser keeps them for a reload or another server."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from rope_viz.pictures import kept, registry
+from rope_viz.pictures.choices import Kept
+from rope_viz.pictures.registry import PAGES
+from rope_viz.ui import state
+
+
+@functools.cache
+def choices() -> dict[str, Kept[Any]]:
+    """Those that a reader types or drops, by key."""
+    found = {choice.key: choice for page in PAGES for choice in registry.page(page).choices if isinstance(choice, Kept)}
+    return {key: choice for key, choice in found.items() if choice.suffixes or choice.typed is not None}
+
+
+def names() -> dict[str, str]:
+    """What this session has of it: key -> name of the content."""
+    held = st.session_state.get("held", {})
+    return {key: str(held[key][1]) for key in choices() if key in held}
+
+
+def contents() -> dict[str, str]:
+    """Name -> content, in base64, of what the browser has not yet said to have."""
+    held, known = st.session_state.get("held", {}), st.session_state.get("with browser", ())
+    return {name: base64.b64encode(held[key][2]).decode() for key, name in names().items() if name not in known}
+
+
+def told(known: Any) -> None:
+    """The browser has these, or cannot keep them: they are not sent again."""
+    st.session_state["with browser"] = [str(name) for name in known] if isinstance(known, list) else []
+
+
+def bring_back(sent: Mapping[str, Any]) -> None:
+    """Take what the browser kept, key -> content, where this session has none and can read it."""
+    mine = st.session_state.setdefault("held", {})
+    for key, text in sent.items():
+        choice = choices().get(key)
+        if choice is None or key in mine:
+            continue
+        try:
+            salted = base64.b64decode(str(text), validate=True)
+            name, content = kept.STORE.keep(salted), salted[kept.SALT :]
+            choice.decode(content)
+        except (ValueError, binascii.Error):
+            continue  # it was taken once: an older release wrote it, or somebody's hand
+        mine[key] = content, name, salted
+        if choice.typed is not None:
+            st.session_state[f"texts.{key}"] = dict(json.loads(content))
+    state.look_again()

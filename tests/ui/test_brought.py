@@ -1,0 +1,86 @@
+"""Vectors and files of a reader: a session that has none takes those that his browser keeps, on a new server too."""
+
+import base64
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from rope_viz.pictures import kept
+from rope_viz.ui import brought, state
+
+
+@pytest.fixture
+def anew(monkeypatch):
+    """anew() is another session, on a server that keeps nothing."""
+
+    def start():
+        session = {}
+        monkeypatch.setattr(kept, "STORE", kept.Store())
+        monkeypatch.setattr(state, "st", SimpleNamespace(session_state=session))
+        monkeypatch.setattr(brought, "st", state.st)
+        return session
+
+    start()
+    return start
+
+
+TYPED = json.dumps({"q": "1, 2", "k": "3"}).encode()
+FILE = b"mine.npz\0" + b"0"
+
+
+def encoded(content):
+    return base64.b64encode(content).decode()
+
+
+def test_what_one_session_held_the_next_has_under_the_same_name_and_in_its_fields(anew):
+    state.hold("decay.typed", TYPED)
+    names, contents = brought.names(), brought.contents()
+    assert list(names) == ["decay.typed"]
+    session = anew()
+    brought.bring_back({key: contents[name] for key, name in names.items()})
+    assert brought.names() == names
+    assert state.held("decay.typed") == TYPED
+    assert session["texts.decay.typed"] == {"q": "1, 2", "k": "3"}
+    assert kept.STORE.salted(names["decay.typed"]).endswith(TYPED)
+
+
+def test_what_the_browser_has_is_not_sent_again_and_what_was_let_go_is_named_no_more(anew):
+    first = state.hold("decay.typed", TYPED)
+    brought.told([first])
+    assert brought.contents() == {}
+    second = state.hold("decay.typed", b"{}")
+    assert list(brought.contents()) == [second] != [first]
+    state.hold("decay.typed", None)
+    assert brought.names() == {}
+
+
+def test_what_this_session_has_stays(anew):
+    name = state.hold("decay.typed", TYPED)
+    brought.bring_back({"decay.typed": encoded(bytes(kept.SALT) + b"{}")})
+    assert brought.names() == {"decay.typed": name}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"decay.typed": "*"},
+        {"decay.typed": ""},
+        {"decay.typed": None},
+        {"decay.typed": encoded(bytes(kept.SALT) + b"[1]")},
+        {"decay.typed": encoded(bytes(kept.SALT) + b"\xff")},
+        {"decay.file": encoded(bytes(kept.SALT) + FILE)},
+        {"decay.file": encoded(bytes(3))},
+        {"heads.file": encoded(bytes(kept.SALT) + b"a\0" + b"\xff" * 8 + b"{")},
+        {"recall.file": encoded(bytes(kept.SALT) + b"a\0{")},
+        {"kernels.report": encoded(bytes(kept.SALT) + b"{}")},
+        {"own": encoded(bytes(kept.SALT) + b"{}")},
+        {"": ""},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_read_is_not_taken(anew, sent):
+    brought.bring_back(sent)
+    assert brought.names() == {}
+    brought.told(sent)
+    brought.told([{}])
