@@ -39,6 +39,7 @@ new MutationObserver(() => {
     if (!(name in __first) && document.querySelector(which)) __first[name] = performance.now();
   }
 }).observe(document, { subtree: true, childList: true });"""
+REST = 2.0
 CASES = ("a server nobody has visited", "a warm one", "the same browser again", "reload")
 
 
@@ -61,7 +62,7 @@ def main() -> None:
         for name, start in servers.items():
             url, server = start()
             try:
-                for case, taken in zip(CASES, visits(url), strict=True):
+                for case, taken in zip(CASES, visits(url, rest=0.0 if asked.smallest else REST), strict=True):
                     times[name, case].append(taken["picture"])
             finally:
                 server.terminate()
@@ -76,16 +77,16 @@ def _at(served: tuple[str, subprocess.Popen[bytes]], path: str) -> tuple[str, su
     return served[0] + path, served[1]
 
 
-def visits(url: str) -> Iterator[dict[str, float]]:
+def visits(url: str, rest: float) -> Iterator[dict[str, float]]:
     """The four cases, one after the other: two browsers that know nothing, one of them again, and its reload."""
     with chromium() as browser, tab(browser) as send:
-        yield opened(send, "Page.navigate", url=url)
+        yield opened(send, rest, "Page.navigate", url=url)
     with chromium() as browser:
         with tab(browser) as send:
-            yield opened(send, "Page.navigate", url=url)
+            yield opened(send, rest, "Page.navigate", url=url)
         with tab(browser) as send:
-            yield opened(send, "Page.navigate", url=url)
-            yield opened(send, "Page.reload")
+            yield opened(send, rest, "Page.navigate", url=url)
+            yield opened(send, rest, "Page.reload")
 
 
 @contextlib.contextmanager
@@ -134,15 +135,15 @@ def _told(line: ClientConnection, number: int, method: str, **params: Any) -> di
     return dict(answer.get("result", {}))
 
 
-def opened(send: Callable[..., dict[str, Any]], method: str, **params: Any) -> dict[str, float]:
-    """When what is waited for came, in milliseconds, and then a rest."""
+def opened(send: Callable[..., dict[str, Any]], rest: float, method: str, **params: Any) -> dict[str, float]:
+    """When what is waited for came, in milliseconds, and then a rest of some seconds."""
     send(method, **params)
     for _ in range(600):
         time.sleep(0.1)
         found = send("Runtime.evaluate", expression="JSON.stringify(window.__first ?? {})").get("result", {})
         times = json.loads(found.get("value", "{}"))
         if "picture" in times:
-            time.sleep(2.0)
+            time.sleep(rest)
             return dict(times)
     raise RuntimeError(f"no picture came within a minute: {params.get('url', 'reload')}")
 

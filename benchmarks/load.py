@@ -162,7 +162,7 @@ def processor(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)
 
 
-async def costs(servers: list[tuple[str, int]]) -> None:
+async def costs(servers: list[tuple[str, int]], pages: list[str]) -> None:
     """Processor time of one run by page: the median over the models, after one run that is not counted.
 
     Several servers, an address and a process each, are asked model by model in turns: such a machine has slow minutes.
@@ -173,7 +173,7 @@ async def costs(servers: list[tuple[str, int]]) -> None:
             address = url.replace("http", "ws") + "/_stcore/stream"
             opened = websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url)
             sockets.append((await stack.enter_async_context(opened), pid))
-        for page in registry.PAGES:
+        for page in pages:
             taken: list[list[float]] = [[] for _ in servers]
             for model in (MODELS[0], *MODELS):
                 for (socket, pid), each in zip(sockets, taken, strict=True):
@@ -236,7 +236,9 @@ def main() -> None:
 
         if options.costs:
             older = [started(root=checkout) for checkout in options.beside]
-            return asyncio.run(costs([*older, started()]))
+            return asyncio.run(
+                costs([*older, started()], options.pages.split(",") if options.pages else list(registry.PAGES))
+            )
         url, pid = (options.url, None) if options.url is not None else started()
         seen = asyncio.run(load(url, pid, options))
     show("first runs", seen.first)

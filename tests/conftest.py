@@ -1,8 +1,8 @@
 """What all tests share: a hypothesis profile that draws the same in every run, one with many new examples, the order.
 
-Where two workers share the work each takes file after file, so that what a file prepares is prepared once, and of the
+There is a worker for each core. Each takes file after file, so that what a file prepares is prepared once, and of the
 browser's tests, which come last, test after test. All tests of one of the other engines go to one worker: each of
-these browsers is started once, not by both.
+these browsers is started once, not by all. One more worker begins with the tests that wait more than they work.
 """
 
 import os
@@ -10,6 +10,7 @@ import os
 # Before NumPy loads: with workers beside it, threads of BLAS wait for each other longer than they help.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -20,15 +21,41 @@ settings.register_profile("many", deadline=None, max_examples=10_000, suppress_h
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+# They wait for servers that die and come back, for a page that comes to rest, for a line that is slow.
+WAITING = tuple(
+    f"tests/{name}.py"
+    for name in (
+        "test_scripts",
+        "browser/test_doors",
+        "browser/test_every_handle",
+        "browser/test_server_away",
+        "browser/test_slow_line",
+        "browser/test_walk",
+    )
+)
+
+
 class Scheduling(LoadScopeScheduling):
-    """Units of work: files, single tests of the browser, and all tests of one of the other engines."""
+    """Units of work: files, single tests of the browser and of scripts, all tests of one of the other engines."""
 
     def _split_scope(self, nodeid):
         path, _, name = nodeid.partition("::")
         if path.endswith("test_other_engines.py"):
             return f"{path}::{name.partition('[')[2].partition('-')[0].rstrip(']')}"
-        return nodeid if "/browser/" in path else path
+        return nodeid if "/browser/" in path or path in WAITING else path
+
+    def _assign_work_unit(self, node):
+        waits = self.numnodes > 2 and node.gateway.id == f"gw{self.numnodes - 1}"
+        best = next((scope for scope in self.workqueue if scope.startswith(WAITING) == waits), None)
+        if best:
+            self.workqueue.move_to_end(best, last=False)
+        super()._assign_work_unit(node)
 
 
 def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers(config):
+    return (yield) + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
