@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 
 from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
@@ -214,7 +214,7 @@ def follow_link(page: str) -> None:
         return
     if moved or known not in (None, params):
         # A run that was given up may have written what it had into this address.
-        st.query_params.from_dict(st.query_params.to_dict())
+        _write(st.query_params.to_dict())
     if params == known:
         return
     opened = link.read(params)
@@ -247,7 +247,7 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
     revision = chosen().revision + 1
     _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
     st.session_state["locals"] = {}
-    st.query_params.from_dict(dict(params))
+    _write(params)
     look_again()
     st.session_state["address"] = address()
     st.session_state["query"] = dict(params)
@@ -328,7 +328,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
         kept = st.session_state.get("locals", {})
         others |= {key: value for key, value in kept.items() if key.startswith(f"{restore}.")}
     if again or dict(st.query_params.items()) != others | ours:
-        st.query_params.from_dict(others | ours)
+        _write(others | ours)
         look_again()
     st.session_state["address"] = ours
     st.session_state["query"] = others | ours
@@ -344,22 +344,37 @@ def local(key: str) -> str | None:
 
 def keep(key: str, value: str, *, default: str) -> None:
     """Write a page's own parameter into the address, or take it out where it is the default."""
-    kept = st.session_state.setdefault("locals", {})
-    if value == default:
-        kept.pop(key, None)
-        st.query_params.pop(key, None)
-    else:
-        kept[key] = value
-        st.query_params[key] = value
-    st.session_state["query"] = st.query_params.to_dict()
+    kept, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
+    for values in (kept, query):
+        values.pop(key, None)
+        if value != default:
+            values[key] = value
+    _write(query)
+    st.session_state["query"] = query
     look_again()
 
 
 def said_again() -> None:
     """In a callback: the browser says what was taken already. It knows nothing of the address that was written then."""
     if (query := st.session_state.get("query")) is not None and st.query_params.to_dict() != query:
-        st.query_params.from_dict(query)
+        _write(query)
         look_again()
+
+
+def _write(query: Mapping[str, str]) -> None:
+    """Write the address. Streamlit ends a run at whatever it sends once another run is asked for, a callback too, and
+    then does not send it: the address goes out all the same, and what was asked for waits for the end of the callback.
+    """
+    asked = []
+    while True:
+        try:
+            st.query_params.from_dict(dict(query))
+            break
+        except RerunException as another:
+            asked.append(another.rerun_data)
+    if (context := get_script_run_ctx()) is not None and context.script_requests is not None:
+        for each in asked:
+            context.script_requests.request_rerun(each)
 
 
 def address(of: Chosen | None = None) -> dict[str, str]:
