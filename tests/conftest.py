@@ -28,6 +28,7 @@ WAITING = tuple(
         "test_scripts",
         "browser/test_doors",
         "browser/test_every_handle",
+        "browser/test_far_server",
         "browser/test_server_away",
         "browser/test_slow_line",
         "browser/test_walk",

@@ -15,7 +15,7 @@ from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, Yarn, parse_fa
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs
 from rope_viz.figures.theme import digits
 from rope_viz.figures.words.common import plain
-from rope_viz.ui import state, upload
+from rope_viz.ui import state, upload, written
 from rope_viz.ui.components.copy import copy_buttons
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
@@ -122,6 +122,7 @@ def _more() -> None:
 
 
 def _more_opened() -> None:
+    written.catch_up()
     st.session_state["more.open"] = st.session_state["more"]
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rope_viz.kernels.process import BusyError, Report, Run
 from rope_viz.pictures.kernels import packed
-from rope_viz.ui import state
+from rope_viz.ui import state, written
 from rope_viz.ui.notes import warn
 
 BUSY = "Another measurement is running on this server. Two at once would slow each other: press again when it is done."
@@ -19,6 +19,7 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
     running, last, said = (f"run.{part}.{key}" for part in ("now", "last", "said"))
 
     def press() -> None:
+        written.catch_up()
         if st.session_state.get(running) is not None:
             return
         try:

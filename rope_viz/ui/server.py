@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import functools
 import os
 import re
 import socket
@@ -19,6 +20,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
+from streamlit.runtime.scriptrunner import ScriptRunner
+from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
 from rope_viz.ui import frame, gallery
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
@@ -112,7 +115,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return create(*args, sock=sock, **options)
 
-    loop.create_server = prompt  # type: ignore[method-assign]
+    loop.create_server = prompt  # type: ignore[assignment, method-assign]
     yield
     gallery.GALLERY.drawers.let_go()
 
@@ -122,6 +125,26 @@ def settle() -> None:
     if base := os.environ.get("ROPE_VIZ_BASE_PATH"):
         config.set_option("server.baseUrlPath", base)
     few_arenas()
+    whole_callbacks()
+
+
+def whole_callbacks() -> None:
+    """Have every callback run to its end.
+
+    Streamlit takes up another run wherever one touches the session or sends something, in the middle of a callback too:
+    what the reader said would be done by half, and nothing would say it again. Now that run waits for the callback.
+    """
+    check = ScriptRunner._maybe_handle_execution_control_request
+    if hasattr(check, "__wrapped__"):
+        return
+
+    @functools.wraps(check)
+    def later(runner: ScriptRunner) -> None:
+        here = runner._execing and runner._is_in_script_thread()
+        if not here or ThreadState.get().run_location is not RunLocation.CALLBACK:
+            check(runner)
+
+    ScriptRunner._maybe_handle_execution_control_request = later  # type: ignore[assignment, method-assign]
 
 
 M_ARENA_MAX = -8  # of glibc's malloc.h

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.configs import link
 from rope_viz.configs.catalog import catalog
@@ -22,6 +22,7 @@ from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.now import start as start_of
 from rope_viz.pictures.registry import PAGES
+from rope_viz.ui import written
 
 LEARN = "learn"
 """The page of the tour: its steps have addresses of their own, and what the reader chose waits outside."""
@@ -67,10 +68,10 @@ def now(page: str) -> Now:
         return known
     at, choices = chosen(), registry.page(page).choices
     asked = st.query_params.to_dict()
-    written = {choice.key: asked[choice.key] for choice in choices if choice.key in asked}
-    if written:
-        st.session_state.setdefault("locals", {}).update(written)
-    given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], written)
+    local = {choice.key: asked[choice.key] for choice in choices if choice.key in asked}
+    if local:
+        st.session_state.setdefault("locals", {}).update(local)
+    given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _held(choice))}
     mine = own() if at.model == link.CUSTOM else None
     names = {}
@@ -164,7 +165,8 @@ def bring_back(text: str, *, here: bool) -> None:
 
 
 def forget() -> None:
-    """Let the reader's own config go, here and in his browser; its numbers stay."""
+    """In a callback: let the reader's own config go, here and in his browser; its numbers stay."""
+    written.catch_up()
     st.session_state.pop("own", None)
     st.session_state.get("held", {}).pop("own", None)
     st.session_state["forgotten"] = True
@@ -203,7 +205,7 @@ def follow_link(page: str) -> None:
     moved = st.session_state.get("page") not in (None, page)
     linked = moved and params in ({}, known) and not _stands(page)
     st.session_state["page"] = page
-    st.session_state["query"] = st.query_params.to_dict()
+    written.seen(st.query_params.to_dict())
     if page == LEARN:
         _before_tour()
         if linked:
@@ -214,7 +216,7 @@ def follow_link(page: str) -> None:
         return
     if moved or known not in (None, params):
         # A run that was given up may have written what it had into this address.
-        _write(st.query_params.to_dict())
+        written.write(st.query_params.to_dict())
     if params == known:
         return
     opened = link.read(params)
@@ -247,10 +249,9 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
     revision = chosen().revision + 1
     _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
     st.session_state["locals"] = {}
-    _write(params)
+    written.write(params)
     look_again()
     st.session_state["address"] = address()
-    st.session_state["query"] = dict(params)
 
 
 def _before_tour() -> None:
@@ -282,6 +283,7 @@ def leave(page: str) -> None:
 
 def frame_too() -> None:
     """In a callback of a page, whose controls run that page alone: what stands around it runs as well."""
+    written.catch_up()
     st.session_state["whole run"] = True
 
 
@@ -304,6 +306,7 @@ def link_query() -> dict[str, str]:
 
 def choose(**changes: Any) -> None:
     """Change the choice, and the address with it: one step for the Back button."""
+    written.catch_up()
     now = dataclasses.replace(chosen(), **{"problems": (), **changes})
     if now.pin is not None and now.pin >= now.spec.pairs:
         now = dataclasses.replace(now, pin=None)
@@ -327,11 +330,10 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     if restore:
         kept = st.session_state.get("locals", {})
         others |= {key: value for key, value in kept.items() if key.startswith(f"{restore}.")}
-    if again or dict(st.query_params.items()) != others | ours:
-        _write(others | ours)
+    if again or st.query_params.to_dict() != others | ours:
+        written.write(others | ours)
         look_again()
     st.session_state["address"] = ours
-    st.session_state["query"] = others | ours
 
 
 def local(key: str) -> str | None:
@@ -344,37 +346,14 @@ def local(key: str) -> str | None:
 
 def keep(key: str, value: str, *, default: str) -> None:
     """Write a page's own parameter into the address, or take it out where it is the default."""
+    written.catch_up()
     kept, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
     for values in (kept, query):
         values.pop(key, None)
         if value != default:
             values[key] = value
-    _write(query)
-    st.session_state["query"] = query
+    written.write(query)
     look_again()
-
-
-def said_again() -> None:
-    """In a callback: the browser says what was taken already. It knows nothing of the address that was written then."""
-    if (query := st.session_state.get("query")) is not None and st.query_params.to_dict() != query:
-        _write(query)
-        look_again()
-
-
-def _write(query: Mapping[str, str]) -> None:
-    """Write the address. Streamlit ends a run at whatever it sends once another run is asked for, a callback too, and
-    then does not send it: the address goes out all the same, and what was asked for waits for the end of the callback.
-    """
-    asked = []
-    while True:
-        try:
-            st.query_params.from_dict(dict(query))
-            break
-        except RerunException as another:
-            asked.append(another.rerun_data)
-    if (context := get_script_run_ctx()) is not None and context.script_requests is not None:
-        for each in asked:
-            context.script_requests.request_rerun(each)
 
 
 def address(of: Chosen | None = None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from rope_viz.advice.lint.text import check_text
 from rope_viz.configs import link
 from rope_viz.configs.cached import id_of, in_cache, is_id
 from rope_viz.configs.upload import LARGEST, read_upload
-from rope_viz.ui import configs, state
+from rope_viz.ui import configs, state, written
 from rope_viz.ui.notes import warn
 
 HELP = (
@@ -59,6 +59,7 @@ def box() -> None:
 
 
 def _dropped(key: str) -> None:
+    written.catch_up()
     file = st.session_state.get(key)
     if file is not None:
         # The field is made anew: it is empty again, and the same file may be dropped once more after a correction.
@@ -67,6 +68,7 @@ def _dropped(key: str) -> None:
 
 
 def _pasted(key: str) -> None:
+    written.catch_up()
     text = st.session_state.get(key) or ""
     st.session_state["upload.typed"] = True
     if _named(text) if is_id(text) else _take(text):

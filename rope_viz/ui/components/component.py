@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.ui import state
+from rope_viz.ui import written
 from rope_viz.ui.components.scripts import PREFIX, version
 
 # Streamlit sends inline JavaScript again with every change of data, so only this much is inline. The root of the app is
@@ -58,11 +58,12 @@ def hears(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
     """
 
     def at_changed() -> None:
+        written.catch_up()
         at = st.session_state[key]["at"]
         if not isinstance(at, Mapping):
             return
         if at.get("turn") == heard(key):
-            return state.said_again()
+            return
         st.session_state[f"taken.{key}"] = at.get("turn")
         take(str(at.get("name")), at.get("value"))
 

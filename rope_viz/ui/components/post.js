@@ -2,6 +2,12 @@
 // a server that was started anew does not take the first word of a page that it does not know. One word at a time, the last
 // of each name. `hears` in component.py is the other end.
 
+// An answer may take this long, at first and at most: what was said again on its way is one more run, and one that leads
+// back where a link was clicked meanwhile.
+const FIRST = 600, MOST = 5000, TO_PAGES = 'header a, nav a, [data-testid="stSidebarNav"] a, [data-testid="stPageLink"] a';
+let patience = FIRST, left = -MOST;
+addEventListener("click", ({ target }) => target.closest?.(TO_PAGES) && (left = performance.now()), true);
+
 export class Post {
   constructor() {
     this.waiting = new Map();
@@ -37,9 +43,9 @@ export class Post {
     setTimeout(() => {
       if (this.flight?.turn !== turn || !this.component.parentElement.isConnected) return;
       const { testConnectionState, testScriptState } = document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
-      const rests = testConnectionState === "CONNECTED" && testScriptState === "notRunning";
-      if (rests && calm >= 5) this.send();
-      else this.watch(turn, rests ? calm + 1 : 0);
+      const rests = testConnectionState === "CONNECTED" && testScriptState === "notRunning" && performance.now() > left + MOST;
+      if (rests && calm >= patience) this.send();
+      else this.watch(turn, rests ? calm + 100 : 0);
     }, 100);
   }
 
@@ -53,6 +59,7 @@ export class Post {
 
   taken(turn) {
     if (!this.flight || this.flight.turn !== turn) return;
+    patience = Math.max(FIRST, Math.min(MOST, 2 * (Date.now() - turn)));
     this.flight = null;
     this.next();
   }
