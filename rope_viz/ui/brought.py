@@ -16,6 +16,9 @@ from rope_viz.pictures.choices import Kept
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import state
 
+LARGEST = 3 << 20
+"""Bytes of one content: a tab's storage holds some five million characters."""
+
 
 @functools.cache
 def choices() -> dict[str, Kept[Any]]:
@@ -25,9 +28,9 @@ def choices() -> dict[str, Kept[Any]]:
 
 
 def names() -> dict[str, str]:
-    """What this session has of it: key -> name of the content."""
+    """What this session has of it and a browser can keep: key -> name of the content."""
     held = st.session_state.get("held", {})
-    return {key: str(held[key][1]) for key in choices() if key in held}
+    return {key: str(held[key][1]) for key in choices() if key in held and len(held[key][2]) <= LARGEST}
 
 
 def contents() -> dict[str, str]:
@@ -57,4 +60,11 @@ def bring_back(sent: Mapping[str, Any]) -> None:
         mine[key] = content, name, salted
         if choice.typed is not None:
             st.session_state[f"texts.{key}"] = dict(json.loads(content))
+            st.session_state[f"turn.{key}"] = turn(key) + 1
     state.look_again()
+
+
+def turn(key: str) -> int:
+    """Of the fields of a typed choice: they are others once the browser has brought back what stood in them."""
+    found: int = st.session_state.get(f"turn.{key}", 0)
+    return found

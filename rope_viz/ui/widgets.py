@@ -27,7 +27,7 @@ from rope_viz.pictures.choices import (
 )
 from rope_viz.pictures.now import Now
 from rope_viz.pictures.pieces import Pieces
-from rope_viz.ui import state
+from rope_viz.ui import brought, state
 from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
@@ -154,17 +154,20 @@ def _kept(choice: Kept[Any], now: Now) -> None:
 
 def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
     texts = st.session_state.setdefault(f"texts.{choice.key}", {})
+    turn = brought.turn(choice.key)
+    keys = {name: f"choice.{choice.key}.{name}{f'.{turn}' if turn else ''}" for name in fields}
 
     def changed() -> None:
-        texts.update({name: st.session_state[f"choice.{choice.key}.{name}"] for name in fields})
+        if turn != brought.turn(choice.key):
+            return  # what the browser says of the empty fields before it shows others is nobody's word
+        texts.update({name: st.session_state[key] for name, key in keys.items()})
         written = {name: text for name, text in texts.items() if text.strip()}
         state.hold(choice.key, json.dumps(written).encode() if written else None)
         state.frame_too()  # it tells the browser what to keep
 
     for name, (label, placeholder) in fields.items():
-        key = f"choice.{choice.key}.{name}"
-        st.session_state[key] = texts.get(name, "")
-        st.text_area(label, key=key, placeholder=placeholder, max_chars=100_000, height=80, on_change=changed)
+        st.session_state[keys[name]] = texts.get(name, "")
+        st.text_area(label, key=keys[name], placeholder=placeholder, max_chars=100_000, height=80, on_change=changed)
 
 
 def _file(choice: Kept[Any]) -> None:

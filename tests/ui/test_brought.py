@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from rope_viz.pictures import kept
-from rope_viz.ui import brought, state
+from rope_viz.ui import brought, state, widgets
 
 
 @pytest.fixture
@@ -53,6 +53,35 @@ def test_what_the_browser_has_is_not_sent_again_and_what_was_let_go_is_named_no_
     assert list(brought.contents()) == [second] != [first]
     state.hold("decay.typed", None)
     assert brought.names() == {}
+
+
+def test_empty_fields_from_before_wipe_nothing_out(anew, monkeypatch):
+    state.hold("decay.typed", TYPED)
+    sent = {key: brought.contents()[name] for key, name in brought.names().items()}
+    session, fields = anew(), {}
+    area = lambda label, *, key, on_change, **_: fields.update({key: on_change})  # noqa: E731
+    monkeypatch.setattr(widgets, "st", SimpleNamespace(session_state=session, text_area=area))
+    monkeypatch.setattr(state, "frame_too", lambda: None)
+    shown = {"q": ("q", ""), "k": ("k", "")}
+    widgets._texts(brought.choices()["decay.typed"], shown)
+    brought.bring_back(sent)
+    for changed in list(fields.values()):
+        changed()
+    assert state.held("decay.typed") == TYPED
+    before = set(fields)
+    widgets._texts(brought.choices()["decay.typed"], shown)
+    now = sorted(set(fields) - before)
+    assert [session[key] for key in now] == ["3", "1, 2"]
+    session[now[0]] = "4"
+    fields[now[0]]()
+    assert json.loads(state.held("decay.typed")) == {"q": "1, 2", "k": "4"}
+
+
+def test_what_is_too_large_for_a_browser_is_not_sent_and_does_not_keep_out_the_rest(anew):
+    name = state.hold("decay.typed", TYPED)
+    state.hold("decay.file", b"mine.npz\0" + bytes(brought.LARGEST))
+    assert brought.names() == {"decay.typed": name}
+    assert list(brought.contents()) == [name]
 
 
 def test_what_this_session_has_stays(anew):

@@ -5,7 +5,7 @@ import { Post } from "./post.js";
 
 const root = new URL("../../", import.meta.url);
 const post = new Post();
-let component = null;
+let component = null, session = "";
 
 // The page that an address of the app names, with its query; null for any other address.
 function inside(address) {
@@ -155,7 +155,6 @@ const stores = () => ["sessionStorage", "localStorage"].map((name) => {
     return null; // a browser may forbid it
   }
 });
-let offered = "";
 
 function keep(text) {
   const done = stores().map((store) => {
@@ -170,41 +169,42 @@ function keep(text) {
   say("own", done[0] ? "" : "This browser does not keep your config: after a reload, drop it again, or the numbers alone stay.");
 }
 
-function own({ own: text, forgotten, session }) {
-  if (text) return keep(text);
-  if (forgotten) return stores().forEach((store) => store?.removeItem(OWN));
-  // A new session, after a reload, in another tab or with another server: it may not know what this browser does.
-  if (offered === session) return;
-  offered = session;
-  const [tab, browser] = stores().map((store) => store?.getItem(OWN));
-  if (tab || browser) component.setTriggerValue("own", { text: tab || browser, tab: Boolean(tab) });
+function own({ own: text, forgotten }) {
+  if (text) keep(text);
+  else if (forgotten) stores().forEach((store) => store?.removeItem(OWN));
 }
 
 // --- His vectors and files, which no address holds: in this tab's storage
 
 const HELD = "rope-viz.held";
-let asked = "";
 
-function held({ held: names, contents, session }) {
-  const [tab] = stores();
-  let before = {};
+function stored() {
   try {
-    before = JSON.parse(tab?.getItem(HELD)) ?? {};
-  } catch { /* somebody else's words */ }
-  if (asked !== session) {
-    asked = session;
-    const lost = Object.entries(before).filter(([key]) => !(key in names));
-    if (lost.length) component.setTriggerValue("held", Object.fromEntries(lost.map(([key, [, content]]) => [key, content])));
-    return;
+    return JSON.parse(stores()[0]?.getItem(HELD)) ?? {};
+  } catch {
+    return {}; // somebody else's words
   }
+}
+
+function held({ held: names, contents }) {
+  const [tab] = stores(), before = stored();
   const found = Object.entries(names).map(([key, name]) => [key, [name, contents[name] ?? (before[key]?.[0] === name && before[key][1])]]);
   const now = JSON.stringify(Object.fromEntries(found.filter(([, [, content]]) => content)));
   try {
     if (now !== JSON.stringify(before)) tab?.setItem(HELD, now);
   } catch {
-    tab?.removeItem(HELD); // too much for it: after a reload the page says that no file is here
+    tab?.removeItem(HELD); // too much together: after a reload the page says that no file is here
   }
   if (Object.keys(contents).length) post.put("kept", Object.values(names));
+}
+
+// A new session, after a reload, in another tab or with another server, may not know what this browser does. All at once:
+// of two words on one line Streamlit may lose the first.
+function bring({ own: text, forgotten, held: names }) {
+  const [tab, browser] = stores().map((store) => store?.getItem(OWN));
+  const mine = !text && !forgotten && (tab || browser), lost = Object.entries(stored()).filter(([key]) => !(key in names));
+  if (!mine && !lost.length) return;
+  component.setTriggerValue("brought", { own: mine && { text: mine, tab: Boolean(tab) }, held: Object.fromEntries(lost.map(([key, [, content]]) => [key, content])) });
 }
 
 const STYLE = `
@@ -235,8 +235,10 @@ export default function render(given) {
   });
   completeAll();
   connection();
+  if (session !== given.data.session) bring(given.data);
+  else held(given.data);
+  session = given.data.session;
   own(given.data);
-  held(given.data);
   // Streamlit shows the first page where an address names none.
   const asked = first ? (window.ropeVizAsked ?? "").slice(root.pathname.length).replace(/\/$/, "") : "";
   if (asked && !given.data.pages.includes(asked)) {

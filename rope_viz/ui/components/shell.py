@@ -31,8 +31,7 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
     show = component("shell", root_class="rv-shell")
-    took = {"on_own_change": _brought, "on_held_change": _held, "on_back_change": _here}
-    show(key=KEY, data=data, on_at_change=hears(KEY, _said), **took)
+    show(key=KEY, data=data, on_at_change=hears(KEY, _said), on_brought_change=_brought, on_back_change=_here)
 
 
 def asked() -> tuple[str, dict[str, str]] | None:
@@ -53,10 +52,7 @@ def _here() -> None:
 
 
 def _brought() -> None:
-    own: Any = st.session_state[KEY].get("own")
-    if isinstance(own, Mapping):
+    what = state.as_mapping(st.session_state[KEY].get("brought"))
+    if own := state.as_mapping(what.get("own")):
         state.bring_back(str(own.get("text")), here=own.get("tab") is True)
-
-
-def _held() -> None:
-    brought.bring_back(state.as_mapping(st.session_state[KEY].get("held")))
+    brought.bring_back(state.as_mapping(what.get("held")))
