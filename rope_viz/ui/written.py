@@ -23,8 +23,8 @@ def write(query: Mapping[str, str]) -> None:
 
 def seen(query: Mapping[str, str]) -> None:
     """From now on this is the address."""
-    query, before = dict(query), st.session_state.get("addresses", [])
-    st.session_state["addresses"] = [*[each for each in before if each != query][-RECENT:], query]
+    now, before = _ours(query), st.session_state.get("addresses", [])
+    st.session_state["addresses"] = [*[each for each in before if each != now][-RECENT:], now]
 
 
 def catch_up() -> None:
@@ -36,5 +36,12 @@ def catch_up() -> None:
     context = get_script_run_ctx()
     if last is None or context is None or context.is_history_navigation:
         return
-    if st.query_params.to_dict() in earlier:
-        st.query_params.from_dict(last)
+    query = st.query_params.to_dict()
+    if (known := _ours(query)) in earlier:
+        ranges = {key: value for key, value in query.items() if key not in known}
+        st.query_params.from_dict(last | ranges)
+
+
+def _ours(query: Mapping[str, str]) -> dict[str, str]:
+    """Without the ranges of pictures, which the browser writes itself (`address.js`)."""
+    return {key: value for key, value in query.items() if not key.startswith("axes-")}
