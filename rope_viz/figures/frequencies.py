@@ -15,6 +15,7 @@ from rope_viz.figures import numbers, theme
 
 QUANTITIES = {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}
 MAX_POSITION = 10_000_000
+UNTURNED = "never a whole turn in training:"
 
 
 def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
@@ -64,6 +65,11 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
     low, high = 4.0 / float(np.max(scaled, initial=1.0)), _ceiling(spec)
     if pin is not None and pin < spec.pairs:
         traces.append(pin_marker(pin, 2 * math.pi / (scaled[pin] or plain[pin])))
+    shapes = [
+        *theme.band_shapes(spectrum.bands(spec, length=spec.target)),
+        *unturned_shapes(spec, high),
+        *length_rules(spec, axis="y"),
+    ]
     return theme.figure(
         traces,
         x=theme.pair_axis(spec.pairs),
@@ -73,13 +79,28 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
             "range": theme.log_range(low, high),
             **theme.length_ticks(low, high),
         },
-        shapes=[
-            *theme.band_shapes(spectrum.bands(spec, length=spec.target)),
-            *unturned_shapes(spec, high),
-            *length_rules(spec, axis="y"),
-        ],
+        shapes=shapes,
         notes=notes,
+        meta={"narrow": {"shapes": _narrow(shapes, low)}},
     )
+
+
+def _narrow(shapes: list[dict[str, Any]], low: float) -> list[dict[str, Any]]:
+    """The shapes on a narrow screen: what names the shaded area stands below it in two lines, where no curve is."""
+    out = []
+    for shape in shapes:
+        label = shape.get("label", {})
+        if not label.get("text", "").startswith(UNTURNED):
+            out.append(shape)
+            continue
+        text = label["text"].replace("turn in", "turn<br>in")
+        out += [
+            shape | {"label": {}},
+            shape
+            | {"layer": "above", "fillcolor": "rgba(0, 0, 0, 0)", "y0": low, "y1": shape["y0"]}
+            | {"label": label | {"text": f"↑ {text}", "textposition": "bottom right", "padding": 6}},
+        ]
+    return out
 
 
 def unturned_shapes(spec: RopeSpec, top: float) -> list[dict[str, Any]]:
@@ -91,7 +112,7 @@ def unturned_shapes(spec: RopeSpec, top: float) -> list[dict[str, Any]]:
     # Where the room is: a plain line leaves it above, names of bands and two lines below.
     plain = np.array_equal(spec.plain_inv_freq, spec.inv_freq(spec.target))
     label = {
-        "text": f"never a whole turn in training: {slow.size}",
+        "text": f"{UNTURNED} {slow.size}",
         "textposition": "top right" if plain else "bottom right",
         "padding": 24 if plain else 6,
         "font": {"size": 12, "color": theme.TEXT},

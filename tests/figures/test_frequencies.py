@@ -27,3 +27,19 @@ def test_a_pair_is_shaded_where_its_turn_is_longer_than_the_training(model):
         still = spec.inv_freq(spec.target) == 0.0
         plain = [spec.base ** (-2 * pair / spec.rotary_dim) for pair in range(spec.pairs)]
         assert lit == {i for i, f in enumerate(plain) if spec.context * f < 2 * math.pi and not still[i]}
+
+
+@pytest.mark.parametrize("model", catalog())
+def test_on_a_narrow_screen_the_name_of_the_shaded_area_stands_where_no_curve_is(model):
+    for spec in model_specs(model).values():
+        figure = frequencies.wavelengths(spec)
+        wide = [shape for shape in figure.layout.shapes if (shape.label.text or "").startswith(frequencies.UNTURNED)]
+        shapes = figure.layout.meta["narrow"]["shapes"]
+        narrow = [shape for shape in shapes if "<br>" in shape.get("label", {}).get("text", "")]
+        assert len(shapes) == len(figure.layout.shapes) + len(wide)
+        assert [shape["label"]["text"].replace("<br>", " ") for shape in narrow] == [f"↑ {s.label.text}" for s in wide]
+        for shape in narrow:
+            inside = slice(math.ceil(shape["x0"]), math.floor(shape["x1"]) + 1)
+            for trace in figure.data:
+                values = [y for y in trace.y[inside] if y is not None and math.isfinite(y)]
+                assert min(values, default=math.inf) >= shape["y1"]

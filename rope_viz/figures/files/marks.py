@@ -163,11 +163,13 @@ def _inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: s
             for side, across in ((1, "left"), (-1, "right"))
         ]
     else:
-        middle = (max(min(x), left) + min(max(x), right)) / 2
-        options = [
-            (middle, at, {"across": "center", "down": down})
-            for at, down in ((max(min(y), top) + pad, "top"), (min(max(y), bottom) - pad, "bottom"))
-        ]
+        ends = [max(min(x), left), min(max(x), right)]
+        rows = [max(min(y), top), min(max(y), bottom)]
+        down, _, across = str(label.get("textposition", "middle center")).partition(" ")
+        levels = {"top": rows[0] + pad, "middle": sum(rows) / 2, "bottom": rows[1] - pad}
+        at = {"left": ends[0] + pad, "center": sum(ends) / 2, "right": ends[1] - pad}[across]
+        order = sorted(levels, key=lambda name: name != down)
+        options = [(at, levels[name], {"across": across, "down": name}) for name in order]
     _put(plan, places, lines, options, size, str((label.get("font") or {}).get("color") or colour), inside=panel.box)
 
 

@@ -126,10 +126,10 @@ function zoomedLayout(state, layout) {
 
 const isNarrow = (width) => width < 560;
 
-// What a figure changes on a narrow screen stands in its layout.meta.narrow: its height, and properties of its axes.
+// What a figure changes on a narrow screen stands in its layout.meta.narrow: its height, its shapes, and properties of its axes.
 function overlaid(layout, changes) {
   const out = { ...layout };
-  for (const [key, value] of Object.entries(changes)) out[key] = typeof value === "object" ? { ...layout[key], ...value } : value;
+  for (const [key, value] of Object.entries(changes)) out[key] = typeof value === "object" && !Array.isArray(value) ? { ...layout[key], ...value } : value;
   return out;
 }
 
