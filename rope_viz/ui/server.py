@@ -115,7 +115,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return create(*args, sock=sock, **options)
 
-    loop.create_server = prompt  # type: ignore[assignment, method-assign]
+    loop.create_server = prompt  # type: ignore[method-assign]
     yield
     gallery.GALLERY.drawers.let_go()
 

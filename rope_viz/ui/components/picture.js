@@ -1,5 +1,5 @@
-// Every picture on a page: asked for by its address when it comes near the view, when the address changes, and while a
-// knob moves, then coarsely; rope_viz/ui/gallery.py answers. One component says what belongs into all places of a page.
+// Every picture on a page: asked for by its address when it comes near the view, when that changes, and while a knob
+// moves, then coarsely; rope_viz/ui/gallery.py answers. One component says what belongs into all places.
 // Nothing of it depends on a node that Streamlit may replace: a picture moves into the new one.
 
 import { drawing, unpack } from "./message.js";
@@ -242,7 +242,7 @@ function mark(place) {
 // At rest: what is near the view and not yet shown, from the top of the page down.
 function pump() {
   // A run may take a node away a while before it gives another; what it says at its end ends a picture.
-  for (const [name, place] of places) if (!place.root.isConnected && !told[name]) leave(place);
+  for (const [name, place] of places) if (!told[name] && !place.root.isConnected) leave(place);
   if (wanted) return;
   let free = AT_ONCE - all().filter((place) => place.asked).length;
   for (const place of inOrder((place) => place.due)) if (free-- > 0) place.ask();
@@ -328,7 +328,7 @@ function next(last) {
 
 const sentence = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
 
-// Where it or its sentence can be seen; to look makes the browser lay out the page.
+// In view where it or its sentence is; to look makes the browser lay out the page.
 let seen = [], lookedAt = 0;
 
 function inView() {
@@ -356,7 +356,7 @@ export default function render(component) {
   settle(true);
 }
 
-// Streamlit tells components alone.
+// Streamlit says its colours to components alone.
 const SAID = ["background-color", "border-color", "font", "primary-color", "red-text-color", "secondary-background-color", "text-color"];
 const sheet = document.head.appendChild(document.createElement("style"));
 let theme = "";
