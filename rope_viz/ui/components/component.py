@@ -16,16 +16,15 @@ from rope_viz.ui.components.scripts import PREFIX, version
 # found from Streamlit's own script, because a page may stand at any depth and under a base path. A script that was lost
 # on its way is asked for again, where the browser does that (not every one does).
 LOADER = """
-const own = document.querySelector('script[type=module][src*="static/js/"]').src;
-const root = own.slice(0, own.indexOf("/static/js/"));
+const root = document.querySelector('script[type=module][src*="static/js/"]').src.split("/static/js/")[0];
 const wait = (time) => new Promise((go) => setTimeout(go, time));
 const load = (time) => import(`${root}%(path)s`).catch(() => wait(time).then(() => load(2 * time)));
 const ready = load(500);
 export default function (component) {
-  const { parentElement } = component, data = JSON.parse(new TextDecoder().decode(component.data));
-  if (data.room) parentElement.querySelector(".%(root)s").style.minHeight = `${data.room[innerWidth <= 640 ? 1 : 0]}px`;
-  const turn = (parentElement.__turn = (parentElement.__turn ?? 0) + 1);
-  ready.then((script) => turn === parentElement.__turn && script.default({ ...component, data }));
+  const { parentElement: node } = component, data = JSON.parse(new TextDecoder().decode(component.data));
+  if (data.room) node.querySelector(".%(root)s").style.minHeight = `${data.room[innerWidth <= 640 ? 1 : 0]}px`;
+  const turn = (node.__turn = (node.__turn ?? 0) + 1);
+  ready.then((script) => turn === node.__turn && script.default({ ...component, data }));
 }
 """
 

@@ -8,10 +8,12 @@ import gzip
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import plotly
 
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS
+from rope_viz.figures.words import glossary
 
 PREFIX = "/rope-viz"
 HERE = Path(__file__).parent
@@ -40,15 +42,12 @@ SCRIPTS = {
 # be called and read its four megabytes twice; one in parentheses they read once, and while it comes.
 ARGUMENT = (b"self : this, () => {\n", b"\n}));")
 IN_PARENTHESES = (b"self : this, (() => {\n", b"\n})));")
-LOOKS = "looks.js"
-"""The parameters of a file, for the dialog that asks for them: made of what the address and the flags are read by."""
-NAMES = (*SCRIPTS, LOOKS)
 
 
 def source(name: str) -> bytes:
     """A script by name."""
-    if name == LOOKS:
-        return looks()
+    if name in MADE:
+        return MADE[name]()
     content = SCRIPTS[name].read_bytes()
     return called_at_once(content) if name == "plotly.min.js" else content
 
@@ -62,10 +61,23 @@ def called_at_once(library: bytes) -> bytes:
 
 
 def looks() -> bytes:
-    """The module that names the parameters of a file, and the presets."""
+    """The parameters of a file and the presets, for the dialog: made of what the address and the flags are read by."""
     parameters = {key: dataclasses.asdict(parameter) for key, parameter in PARAMETERS.items()}
-    told = {"PARAMETERS": parameters, "PRESETS": PRESETS, "LABEL": LABEL}
-    return "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in told.items()).encode()
+    return module(PARAMETERS=parameters, PRESETS=PRESETS, LABEL=LABEL)
+
+
+def words() -> bytes:
+    """The sentence of every word of the glossary, by the anchor of its links."""
+    return module(WORDS=glossary.listed())
+
+
+def module(**values: Any) -> bytes:
+    """A script that exports these."""
+    return "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in values.items()).encode()
+
+
+MADE = {"looks.js": looks, "words.js": words}
+NAMES = (*SCRIPTS, *MADE)
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 // is away; what the reader brought is kept in his browser. Nothing of it depends on a node: it listens on the document.
 
 import { Post } from "./post.js";
+import { WORDS } from "./words.js";
 
 const root = new URL("../../", import.meta.url);
 const post = new Post();
@@ -63,7 +64,7 @@ function close(back) {
 function explain(anchor) {
   const again = open === anchor;
   close(false);
-  const sentence = component.data.words[anchor.hash.slice(1)];
+  const sentence = WORDS[anchor.hash.slice(1)];
   if (!sentence || again) return;
   open = anchor;
   const note = Object.assign(document.createElement("div"), { className: "rv-sentence", innerHTML: sentence, tabIndex: -1 });

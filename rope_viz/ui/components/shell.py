@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rope_viz.figures.words import glossary
 from rope_viz.ui import brought, state
 from rope_viz.ui.components.component import component, heard, hears
 
@@ -22,7 +21,6 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "pages": pages,
         "first": pages[0],
         "query": urlencode(query),
-        "words": glossary.listed(),
         "own": state.own_text(),
         "forgotten": "forgotten" in st.session_state,
         "held": brought.names(),
