@@ -27,6 +27,8 @@ from rope_viz.pictures.kinds import Figure, Table
 from rope_viz.pictures.now import Now, config_of
 from rope_viz.pictures.page import Page
 
+# As many answers are kept: those of all models of the list among them, as they stand.
+KEPT = 256
 WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs say", **LABELS}
 
 # What the class of Llama has where a config does not say it: for knobs without a config.
@@ -148,13 +150,13 @@ def options(now: Now) -> Table:
     return Table(methods(base, now[TARGET]), "Methods at the wanted length", extension(base, now[TARGET]))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(KEPT)
 def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]:
     config = config_of(model, own)
     return config if config is not None else {**rewritten_old(architecture(spec), spec).whole, **LLAMA}
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(KEPT)
 def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Recognised | None:
     try:
         return recognise(_config(spec, model, own), known=catalog().get(model), layer=layer or None)
@@ -162,7 +164,7 @@ def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> R
         return None
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(KEPT)
 def _found(
     spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
 ) -> tuple[Recognised, Advice]:
@@ -172,7 +174,7 @@ def _found(
     return found, recommend(config, found, target, own=changed)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(KEPT)
 def _answer(
     asked: tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None],
     runtimes: tuple[str, ...],
@@ -185,6 +187,6 @@ def _answer(
     return planned(config, *_found(*asked), runtimes, found=found, way=way, dtype=dtype, sequences=sequences)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(KEPT)
 def _mistakes(spec: RopeSpec, model: str, own: Upload | None) -> tuple[Finding, ...]:
     return mistakes(_config(spec, model, own))

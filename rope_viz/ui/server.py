@@ -116,7 +116,9 @@ async def lifespan(app: object) -> AsyncIterator[None]:
         return create(*args, sock=sock, **options)
 
     loop.create_server = prompt  # type: ignore[method-assign]
+    ahead = asyncio.create_task(frame.ahead())
     yield
+    ahead.cancel()
     gallery.GALLERY.drawers.let_go()
 
 

@@ -1,0 +1,20 @@
+"""What a server does before its first reader comes."""
+
+import asyncio
+
+from rope_viz.configs.catalog import catalog
+from rope_viz.pictures import extend, registry
+from rope_viz.ui import frame
+
+
+def test_what_the_list_answers_on_extend_is_worked_out_before_a_reader_asks():
+    asyncio.run(frame.ahead())
+    before = extend._answer.cache_info()
+    answered = [
+        extend.answer(now)
+        for model in catalog()
+        if not extend.problem(now := registry.read(extend.PAGE, {"model": model}))
+    ]
+    after = extend._answer.cache_info()
+    assert len(answered) > 40
+    assert (after.misses, after.hits) == (before.misses, before.hits + len(answered))
