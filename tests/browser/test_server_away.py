@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 
 import numpy as np
@@ -101,6 +102,36 @@ def test_vectors_typed_and_dropped_survive_another_server_and_a_reload_until_the
     seen.settle()
     seen.page.reload()
     expect(main.get_by_text("No file is here")).to_be_visible()
+
+
+def test_what_the_browser_keeps_is_brought_again_where_the_word_for_it_was_lost(visit):
+    seen = visit().open("/decay?decay.show=own&decay.source=typed")
+    field = seen.page.locator("main textarea").first
+    field.fill("2")
+    field.press("Control+Enter")
+    seen.until("(sessionStorage.getItem('rope-viz.held') ?? '').includes('decay.typed')")
+    seen.settle()
+    lost = []
+
+    def between(socket):
+        server = socket.connect_to_server()
+
+        def said(message):
+            if b"decay.typed" in message and b'"held"' in message and not lost:
+                lost.append(message)
+            else:
+                server.send(message)
+
+        socket.on_message(said)
+
+    seen.page.route_web_socket(re.compile("_stcore/stream"), between)
+    seen.page.reload()
+    seen.settle()
+    assert lost
+    expect(field).to_have_value("")
+    expect(field).to_have_value("2")
+    seen.settle()
+    assert seen.page.evaluate("sessionStorage.getItem('rope-viz.held')").count("decay.typed") == 1
 
 
 def test_a_killed_server_is_said_and_what_was_asked_for_meanwhile_is_done_by_the_next(visit, mortal, tmp_path):

@@ -6,7 +6,7 @@ import { WORDS } from "./words.js";
 
 const root = new URL("../../", import.meta.url);
 const post = new Post();
-let component = null, session = "";
+let component = null;
 
 // The page that an address of the app names, with its query; null for any other address.
 function inside(address) {
@@ -199,13 +199,17 @@ function held({ held: names, contents }) {
   if (Object.keys(contents).length) post.put("kept", Object.values(names));
 }
 
-// A new session, after a reload, in another tab or with another server, may not know what this browser does. All at once:
-// of two words on one line Streamlit may lose the first.
-function bring({ own: text, forgotten, held: names }) {
-  const [tab, browser] = stores().map((store) => store?.getItem(OWN));
+// A new session, after a reload, in another tab or with another server, may not know what this browser does: it is told so
+// until it has heard it. All at once: of two words on one line Streamlit may lose the first.
+let knows = "", again = 0;
+
+function bring(wait) {
+  clearTimeout(again);
+  const { session, heard, own: text, forgotten, held: names } = component.data, [tab, browser] = stores().map((store) => store?.getItem(OWN));
   const mine = !text && !forgotten && (tab || browser), lost = Object.entries(stored()).filter(([key]) => !(key in names));
-  if (!mine && !lost.length) return;
+  if (heard || (!mine && !lost.length)) return (knows = session);
   component.setTriggerValue("brought", { own: mine && { text: mine, tab: Boolean(tab) }, held: Object.fromEntries(lost.map(([key, [, content]]) => [key, content])) });
+  again = setTimeout(() => bring(2 * wait), wait);
 }
 
 const STYLE = `
@@ -236,9 +240,8 @@ export default function render(given) {
   });
   completeAll();
   connection();
-  if (session !== given.data.session) bring(given.data);
-  else held(given.data);
-  session = given.data.session;
+  if (knows !== given.data.session) bring(3000);
+  if (knows === given.data.session) held(given.data);
   own(given.data);
   // Streamlit shows the first page where an address names none.
   const asked = first ? (window.ropeVizAsked ?? "").slice(root.pathname.length).replace(/\/$/, "") : "";

@@ -26,6 +26,7 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "held": brought.names(),
         "contents": brought.contents(),
         "taken": heard(KEY),
+        "heard": "brought" in st.session_state,
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
     show = component("shell", root_class="rv-shell")
@@ -50,6 +51,9 @@ def _here() -> None:
 
 
 def _brought() -> None:
+    if "brought" in st.session_state:
+        return
+    st.session_state["brought"] = True
     what = state.as_mapping(st.session_state[KEY].get("brought"))
     if own := state.as_mapping(what.get("own")):
         state.bring_back(str(own.get("text")), here=own.get("tab") is True)
