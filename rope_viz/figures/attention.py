@@ -159,6 +159,8 @@ def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
         height=340,
         notes=theme.spread_labels(ends, span, log=False, height=290),
         margin={"l": 56, "r": 80, "t": 39, "b": 84},
+        # Below the words, which are as long as they are.
+        meta={"narrow": {"margin": {"b": 100}, "legend": {"y": -0.52}}},
     )
 
 

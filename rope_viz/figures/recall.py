@@ -236,7 +236,7 @@ def attention_by_distance(curves: Sequence[tuple[str, str, str, FloatArray]], *,
 def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None, still: int = 0) -> go.Figure:
     """What each pair adds to the logit of the right token above the others; outlined what it added in training.
 
-    Colours are those of the bands: kept, blended, divided. `still` are the last columns, which do not rotate.
+    The names of the bands stand above the bars. Colours are those of the bands: kept, blended, divided. `still` are the last columns, which do not rotate.
     """
     pairs = np.arange(len(values))
     colours = [theme.BAND_COLOURS[min(kind, 2)] for kind in bands.kind] + [theme.PLAIN] * still
@@ -266,11 +266,11 @@ def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None,
         )
     low = min(0.0, *(float(each.min()) for each in every))
     high = max(0.0, *(float(each.max()) for each in every))
-    room = 0.08 * max(high - low, 1e-9)
+    room = max(high - low, 1e-9)
     return theme.figure(
         traces,
         x=theme.pair_axis(len(values)),
-        y={"title": "adds to the logit", "range": [low - room, high + room], "zeroline": True},
+        y={"title": "adds to the logit", "range": [low - 0.08 * room, high + 0.18 * room], "zeroline": True},
         height=theme.SIDE_HEIGHT,
         shapes=theme.band_shapes(bands),
         bargap=0.2,
@@ -293,7 +293,7 @@ def carried(values: FloatArray, before: float, bands: Bands) -> go.Figure:
     return theme.figure(
         [bar],
         x=theme.pair_axis(len(values)),
-        y=SHARE,
+        y=SHARE | {"range": [-0.03, 1.22]},
         height=theme.SIDE_HEIGHT,
         shapes=[*theme.band_shapes(bands), level],
         bargap=0.2,

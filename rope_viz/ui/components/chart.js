@@ -142,7 +142,7 @@ function compact(wide, width, traces) {
   const annotations = (layout.annotations ?? []).filter((note) => !ends.includes(note)).map((note) => (note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2, bgcolor: `${layout.paper_bgcolor}B0` } : note)).map((note) => (note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note));
   const usual = { l: Math.min(wide.margin.l, 58), r: layout.yaxis2 && !wide.meta?.linked ? 54 : Math.min(wide.margin.r, 14) };
   const margin = { ...wide.margin, ...usual, ...wide.meta?.narrow?.margin };
-  const legend = { orientation: "h", x: 0, y: -0.2, yanchor: "top", itemclick: false, itemdoubleclick: false, font: { size: 12 } };
+  const legend = { orientation: "h", x: 0, y: -0.2, yanchor: "top", itemclick: false, itemdoubleclick: false, font: { size: 12 }, ...wide.meta?.narrow?.legend };
   if (below) margin.b = (margin.b ?? 48) + 20 * Math.ceil(ends.length / 3);
   return { ...layout, annotations, margin, ...(below ? { showlegend: true, legend } : {}), font: { ...layout.font, size: 11 }, dragmode: false };
 }

@@ -1,0 +1,27 @@
+"""Bars under the names of bands."""
+
+import numpy as np
+import pytest
+
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.spectrum import bands
+from rope_viz.figures import recall, theme
+
+KINDS = bands(RopeSpec(head_dim=32, base=10_000.0, context=256, target=1024))
+PIXELS = 20
+"""What a name takes from the upper edge."""
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        recall.carried(np.ones(16), 1.0, KINDS),
+        recall.parts(np.linspace(-3.0, 4.0, 16), KINDS, before=np.linspace(5.0, -2.0, 16)),
+        recall.parts(np.linspace(0.0, 1e-3, 16), KINDS),
+    ],
+)
+def test_no_bar_reaches_the_names_of_the_bands(figure):
+    low, high = figure.layout.yaxis.range
+    inside = theme.SIDE_HEIGHT - figure.layout.margin.t - figure.layout.margin.b
+    top = max(float(np.max(trace.y)) for trace in figure.data)
+    assert (high - top) / (high - low) * inside >= PIXELS
