@@ -236,7 +236,8 @@ def attention_by_distance(curves: Sequence[tuple[str, str, str, FloatArray]], *,
 def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None, still: int = 0) -> go.Figure:
     """What each pair adds to the logit of the right token above the others; outlined what it added in training.
 
-    The names of the bands stand above the bars. Colours are those of the bands: kept, blended, divided. `still` are the last columns, which do not rotate.
+    Colours are those of the bands, whose names stand above the bars: kept, blended, divided. `still` are the last
+    columns, which do not rotate.
     """
     pairs = np.arange(len(values))
     colours = [theme.BAND_COLOURS[min(kind, 2)] for kind in bands.kind] + [theme.PLAIN] * still
