@@ -1,6 +1,7 @@
 """What a server does before its first reader comes."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 from rope_viz.configs.catalog import catalog
 from rope_viz.pictures import extend, registry
@@ -8,7 +9,8 @@ from rope_viz.ui import frame
 
 
 def test_what_the_list_answers_on_extend_is_worked_out_before_a_reader_asks():
-    asyncio.run(frame.ahead())
+    with ThreadPoolExecutor(1) as anew:  # Playwright has a loop running in the thread of the tests
+        anew.submit(asyncio.run, frame.ahead()).result()
     before = extend._answer.cache_info()
     answered = [
         extend.answer(now)
