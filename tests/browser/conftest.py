@@ -59,8 +59,7 @@ def program():
         pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     # Modules that stream in are parsed anew at every visit: without that they come from what was compiled before.
-    # And a page lives for seconds: what is optimised for it, or compiled before it is called, costs more than it saves.
-    arguments.append("--js-flags=--no-script-streaming --no-opt --max-lazy")
+    arguments.append("--js-flags=--no-script-streaming")
     return {"executable_path": path, "args": arguments}
 
 
