@@ -15,7 +15,6 @@ from rope_viz.figures import numbers, theme
 
 QUANTITIES = {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}
 MAX_POSITION = 10_000_000
-UNTURNED = "never a whole turn in training:"
 
 
 def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
@@ -65,11 +64,7 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
     low, high = 4.0 / float(np.max(scaled, initial=1.0)), _ceiling(spec)
     if pin is not None and pin < spec.pairs:
         traces.append(pin_marker(pin, 2 * math.pi / (scaled[pin] or plain[pin])))
-    shapes = [
-        *theme.band_shapes(spectrum.bands(spec, length=spec.target)),
-        *unturned_shapes(spec, high),
-        *length_rules(spec, axis="y"),
-    ]
+    columns, rules = theme.band_shapes(spectrum.bands(spec, length=spec.target)), length_rules(spec, axis="y")
     return theme.figure(
         traces,
         x=theme.pair_axis(spec.pairs),
@@ -79,32 +74,18 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
             "range": theme.log_range(low, high),
             **theme.length_ticks(low, high),
         },
-        shapes=shapes,
+        shapes=[*columns, *unturned_shapes(spec, high), *rules],
         notes=notes,
-        meta={"narrow": {"shapes": _narrow(shapes, low)}},
+        meta={"narrow": {"shapes": [*columns, *unturned_shapes(spec, high, low), *rules]}},
     )
 
 
-def _narrow(shapes: list[dict[str, Any]], low: float) -> list[dict[str, Any]]:
-    """The shapes on a narrow screen: what names the shaded area stands below it in two lines, where no curve is."""
-    out = []
-    for shape in shapes:
-        label = shape.get("label", {})
-        if not label.get("text", "").startswith(UNTURNED):
-            out.append(shape)
-            continue
-        text = label["text"].replace("turn in", "turn<br>in")
-        out += [
-            shape | {"label": {}},
-            shape
-            | {"layer": "above", "fillcolor": "rgba(0, 0, 0, 0)", "y0": low, "y1": shape["y0"]}
-            | {"label": label | {"text": f"↑ {text}", "textposition": "bottom right", "padding": 6}},
-        ]
-    return out
+def unturned_shapes(spec: RopeSpec, top: float, bottom: float | None = None) -> list[dict[str, Any]]:
+    """Where a turn is longer than the trained length: pairs that never completed one there, shaded up to `top`.
 
-
-def unturned_shapes(spec: RopeSpec, top: float) -> list[dict[str, Any]]:
-    """Where a turn is longer than the trained length: pairs that never completed one there, shaded up to `top`."""
+    With `bottom`, where the picture ends, their name stands below them in two lines: on a narrow screen it would lie on
+    the curves, which are all above.
+    """
     turns = spec.context * spectrum.trained_inv_freq(spec) / spectrum.TAU
     slow = np.flatnonzero((turns > 0.0) & (turns < 1.0))
     runs = [run for run in np.split(slow, np.flatnonzero(np.diff(slow) > 1) + 1) if run.size]
@@ -112,25 +93,22 @@ def unturned_shapes(spec: RopeSpec, top: float) -> list[dict[str, Any]]:
     # Where the room is: a plain line leaves it above, names of bands and two lines below.
     plain = np.array_equal(spec.plain_inv_freq, spec.inv_freq(spec.target))
     label = {
-        "text": f"{UNTURNED} {slow.size}",
+        "text": f"never a whole turn in training: {slow.size}",
         "textposition": "top right" if plain else "bottom right",
         "padding": 24 if plain else 6,
         "font": {"size": 12, "color": theme.TEXT},
     }
-    return [
-        {
-            "type": "rect",
-            "layer": "below",
-            "x0": float(run[0]) - 0.5,
-            "x1": float(run[-1]) + 0.5,
-            "y0": spec.context,
-            "y1": top,
-            "line": {"width": 0},
-            "fillcolor": theme.tint(theme.PLAIN, 0.22),
-            "label": label if run is longest else {},
-        }
-        for run in runs
-    ]
+    shapes = []
+    for run in runs:
+        across = {"type": "rect", "x0": float(run[0]) - 0.5, "x1": float(run[-1]) + 0.5, "line": {"width": 0}}
+        area = across | {"layer": "below", "y0": spec.context, "y1": top, "fillcolor": theme.tint(theme.PLAIN, 0.22)}
+        named = run is longest
+        shapes.append(area | {"label": label if named and bottom is None else {}})
+        if named and bottom is not None:
+            below = {"text": f"↑ never a whole turn<br>in training: {slow.size}", "textposition": "bottom right"}
+            empty = {"y0": bottom, "y1": spec.context, "fillcolor": "rgba(0, 0, 0, 0)"}
+            shapes.append(across | empty | {"label": label | below | {"padding": 6}})
+    return shapes
 
 
 def pairs(spec: RopeSpec) -> dict[str, Any]:

@@ -74,3 +74,18 @@ def test_the_knobs_under_a_picture_are_there_on_a_phone_only(visit):
     seen.page.set_viewport_size({"width": 390, "height": 844})
     seen.until("document.querySelectorAll('[data-under]').length > 2")
     assert seen.page.locator("[data-under=base]").is_visible()
+
+
+def test_a_narrow_picture_has_the_shapes_and_the_legend_that_it_says(phone):
+    node = "document.querySelector('.js-plotly-plot')"
+    seen = phone("/frequencies")
+    names = seen.page.evaluate(f"{node}._fullLayout.shapes.map((shape) => shape.label?.text ?? '')")
+    assert "↑ never a whole turn<br>in training: 29" in names
+    assert "never a whole turn in training: 29" not in names
+    seen = phone("/attention")
+    place = seen.page.locator('[data-picture="attention/lengths"]')
+    place.scroll_into_view_if_needed()
+    seen.settle()
+    boxes = [place.locator(each).bounding_box() for each in (".xtitle", ".legend")]
+    title, legend = ((box["y"], box["y"] + box["height"]) for box in boxes)
+    assert title[1] <= legend[0]

@@ -33,7 +33,7 @@ def test_a_pair_is_shaded_where_its_turn_is_longer_than_the_training(model):
 def test_on_a_narrow_screen_the_name_of_the_shaded_area_stands_where_no_curve_is(model):
     for spec in model_specs(model).values():
         figure = frequencies.wavelengths(spec)
-        wide = [shape for shape in figure.layout.shapes if (shape.label.text or "").startswith(frequencies.UNTURNED)]
+        wide = [shape for shape in figure.layout.shapes if "whole turn" in (shape.label.text or "")]
         shapes = figure.layout.meta["narrow"]["shapes"]
         narrow = [shape for shape in shapes if "<br>" in shape.get("label", {}).get("text", "")]
         assert len(shapes) == len(figure.layout.shapes) + len(wide)

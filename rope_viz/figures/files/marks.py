@@ -167,6 +167,7 @@ def _inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: s
         rows = [max(min(y), top), min(max(y), bottom)]
         down, _, across = str(label.get("textposition", "middle center")).partition(" ")
         levels = {"top": rows[0] + pad, "middle": sum(rows) / 2, "bottom": rows[1] - pad}
+        across = across or "center"  # "start" and the like are for lines
         at = {"left": ends[0] + pad, "center": sum(ends) / 2, "right": ends[1] - pad}[across]
         order = sorted(levels, key=lambda name: name != down)
         options = [(at, levels[name], {"across": across, "down": name}) for name in order]
