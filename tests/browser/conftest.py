@@ -58,8 +58,11 @@ def program():
         reason = f"no Chrome or Chromium found (looked for {', '.join(NAMES)})"
         pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    # Modules that stream in are parsed anew at every visit: without that they come from what was compiled before.
-    arguments.append("--js-flags=--no-script-streaming")
+    arguments.append("--window-size=1440,900")
+    # Modules that stream in are parsed anew at every visit: without that they come from what was compiled before. And a
+    # page that lives for seconds does not earn what V8 spends on code that is called a few hundred times.
+    rarely = "--invocation-count-for-maglev=4000 --invocation-count-for-turbofan=20000"
+    arguments.append(f"--js-flags=--no-script-streaming {rarely}")
     return {"executable_path": path, "args": arguments}
 
 
@@ -84,7 +87,9 @@ def reader(playwright, program, server, tmp_path_factory):
     def launched(number, has_touch=False):
         if (number, has_touch) not in running:
             folder = tmp_path_factory.mktemp("profile")
-            context = playwright.chromium.launch_persistent_context(folder, has_touch=has_touch, **options)
+            context = playwright.chromium.launch_persistent_context(
+                folder, has_touch=has_touch, no_viewport=True, **options
+            )
             context.pages[0].goto(server + HEALTH)
             running[number, has_touch] = context
         return running[number, has_touch]
@@ -202,6 +207,15 @@ class Visit:
         if not request.url.startswith((self.url, "data:", "blob:", self.url.replace("http", "ws"))):
             self.elsewhere.append(request.url)
 
+    def resize(self, width, height):
+        """The window, and with it the page: a size that is only emulated has Chromium forget all that it had loaded."""
+        session = self.page.context.new_cdp_session(self.page)
+        window = session.send("Browser.getWindowForTarget")["windowId"]
+        session.send("Browser.setWindowBounds", {"windowId": window, "bounds": {"width": width, "height": height}})
+        session.detach()
+        if self.page.evaluate("[innerWidth, innerHeight]") != [width, height]:  # where a frame is around the page
+            self.page.set_viewport_size({"width": width, "height": height})
+
     def open(self, path):
         self.page.goto(self.url + path)
         self.settle()
@@ -300,12 +314,13 @@ def visit(reader, server):
         page = context.new_page()
         forget(context, page, url)
         opened.append(context)
-        page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(
             color_scheme="dark" if dark else "light", reduced_motion="no-preference" if motion else "reduce"
         )
         context.grant_permissions(list(permissions))
-        return Visit(page, url, watched)
+        seen = Visit(page, url, watched)
+        seen.resize(width, height)
+        return seen
 
     yield start
     for context in opened:

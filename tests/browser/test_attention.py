@@ -60,10 +60,10 @@ def test_moving_the_sentence_changes_the_sinusoidal_map_only(visit):
     # A window made narrow, and wide again: the maps are laid out anew, two by two, under the bar of their colours.
     height = f"{MAPS}._fullLayout._size.h"
     wide = seen.page.evaluate(height)
-    seen.page.set_viewport_size({"width": 390, "height": 844})
+    seen.resize(390, 844)
     seen.until(f"{height} > {wide} + 50")
     seen.settle()
-    seen.page.set_viewport_size({"width": 1440, "height": 900})
+    seen.resize(1440, 900)
     seen.until(f"{height} === {wide}")
     seen.settle()
     assert seen.errors == []

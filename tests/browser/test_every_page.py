@@ -54,7 +54,7 @@ def widened(seen):
     session = tab.context.new_cdp_session(tab)
     session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
     session.detach()
-    tab.set_viewport_size({"width": 1440, "height": 900})
+    seen.resize(1440, 900)
     tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
     seen.until(f"{GROUND} !== '{DARK}' && innerWidth === 1440")
     seen.settle()

@@ -71,7 +71,7 @@ def test_a_drag_to_the_side_moves_the_knob_the_picture_and_the_sidebar_and_a_tap
 def test_the_knobs_under_a_picture_are_there_on_a_phone_only(visit):
     seen = visit().open("/frequencies")
     assert seen.page.locator("[data-under]").count() == 0
-    seen.page.set_viewport_size({"width": 390, "height": 844})
+    seen.resize(390, 844)
     seen.until("document.querySelectorAll('[data-under]').length > 2")
     assert seen.page.locator("[data-under=base]").is_visible()
 

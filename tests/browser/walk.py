@@ -186,7 +186,7 @@ class Walk:
 
     def width(self):
         width, height = self.random.choice(SIZES)
-        self.page.set_viewport_size({"width": width, "height": height})
+        self.seen.resize(width, height)
         return f"{width} pixels wide"
 
     def model(self):
