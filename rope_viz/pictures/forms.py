@@ -47,12 +47,13 @@ SCRIPTS = Path(__file__).parents[1] / "ui" / "components"
 
 def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
     """A picture of this `now` in one of `FORMS`. Raises `ValueError` with a sentence where it cannot be drawn."""
-    if form == "packed":
-        with theme.unchecked():
-            return packed(picture, now, picture(now))
-    drawn, look = picture(now), look or Style()
-    said = meta(picture, now, drawn, look)
-    return written(drawn, form, look, said | saved.kept(picture, now) if form == "json" else said)
+    with theme.unchecked():
+        drawn = picture(now)
+        if form == "packed":
+            return packed(picture, now, drawn)
+        look = look or Style()
+        said = meta(picture, now, drawn, look)
+        return written(drawn, form, look, said | saved.kept(picture, now) if form == "json" else said)
 
 
 def written(drawn: Kind, form: str, look: Style, said: Mapping[str, Any]) -> bytes:

@@ -61,7 +61,8 @@ def parts(now: Now) -> Iterator[Part]:
         if reason := picture.refuses(now):
             yield Part(picture, None, reason)
             continue
-        drawn = picture(picture.finished(now))
+        with theme.unchecked():
+            drawn = picture(picture.finished(now))
         if isinstance(drawn, Table) and not any(len(values) for values in cells(drawn).values()):
             continue  # what a reader would have to measure or bring first
         yield Part(picture, drawn, drawn.sentence)
