@@ -87,9 +87,10 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     for name, text in (("entry.py", ENTRY), ("page.py", CLOCKS), ("frames.py", FRAMES)):
         (folder / name).write_text(text)
-    ours, app = serve()
-    clocks, first = serve_script(folder / "entry.py")
-    frames, second = serve_script(folder / "frames.py")
+    started = [serve_script(folder / name) for name in ("entry.py", "frames.py")]
+    if not small:
+        started.append(serve())
+    clocks, frames, *ours = (address for address, _ in started)
     rows = []
     try:
         with sync_playwright() as playwright:
@@ -102,12 +103,12 @@ def main() -> None:
                     (f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", plotly_rate),
                 )
             ]
-            pictures += [("RoPE Viz, Home", f"{ours}/", canvas_rate)]
-            pictures += [("RoPE Viz, Rotation", f"{ours}/rotation", canvas_rate)] * (not small)
+            pages = (("RoPE Viz, Home", "/"), ("RoPE Viz, Rotation", "/rotation"))
+            pictures += [(name, app + path, canvas_rate) for app in ours for name, path in pages]
             rows += [measure(browser, *picture, seconds, throttles) for picture in pictures]
             browser.close()
     finally:
-        for process in (app, first, second):
+        for _, process in started:
             process.terminate()
     report(rows, throttles)
 

@@ -34,6 +34,10 @@ WAITING = tuple(
         "browser/test_walk",
     )
 )
+# One test or two, but seconds of them: begun last, they would be what all others wait for.
+LONG = tuple(
+    f"tests/{name}.py" for name in ("cli/test_install", "kernels/test_kernel_parallel", "reader/test_evaluate_served")
+)
 
 
 class Scheduling(LoadScopeScheduling):
@@ -47,9 +51,9 @@ class Scheduling(LoadScopeScheduling):
 
     def _assign_work_unit(self, node):
         waits = self.numnodes > 2 and node.gateway.id == f"gw{self.numnodes - 1}"
-        best = next((scope for scope in self.workqueue if scope.startswith(WAITING) == waits), None)
-        if best:
-            self.workqueue.move_to_end(best, last=False)
+        fitting = [scope for scope in self.workqueue if scope.startswith(WAITING) == waits] or [*self.workqueue]
+        best = next((scope for scope in fitting if scope.startswith(LONG)), fitting[0])
+        self.workqueue.move_to_end(best, last=False)
         super()._assign_work_unit(node)
 
 

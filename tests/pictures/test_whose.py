@@ -44,7 +44,8 @@ def test_a_picture_of_the_sidebars_model_names_that(picture):
     assert remarks(forms.render(picture, now, "csv"))["spec"].startswith('{"model": "qwen3.5-9b"')
 
 
-def test_a_report_says_of_every_picture_whose_it_is_where_it_is_anothers():
+def test_a_report_says_of_every_picture_whose_it_is_where_it_is_anothers(monkeypatch):
+    monkeypatch.setattr(registry, "pictures", lambda: AXES)
     text = report.to_markdown(of("llama-2-7b"), "files")[0].decode()
     axes = text.split("## Axes")[1].split("\n## ")[0]
     pictures = axes.split("### ")[1:]
