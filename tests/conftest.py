@@ -8,15 +8,15 @@ these browsers is started once, not by all. One more worker begins with the test
 import gc
 import os
 
-# Python would look through all that was imported again and again: a tenth of the time.
-gc.set_threshold(100_000, 50, 50)
-
 # Before NumPy loads: with workers beside it, threads of BLAS wait for each other longer than they help.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
+
+# Python would look through all that was imported again and again: a tenth of the time.
+gc.set_threshold(100_000, 50, 50)
 
 settings.register_profile(
     "default", deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

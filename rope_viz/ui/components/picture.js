@@ -4,7 +4,7 @@
 
 import { drawing, unpack } from "./message.js";
 import { Post } from "./post.js";
-import "./tools.js"; // comes beside, for what draws and for the look of its buttons
+import "./tools.js"; // comes beside, for what draws
 
 // Under a knob the first picture in view follows the hand at once; the others at most four times a second, and once it
 // rests. A release waits this long for the picture on its way.
@@ -17,7 +17,7 @@ const places = new Map(); // {address of the picture: its place}
 const post = new Post();
 // What the last run said of each picture; what no address can hold.
 let told = {}, kept = null;
-// What a reader did to a picture (zoom, hands) outlives its place: {its address: anything}.
+// What a reader did to a picture (zoom, hands) outlives its place.
 const remembered = new Map();
 
 const near = new IntersectionObserver((entries) => {
@@ -176,9 +176,15 @@ class Place {
     pump();
   }
 
+  get failed() {
+    return this.root.querySelector(":scope > .rv-failed");
+  }
+
   // In its place, moving nothing: what went wrong, and a button.
   fail(sentence) {
-    this.root.querySelector(":scope > .rv-failed")?.remove();
+    const said = this.failed;
+    if (said?.firstChild.textContent === sentence) return;
+    said?.remove();
     if (!sentence) return;
     this.root.querySelector(":scope > .rv-coming")?.remove();
     const note = Object.assign(document.createElement("div"), { className: "rv-failed" });
@@ -190,9 +196,11 @@ class Place {
   }
 
   async came(message, address) {
-    this.fail(null);
-    Object.assign(this, { shown: address, missing: null, retry: FIRST_RETRY });
+    this.shown = address;
+    this.missing = null;
     await this.show(message);
+    this.fail(null);
+    this.retry = FIRST_RETRY;
   }
 
   async show(message) {
@@ -232,10 +240,9 @@ function settle(fresh) {
 }
 new MutationObserver((changes) => changes.some(({ target }) => !target.closest(".rv-picture")) && settle(false)).observe(document.body, { subtree: true, childList: true });
 
-// For who looks on, as tests do: what the place is doing.
+// For who looks on: what the place is doing.
 function mark(place) {
-  const { root, asked, shown, near } = place;
-  const failed = root.querySelector(":scope > .rv-failed");
+  const { root, asked, failed, shown, near } = place;
   root.dataset.state = asked ? "asking" : failed ? "failed" : shown && shown === place.wanted ? "shown" : near ? "due" : "far";
 }
 
@@ -321,7 +328,8 @@ function next(last) {
   const other = ending ? null : (due ?? (rest ? null : behind[0]));
   const place = first && first.followed !== wanted && !(due && other && last === first) ? first : other;
   if (!place) return null;
-  Object.assign(place, { followed: wanted, followedAt: performance.now() });
+  place.followed = wanted;
+  place.followedAt = performance.now();
   if (place.asked && !place.moving) place.controller.abort();
   return place;
 }
