@@ -1,4 +1,4 @@
-"""What draws a picture may be lost on its way: the picture says so, and its button brings it."""
+"""What draws a picture, or writes its files, may be lost on its way: the picture says so, and its button brings it."""
 
 import re
 
@@ -73,5 +73,40 @@ def test_the_library_comes_before_a_picture_is_asked_for_and_nothing_is_asked_fo
         assert library < next(at for at, name in enumerate(named) if "/picture/" in name)
         assert len(set(named)) > 50
         assert sum(name.endswith("/plotly.min.js") for name in named) == 1
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "picture", "file"),
+    [
+        ("/frequencies", "frequencies/wavelengths", "[data-format=svg]"),
+        ("/rotation", "rotation/turning", "[data-do=html]"),
+    ],
+)
+def test_a_file_or_dialog_that_did_not_come_is_said_and_comes_when_asked_again(chromium, server, path, picture, file):
+    """Both are done by scripts that come when they are first asked for: here with no line to the server."""
+    context = chromium.new_context()
+    try:
+        page, errors = context.new_page(), []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(server + path)
+        place = page.locator(f'[data-picture="{picture}"]')
+        expect(place.locator("[data-do=export]")).to_be_visible()
+        expect(page.locator('[data-test-script-state="notRunning"]')).to_be_visible()
+        said, dialog = place.locator(".rv-failed"), page.get_by_role("dialog")
+        context.set_offline(True)
+        for button, what in ((file, "The file"), ("[data-do=export]", "The dialog"), (file, "The file")):
+            place.locator(button).click()
+            expect(said).to_contain_text(f"{what} did not come")
+            said.get_by_role("button").click()
+            expect(said).to_contain_text(f"{what} did not come")
+        context.set_offline(False)
+        with page.expect_download():
+            said.get_by_role("button").click()
+        expect(said).to_have_count(0)
+        place.locator("[data-do=export]").click()
+        expect(dialog).to_be_visible()
+        assert errors == []
     finally:
         context.close()

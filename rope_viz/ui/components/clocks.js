@@ -143,7 +143,7 @@ function build(place, data) {
   root.addEventListener("click", async ({ target }) => {
     const name = target.dataset.do;
     if (act[name]) act[name]();
-    else if (["png", "video", "html"].includes(name)) (await import(new URL("clocks_files.js", import.meta.url))).download(s, name, target);
+    else if (["png", "video", "html"].includes(name)) (await import(new URL("tools.js", import.meta.url).href)).brought(s.owner, "The file", "clocks_files", ({ download }) => download(s, name, target));
     s.press();
     wake(s);
   });

@@ -25,7 +25,12 @@ function record(s, button) {
 }
 
 async function page(s) {
-  const read = async (name) => (await fetch(new URL(name, import.meta.url))).text(), style = getComputedStyle(s.root);
+  const read = async (name) => {
+    const answer = await fetch(new URL(name, import.meta.url));
+    if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+    return answer.text();
+  };
+  const style = getComputedStyle(s.root);
   // Both scripts become one module: what the second imports from the first stands above it.
   const source = (await read("dials.js")) + (await read("clocks.js")).replace(/^import .*$/m, "").replace(/^export \{.*$/m, "");
   const names = ["background-color", "text-color", "border-color", "primary-color"].map((name) => `--st-${name}:${style.getPropertyValue(`--st-${name}`)}`).join(";");

@@ -180,19 +180,19 @@ class Place {
     return this.root.querySelector(":scope > .rv-failed");
   }
 
-  // In its place, moving nothing: what went wrong, and a button.
-  fail(sentence) {
-    const said = this.failed;
-    if (said?.firstChild.textContent === sentence) return;
-    said?.remove();
-    if (!sentence) return;
-    this.root.querySelector(":scope > .rv-coming")?.remove();
-    const note = Object.assign(document.createElement("div"), { className: "rv-failed" });
-    note.setAttribute("role", "status");
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Try again" });
-    button.addEventListener("click", () => this.anew());
-    note.append(Object.assign(document.createElement("span"), { textContent: sentence }), button);
-    this.root.append(note);
+  // In its place, moving nothing: what went wrong, and a button that does it again.
+  fail(sentence, again = this.anew) {
+    let note = this.failed;
+    if (note?.firstChild.textContent !== (sentence || null)) {
+      note?.remove();
+      if (!sentence) return;
+      this.root.querySelector(":scope > .rv-coming")?.remove();
+      note = Object.assign(document.createElement("div"), { className: "rv-failed", role: "status" });
+      note.innerHTML = '<span></span><button type="button">Try again</button>';
+      note.firstChild.textContent = sentence;
+      this.root.append(note);
+    }
+    note.lastChild.onclick = () => again.call(this);
   }
 
   async came(message, address) {

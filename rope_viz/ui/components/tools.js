@@ -1,7 +1,19 @@
 // The buttons under a picture that all kinds share, and the one that copies.
 
+import { drawing } from "./message.js";
+
 export const copyAddress = (place, form = "svg") =>
   Object.assign(copying("Copy address", () => place.address(form)), { title: "The address of this picture, for a document" });
+
+// What a script that comes when it is first needed does. Where it, or what it asks for, does not come, that is said.
+export async function brought(place, what, script, does) {
+  const again = () => brought(place, what, script, does);
+  try {
+    place.fail(await does(await drawing(script)), again);
+  } catch {
+    place.fail(`${what} did not come: no answer from the server.`, again);
+  }
+}
 
 // A file as the server makes it, of the part that is shown.
 export function file(place, form, text, help) {
@@ -9,26 +21,18 @@ export function file(place, form, text, help) {
   button.dataset.format = form;
   button.addEventListener("click", async () => {
     button.disabled = true;
-    try {
-      const { save, zoomed } = await dialog();
-      place.fail(await save(place, form, zoomed(place)));
-    } catch {
-      place.fail("The file did not come: no answer from the server.");
-    } finally {
-      button.disabled = false;
-    }
+    await brought(place, "The file", "export", ({ save, zoomed }) => save(place, form, zoomed(place)));
+    button.disabled = false;
   });
   return button;
 }
-
-const dialog = () => import(new URL("export.js", import.meta.url).href);
 
 // The dialog for a file in a size and style of one's own.
 export function exporting(place) {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Export …", title: "A file for a paper: size, type, labels, ranges" });
   button.dataset.do = "export";
   button.setAttribute("aria-haspopup", "dialog");
-  button.addEventListener("click", async () => (await dialog()).default(place));
+  button.addEventListener("click", () => brought(place, "The dialog", "export", (script) => void script.default(place)));
   return button;
 }
 
