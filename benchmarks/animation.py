@@ -87,10 +87,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     for name, text in (("entry.py", ENTRY), ("page.py", CLOCKS), ("frames.py", FRAMES)):
         (folder / name).write_text(text)
-    started = [serve_script(folder / name) for name in ("entry.py", "frames.py")]
-    if not small:
-        started.append(serve())
-    clocks, frames, *ours = (address for address, _ in started)
+    ours, app = serve()
+    clocks, first = serve_script(folder / "entry.py")
+    frames, second = serve_script(folder / "frames.py")
     rows = []
     try:
         with sync_playwright() as playwright:
@@ -103,12 +102,12 @@ def main() -> None:
                     (f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", plotly_rate),
                 )
             ]
-            pages = (("RoPE Viz, Home", "/"), ("RoPE Viz, Rotation", "/rotation"))
-            pictures += [(name, app + path, canvas_rate) for app in ours for name, path in pages]
+            pictures += [("RoPE Viz, Home", f"{ours}/", canvas_rate)]
+            pictures += [("RoPE Viz, Rotation", f"{ours}/rotation", canvas_rate)] * (not small)
             rows += [measure(browser, *picture, seconds, throttles) for picture in pictures]
             browser.close()
     finally:
-        for _, process in started:
+        for process in (app, first, second):
             process.terminate()
     report(rows, throttles)
 
