@@ -10,8 +10,9 @@ export async function brought(place, what, script, does) {
   const again = () => brought(place, what, script, does);
   try {
     place.fail(await does(await drawing(script)), again);
-  } catch {
-    place.fail(`${what} did not come: no answer from the server.`, again);
+  } catch (error) {
+    // What is not fetched is a TypeError.
+    place.fail(`${what} did not come: ${error instanceof TypeError ? "no answer from the server" : error.message}.`, again);
   }
 }
 
