@@ -3,10 +3,13 @@
 import functools
 import http.server
 import json
+import re
 import threading
 
 import pytest
 from playwright.sync_api import expect
+
+from tests.browser.conftest import Visit
 
 STATE = "document.querySelector('[data-picture=\"{}\"]').dataset.state"
 SHIFTS = """() => {
@@ -75,6 +78,26 @@ def test_nothing_jumps_when_a_picture_comes(visit, path):
     seen.page.wait_for_timeout(500)
     shifts = seen.page.evaluate("window.__shifts")
     assert sum(value for value, moved in shifts if "rv-" in str(moved)) < 0.02, shifts
+
+
+@pytest.mark.parametrize("path", ["/scaling", "/frequencies"])
+def test_a_picture_has_its_place_before_streamlits_scripts_of_what_is_above_it_come(chromium, server, path):
+    """On a first visit, held up on their way: of pills and of links. On a phone, where these wrap, it moves."""
+    context, held = chromium.new_context(viewport={"width": 1440, "height": 900}), []
+    try:
+        page = context.new_page()
+        page.route(re.compile(r"/(ButtonGroup|PageLink)\.[^/]*\.js$"), lambda route: held.append(route))
+        seen = Visit(page, server).open(path)
+        assert page.locator('main [data-testid="stSkeleton"]').count() >= 2
+        places = "[...document.querySelectorAll('.rv-picture, .rv-legend')].map((at) => at.getBoundingClientRect().top)"
+        before = page.evaluate(places)
+        for route in held:
+            route.continue_()
+        expect(page.locator('main [data-testid="stSkeleton"]')).to_have_count(0)
+        seen.settle()
+        assert page.evaluate(places) == pytest.approx(before, abs=1)
+    finally:
+        context.close()
 
 
 def test_a_picture_that_fails_says_so_in_its_place_and_comes_when_asked_again(visit):
