@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-# Python would look through all that was imported again and again: a tenth of the time.
+# Python would look through all that was imported again and again: up to a tenth of the time.
 gc.set_threshold(100_000, 50, 50)
 
 settings.register_profile(
