@@ -30,11 +30,11 @@ app = st.App("page.py", routes=server.routes(), middleware=server.middleware())
 """
 CLOCKS = """
 import streamlit as st
-from rope_viz.configs import link
+from rope_viz.models import link
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pictures import registry
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.picture_request import Now
 from rope_viz.ui.components import picture
 pairs = int(st.query_params.get("pairs", "64"))
 spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=Yarn(8.0))

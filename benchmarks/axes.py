@@ -20,9 +20,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rope_viz.embedding.axes import THW, AxesSpec, directions, interleaved, sections, shared_ladder
+from rope_viz.embedding.axes_spec import THW, AxesSpec, directions, interleaved, sections, shared_ladder
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.studies.plane import even, plane
+from rope_viz.studies.distance_2d import even, plane
 
 
 def direct(spec: AxesSpec, a: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:

@@ -20,11 +20,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from rope_viz.configs.models import to_config
 from rope_viz.embedding.scaling import Llama3, NtkAware, NtkByParts, Yarn
 from rope_viz.embedding.spec import RopeSpec, Scaling
-from rope_viz.reader import checkpoints
-from rope_viz.reader.recall import interval, recall, text
+from rope_viz.models.rope_config import to_config
+from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm.recall import interval, recall, text
 
 COLUMNS = {
     "none": "none",

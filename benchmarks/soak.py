@@ -21,7 +21,7 @@ from load import PAGES, Seen, memory, reader, serve
 
 STAYS = (60.0, 240.0)
 # `streamlit`, with the bytes of pictures that are kept said first.
-KEEPING = "import sys; from rope_viz.ui.gallery import GALLERY; GALLERY.most = int(sys.argv.pop(1)); "
+KEEPING = "import sys; from rope_viz.ui.picture_route import GALLERY; GALLERY.most = int(sys.argv.pop(1)); "
 KEEPING += "from streamlit.web.cli import main; main()"
 
 

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from rope_viz.ui import frame
+from rope_viz.ui import app_shell
 
-frame.run(Path(__file__).parent)
+app_shell.run(Path(__file__).parent)

@@ -1,11 +1,11 @@
 """What do several position axes do to images, films and prompts, and how do they reach beyond what was trained?"""
 
-from rope_viz.pictures import axes, scenes
+from rope_viz.pictures import axes, axes_model
 from rope_viz.ui import page
 
 page.start("Axes", says=axes.sight)
 with page.row():
-    page.controls(*scenes.WHICH, *scenes.OTHER)
+    page.controls(*axes_model.WHICH, *axes_model.OTHER)
 page.show(axes.sight)
 page.legend("A position has one number for each axis; every pair turns with the axis that it listens to.")
 page.onward("rotation", "Now see one axis: how the pairs turn along a text")
@@ -14,10 +14,10 @@ with page.row():
 
 page.section("Who owns which speed", says=axes.speeds)
 with page.row():
-    page.controls(scenes.WAY, scenes.SECTIONS)
+    page.controls(axes_model.WAY, axes_model.SECTIONS)
 page.show(axes.speeds)
 with page.row():
-    page.controls(*scenes.BASES, *scenes.SIDES.values())
+    page.controls(*axes_model.BASES, *axes_model.SIDES.values())
 
 page.section("Positions along a prompt", says=axes.positions)
 page.controls(axes.PROMPT)

@@ -2,7 +2,7 @@
 
 from rope_viz.figures.words import extend as words
 from rope_viz.pictures import extend
-from rope_viz.ui import page, writing
+from rope_viz.ui import extend_sections, page
 
 page.start("Extend", words.INTRO)
 now = page.now(extend.PAGE)
@@ -11,7 +11,7 @@ if extend.problem(now):
     page.say(extend.problem(now))
 else:
     page.section("1 · What you have")
-    writing.have(extend.answer(now))
+    extend_sections.have(extend.answer(now))
     page.controls(extend.TRAINED)
 
     page.section("2 · What you need")
@@ -32,9 +32,9 @@ else:
     page.show(extend.memory)
 
     page.section("4 · What to write")
-    writing.file(extend.answer(now))
-    writing.runtimes(extend.answer(now))
+    extend_sections.file(extend.answer(now))
+    extend_sections.runtimes(extend.answer(now))
 
     page.section("5 · How to check that it took")
-    writing.checks(extend.answer(now))
+    extend_sections.checks(extend.answer(now))
 page.explain("extend")

@@ -2,7 +2,7 @@
 
 from rope_viz.figures.words import kernels as words
 from rope_viz.pictures import kernels
-from rope_viz.ui import page, run
+from rope_viz.ui import measurement_button, page
 
 page.start("Kernels", says=kernels.errors)
 page.show(kernels.errors)
@@ -13,7 +13,7 @@ page.onward("runtimes", "Now see what each runtime makes of this config")
 page.section("On this machine", words.BEFORE)
 with page.row():
     page.controls(kernels.PAIRING, kernels.DTYPE, kernels.TOKENS, kernels.DEVICE, kernels.COMPILE)
-report = run.measurement("kernels", "Measure", **kernels.workload(page.now(kernels.PAGE)))
+report = measurement_button.measurement("kernels", "Measure", **kernels.workload(page.now(kernels.PAGE)))
 if report:
     page.says(kernels.speeds)
     page.show(kernels.speeds)
@@ -21,7 +21,7 @@ if report:
     page.show(kernels.ways)
     page.section("Pairings and backends agree", says=kernels.agreement)
     page.show(kernels.agreement)
-    run.download(report, "Download the measurement", "rope-kernels")
+    measurement_button.download(report, "Download the measurement", "rope-kernels")
 
 page.explain("kernels")
 page.section("Use it")

@@ -1,5 +1,5 @@
 """A way in: twelve steps, each one picture, one sentence and one thing to do."""
 
-from rope_viz.ui import tour
+from rope_viz.ui import learn_page
 
-tour.show()
+learn_page.show()

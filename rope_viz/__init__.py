@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from rope_viz.advice.export import export as export
     from rope_viz.advice.lint import check as check
     from rope_viz.advice.lint import repair as repair
-    from rope_viz.configs.catalog import catalog as catalog
-    from rope_viz.configs.catalog import model_specs as model_specs
-    from rope_viz.configs.models import from_config as from_config
-    from rope_viz.configs.models import to_config as to_config
     from rope_viz.embedding.scaling import METHODS as METHODS
     from rope_viz.embedding.spec import RopeSpec as RopeSpec
     from rope_viz.embedding.spec import Scaling as Scaling
     from rope_viz.embedding.spectrum import bands as bands
     from rope_viz.embedding.spectrum import wavelength as wavelength
-    from rope_viz.reader.capture import capture as capture
+    from rope_viz.models.catalog import catalog as catalog
+    from rope_viz.models.catalog import model_specs as model_specs
+    from rope_viz.models.rope_config import from_config as from_config
+    from rope_viz.models.rope_config import to_config as to_config
     from rope_viz.runtimes import emulate as emulate
+    from rope_viz.tiny_lm.capture import capture as capture
 
 __version__ = "0.2.0"
 
@@ -36,15 +36,15 @@ _HOME = {
     "METHODS": "embedding.scaling",
     "bands": "embedding.spectrum",
     "wavelength": "embedding.spectrum",
-    "from_config": "configs.models",
-    "to_config": "configs.models",
-    "catalog": "configs.catalog",
-    "model_specs": "configs.catalog",
+    "from_config": "models.rope_config",
+    "to_config": "models.rope_config",
+    "catalog": "models.catalog",
+    "model_specs": "models.catalog",
     "emulate": "runtimes",
     "check": "advice.lint",
     "repair": "advice.lint",
     "export": "advice.export",
-    "capture": "reader.capture",
+    "capture": "tiny_lm.capture",
 }
 __all__ = sorted(_HOME)
 

@@ -40,7 +40,7 @@ WAITING = tuple(
 )
 # One test or two, but seconds of them: begun last, they would be what all others wait for.
 LONG = tuple(
-    f"tests/{name}.py" for name in ("cli/test_install", "kernels/test_kernel_parallel", "reader/test_evaluate_served")
+    f"tests/{name}.py" for name in ("cli/test_install", "kernels/test_kernel_parallel", "tiny_lm/test_evaluate_served")
 )
 
 

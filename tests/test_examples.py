@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 import pytest
 
 from rope_viz import RopeSpec, bands, model_specs
-from rope_viz.configs.catalog import catalog
-from rope_viz.embedding import shown
+from rope_viz.embedding import notebook_repr
+from rope_viz.models.catalog import catalog
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
 
@@ -48,16 +48,16 @@ def test_a_spec_shows_itself_as_a_table_with_all_of_its_bands(model):
         html = spec._repr_html_()
         assert html.startswith("<table>")
         assert html.count("<tr>") == html.count("</tr>") == 6 + len(bands(spec, length=spec.target).runs)
-        pairs = [row[1].split(" – ") for row in shown.band_rows(spec)]
+        pairs = [row[1].split(" – ") for row in notebook_repr.band_rows(spec)]
         assert sum(int(row[-1]) - int(row[0]) + 1 for row in pairs) == spec.pairs
 
 
 def test_the_table_says_the_sizes_and_the_wavelengths():
     spec = RopeSpec(head_dim=64, rotary_dim=32, base=10_000.0, context=2048)
-    rows = dict(shown.rows(spec))
+    rows = dict(notebook_repr.rows(spec))
     assert rows["head dimension"] == "64, of which 32 rotate"
     assert rows["trained length"] == "2,048 tokens"
-    ((band, pairs, first, last),) = shown.band_rows(spec)
+    ((band, pairs, first, last),) = notebook_repr.band_rows(spec)
     assert (band, pairs) == ("kept", "0 – 15")
     assert float(first.replace(",", "")) == pytest.approx(2 * np.pi, rel=1e-3)
     assert float(last.replace(",", "")) == pytest.approx(2 * np.pi * 10_000 ** (30 / 32), rel=1e-3)

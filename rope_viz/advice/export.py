@@ -16,9 +16,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.configs.models import from_config, main_of
-from rope_viz.configs.parts import text_part
-from rope_viz.configs.rewrite import Change, rewritten, rewritten_old
 from rope_viz.embedding.scaling import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -33,10 +30,13 @@ from rope_viz.embedding.scaling import (
     Yarn,
 )
 from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
+from rope_viz.models.edit_config import Change, rewritten, rewritten_old
+from rope_viz.models.rope_config import from_config, main_of
+from rope_viz.models.text_config import text_part
 from rope_viz.runtimes import UNTOLD, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, apart, largest, quotient
-from rope_viz.runtimes.known import Known
 from rope_viz.runtimes.mlx import NEW_KEYS
+from rope_viz.runtimes.provenance import Known
 
 Config: TypeAlias = dict[str, Any]
 

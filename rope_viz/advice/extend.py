@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.configs.models import to_config
-from rope_viz.configs.rewrite import rewritten
 from rope_viz.embedding.scaling import METHODS, Proportional, turns
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL, bands
+from rope_viz.models.edit_config import rewritten
+from rope_viz.models.rope_config import to_config
 from rope_viz.studies.decay import first_negative_distance
 
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from rope_viz.advice.plan import Plan
-from rope_viz.advice.recommend import Way
-from rope_viz.advice.write import difference
+from rope_viz.advice.extension_plan import Plan
+from rope_viz.advice.rank_methods import Way
+from rope_viz.advice.runtime_instructions import difference
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.served import Served
+from rope_viz.cli.server_process import Served
 from rope_viz.embedding.spec import shorten
 
 PACKAGE = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from typing import Any
 
 from rope_viz.cli.spec import tokens
 from rope_viz.embedding.spec import shorten
-from rope_viz.reader.capture import capture_folder
+from rope_viz.tiny_lm.capture import capture_folder
 
 MOST = 1000  # layers or heads that a list can name
 WIDTH = 30

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.advice.lint import SEVERITIES, Finding, repair
-from rope_viz.advice.lint.text import check_text, explained, rules
+from rope_viz.advice.lint.check_text import check_text, explained, rules
+from rope_viz.cli.find_configs import found
 from rope_viz.cli.output import named, one_line
-from rope_viz.cli.places import found
-from rope_viz.configs.raw import Raw, lines, read_raw
+from rope_viz.models.json_source import Raw, lines, read_raw
 
 EXIT = {"error": 2, "warning": 1, "note": 1}
 UNREAD = 3

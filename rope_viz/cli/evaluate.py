@@ -14,14 +14,14 @@ import numpy as np
 
 from rope_viz.advice.export import TARGETS, export
 from rope_viz.cli.spec import read_config, tokens
-from rope_viz.configs.models import from_config
-from rope_viz.configs.upload import main_layer
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.reader.engines import Counted, Engine, Local, Server
-from rope_viz.reader.evaluate import Plan, evaluate
-from rope_viz.reader.evaluation import Evaluation, read_evaluation
-from rope_viz.reader.passkey import WORDINGS
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.user_config import main_layer
+from rope_viz.tiny_lm.completion_clients import Counted, Engine, Local, Server
+from rope_viz.tiny_lm.evaluation_plan import Evaluation, read_evaluation
+from rope_viz.tiny_lm.passkey import WORDINGS
+from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
 USUAL = "none,linear,ntk,yarn"
 OFFERED = tuple(name for name in METHODS if name not in ("longrope", "proportional"))

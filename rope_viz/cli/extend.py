@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rope_viz.advice.memory import DTYPES
-from rope_viz.advice.plan import plan
+from rope_viz.advice.extension_plan import plan
+from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.report import data, markdown, text
-from rope_viz.advice.write import NAMES
+from rope_viz.advice.runtime_instructions import NAMES
 from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
-from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.spec import shorten
+from rope_viz.models.catalog import catalog
 
 FORMATS = {"text": text, "markdown": markdown, "json": data}
 

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from rope_viz.cli.spec import LISTS, add_spec_flags, flag, read_spec
-from rope_viz.configs import link
-from rope_viz.configs.catalog import catalog
-from rope_viz.configs.link import method_knobs
-from rope_viz.configs.models import from_config
-from rope_viz.configs.upload import Upload, name_of
 from rope_viz.embedding.spec import RopeSpec, knobs, shorten
 from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.spec_url import method_knobs
+from rope_viz.models.user_config import Upload, name_of
 from rope_viz.pictures import ROUTE
 
 if TYPE_CHECKING:
     from rope_viz.pictures.choices import Choice
-    from rope_viz.pictures.now import Now
     from rope_viz.pictures.page import Picture
+    from rope_viz.pictures.picture_request import Now
 
 NOT_IN_IT = {
     "own": "this address holds no config, which stays with the reader: name it behind the address, as in "
@@ -71,7 +71,7 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """`figure`. Raises `ValueError` with one sentence for what cannot be drawn."""
-    from rope_viz.pictures import forms, registry
+    from rope_viz.pictures import export, registry
     from rope_viz.pictures.choices import Held, Kept
 
     if parsed.list:
@@ -81,8 +81,8 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.picture is None or parsed.output is None:
         raise ValueError("name a picture and a file: rope-viz figure scaling/comparison -o plot.svg; --list names all")
     form = Path(parsed.output).suffix.lower().removeprefix(".")
-    if form not in forms.FORMS or form == "packed":
-        endings = ", ".join(f".{name}" for name in forms.FORMS if name != "packed")
+    if form not in export.FORMS or form == "packed":
+        endings = ", ".join(f".{name}" for name in export.FORMS if name != "packed")
         raise ValueError(f"{parsed.output}: the file must end in {endings}")
     given_looks = looks_of(parsed)
     look = Style.read(given_looks)
@@ -92,7 +92,7 @@ def run(parsed: argparse.Namespace) -> int:
         for key in beside_the_look(parsed, name):
             raise ValueError(f"a saved file says all but the look: leave {key} out, or name the picture instead")
         saved = Path(parsed.picture).read_bytes()
-        Path(parsed.output).write_bytes(forms.again(saved, form, given_looks))
+        Path(parsed.output).write_bytes(export.again(saved, form, given_looks))
         return 0
     asked = query_of(parsed.picture)
     if asked is not None or not name.strip("/").partition("/")[2]:
@@ -130,12 +130,12 @@ def run(parsed: argparse.Namespace) -> int:
 
 def chosen(parsed: argparse.Namespace) -> Now:
     """The model and the spec that the flags describe. Raises `ValueError` with one sentence."""
-    from rope_viz.pictures.now import Now
+    from rope_viz.pictures.picture_request import Now
 
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
     own = Upload(name_of(config), config, from_config(config)) if config is not None and not listed else None
-    return Now(spec, parsed.model if listed else link.CUSTOM, layer or "", own)
+    return Now(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own)
 
 
 def addressed(word: str) -> str:
@@ -213,11 +213,11 @@ def beside_the_look(parsed: argparse.Namespace, name: str) -> Iterator[str]:
 
 def rendered(picture: Picture, now: Now, form: str, look: Style) -> bytes:
     """The picture as a file. Raises `ValueError` with a sentence for a terminal: what refuses writes for the page."""
-    from rope_viz.pictures import forms
-    from rope_viz.pictures.packed import bare
+    from rope_viz.pictures import export
+    from rope_viz.pictures.wire_format import bare
 
     try:
-        return forms.render(picture, now, form, look)
+        return export.render(picture, now, form, look)
     except ValueError as error:
         raise ValueError(bare(str(error))) from None
 
@@ -249,7 +249,7 @@ def found(name: str) -> Picture:
 def choices(name: str) -> list[Choice[Any]]:
     """The choices that a picture depends on; none for a name that is not one."""
     from rope_viz.pictures import registry
-    from rope_viz.pictures.now import Now
+    from rope_viz.pictures.picture_request import Now
 
     try:
         picture = found(name)

@@ -20,26 +20,26 @@ if sys.argv[1:2] and sys.argv[1] in ("check", "table", "compare", "runtimes", "e
 
 from rope_viz import __version__
 from rope_viz.cli.output import one_line, patient
-from rope_viz.configs.without import NoRope
 from rope_viz.embedding.spec import UNCOMPUTABLE
+from rope_viz.models.no_rope_types import NoRope
 
 FLAG, NEGATIVE = re.compile(r"--[a-z][\w.-]*"), re.compile(r"-(\.?[0-9][\w.,+-]*|inf(inity)?|nan)", re.IGNORECASE)
 
 # {command: the module and the function that add it}, in the order of the help.
 COMMANDS = {
-    "table": ("tables", "add_table"),
+    "table": ("list_commands", "add_table"),
     "app": ("app", "add"),
     "figure": ("figure", "add"),
     "report": ("report", "add"),
     "capture": ("capture", "add"),
     "evaluate": ("evaluate", "add"),
     "check": ("check", "add"),
-    "compare": ("tables", "add_compare"),
+    "compare": ("list_commands", "add_compare"),
     "runtimes": ("runtimes", "add_runtimes"),
     "export": ("runtimes", "add_export"),
     "extend": ("extend", "add"),
     "verify": ("verify", "add"),
-    "models": ("tables", "add_models"),
+    "models": ("list_commands", "add_models"),
 }
 
 # {module: the extra that brings it}; one that is missing and does not stand here is a fault of ours.

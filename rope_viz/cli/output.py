@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from rope_viz.configs.without import NoRope
 from rope_viz.embedding.spec import UNCOMPUTABLE
+from rope_viz.models.no_rope_types import NoRope
 
 
 class Patient:

@@ -10,18 +10,18 @@ from typing import Any
 
 from rope_viz.advice.export import TARGETS, Export, export
 from rope_viz.cli import axes as cli_axes
+from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.spec import NAMES, add_spec_flags, named, read_config, read_spec, refuse_diffusion, tokens
-from rope_viz.cli.tables import print_rows, remarks
-from rope_viz.configs.architectures import refuses_null
-from rope_viz.configs.models import from_config
-from rope_viz.configs.parts import text_part
-from rope_viz.configs.rewrite import laid
-from rope_viz.configs.upload import listed
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.models.architecture import refuses_null
+from rope_viz.models.edit_config import laid
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.text_config import text_part
+from rope_viz.models.user_config import listed
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Comparison, compare, histories
-from rope_viz.runtimes.known import Known
+from rope_viz.runtimes.provenance import Known
 
 
 def add_runtimes(commands: Any) -> None:

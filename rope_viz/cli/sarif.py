@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from rope_viz import __version__
 from rope_viz.advice.lint import Finding
-from rope_viz.advice.lint.text import rules
+from rope_viz.advice.lint.check_text import rules
 
 Spots: TypeAlias = Mapping[str, tuple[int, int]]
 

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rope_viz.cli.find_configs import found
 from rope_viz.cli.output import named as named
-from rope_viz.cli.places import found
-from rope_viz.configs.catalog import catalog, main_layer, model_specs
-from rope_viz.configs.link import fitted, method_knobs, number, with_method
-from rope_viz.configs.models import from_config
-from rope_viz.configs.upload import main_layer as usual_layer
-from rope_viz.configs.upload import parse
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
+from rope_viz.models.catalog import catalog, main_layer, model_specs
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.spec_url import fitted, method_knobs, number, with_method
+from rope_viz.models.user_config import main_layer as usual_layer
+from rope_viz.models.user_config import parse
 
 NAMES = "config.json, its folder, a model of the list or of the local Hugging Face cache, or - for stdin"
 LISTS = ("short_factor", "long_factor")

@@ -245,9 +245,9 @@ class RopeSpec:
 
     def _repr_html_(self) -> str:
         """A small table, for a notebook."""
-        from rope_viz.embedding import shown
+        from rope_viz.embedding import notebook_repr
 
-        return shown.table(self)
+        return notebook_repr.table(self)
 
 
 # One run of a page, or one check of a config, makes the same few specs again and again.

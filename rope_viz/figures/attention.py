@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.figures import theme
-from rope_viz.figures.grids import Panel, panels
+from rope_viz.figures.heatmap_grid import Panel, panels
 from rope_viz.figures.scaling import short_label
 from rope_viz.studies import attention, linear_attention
 

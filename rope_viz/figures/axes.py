@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.configs.axes.patches import ROLE_OF, Scene
-from rope_viz.embedding.axes import MIXED, STILL
+from rope_viz.embedding.axes_spec import MIXED, STILL
 from rope_viz.embedding.spec import FloatArray, Knob
 from rope_viz.figures import theme
-from rope_viz.studies.plane import block_means
+from rope_viz.multi_axis.image_layouts import ROLE_OF, Scene
+from rope_viz.studies.distance_2d import block_means
 
 REACH = Knob("Patches away", 8, 100_000, "How far the map goes in every direction.", log=True, integer=True)
 SHADES = {"own": "A scale for each", "one": "One scale for both"}

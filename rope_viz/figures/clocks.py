@@ -10,7 +10,7 @@ import plotly.colors
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import dials, theme
+from rope_viz.figures import static_clocks, theme
 from rope_viz.figures.files.colours import grey, greys
 
 MODES = {"turn": "One position", "score": "Query and key"}
@@ -105,9 +105,9 @@ def greyed(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
     """What the dials show as they stand at the start: a row per pair."""
-    return dials.table(message, **message["start"])
+    return static_clocks.table(message, **message["start"])
 
 
 def still(message: Mapping[str, Any]) -> theme.Figure:
     """The dials as they stand at the start, as the browser draws them."""
-    return dials.still(message, **message["start"], pin=message.get("pin"))
+    return static_clocks.still(message, **message["start"], pin=message.get("pin"))

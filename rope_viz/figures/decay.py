@@ -15,13 +15,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.figures import numbers, theme
+from rope_viz.figures import cell_text, theme
 from rope_viz.figures.envelopes import envelope_traces, thinned
 from rope_viz.figures.frequencies import length_rules
 from rope_viz.figures.scaling import Compared, plain
 from rope_viz.studies import decay, scores
-from rope_viz.studies.budget import WORK, Thinning
 from rope_viz.studies.envelope import envelope
+from rope_viz.studies.error_budget import WORK, Thinning
 from rope_viz.studies.scores import Parts
 from rope_viz.studies.vectors import Kind
 
@@ -185,7 +185,7 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
         margin=MARGIN,
     )
     lines = [(c.label, c.inv_freq, parts) for c, parts in zip(compared, coefficients, strict=True)]
-    fig.table = lambda: numbers.score_table(lines, thinning, columns=COLUMNS, log=where.log)
+    fig.table = lambda: cell_text.score_table(lines, thinning, columns=COLUMNS, log=where.log)
     return fig
 
 
@@ -202,7 +202,7 @@ def _add_sequence(fig: theme.Figure, spec: RopeSpec, q: FloatArray, k: FloatArra
     fig.add_traces([theme.line(x, y, name, theme.TEXT, dash="dash", hovertemplate=hover)])
     table = fig.table
     # Its distances end with the sequence: they stand in columns of their own.
-    own = {f"{numbers.DISTANCE}, sequence": every, name: mean[where.start : stop]}
+    own = {f"{cell_text.DISTANCE}, sequence": every, name: mean[where.start : stop]}
     fig.table = lambda: {**(table() if table else {}), **own}
 
 
@@ -245,7 +245,7 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
     stop = min(where.stop, where.start + min(BOUND_LONGEST, BOUND_WORK // spec.pairs))
     x = np.arange(where.start, stop)
     traces, ends = [], []
-    table: dict[str, Any] = {numbers.DISTANCE: x}
+    table: dict[str, Any] = {cell_text.DISTANCE: x}
     lines = [
         ("plain", spec.plain().inv_freq(), theme.PLAIN, "dot"),
         ("scaled", spec.inv_freq(spec.target), theme.CURRENT, "solid"),

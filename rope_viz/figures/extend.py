@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rope_viz.advice.memory import GPU, USED, human
-from rope_viz.advice.plan import Memory, Plan
-from rope_viz.advice.recommend import Way
+from rope_viz.advice.extension_plan import Memory, Plan
+from rope_viz.advice.kv_cache import GPU, USED, human
+from rope_viz.advice.rank_methods import Way
 from rope_viz.figures import theme
 
 LEAST = 1024

@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.along import AlongAxis
+from rope_viz.embedding.single_axis import AlongAxis
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import numbers, theme
+from rope_viz.figures import cell_text, theme
 
 QUANTITIES = {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}
 MAX_POSITION = 10_000_000
@@ -192,7 +192,7 @@ def heatmap(
     )
     kind = "angle (turn)" if quantity == "angle" else f"{quantity} of the angle"
     each = kind if np.all(np.diff(edges) == 1) else f"mean of {kind}"
-    fig.table = lambda: numbers.binned_table(edges, shown.T.astype(np.float32), each)
+    fig.table = lambda: cell_text.binned_table(edges, shown.T.astype(np.float32), each)
     return fig
 
 

@@ -14,9 +14,9 @@ from rope_viz.embedding.spec import PAIRINGS, FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.frequencies import length_rules
 from rope_viz.kernels import error_by_position, exact_table
-from rope_viz.kernels.process import Report
+from rope_viz.kernels.measurement_process import Report
 from rope_viz.kernels.tables import METHODS, Method
-from rope_viz.studies.budget import fewer
+from rope_viz.studies.error_budget import fewer
 
 FARTHEST = 10_000_000
 FLOOR = 1e-8  # the end of the error axis; where nothing rotates nothing is wrong, and a logarithm cannot say 0

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.configs.axes.patches import Role, Scene
-from rope_viz.embedding.axes import MIXED, STILL
+from rope_viz.embedding.axes_spec import MIXED, STILL
 from rope_viz.embedding.spectrum import TAU
 from rope_viz.figures import clocks, theme
 from rope_viz.figures.axes import LOOKS, MIX, Look, look
+from rope_viz.multi_axis.image_layouts import Role, Scene
 
 HEIGHTS = (480, 620)
 ORDER: tuple[Role, ...] = ("time", "row", "column")

@@ -10,10 +10,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.figures import looks, numbers, theme
+from rope_viz.figures import cell_text, line_styles, theme
 from rope_viz.figures.frequencies import length_rules, pin_rule
 from rope_viz.studies import precision
-from rope_viz.studies.budget import fewer
+from rope_viz.studies.error_budget import fewer
 from rope_viz.studies.precision import ROUNDINGS
 
 FIRST = "bf16-inv-freq"
@@ -119,8 +119,8 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         margin={"l": 68, "r": 84, "t": 26, "b": 48},
     )
     fig.table = lambda: {
-        **numbers.binned_table(edges, found, "largest error found (rad)"),
-        **numbers.binned_table(edges, error.T.astype(np.float32), "its power of ten"),
+        **cell_text.binned_table(edges, found, "largest error found (rad)"),
+        **cell_text.binned_table(edges, error.T.astype(np.float32), "its power of ten"),
     }
     return fig
 
@@ -147,7 +147,7 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
     drawn.sort(key=lambda name: name == where)
     traces, ends = [], []
     for name in drawn:
-        colour, dash = looks.CURRENT if name == where else looks.of_entry(name, tuple(PLACES))
+        colour, dash = line_styles.CURRENT if name == where else line_styles.of_entry(name, tuple(PLACES))
         x, off = score_curve(spec, name, live=live)
         y = np.maximum(off[shown], 1e-16)
         label = short(name)

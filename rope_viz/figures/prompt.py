@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.configs.axes.written import Laid, Wanted, first_difference
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.figures.axes import look
+from rope_viz.multi_axis.prompt_syntax import Laid, Wanted, first_difference
 
 View = tuple[float, float]
 RUNTIMES = {

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.spec import Pairing, RopeSpec
 from rope_viz.figures import theme
+from rope_viz.models.catalog import catalog
 from rope_viz.studies import conversion
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import Form, IntArray, pair_dimensions, pairing_permutation, rotation_matrix

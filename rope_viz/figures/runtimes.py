@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.advice import board, extend
-from rope_viz.advice.board import Asked, Board, Row, worst
+from rope_viz.advice import extend, runtime_matrix
+from rope_viz.advice.runtime_matrix import Asked, Board, Row, worst
 from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.figures import looks, scaling, theme
+from rope_viz.figures import line_styles, scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.runtimes.axes import AxesAnswer
 
@@ -45,7 +45,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
     ]
     peaks = []
     for rows, values in groups:
-        colour, dash = looks.of_runtime(rows[0].name)
+        colour, dash = line_styles.of_runtime(rows[0].name)
         names = ", ".join(row.name for row in rows)
         traces.append(
             theme.line(
@@ -135,7 +135,7 @@ def remedy(row: Row) -> str:
 def model_list(*, everything: bool = False) -> list[dict[str, str]]:
     """The whole list against every runtime, by the signs of `compact`."""
     rows = []
-    for name, answers in board.models():
+    for name, answers in runtime_matrix.models():
         if everything or worst(answers.rows) > 1.0:
             cells = {row.name: compact(row.verdict) for row in answers.rows}
             rows.append({"model": name, **{key: cells[key] for key in sorted(cells, key=order)}})
@@ -178,7 +178,7 @@ def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
             "logits × (λ)": option.logit_factor,
             "first negative distance": "none" if option.first_negative is None else f"{option.first_negative:,}",
         }
-        for option in board.options(spec, target)
+        for option in runtime_matrix.options(spec, target)
     ]
     return scaling.without_zeros(rows)
 

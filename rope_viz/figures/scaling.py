@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, NtkByParts, Yarn, turns
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.figures import looks, theme
+from rope_viz.figures import line_styles, theme
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
 
 
@@ -57,21 +57,21 @@ def compared(
     Beside other models the current one is called by its `name`, for a method alone would not say whose it is.
     """
     own = (name or "this model") if models else ""
-    out = [Compared(own or short_label(spec.scaling.name), spec, *looks.CURRENT, own)]
+    out = [Compared(own or short_label(spec.scaling.name), spec, *line_styles.CURRENT, own)]
     for other in others:
         method = short_label(other.scaling.name)
         label = f"{own}, {method}" if own else method
-        out.append(Compared(label, other, *looks.of_method(other.scaling.name), own))
+        out.append(Compared(label, other, *line_styles.of_method(other.scaling.name), own))
     for further, other in (models or {}).items():
         if (further, other) != (own, spec):
-            out.append(Compared(further, other, *looks.of_model(further), further))
+            out.append(Compared(further, other, *line_styles.of_model(further), further))
     return out
 
 
 def plain(current: Compared) -> Compared:
     """The same model before scaling."""
     label = f"{current.model}, plain" if current.model else "plain"
-    return Compared(label, current.spec.plain(), *looks.PLAIN, current.model)
+    return Compared(label, current.spec.plain(), *line_styles.PLAIN, current.model)
 
 
 def short_label(method: str) -> str:
@@ -176,8 +176,8 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     quotient = released.inv_freq() / paper.inv_freq()
     worst = int(np.argmax(np.abs(np.log(quotient))))
     looked = {
-        "released": looks.CURRENT if spec.scaling.name == "yarn" else looks.of_method("yarn"),
-        "paper": looks.CURRENT if spec.scaling.name == "yarn-paper" else looks.of_method("yarn-paper"),
+        "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.of_method("yarn"),
+        "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.of_method("yarn-paper"),
     }
     curves = {"released": spectrum.ratio(released), "paper": spectrum.ratio(paper)}
     traces = [

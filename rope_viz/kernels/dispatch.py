@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rope_viz.embedding.spec import Pairing
-from rope_viz.kernels import library, reference
+from rope_viz.kernels import reference, torch_library
 from rope_viz.kernels.torch_ops import Turn
 
 
@@ -33,18 +33,18 @@ def rotate(
     places = _places(positions, xs[0], turn)
     wide = [x.reshape(_batch(x), *x.shape[-3:]) for x in xs]
     if outs is None:
-        new = library.rotated(wide, places, turn, bounded=positions is None)
+        new = torch_library.rotated(wide, places, turn, bounded=positions is None)
         return [out.view(x.shape) if x.ndim != 4 else out for out, x in zip(new, xs, strict=True)]
     for x, out in zip(xs, outs, strict=True):
         if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
             raise ValueError(f"out must be {x.dtype} of shape {tuple(x.shape)}, got {out.dtype} of {tuple(out.shape)}")
     learning = torch.is_grad_enabled() and any(t.requires_grad for t in (*xs, *outs))
-    if learning or library.is_transformed(*xs, *outs):
+    if learning or torch_library.is_transformed(*xs, *outs):
         raise ValueError("out= has no gradient: leave it out, or rotate under torch.no_grad()")
     # What cannot be seen as (batch, tokens, heads, head_dim) is written by way of a tensor that can.
     targets = [out if out.ndim == 4 or out.is_contiguous() else torch.empty_like(out).contiguous() for out in outs]
     wide_outs = [target.view(_batch(target), *target.shape[-3:]) for target in targets]
-    library.rotate_into(wide_outs, wide, places, turn, bounded=positions is None)
+    torch_library.rotate_into(wide_outs, wide, places, turn, bounded=positions is None)
     for target, out in zip(targets, outs, strict=True):
         if target is not out:
             out.copy_(target)
@@ -74,7 +74,7 @@ def _turn(
             frequency = _on_host(frequency)
         if frequency.ndim != 1 or not len(frequency):
             raise ValueError(f"inv_freq must have shape (pairs,) with at least one pair, got {tuple(frequency.shape)}")
-        if frequency.requires_grad or library.has_tangent(frequency):
+        if frequency.requires_grad or torch_library.has_tangent(frequency):
             raise ValueError("there is no gradient with respect to inv_freq: detach it")
         return Turn(frequency.double(), None, None, interleaved, inverse, scale)
     cos, sin = (torch.as_tensor(part).to(device) for part in table)
@@ -82,12 +82,12 @@ def _turn(
         raise ValueError(
             f"cos and sin must both have shape (rows, pairs), got {tuple(cos.shape)} and {tuple(sin.shape)}"
         )
-    if cos.requires_grad or sin.requires_grad or library.has_tangent(cos, sin):
+    if cos.requires_grad or sin.requires_grad or torch_library.has_tangent(cos, sin):
         raise ValueError("there is no gradient with respect to the table: detach it")
     return Turn(None, cos, sin, interleaved, inverse, scale)
 
 
-@library.remembered
+@torch_library.remembered
 def _on_host(inv_freq: Tensor) -> Tensor:
     # The increments are made there; a model's buffer is asked for once, not once per layer.
     return inv_freq.cpu()

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import flash_attn_parts as parts
-from rope_viz.kernels import library
-from rope_viz.kernels.flash_attn_parts import Way
-from rope_viz.kernels.modules import Float32Buffers
+from rope_viz.kernels import flash_attn_checks as parts
+from rope_viz.kernels import torch_library
+from rope_viz.kernels.buffers import Float32Buffers
+from rope_viz.kernels.flash_attn_checks import Way
 
 __all__ = [
     "ApplyRotaryEmb",
@@ -48,7 +48,7 @@ def apply_rotary_emb(
     x: (batch, seqlen, nheads, headdim), or (total, nheads, headdim) with cu_seqlens (batch + 1,) and max_seqlen.
     cos, sin: (seqlen_ro, rotary_dim / 2), any float dtype. seqlen_offsets: an integer or (batch,).
     """
-    if inplace and not library.is_transformed(x):
+    if inplace and not torch_library.is_transformed(x):
         return ApplyRotaryEmb.apply(  # type: ignore[no-any-return, no-untyped-call]
             x, cos, sin, interleaved, inplace, seqlen_offsets, cu_seqlens, max_seqlen
         )
@@ -74,7 +74,7 @@ def apply_rotary_emb_qkv_(
     qkv: (batch, seqlen, 3, nheads, headdim), or (batch, seqlen, num_heads_q + 2 * num_heads_k, headdim) with
     num_heads_q given. cos_k, sin_k: other tables for k.
     """
-    if library.is_transformed(qkv):
+    if torch_library.is_transformed(qkv):
         stretches = parts.q_and_k(qkv, cos, sin, cos_k, sin_k, num_heads_q)
         return qkv.copy_(parts.turned_within(qkv, stretches, Way(interleaved, seqlen_offsets)))
     return ApplyRotaryEmbQKV_.apply(  # type: ignore[no-any-return, no-untyped-call]
@@ -86,7 +86,7 @@ def apply_rotary_emb_kv_(
     kv: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False, seqlen_offsets: int | Tensor = 0
 ) -> Tensor:
     """Rotate k inside kv (batch, seqlen, 2, nheads, headdim), in place; differentiable in kv."""
-    if library.is_transformed(kv):
+    if torch_library.is_transformed(kv):
         return kv.copy_(parts.turned_within(kv, parts.k_alone(kv, cos, sin), Way(interleaved, seqlen_offsets)))
     return ApplyRotaryEmbKV_.apply(kv, cos, sin, interleaved, seqlen_offsets)  # type: ignore[no-any-return, no-untyped-call]
 
@@ -290,7 +290,7 @@ def __getattr__(name: str) -> Any:
 
 def _save(ctx: Any, *values: Tensor | int | None) -> None:
     """Keep tensors and integers alike; autograd itself keeps tensors only."""
-    ctx.save_for_backward(*[library.savable(value) if isinstance(value, Tensor) else None for value in values])
+    ctx.save_for_backward(*[torch_library.savable(value) if isinstance(value, Tensor) else None for value in values])
     ctx.numbers = [None if isinstance(value, Tensor) else value for value in values]
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing
 from rope_viz.kernels import reference, rotate, rotate_qk
-from rope_viz.kernels.peers import Ways, eager_ways, peer_ways
+from rope_viz.kernels.baselines import Ways, eager_ways, peer_ways
 from rope_viz.kernels.tables import float32_table
 
 # Tokens and heads on which the error is measured: float64 takes its time.

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import library
-from rope_viz.kernels.modules import Float32Buffers
+from rope_viz.kernels import torch_library
+from rope_viz.kernels.buffers import Float32Buffers
 from rope_viz.kernels.positions import balanced
 from rope_viz.kernels.torch_ops import Turn
 
@@ -98,7 +98,7 @@ def apply_rotary_pos_emb(
     wide = _batch_first(t, tensor_format)
     positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
     if not _is_bounded(tensor_format, start_positions):
-        positions = library.checked_rows(positions, len(freqs))
+        positions = torch_library.checked_rows(positions, len(freqs))
     if freqs.shape[1] == 1:
         angle = freqs[positions][..., 0, :, :]
     else:
@@ -157,7 +157,7 @@ class FusedRoPEFunc(torch.autograd.Function):
     ) -> Tensor:
         _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=True)
         positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
-        ctx.save_for_backward(library.savable(freqs), library.savable(positions))
+        ctx.save_for_backward(torch_library.savable(freqs), torch_library.savable(positions))
         ctx.flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
         return _rotated([t], [freqs], positions, *ctx.flags)[0]
 
@@ -187,7 +187,7 @@ class FusedQKVRoPEFunc(torch.autograd.Function):
         positions = _qkv_positions(
             qkv, (q_freqs, k_freqs), qkv_split_arg_list, tensor_format, start_positions, cp_size, cp_rank
         )
-        ctx.save_for_backward(*map(library.savable, (q_freqs, k_freqs, positions)))
+        ctx.save_for_backward(*map(torch_library.savable, (q_freqs, k_freqs, positions)))
         ctx.flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
         return _split_and_rotated(qkv, [q_freqs, k_freqs], qkv_split_arg_list, positions, *ctx.flags)
 
@@ -228,9 +228,9 @@ def _rotated(
         wide = [_batch_first(x, tensor_format) for x in members]
         if len(tables) == 2:
             turn = Turn(None, *tables, interleaved, conjugate, 1.0)
-            turned += library.rotated(wide, positions, turn, bounded=bounded)
+            turned += torch_library.rotated(wide, positions, turn, bounded=bounded)
         else:
-            rows = positions if bounded else library.checked_rows(positions, len(angles))
+            rows = positions if bounded else torch_library.checked_rows(positions, len(angles))
             angle = angles.detach().float()[rows][..., 0, :, :]
             cos, sin = angle.cos(), angle.sin()
             for x in wide:
@@ -258,18 +258,18 @@ def _swapped(x: Tensor, interleaved: bool) -> Tensor:
 def _tables(freqs: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     """(cos, sin) of one angle per pair, or nothing where the two angles of some pair differ."""
     if torch.compiler.is_compiling():
-        angle = library.one_per_pair(freqs[:, 0, 0].detach().float(), interleaved=interleaved)
+        angle = torch_library.one_per_pair(freqs[:, 0, 0].detach().float(), interleaved=interleaved)
         return angle.cos(), angle.sin()
     return (_tables_interleaved if interleaved else _tables_half)(freqs)
 
 
-@library.remembered
+@torch_library.remembered
 def _tables_interleaved(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(angle[:, ::2], angle[:, 1::2])
 
 
-@library.remembered
+@torch_library.remembered
 def _tables_half(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(*angle.chunk(2, dim=-1))
@@ -314,7 +314,7 @@ def _positions(
         assert cu_seqlens is not None
         sequences = cu_seqlens.shape[0] - 1
         _check_starts(start_positions, sequences)
-        return library.packed_positions(cu_seqlens, t.shape[0], start_positions, size=cp_size, rank=cp_rank)[None]
+        return torch_library.packed_positions(cu_seqlens, t.shape[0], start_positions, size=cp_size, rank=cp_rank)[None]
     batch, length = (t.shape[1], t.shape[0]) if tensor_format == "sbhd" else t.shape[:2]
     _check_starts(start_positions, batch)
     if cp_size > 1 and length % 2:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import library
+from rope_viz.kernels import torch_library
 from rope_viz.kernels.torch_ops import Turn
 
 __all__ = ["apply_rotary_pos_emb"]
@@ -41,7 +41,7 @@ def apply_rotary_pos_emb(
     for x in batch_first:
         if cos.shape[1] != x.shape[1] or cos.shape[0] not in (1, x.shape[0]):
             raise ValueError(f"cos {tuple(cos.shape)} must fit batch {x.shape[0]} and {x.shape[1]} tokens")
-    learned = cos.requires_grad or sin.requires_grad or library.has_tangent(cos, sin)
+    learned = cos.requires_grad or sin.requires_grad or torch_library.has_tangent(cos, sin)
     if learned or not (_is_paired(cos) and _is_paired(sin)):
         turned = [_plain(x, cos, sin) for x in batch_first]
     else:
@@ -50,12 +50,12 @@ def apply_rotary_pos_emb(
         # One launch for both; but one node each in the graph, since either may be all that is differentiated.
         learning = torch.is_grad_enabled() and any(x.requires_grad for x in batch_first)
         groups = [[x] for x in batch_first] if learning else [batch_first]
-        turned = [y for group in groups for y in library.rotated(group, rows, turn, bounded=True)]
+        turned = [y for group in groups for y in torch_library.rotated(group, rows, turn, bounded=True)]
     q, k = (x.transpose(1, 2) if unsqueeze_dim == 1 else x for x in turned)
     return q, k
 
 
-@library.remembered
+@torch_library.remembered
 def _looks_paired(table: Tensor) -> bool:
     first, second = table.chunk(2, dim=-1)
     return torch.equal(first, second)
@@ -68,7 +68,7 @@ def _is_paired(table: Tensor) -> bool:
 
 def _one_per_pair(table: Tensor) -> Tensor:
     if torch.compiler.is_compiling():
-        return library.one_per_pair(table.detach(), interleaved=False).flatten(0, 1)
+        return torch_library.one_per_pair(table.detach(), interleaved=False).flatten(0, 1)
     return table[..., : table.shape[-1] // 2].flatten(0, 1)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rope_viz.figures import attention
 from rope_viz.figures.words import attention as words
 from rope_viz.pictures.choices import Line, Number, Pick, Switch
-from rope_viz.pictures.kinds import Figure
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now
 from rope_viz.studies.attention import DEFAULT_SENTENCE, split_words
 
 SENTENCE = Line(key="attention.sentence", label="Sentence", usual=DEFAULT_SENTENCE, check=split_words)

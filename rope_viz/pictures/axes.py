@@ -6,24 +6,24 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.configs.axes.beyond import METHODS, carried, offered
-from rope_viz.configs.axes.catalog import axes_catalog
-from rope_viz.configs.axes.patches import ROLES, Role, Scene
-from rope_viz.configs.axes.written import LONGEST, USUAL, WHATS, Laid, Reader, lay, pieces, reader, taken
-from rope_viz.configs.catalog import catalog
-from rope_viz.configs.upload import Upload
 from rope_viz.embedding.spec import Knob
-from rope_viz.figures import axes, beyond, patch, prompt
+from rope_viz.figures import axes, axis_extrapolation, patch, prompt
 from rope_viz.figures.words import axes as words
+from rope_viz.models.catalog import catalog
+from rope_viz.models.user_config import Upload
+from rope_viz.multi_axis.catalog import axes_catalog
+from rope_viz.multi_axis.image_layouts import ROLES, Role, Scene
+from rope_viz.multi_axis.prompt_syntax import LONGEST, USUAL, WHATS, Laid, Reader, lay, pieces, reader, taken
 from rope_viz.pictures import decay
-from rope_viz.pictures.along import roles
+from rope_viz.pictures.axes_model import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, models, scene, shown
+from rope_viz.pictures.axis_choice import roles
 from rope_viz.pictures.choices import Choice, Number, Pick, Positions
-from rope_viz.pictures.kinds import ROW, Figure, Patch, Table
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.pieces import Pieces
-from rope_viz.pictures.scenes import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, models, scene, shown
 from rope_viz.runtimes.axes import HAS, INTERLEAVED, SECTIONED, axes_answers
+from rope_viz.studies.axis_extrapolation import METHODS, carried, offered
 
 REACH = Number(key="axes.reach", knob=axes.REACH, usual=32)
 SHADES = Pick(key="axes.shades", label="Colours", options=axes.SHADES, when=lambda now: len(shown(now)) > 1)
@@ -112,7 +112,7 @@ METHOD = Pick(
 )
 GROWTH = Number(
     key="axes.growth",
-    knob=beyond.GROWTH,
+    knob=axis_extrapolation.GROWTH,
     usual=lambda now: 2.0 if now[ALONG] == "time" else 4.0,
 )
 AT = Positions(
@@ -199,7 +199,7 @@ def costs(now: Now) -> Table:
     return Table(prompt.table(found), f"What every piece of the prompt costs {whose(now)}, in tokens and in positions")
 
 
-@PAGE.picture(*ALL, ALONG, METHOD, GROWTH, height=beyond.HEIGHT, config=True)
+@PAGE.picture(*ALL, ALONG, METHOD, GROWTH, height=axis_extrapolation.HEIGHT, config=True)
 def further(now: Now) -> Figure:
     """One direction of an image or clip carried beyond what was trained, and where its score comes home."""
     of, role = scene(now), now[ALONG]
@@ -207,7 +207,7 @@ def further(now: Now) -> Figure:
     unit = "frames" if role == "time" else of.units
     side = f"{axes.LOOKS[role].word.lower()} beyond {done.trained:,} {unit}"
     title = f"{axes.title(of)}: {side}, cos of every pair, and the score"
-    return Figure(beyond.heights(done, unit, coarse=now.coarse), title, words.beyond(done, unit))
+    return Figure(axis_extrapolation.heights(done, unit, coarse=now.coarse), title, words.beyond(done, unit))
 
 
 @PAGE.picture(*ALL, AT, FRAME, sets=AT, height=patch.HEIGHTS[0], narrow=patch.HEIGHTS[1], config=True)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from rope_viz.configs import link
-from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.spec import Knob, RopeSpec, shorten
-from rope_viz.pictures import kept
-from rope_viz.pictures.now import Now
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.pictures import blob_store
+from rope_viz.pictures.picture_request import Now
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=str)
@@ -57,7 +57,7 @@ class Choice(Generic[T]):
 
     def text(self, value: T) -> str:
         """The text that `parse` reads back."""
-        return link.text(value)
+        return spec_url.text(value)
 
     def says(self) -> str:
         """What may be written, for the help of the command line."""
@@ -219,7 +219,7 @@ class Models(Choice[Names]):
 
 def model_specs(names: Names) -> dict[str, RopeSpec]:
     """Models of the list by what they are called, each with the spec it starts from."""
-    return {catalog()[name].name: link.model_spec(name) for name in names}
+    return {catalog()[name].name: spec_url.model_spec(name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -261,18 +261,18 @@ class Number(Choice[Any]):
     def parse(self, written: str) -> float:
         knob = self.knob
         try:
-            value = link.number(written)
+            value = spec_url.number(written)
         except ValueError as error:
             raise ValueError(f"{self.key}: {error}") from None
         if not knob.low <= value <= knob.high or (knob.integer and value != int(value)):
             kind = "a whole number" if knob.integer else "a number"
-            ends = f"{link.text(knob.low)} to {link.text(knob.high)}"
+            ends = f"{spec_url.text(knob.low)} to {spec_url.text(knob.high)}"
             raise ValueError(f"{self.key} must be {kind} from {ends}, not {shorten(written)}")
         return int(value) if knob.integer else value
 
     def near(self, written: str) -> float:
         """The value of a text, brought to the knob's ends where it lies beyond them."""
-        value = min(max(link.number(written), self.knob.low), self.knob.high)
+        value = min(max(spec_url.number(written), self.knob.low), self.knob.high)
         return round(value) if self.knob.integer else value
 
     def settled(self, value: float, now: Now) -> float:
@@ -281,7 +281,7 @@ class Number(Choice[Any]):
         return round(value) if knob.integer else float(value)
 
     def says(self) -> str:
-        return f"{link.text(self.knob.low)} to {link.text(self.knob.high)}"
+        return f"{spec_url.text(self.knob.low)} to {spec_url.text(self.knob.high)}"
 
 
 def length(
@@ -373,7 +373,7 @@ class Kept(Choice[Held[T] | None]):
         return None
 
     def parse(self, written: str) -> Held[T] | None:
-        return Held(written, kept.STORE.read(written, self.decode))
+        return Held(written, blob_store.STORE.read(written, self.decode))
 
     def text(self, value: Held[T] | None) -> str:
         return "" if value is None else value.name

@@ -6,10 +6,10 @@ import dataclasses
 import json
 from typing import Any
 
-from rope_viz.configs.models import from_config
-from rope_viz.configs.upload import Upload, encodes, name_of, of_axes
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.user_config import Upload, encodes, name_of, of_axes
 
 
 def upload_bytes(own: Upload) -> bytes:

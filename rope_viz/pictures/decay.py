@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.figures import decay, distance, scaling
+from rope_viz.figures import decay, per_distance, scaling
 from rope_viz.figures.words import decay as words
 from rope_viz.pictures import vectors
-from rope_viz.pictures.along import axis_of, looked, said
+from rope_viz.pictures.axis_choice import axis_of, looked, said
 from rope_viz.pictures.choices import Models, Number, Pick, Several, Switch, length, model_specs
-from rope_viz.pictures.kinds import Figure
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now
 from rope_viz.studies.scores import even_parts
 
 
@@ -98,20 +98,23 @@ def pairs(now: Now) -> Figure:
     spec, at = looked(now, AXIS), now[AT]
     parts = mine(now).parts if now[SHOW] == "own" else even_parts(spec)
     return Figure(
-        distance.contributions(spec, at, parts, pin=now.pin), words.PAIRS, words.pair_by_pair(spec, at, parts), pins="x"
+        per_distance.contributions(spec, at, parts, pin=now.pin),
+        words.PAIRS,
+        words.pair_by_pair(spec, at, parts),
+        pins="x",
     )
 
 
 @PAGE.picture(*MINE, AXIS, WEIGHTS, FIRST, config=True)
 def attention(now: Now) -> Figure:
     """The scores or weights of a window of queries and keys."""
-    figure = distance.attention_map(looked(now, AXIS), now[FIRST], mine(now).parts, now[WEIGHTS] == "weights")
+    figure = per_distance.attention_map(looked(now, AXIS), now[FIRST], mine(now).parts, now[WEIGHTS] == "weights")
     return Figure(figure, words.MAP)
 
 
 @PAGE.picture(height=170)
 def bases(now: Now) -> Figure:
     """The bases whose mean cosine stays at or above 0 up to the target length."""
-    held = min(now.spec.target, distance.BASES_LONGEST)
+    held = min(now.spec.target, per_distance.BASES_LONGEST)
     sentence = words.bases(now.spec, held, quick=now.coarse)
-    return Figure(distance.bases(now.spec, held, quick=now.coarse), words.BASES, sentence)
+    return Figure(per_distance.bases(now.spec, held, quick=now.coarse), words.BASES, sentence)

@@ -7,25 +7,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.advice.export import architecture
+from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, mistakes, planned
+from rope_viz.advice.identify_model import Recognised, recognise
+from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.lint import Finding
-from rope_viz.advice.memory import DTYPES
-from rope_viz.advice.plan import MOST_SEQUENCES, Plan, mistakes, planned
-from rope_viz.advice.recognise import Recognised, recognise
-from rope_viz.advice.recommend import Advice, recommend, start
-from rope_viz.advice.write import NAMES
-from rope_viz.configs.catalog import catalog
-from rope_viz.configs.rewrite import rewritten_old
-from rope_viz.configs.upload import Upload, encodes
+from rope_viz.advice.rank_methods import Advice, recommend, start
+from rope_viz.advice.runtime_instructions import NAMES
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.figures import extend, scaling
 from rope_viz.figures.runtimes import options as methods
 from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.runtimes import extension
+from rope_viz.models.catalog import catalog
+from rope_viz.models.edit_config import rewritten_old
+from rope_viz.models.user_config import Upload, encodes
 from rope_viz.pictures.choices import Number, Pick, Several, length
-from rope_viz.pictures.kinds import Figure, Table
-from rope_viz.pictures.now import Now, config_of
+from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now, config_of
 
 # As many answers are kept: those of all models of the list among them, as they stand.
 KEPT = 256

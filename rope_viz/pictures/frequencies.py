@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rope_viz.figures import frequencies
 from rope_viz.figures.words import common as words
-from rope_viz.pictures.along import axis_of, looked, said
+from rope_viz.pictures.axis_choice import axis_of, looked, said
 from rope_viz.pictures.choices import Pick, length
-from rope_viz.pictures.kinds import Figure, Table
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now
 
 QUANTITY = Pick(key="frequencies.show", label="Quantity", options=frequencies.QUANTITIES)
 LENGTH = length("frequencies.length", "Positions", lambda now: now.spec.target, most=frequencies.MAX_POSITION)

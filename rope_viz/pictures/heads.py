@@ -18,14 +18,14 @@ from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import heads as words
 from rope_viz.pictures import vectors
 from rope_viz.pictures.choices import Held, Kept, Number, Pick
-from rope_viz.pictures.kinds import Figure
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
-from rope_viz.reader import checkpoints
-from rope_viz.reader.captured import Captured, Layer, read_capture
-from rope_viz.reader.why import OwnCapture
+from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import heads as studies
 from rope_viz.studies.heads import ByPair, Heads, Turning
+from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
+from rope_viz.tiny_lm.capture_file import Captured, Layer, read_capture
 
 Capture: TypeAlias = Captured | OwnCapture
 NEAR = 64

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rope_viz.figures import clocks
-from rope_viz.pictures.kinds import Clocks
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Clocks
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now
 
 PAGE = Page("home")
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from rope_viz.figures import kernels
 from rope_viz.figures.words import kernels as words
-from rope_viz.kernels.process import Report
+from rope_viz.kernels.measurement_process import Report
 from rope_viz.pictures.choices import Held, Kept, Pick, Switch
-from rope_viz.pictures.kinds import Figure, Table
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import MAIN_HEIGHT, Page
+from rope_viz.pictures.picture_request import Now
 
 PAIRING = Pick(key="kernels.pairing", label="Pairing", options=kernels.PAIRING_NAMES)
 DTYPE = Pick(key="kernels.dtype", label="Dtype", options=kernels.DTYPES)

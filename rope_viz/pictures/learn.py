@@ -5,9 +5,9 @@ from __future__ import annotations
 from rope_viz.embedding.spec import Knob
 from rope_viz.figures import learn
 from rope_viz.pictures.choices import Number
-from rope_viz.pictures.kinds import Figure
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now
 
 LAST = 12
 STEP = Number(key="learn.step", knob=Knob("Step", 1, LAST, "", integer=True), usual=1)

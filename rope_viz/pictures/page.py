@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rope_viz.pictures.choices import Choice
-from rope_viz.pictures.kinds import Kind
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Kind
+from rope_viz.pictures.picture_request import Now
 
 MAIN_HEIGHT = 430
 Draw: TypeAlias = Callable[[Now], Kind]

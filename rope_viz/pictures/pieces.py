@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.pictures.choices import Line
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.picture_request import Now
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

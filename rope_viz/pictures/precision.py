@@ -5,9 +5,9 @@ from __future__ import annotations
 from rope_viz.figures import precision
 from rope_viz.figures.words import precision as words
 from rope_viz.pictures.choices import Pick, Several, length
-from rope_viz.pictures.kinds import Figure, Table
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now
 
 WHERE = Pick(key="precision.where", label="What is rounded", options=precision.PLACES, menu=330)
 POSITION = length("precision.position", "Up to position", lambda now: now.spec.target, least=1)

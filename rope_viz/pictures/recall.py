@@ -16,15 +16,15 @@ from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import recall as words
 from rope_viz.pictures import vectors
 from rope_viz.pictures.choices import Kept, Number, Pick, Several, length
-from rope_viz.pictures.kinds import Figure
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
-from rope_viz.pictures.reading import TRAINED, is_known, kept, label, lent, margin, misfit, readers, reading
-from rope_viz.reader import checkpoints, why
-from rope_viz.reader import loss as chains
-from rope_viz.reader.evaluation import read_evaluation
-from rope_viz.reader.recall import LENGTHS, LONGEST, How, Switch, needle_map, read_ahead
-from rope_viz.reader.recall import recall as asked
+from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.recall_queries import TRAINED, is_known, kept, label, lent, margin, misfit, readers, reading
+from rope_viz.tiny_lm import attention_diagnosis, checkpoints
+from rope_viz.tiny_lm import loss as chains
+from rope_viz.tiny_lm.evaluation_plan import read_evaluation
+from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, How, Switch, needle_map, read_ahead
+from rope_viz.tiny_lm.recall import recall as asked
 
 QUICK = 2048
 """The longest text that is read while a knob moves."""
@@ -281,7 +281,9 @@ def previous(now: Now) -> Figure:
     reader, curves, hits = readers()[0], [], []
     for name, spec, turned in both(now):
         trained = name == "as trained"
-        work = why.previous_token(reader, spec, TRAINED.context if trained else int(now[AT]), switch=turned)
+        work = attention_diagnosis.previous_token(
+            reader, spec, TRAINED.context if trained else int(now[AT]), switch=turned
+        )
         late = work.rows >= NEAR
         places = work.rows[late][:, None] - np.arange(NEAR)
         near = np.take_along_axis(work.attention[late], places, axis=1).mean(axis=0)
@@ -297,7 +299,7 @@ def finder(now: Now) -> Figure:
     reader, works = readers()[0], []
     for (name, spec, turned), colour in zip(both(now), (theme.PLAIN, theme.CURRENT), strict=True):
         tokens = TRAINED.context if name == "as trained" else int(now[AT])
-        works.append((name, colour, why.finder(reader, spec, tokens, switch=turned)))
+        works.append((name, colour, attention_diagnosis.finder(reader, spec, tokens, switch=turned)))
     fig = figures.attention_on_target(works, title="attention on the right token")
     hits = (work.hit for _, _, work in works)
     return Figure(fig, "Attention of the head that finds the key", words.head("finds the key", *hits))
@@ -317,7 +319,7 @@ def finder_pairs(now: Now) -> Figure:
 
 def by_pair(now: Now, name: str, what: str) -> Figure:
     """The score by pair of one of the two heads."""
-    reader, work = readers()[0], getattr(why, name)
+    reader, work = readers()[0], getattr(attention_diagnosis, name)
     spec = lent(now)
     values = work(reader, spec, int(now[AT]), switch=switch(now)).parts
     before = work(reader, TRAINED, TRAINED.context).parts

@@ -9,12 +9,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from rope_viz.configs import link
 from rope_viz.embedding.spec import RopeSpec, knobs, require_number, shorten
-from rope_viz.pictures import configs, kept
+from rope_viz.models import spec_url
+from rope_viz.pictures import blob_store, configs
 from rope_viz.pictures.choices import Borders, Choice, Held, Number
-from rope_viz.pictures.now import Now
 from rope_viz.pictures.page import Page, Picture
+from rope_viz.pictures.picture_request import Now
 
 PAGES = {
     "home": "Home",
@@ -64,19 +64,19 @@ def pictures() -> list[Picture]:
 
 def read(page: Page, query: Mapping[str, str]) -> Now:
     """What a query says. Raises `ValueError` with a sentence for anything in it that cannot be taken as it stands."""
-    known = {*link.KEYS, *ASKED, *(choice.key for choice in page.choices)}
+    known = {*spec_url.KEYS, *ASKED, *(choice.key for choice in page.choices)}
     for key in query:
         if key not in known:
             raise ValueError(f"There is nothing named {shorten(key)} to choose here.")
-    ours = {key: text for key, text in query.items() if key in link.KEYS}
-    opened = link.read(ours)
+    ours = {key: text for key, text in query.items() if key in spec_url.KEYS}
+    opened = spec_url.read(ours)
     if opened.problems:
         raise ValueError(" ".join(opened.problems))
     held = {key: query[key] for key in ("own", "spec") if key in query}
-    own = kept.STORE.read(held["own"], configs.upload_of) if "own" in held else None
-    spec = kept.STORE.read(held["spec"], configs.spec_of) if "spec" in held else opened.spec
-    if own is not None and opened.model != link.CUSTOM:
-        raise ValueError(f"own is a config beside model={link.CUSTOM}, not beside {opened.model}.")
+    own = blob_store.STORE.read(held["own"], configs.upload_of) if "own" in held else None
+    spec = blob_store.STORE.read(held["spec"], configs.spec_of) if "spec" in held else opened.spec
+    if own is not None and opened.model != spec_url.CUSTOM:
+        raise ValueError(f"own is a config beside model={spec_url.CUSTOM}, not beside {opened.model}.")
     coarse, given = query.get("coarse") == "1", strict(page.choices, query)
     pin, view, part = pin_of(query, spec.pairs), view_of(query), part_of(query)
     now = Now(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
@@ -91,9 +91,9 @@ def moved(page: Page, now: Now, name: str, value: str) -> Now:
     knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)
     if knob is None:
         raise ValueError(f"There is no knob {shorten(name)} here.")
-    number = link.number(value)
+    number = spec_url.number(value)
     require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
-    spec = link.moved(now.spec, name, number)
+    spec = spec_url.moved(now.spec, name, number)
     pin = now.pin if now.pin is not None and now.pin < spec.pairs else None
     return dataclasses.replace(now, spec=spec, pin=pin)
 
@@ -156,8 +156,8 @@ def fits(spec: RopeSpec, model: str, layer: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _linked(spec: RopeSpec, model: str, layer: str) -> tuple[Mapping[str, str], bool]:
-    out = link.query(spec, model=model, layer=layer)
-    opened = link.read(out)
+    out = spec_url.query(spec, model=model, layer=layer)
+    opened = spec_url.read(out)
     same = opened.spec == spec and not opened.problems and (opened.model, opened.layer) == (model, layer)
     return out, same and len(urlencode(out)) <= LONGEST
 

@@ -15,12 +15,12 @@ from urllib.parse import urlencode
 from rope_viz import __version__
 from rope_viz.advice.lint import Finding, check
 from rope_viz.figures import theme
-from rope_viz.figures.files.web import plotly_js, simple
-from rope_viz.pictures import forms, registry
-from rope_viz.pictures.kinds import Clocks, Figure, Kind, Table
-from rope_viz.pictures.now import Now
-from rope_viz.pictures.packed import bare, cells, prose
+from rope_viz.figures.files.html_json import plotly_js, simple
+from rope_viz.pictures import export, registry
+from rope_viz.pictures.outputs import Clocks, Figure, Kind, Table
 from rope_viz.pictures.page import Picture
+from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.wire_format import bare, cells, prose
 
 MOST_ROWS = 200
 # Each chart is drawn when it comes near the view, and as narrow as its place.
@@ -117,7 +117,7 @@ def to_html(now: Now) -> bytes:
                 body.append(f'<div id="{place}" role="img" aria-label="{label}" style="height:{height}px"></div>')
             elif isinstance(part.drawn, Clocks):
                 clocks.append((place, part.drawn))
-                body.append(f'<div id="{place}" class="rv-{forms.moving(part.drawn)}"></div>')
+                body.append(f'<div id="{place}" class="rv-{export.moving(part.drawn)}"></div>')
             elif part.drawn is not None:
                 body.append(f'<div {WIDE} aria-label="{label}">{table(part.drawn)}</div>')
         body.append("</section>")
@@ -152,9 +152,9 @@ def turning(clocks: Sequence[tuple[str, Clocks]]) -> str:
     for place, drawn in clocks:
         data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
         root = f'root: document.getElementById("{place}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
-        calls.setdefault(forms.moving(drawn), []).append(f"show({{ {root} }}, {data});")
+        calls.setdefault(export.moving(drawn), []).append(f"show({{ {root} }}, {data});")
     return "\n".join(
-        f'<script type="module">{forms.script(name)}\n{chr(10).join(mine)}</script>' for name, mine in calls.items()
+        f'<script type="module">{export.script(name)}\n{chr(10).join(mine)}</script>' for name, mine in calls.items()
     )
 
 
@@ -201,7 +201,7 @@ def to_markdown(now: Now, folder: str) -> tuple[bytes, dict[str, bytes]]:
                 out += [*table_lines(part.drawn), ""]
             elif part.drawn is not None:
                 name = part.picture.address.replace("/", "-") + ".svg"
-                files[name] = forms.render(part.picture, now, "svg")
+                files[name] = export.render(part.picture, now, "svg")
                 out += [f"![{escaped(part.title)}]({folder}/{name})", ""]
     out += [f"Made by RoPE Viz {__version__}.", ""]
     return "\n".join(out).encode(), files

@@ -6,15 +6,15 @@ import functools
 
 import numpy as np
 
-from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.spec import FloatArray, Knob, Pairing, RopeSpec
 from rope_viz.figures import clocks, rotation
 from rope_viz.figures.words import rotation as words
+from rope_viz.models.catalog import catalog
 from rope_viz.pictures import vectors
 from rope_viz.pictures.choices import Number, Pick, Positions, Switch, length
-from rope_viz.pictures.kinds import ROW, Clocks, Figure, Table
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import ROW, Clocks, Figure, Table
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import conversion
 from rope_viz.studies import rotation as study
 from rope_viz.studies.vectors import normals

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import functools
 
-from rope_viz.advice import board
-from rope_viz.advice.board import Asked, Board
-from rope_viz.advice.lint.several import surely_one_axis
-from rope_viz.configs.upload import Upload, encodes
+from rope_viz.advice import runtime_matrix
+from rope_viz.advice.lint.multi_axis_rules import surely_one_axis
+from rope_viz.advice.runtime_matrix import Asked, Board
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words
 from rope_viz.figures.words.common import plain
+from rope_viz.models.user_config import Upload, encodes
 from rope_viz.pictures.choices import Pick, Switch
-from rope_viz.pictures.kinds import ROW, Figure, Table
-from rope_viz.pictures.now import Now, config_of
+from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now, config_of
 from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import older
 
-AT = Pick(key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: board.by_length(now.spec))
+AT = Pick(
+    key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: runtime_matrix.by_length(now.spec)
+)
 VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in older()["vllm"]})
 SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in older()["sglang"]})
 ALL = Switch(key="runtimes.all", label="Also the models on which all agree")
@@ -115,11 +117,11 @@ def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
 @functools.lru_cache(maxsize=64)
 def _asked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
     now = Now(spec, model, layer, own)
-    return board.ask(spec, start=now.start, config=now.config, layer=layer, name=now.name)
+    return runtime_matrix.ask(spec, start=now.start, config=now.config, layer=layer, name=now.name)
 
 
 @functools.lru_cache(maxsize=64)
 def _answers(
     spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
 ) -> Board:
-    return board.board(_asked(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang})
+    return runtime_matrix.board(_asked(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang})

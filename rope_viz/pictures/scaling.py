@@ -5,11 +5,11 @@ from __future__ import annotations
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import scaling
 from rope_viz.figures.words import common as words
-from rope_viz.pictures.along import axis_of, looked, said
+from rope_viz.pictures.axis_choice import axis_of, looked, said
 from rope_viz.pictures.choices import Pick, Several
-from rope_viz.pictures.kinds import ROW, Figure, Table
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Now
 
 SHOW = Pick(key="scaling.show", label="Show", options=scaling.VIEWS)
 COMPARE = Several(

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.pictures.choices import Held, Kept
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import scores, vectors
 
 Sequence: TypeAlias = tuple[FloatArray, FloatArray]  # q and k of all tokens, (tokens, head_dim) each

@@ -12,19 +12,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rope_viz.configs import published
 from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
 from rope_viz.embedding.spec import FloatArray, checked_length, shorten
-from rope_viz.runtimes import hf, llamacpp, mlx, older, paper, sglang, tensorrt, vllm
-from rope_viz.runtimes.case import Case, Refused, Rule, apply, frequencies, read, spec_of
-from rope_viz.runtimes.known import Known
-from rope_viz.runtimes.known import known as how_known
+from rope_viz.models import remote_code_types
+from rope_viz.runtimes import llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
+from rope_viz.runtimes.provenance import Known
+from rope_viz.runtimes.provenance import known as how_known
+from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, frequencies, read, spec_of
 
 LLAMA_CPP = "0c1e57098 (llama-cpp-python 0.3.36)"
 TENSORRT = "functional.py@0071496 + _torch/attention_backend/interface.py@000a01d (two stored versions)"
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
-    **{("transformers", version): rules for version, rules in hf.RELEASES.items()},
+    **{("transformers", version): rules for version, rules in transformers.RELEASES.items()},
     ("vllm", "0.33.0"): vllm.RULES,
     ("sglang", "0.5.23"): sglang.RULES,
     ("llama.cpp", LLAMA_CPP): llamacpp.RULES,
@@ -33,7 +33,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     ("paper", "2309.00071"): paper.RULES,
 }
 """Every runtime that can be emulated, by name and version: those that are put side by side."""
-ALL = {**RULES, **older.RULES}
+ALL = {**RULES, **older_releases.RULES}
 """The same and older releases, which a reader may ask for in place of today's."""
 
 UNTOLD = Known("not known", "")
@@ -78,7 +78,7 @@ def emulate(
     overrides of llama.cpp. Raises `ValueError` for an unknown runtime, version, layer type or flag, and for a config
     that describes no rotary embedding.
     """
-    name, release = known(runtime, version)
+    name, release = resolve_release(runtime, version)
     if flags and name != "llama.cpp":
         raise ValueError(f"flags are for llama.cpp, not for {name}")
     overrides = llamacpp.parse_flags(flags)
@@ -120,7 +120,7 @@ def _emulated(name: str, release: str, case: Case, flags: Mapping[str, str | flo
             inv_freq, attention, softmax = computed(name, case, flags)
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), told)
-    own = name == "transformers" and release == RUNTIMES[0][1] and case.model in published.TYPES
+    own = name == "transformers" and release == RUNTIMES[0][1] and case.model in remote_code_types.TYPES
     remote = f"{shorten(case.model).strip(chr(39))} is remote code, not in transformers" if own else ""
     return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=told, remote=remote)
 
@@ -136,7 +136,7 @@ def nameless() -> Iterator[None]:
         raise ValueError("the numbers of the config are too large or too small to compute with") from None
 
 
-def known(runtime: str, version: str | None = None) -> tuple[str, str]:
+def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]:
     """The full name and version. Raises `ValueError` that lists what is known."""
     versions = [release for name, release in ALL if name == runtime]
     if not versions:

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.configs.architectures import name_of
-from rope_viz.configs.axes.prompts import MODELS, OMNI, lay_out
-from rope_viz.configs.axes.prompts import SECONDED as SECONDED_TYPES
-from rope_viz.configs.axes.servers import allocation, llama_cpp
-from rope_viz.configs.axes.text import TEXTS, keys, text_layers
-from rope_viz.configs.parts import text_part
-from rope_viz.embedding.axes import MIXED, STILL, AxesSpec
-from rope_viz.runtimes.introduced import INTRODUCED
+from rope_viz.embedding.axes_spec import MIXED, STILL, AxesSpec
+from rope_viz.models.architecture import name_of
+from rope_viz.models.text_config import text_part
+from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
+from rope_viz.multi_axis.prompt_positions import MODELS, OMNI, lay_out
+from rope_viz.multi_axis.prompt_positions import SECONDED as SECONDED_TYPES
+from rope_viz.multi_axis.text import TEXTS, keys, text_layers
+from rope_viz.runtimes.transformers_history import INTRODUCED
 
 VERSIONS = {
     "transformers": "5.23.0",

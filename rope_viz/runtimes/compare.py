@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from rope_viz.configs.upload import listed
 from rope_viz.embedding.spec import FloatArray
-from rope_viz.runtimes import ALL, RUNTIMES, Emulation, emulated, known, start
-from rope_viz.runtimes.known import How
+from rope_viz.models.user_config import listed
+from rope_viz.runtimes import ALL, RUNTIMES, Emulation, emulated, resolve_release, start
+from rope_viz.runtimes.provenance import How
 
 TOLERANCE = 2e-6
 """Differences up to here are the runtimes' own float32 arithmetic."""
@@ -89,7 +89,7 @@ def compare(
     `releases` names older ones to put in the place of today's: {"vllm": "0.8.5"}.
     """
     case = start(config, length=length, layer_type=layer_type)
-    base = emulated(*known(*reference), case)
+    base = emulated(*resolve_release(*reference), case)
     return [against(base, emulated(*other, case)) for other in chosen(releases or {})]
 
 
@@ -104,7 +104,9 @@ def chosen(releases: Mapping[str, str]) -> list[tuple[str, str]]:
     for name in releases:
         if name not in older():
             raise ValueError(f"older releases are known of {' and '.join(older())}, not of {name}")
-    return [known(name, releases[name]) if name in releases else (name, version) for name, version in RUNTIMES]
+    return [
+        resolve_release(name, releases[name]) if name in releases else (name, version) for name, version in RUNTIMES
+    ]
 
 
 UNKNOWN: Final = "not known"
@@ -133,7 +135,7 @@ def histories(
 ) -> list[History]:
     """The runtimes whose releases make different things of a config, as far as that is known."""
     case = start(config, length=length, layer_type=layer_type)
-    base = emulated(*known("transformers"), case)
+    base = emulated(*resolve_release("transformers"), case)
     found = []
     for name, versions in older().items():
         spans: list[tuple[tuple[str, ...], str]] = []

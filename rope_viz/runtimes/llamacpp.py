@@ -17,7 +17,20 @@ import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend
 from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
-from rope_viz.runtimes.case import (
+from rope_viz.runtimes.gguf_converter import (
+    BARE,
+    LLAMAS,
+    NO_TENSOR,
+    WRITTEN,
+    as_written,
+    dbrx,
+    ministral3,
+    nemotron,
+    shares,
+    unscaled,
+)
+from rope_viz.runtimes.provenance import served
+from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
@@ -33,20 +46,7 @@ from rope_viz.runtimes.case import (
     static_base,
     when,
 )
-from rope_viz.runtimes.converter import (
-    BARE,
-    LLAMAS,
-    NO_TENSOR,
-    WRITTEN,
-    as_written,
-    dbrx,
-    ministral3,
-    nemotron,
-    shares,
-    unscaled,
-)
-from rope_viz.runtimes.hf import OLMO3_SLIDING, SU_IS_LONGROPE, top_original
-from rope_viz.runtimes.known import served
+from rope_viz.runtimes.transformers import OLMO3_SLIDING, SU_IS_LONGROPE, top_original
 
 FAR = math.inf
 """The divisor of a pair that shall not rotate: 1e30 in the GGUF, and the angle is 0 either way."""

@@ -6,7 +6,8 @@ The models were run on mlx 0.32.4 for CPU (tests/goldens/runtimes.json).
 from __future__ import annotations
 
 from rope_viz.embedding.spec import require_number
-from rope_viz.runtimes.case import (
+from rope_viz.runtimes.provenance import served
+from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
@@ -21,9 +22,8 @@ from rope_viz.runtimes.case import (
     require,
     when,
 )
-from rope_viz.runtimes.hf import OLMO3_SLIDING, derived_head, mla_softmax, top_original
-from rope_viz.runtimes.introduced import names
-from rope_viz.runtimes.known import served
+from rope_viz.runtimes.transformers import OLMO3_SLIDING, derived_head, mla_softmax, top_original
+from rope_viz.runtimes.transformers_history import names
 
 # Model files that call nn.RoPE themselves: no scaling at all. (llama4_text.py too, but Llama 4 is served by llama4.py.)
 UNSCALED = names(

@@ -6,8 +6,8 @@ scaling takes s = l / L (section 3.3).
 
 from __future__ import annotations
 
-from rope_viz.runtimes.case import Case, Rule, of, static_base, when
-from rope_viz.runtimes.hf import FILL_ORIGINAL, SU_IS_LONGROPE, TOP_ORIGINAL, UNKNOWN_TYPE, required
+from rope_viz.runtimes.rule_engine import Case, Rule, of, static_base, when
+from rope_viz.runtimes.transformers import FILL_ORIGINAL, SU_IS_LONGROPE, TOP_ORIGINAL, UNKNOWN_TYPE, required
 
 
 def length_over_context(case: Case) -> float:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rope_viz.embedding.scaling import mscale
-from rope_viz.runtimes.case import (
+from rope_viz.runtimes.provenance import served
+from rope_viz.runtimes.rule_engine import (
     Case,
     Rule,
     assume,
@@ -24,9 +25,8 @@ from rope_viz.runtimes.case import (
     static_base,
     when,
 )
-from rope_viz.runtimes.hf import NESTED_TRUNCATE, OLMO3_SLIDING, STANDARD, mla_softmax
-from rope_viz.runtimes.introduced import names
-from rope_viz.runtimes.known import served
+from rope_viz.runtimes.transformers import NESTED_TRUNCATE, OLMO3_SLIDING, STANDARD, mla_softmax
+from rope_viz.runtimes.transformers_history import names
 from rope_viz.runtimes.vllm import whole_factor
 
 GEMMA3 = ("gemma3_text", "gemma3")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from rope_viz.runtimes.case import (
+from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
@@ -21,8 +21,8 @@ from rope_viz.runtimes.case import (
     static_base,
     when,
 )
-from rope_viz.runtimes.hf import top_original
-from rope_viz.runtimes.introduced import names
+from rope_viz.runtimes.transformers import top_original
+from rope_viz.runtimes.transformers_history import names
 
 NOT_RUN = names("roformer qwen3_5_text deepseek_v4 gemma3_text gemma4_text modernbert chatglm olmo3 ministral3")
 

@@ -7,7 +7,8 @@ rotary package was run (tests/goldens/runtimes.json).
 from __future__ import annotations
 
 from rope_viz.embedding.spec import shorten
-from rope_viz.runtimes.case import (
+from rope_viz.runtimes.provenance import served
+from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
@@ -22,8 +23,7 @@ from rope_viz.runtimes.case import (
     static_base,
     when,
 )
-from rope_viz.runtimes.hf import NESTED_TRUNCATE, STANDARD, mla_softmax
-from rope_viz.runtimes.known import served
+from rope_viz.runtimes.transformers import NESTED_TRUNCATE, STANDARD, mla_softmax
 
 KNOWN = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
 

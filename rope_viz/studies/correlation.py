@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.phase import FixedTurns, checked_inv_freq, fixed_angles, fixed_turns
+from rope_viz.embedding.exact_angles import FixedTurns, checked_inv_freq, fixed_angles, fixed_turns
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, shorten
 
 Complex: TypeAlias = NDArray[np.complex128]

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.phase import checked_distances, checked_inv_freq, exact_angles, finite
+from rope_viz.embedding.exact_angles import checked_distances, checked_inv_freq, exact_angles, finite
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, require_number
-from rope_viz.studies.budget import Thinning
+from rope_viz.studies.error_budget import Thinning
 from rope_viz.studies.scores import (
     MAX_DISTANCES,
     at,

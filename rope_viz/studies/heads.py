@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rope_viz.embedding.phase import exact_angles
+from rope_viz.embedding.exact_angles import exact_angles
 from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec
 from rope_viz.studies.correlation import mean_logits, members
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rope_viz.embedding.phase import (
+from rope_viz.embedding.exact_angles import (
     MAX_DISTANCE,
     FixedTurns,
     checked_distances,
@@ -27,7 +27,7 @@ from rope_viz.embedding.phase import (
     fixed_turns,
 )
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, shorten
-from rope_viz.studies.budget import Thinning
+from rope_viz.studies.error_budget import Thinning
 
 Backend: TypeAlias = Literal["numpy", "torch"]
 Parts: TypeAlias = tuple[FloatArray, FloatArray, float]

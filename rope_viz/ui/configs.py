@@ -10,8 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.advice.board import Asked
 from rope_viz.advice.lint import Finding, check, repair, summary
+from rope_viz.advice.runtime_matrix import Asked
 from rope_viz.figures.theme import digits
 from rope_viz.figures.words.common import plain
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.configs import link
-from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs
 from rope_viz.figures.theme import digits
 from rope_viz.figures.words.common import plain
-from rope_viz.ui import state, upload, written
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.copy import copy_buttons
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
@@ -41,19 +41,21 @@ def _model() -> None:
     now = state.chosen()
     names = {key: model.name + (" (unverified)" if not model.verified else "") for key, model in catalog().items()}
     mine = state.own()
-    if mine is not None or now.model == link.CUSTOM:
-        names = {link.CUSTOM: "Custom" if mine is None else f"{mine.name} (yours)"} | names
+    if mine is not None or now.model == spec_url.CUSTOM:
+        names = {spec_url.CUSTOM: "Custom" if mine is None else f"{mine.name} (yours)"} | names
     _select(
         "Model", list(names), now.model, names.__getitem__, _take_model, "Type to search. Every entry is a real config."
     )
-    layers = list(mine.specs if mine is not None else ()) if now.model == link.CUSTOM else list(model_specs(now.model))
+    layers = (
+        list(mine.specs if mine is not None else ()) if now.model == spec_url.CUSTOM else list(model_specs(now.model))
+    )
     if now.layer not in layers and now.layer:
         layers = []
     if len(layers) > 1:
         _select("Layers", layers, now.layer, lambda name: name.replace("_", " "), _take_layer)
-    elif now.model == link.CUSTOM and now.layer:
+    elif now.model == spec_url.CUSTOM and now.layer:
         st.caption(f"Layers: {plain(now.layer.replace('_', ' '))}.")
-    if now.model != link.CUSTOM and not catalog()[now.model].verified:
+    if now.model != spec_url.CUSTOM and not catalog()[now.model].verified:
         st.caption("At least one number of this entry is not confirmed by a published config.")
     upload.box()
 
@@ -122,7 +124,7 @@ def _more() -> None:
 
 
 def _more_opened() -> None:
-    written.catch_up()
+    query_params.catch_up()
     st.session_state["more.open"] = st.session_state["more"]
 
 
@@ -161,7 +163,7 @@ def _optional(spec: RopeSpec) -> None:
     if isinstance(scaling, LongRope):
         for name, label in (("short_factor", "Short divisors"), ("long_factor", "Long divisors")):
             key = f"list.{name}"
-            st.session_state[key] = ", ".join(link.text(value) for value in getattr(scaling, name))
+            st.session_state[key] = ", ".join(spec_url.text(value) for value in getattr(scaling, name))
             st.text_area(
                 label,
                 key=key,
@@ -176,7 +178,7 @@ def _share() -> None:
     copy_buttons("share", {"Copy link": None, "Copy spec as JSON": json.dumps(now.spec_json, indent=1)})
     changed = now.spec != state.start(now.model, now.layer)
     st.button("Reset to the model", on_click=_reset, disabled=not changed, width="stretch", key="reset")
-    if now.model != link.CUSTOM:
+    if now.model != spec_url.CUSTOM:
         model = catalog()[now.model]
         with st.expander("Source", key="source"):
             st.caption(f"{model.source}. {model.note}".replace("$", r"\$"))
@@ -200,7 +202,7 @@ def _default(scaling: Any, name: str) -> Any:
 
 def _take_model(model: str) -> None:
     mine = state.own()
-    layer = link.main_layer(model) if model != link.CUSTOM else mine.layer if mine is not None else ""
+    layer = spec_url.main_layer(model) if model != spec_url.CUSTOM else mine.layer if mine is not None else ""
     state.choose(model=model, layer=layer, spec=state.start(model, layer))
 
 
@@ -214,11 +216,11 @@ def _reset() -> None:
 
 
 def _take_method(method: str) -> None:
-    _try(lambda: link.with_method(state.chosen().spec, method))
+    _try(lambda: spec_url.with_method(state.chosen().spec, method))
 
 
 def _take_knob(name: str, value: float) -> None:
-    _try(lambda: link.moved(state.chosen().spec, name, value))
+    _try(lambda: spec_url.moved(state.chosen().spec, name, value))
 
 
 def _take_field(name: str, key: str) -> None:
@@ -226,7 +228,7 @@ def _take_field(name: str, key: str) -> None:
     spec = state.chosen().spec
 
     def changed() -> RopeSpec:
-        change: dict[str, Any] = {name: parse_factors(value) if name in link.LISTS.values() else value}
+        change: dict[str, Any] = {name: parse_factors(value) if name in spec_url.LISTS.values() else value}
         return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **change))
 
     _try(changed)

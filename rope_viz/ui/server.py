@@ -23,9 +23,9 @@ from streamlit import config
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
-from rope_viz.ui import frame, gallery
+from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
-from rope_viz.ui.packing import Packing
+from rope_viz.ui.static_middleware import Packing
 
 # Streamlit imports a component's JavaScript from a blob: address, has one inline script in its page and styles made at
 # run time; everything else is forbidden, other hosts first of all. WebAssembly stays forbidden as well: who asks for it
@@ -61,9 +61,9 @@ def script(request: Request) -> Response:
         return Response("Not found", status_code=404)
     content, compressed, tag = packed(name)
     headers = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{tag}"', "vary": "accept-encoding"}
-    if gallery.known(request, tag):
+    if picture_route.known(request, tag):
         return Response(status_code=304, headers=headers)
-    if gallery.takes_gzip(request.headers):
+    if picture_route.takes_gzip(request.headers):
         headers["content-encoding"] = "gzip"
         content = compressed
     return Response(content, media_type="text/javascript", headers=headers)
@@ -106,7 +106,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     Streamlit listens on a socket without TCP_NODELAY. An answer is written in two parts, and the second would wait for
     the browser's acknowledgement of the first, which a browser holds back for some 40 ms.
     """
-    frame.warm()
+    app_shell.warm()
     loop = asyncio.get_running_loop()
     create = loop.create_server
 
@@ -116,10 +116,10 @@ async def lifespan(app: object) -> AsyncIterator[None]:
         return create(*args, sock=sock, **options)
 
     loop.create_server = prompt  # type: ignore[method-assign]
-    ahead = asyncio.create_task(frame.ahead())
+    ahead = asyncio.create_task(app_shell.ahead())
     yield
     ahead.cancel()
-    gallery.GALLERY.drawers.let_go()
+    picture_route.GALLERY.drawers.let_go()
 
 
 def settle() -> None:
@@ -171,7 +171,7 @@ def routes(base: str | None = None) -> list[Route]:
     base = (st.get_option("server.baseUrlPath") if base is None else base).strip("/")
     under = f"/{base}{PREFIX}" if base else PREFIX
     return [
-        Route(f"{under}/picture/{{page}}/{{name}}", gallery.answer, methods=["GET", "POST"]),
+        Route(f"{under}/picture/{{page}}/{{name}}", picture_route.answer, methods=["GET", "POST"]),
         Route(f"{under}/{{version}}/{{name}}", script),
     ]
 

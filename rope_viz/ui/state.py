@@ -13,16 +13,16 @@ from urllib.parse import urlsplit
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rope_viz.configs import link
-from rope_viz.configs.catalog import catalog
-from rope_viz.configs.upload import Upload, read_upload
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.pictures import configs, kept, registry
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.models.user_config import Upload, read_upload
+from rope_viz.pictures import blob_store, configs, registry
 from rope_viz.pictures.choices import Held, Kept
-from rope_viz.pictures.now import Now
-from rope_viz.pictures.now import start as start_of
+from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.pictures.registry import PAGES
-from rope_viz.ui import written
+from rope_viz.ui import query_params as written
 
 LEARN = "learn"
 """The page of the tour: its steps have addresses of their own, and what the reader chose waits outside."""
@@ -73,7 +73,7 @@ def now(page: str) -> Now:
         st.session_state.setdefault("locals", {}).update(local)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _held(choice))}
-    mine = own() if at.model == link.CUSTOM else None
+    mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
     if mine is not None:
         names["own"] = hold("own", configs.upload_bytes(mine), of=mine)
@@ -102,18 +102,18 @@ def hold(key: str, content: bytes | None, *, of: object = None) -> str:
         return ""
     known = mine.get(key)
     if known is None or known[0] != (of or content):
-        salted = st.session_state.setdefault("salt", kept.salt()) + content
-        known = mine[key] = (of or content, kept.name_of(salted), salted)
+        salted = st.session_state.setdefault("salt", blob_store.salt()) + content
+        known = mine[key] = (of or content, blob_store.name_of(salted), salted)
         look_again()
-    if kept.STORE.salted(known[1]) is None:
-        kept.STORE.keep(known[2])
+    if blob_store.STORE.salted(known[1]) is None:
+        blob_store.STORE.keep(known[2])
     return str(known[1])
 
 
 def held(key: str) -> bytes | None:
     """What is kept for this session under a key."""
     known = st.session_state.get("held", {}).get(key)
-    return None if known is None else known[2][kept.SALT :]
+    return None if known is None else known[2][blob_store.SALT :]
 
 
 def contents() -> list[bytes]:
@@ -126,7 +126,7 @@ def _held(choice: Kept[Any]) -> Held[Any] | None:
     if content is None:
         return None
     name = hold(choice.key, content)
-    return Held(name, kept.STORE.read(name, choice.decode))
+    return Held(name, blob_store.STORE.read(name, choice.decode))
 
 
 def own() -> Upload | None:
@@ -153,13 +153,15 @@ def bring_back(text: str, *, here: bool) -> None:
     except ValueError:
         return  # it was taken once: an older release wrote it, or somebody's hand
     now = chosen()
-    starts = [link.query(spec, model=link.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
-    if now.model == link.CUSTOM and not here and _without(address(), "pin") not in starts:
+    starts = [spec_url.query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
+    if now.model == spec_url.CUSTOM and not here and _without(address(), "pin") not in starts:
         return
     st.session_state["own"] = mine
     for layer, spec in mine.specs.items():
         # Numbers of a config may lie beyond the knobs, and then the address could not give them as they are.
-        if now.model == link.CUSTOM and link.query(spec, model=link.CUSTOM, layer=layer) == _without(address(), "pin"):
+        if now.model == spec_url.CUSTOM and spec_url.query(spec, model=spec_url.CUSTOM, layer=layer) == _without(
+            address(), "pin"
+        ):
             changed = dataclasses.replace(now, layer=layer, spec=spec, problems=(), revision=now.revision + 1)
             _set(changed)
 
@@ -178,7 +180,9 @@ def adopt(upload: Upload) -> None:
     st.session_state.pop("forgotten", None)
     layer = upload.layer
     now = chosen()
-    choose(model=link.CUSTOM, layer=layer, spec=upload.specs[layer], problems=upload.notes, revision=now.revision + 1)
+    choose(
+        model=spec_url.CUSTOM, layer=layer, spec=upload.specs[layer], problems=upload.notes, revision=now.revision + 1
+    )
 
 
 def start(model: str, layer: str = "") -> RopeSpec:
@@ -189,7 +193,7 @@ def start(model: str, layer: str = "") -> RopeSpec:
 def name() -> str:
     """The chosen model's name."""
     mine, model = own(), chosen().model
-    if model == link.CUSTOM:
+    if model == spec_url.CUSTOM:
         return "Custom" if mine is None else mine.name
     return catalog()[model].name
 
@@ -200,7 +204,7 @@ def follow_link(page: str) -> None:
     Streamlit empties the query where a link leads to another page; the choice, and what the page itself had, are then
     written back. Back and Forward find what their address says.
     """
-    params = {key: value for key, value in st.query_params.items() if key in (*link.KEYS, "pin")}
+    params = {key: value for key, value in st.query_params.items() if key in (*spec_url.KEYS, "pin")}
     known = st.session_state.get("address")
     moved = st.session_state.get("page") not in (None, page)
     linked = moved and params in ({}, known) and not _stands(page)
@@ -219,11 +223,13 @@ def follow_link(page: str) -> None:
         written.write(st.query_params.to_dict())
     if params == known:
         return
-    opened = link.read(params)
+    opened = spec_url.read(params)
     pin = _pin(params.get("pin", ""), opened.spec.pairs)
     spec, problems = opened.spec, opened.problems
     first = start(opened.model, opened.layer)
-    if own() is not None and link.query(first, model=link.CUSTOM, layer=opened.layer) == _without(params, "pin"):
+    if own() is not None and spec_url.query(first, model=spec_url.CUSTOM, layer=opened.layer) == _without(
+        params, "pin"
+    ):
         # Numbers of a config may lie beyond the knobs; its own link brings them back as they are.
         spec, problems = first, ()
     revision = chosen().revision + 1 if known is not None else 0
@@ -244,8 +250,8 @@ def _stands(page: str) -> bool:
 def open_tour(number: int, params: Mapping[str, str]) -> None:
     """Begin a step of the tour at its own address; what the reader had before waits until he leaves."""
     st.session_state["tour"] = number
-    ours = {key: value for key, value in params.items() if key in link.KEYS}
-    opened = link.read(ours)
+    ours = {key: value for key, value in params.items() if key in spec_url.KEYS}
+    opened = spec_url.read(ours)
     revision = chosen().revision + 1
     _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
     st.session_state["locals"] = {}
@@ -257,7 +263,7 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
 def _before_tour() -> None:
     """What the reader has as he enters waits until he leaves: a step never becomes his choice by itself."""
     if "before tour" not in st.session_state:
-        first = link.read({})
+        first = spec_url.read({})
         had = st.session_state.get("chosen", Chosen(first.model, first.layer, first.spec))
         st.session_state["before tour"] = had, st.session_state.get("locals", {})
 
@@ -326,7 +332,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     `restore` names a page that gets back what it had of its own. `again`: also where it should stand there already.
     """
     ours = address()
-    others = {key: value for key, value in st.query_params.items() if key not in (*link.KEYS, "pin")}
+    others = {key: value for key, value in st.query_params.items() if key not in (*spec_url.KEYS, "pin")}
     if restore:
         kept = st.session_state.get("locals", {})
         others |= {key: value for key, value in kept.items() if key.startswith(f"{restore}.")}
@@ -359,7 +365,7 @@ def keep(key: str, value: str, *, default: str) -> None:
 def address(of: Chosen | None = None) -> dict[str, str]:
     """The choice as query parameters."""
     now = of or chosen()
-    ours = link.query(now.spec, model=now.model, layer=now.layer)
+    ours = spec_url.query(now.spec, model=now.model, layer=now.layer)
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
 
 

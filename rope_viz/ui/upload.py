@@ -7,11 +7,12 @@ import re
 import streamlit as st
 
 from rope_viz.advice.lint import summary
-from rope_viz.advice.lint.text import check_text
-from rope_viz.configs import link
-from rope_viz.configs.cached import id_of, in_cache, is_id
-from rope_viz.configs.upload import LARGEST, read_upload
-from rope_viz.ui import configs, state, written
+from rope_viz.advice.lint.check_text import check_text
+from rope_viz.models import spec_url
+from rope_viz.models.hf_cache import id_of, in_cache, is_id
+from rope_viz.models.user_config import LARGEST, read_upload
+from rope_viz.ui import configs, state
+from rope_viz.ui import query_params as written
 from rope_viz.ui.notes import warn
 
 HELP = (
@@ -112,7 +113,7 @@ def at_home() -> bool:
 def _found() -> None:
     """What the check finds in the config that was taken, in numbers, with the way to the page that says it."""
     mine = state.own()
-    if mine is not None and state.chosen().model == link.CUSTOM:
+    if mine is not None and state.chosen().model == spec_url.CUSTOM:
         told = configs.summed_up(mine.config)
         if told:
             at = state.link_query()

@@ -9,8 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.configs.catalog import catalog
 from rope_viz.figures.words.common import plain
+from rope_viz.models.catalog import catalog
 from rope_viz.pictures import vectors
 from rope_viz.pictures.choices import (
     Borders,
@@ -25,9 +25,9 @@ from rope_viz.pictures.choices import (
     Switch,
     clean_line,
 )
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.pieces import Pieces
-from rope_viz.ui import brought, state
+from rope_viz.ui import browser_storage, state
 from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
@@ -154,11 +154,11 @@ def _kept(choice: Kept[Any], now: Now) -> None:
 
 def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
     texts = st.session_state.setdefault(f"texts.{choice.key}", {})
-    turn = brought.turn(choice.key)
+    turn = browser_storage.turn(choice.key)
     keys = {name: f"choice.{choice.key}.{name}{f'.{turn}' if turn else ''}" for name in fields}
 
     def changed() -> None:
-        if turn != brought.turn(choice.key):
+        if turn != browser_storage.turn(choice.key):
             return  # what the browser says of the empty fields before it shows others is nobody's word
         texts.update({name: st.session_state[key] for name, key in keys.items()})
         written = {name: text for name, text in texts.items() if text.strip()}

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rope_viz.advice import board, extend
+from rope_viz.advice import extend, runtime_matrix
 from rope_viz.advice.export import TARGETS
 from rope_viz.advice.lint import check, repair
-from rope_viz.configs.catalog import catalog, main_layer, model_specs
-from rope_viz.configs.upload import read_upload
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words_runtimes
+from rope_viz.models.catalog import catalog, main_layer, model_specs
+from rope_viz.models.user_config import read_upload
 from rope_viz.pictures import registry
 from rope_viz.pictures import runtimes as pictures
 from rope_viz.runtimes import RUNTIMES, emulate
@@ -22,12 +22,12 @@ from rope_viz.runtimes import RUNTIMES, emulate
 def asked(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
-    return board.Asked(catalog()[model].config, layer, specs[layer], model)
+    return runtime_matrix.Asked(catalog()[model].config, layer, specs[layer], model)
 
 
 def everything_the_page_does(question):
     for length in (None, question.spec.target):
-        answers = board.board(question, length)
+        answers = runtime_matrix.board(question, length)
         words_runtimes.agreement(answers)
         words_runtimes.whose(question, length)
         runtimes.curves(answers, question.spec)
@@ -35,13 +35,13 @@ def everything_the_page_does(question):
     check(question.clean)
     json.dumps(repair(question.clean))
     for target in TARGETS:
-        words_runtimes.faithful(board.exported(question, target), target)
+        words_runtimes.faithful(runtime_matrix.exported(question, target), target)
     for method in runtimes.methods(question, 65_536):
-        board.exported(board.extended(question, method, 65_536), "transformers")
+        runtime_matrix.exported(runtime_matrix.extended(question, method, 65_536), "transformers")
 
 
 def test_the_sentence_counts_and_names():
-    answers = board.board(asked("kimi-k2-instruct"))
+    answers = runtime_matrix.board(asked("kimi-k2-instruct"))
     text = words_runtimes.agreement(answers)
     assert text.startswith("**7 of 9 runtimes agree**")
     assert "llama.cpp 0c1e57098 is off by **×8.93 at pair 19**" in text
@@ -52,13 +52,13 @@ def test_the_sentence_counts_and_names():
 def test_what_repairs_a_runtime_does():
     """The flags given for llama.cpp make it agree: sent back by themselves."""
     question = asked("kimi-k2-instruct")
-    row = next(row for row in board.board(question).rows if row.name.startswith("llama.cpp"))
+    row = next(row for row in runtime_matrix.board(question).rows if row.name.startswith("llama.cpp"))
     mended = emulate(question.config, runtime="llama.cpp", flags=row.repair)
     assert mended.inv_freq == pytest.approx(question.spec.inv_freq(), rel=1e-6)
 
 
 def test_runtimes_with_the_same_frequencies_share_a_curve():
-    groups = runtimes.grouped(board.board(asked("gpt-oss-20b")))
+    groups = runtimes.grouped(runtime_matrix.board(asked("gpt-oss-20b")))
     names = [[row.name for row in rows] for rows, _ in groups]
     assert ["llama.cpp 0c1e57098", "mlx-lm 0.32.2", "TensorRT-LLM"] in names
 
@@ -68,8 +68,8 @@ def test_runtimes_with_the_same_frequencies_share_a_curve():
 def test_the_config_asked_about_says_what_the_knobs_say(model, method):
     start = asked(model)
     spec = extend.extend(start.spec, method, 2 * start.spec.target)
-    question = board.ask(spec, start=start.spec, config=start.config, layer=start.layer, name=model)
-    assert question.problem or board.says(question.config, spec, question.layer)
+    question = runtime_matrix.ask(spec, start=start.spec, config=start.config, layer=start.layer, name=model)
+    assert question.problem or runtime_matrix.says(question.config, spec, question.layer)
     assert not question.problem or method == "proportional"
 
 
@@ -145,7 +145,7 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
     except ValueError:
         return
     for layer, spec in upload.specs.items():
-        everything_the_page_does(board.Asked(upload.config, layer, spec, upload.name))
+        everything_the_page_does(runtime_matrix.Asked(upload.config, layer, spec, upload.name))
 
 
 def test_a_method_that_a_config_cannot_say_has_answers_and_no_repair():

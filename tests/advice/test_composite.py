@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rope_viz.advice import board, extend
+from rope_viz.advice import extend, runtime_matrix
 from rope_viz.advice.export import TARGETS, export
 from rope_viz.advice.lint import check, repair
-from rope_viz.configs.link import moved
-from rope_viz.configs.models import from_config
-from rope_viz.configs.parts import text_part
-from rope_viz.configs.rewrite import laid
-from rope_viz.configs.upload import main_layer
 from rope_viz.embedding.spec import knobs
+from rope_viz.models.edit_config import laid
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.spec_url import moved
+from rope_viz.models.text_config import text_part
+from rope_viz.models.user_config import main_layer
 from rope_viz.runtimes import RUNTIMES, emulate
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
@@ -166,7 +166,7 @@ def test_after_any_knob_the_config_stays_the_readers_own(case, data):
         spec = moved(start, name, value)
     except ValueError:
         return
-    asked = board.ask(spec, start=start, config=config, layer=layer, name="mine")
+    asked = runtime_matrix.ask(spec, start=start, config=config, layer=layer, name="mine")
     assert "Llama" not in asked.whose
     assert asked.layer == layer
     assert wrap(text, asked.clean, path) == config

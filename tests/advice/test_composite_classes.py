@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.export import export
-from rope_viz.configs.architectures import table
-from rope_viz.configs.link import with_method
-from rope_viz.configs.models import from_config
-from rope_viz.configs.parts import text_part
+from rope_viz.models.architecture import table
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.spec_url import with_method
+from rope_viz.models.text_config import text_part
 from rope_viz.runtimes import emulate
 
 GOLDEN = Path(__file__).parents[1] / "goldens" / "composites_5.23.0.json"

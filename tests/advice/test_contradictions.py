@@ -3,7 +3,7 @@
 import pytest
 
 from rope_viz.advice.lint import check
-from rope_viz.configs.catalog import catalog
+from rope_viz.models.catalog import catalog
 
 LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
 LLAMA |= {"rope_theta": 500000.0}

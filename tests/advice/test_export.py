@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rope_viz.advice.export import TARGETS, export, exports
-from rope_viz.configs.models import from_config
 from rope_viz.embedding.scaling import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -25,6 +24,7 @@ from rope_viz.embedding.scaling import (
     Yarn,
 )
 from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.models.rope_config import from_config
 from rope_viz.runtimes import emulate
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"

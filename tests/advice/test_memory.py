@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.advice.memory import BEYOND, DTYPES, ENCODERS, GPU, USED, cache, human, sized
-from rope_viz.advice.weights import parameters, weight_bytes
-from rope_viz.configs.catalog import catalog
+from rope_viz.advice.kv_cache import BEYOND, DTYPES, ENCODERS, GPU, USED, cache, human, sized
+from rope_viz.advice.parameter_count import parameters, weight_bytes
+from rope_viz.models.catalog import catalog
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "memory.json").read_text())
 # Bytes per token, table 1 of https://arxiv.org/abs/2505.09343.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rope_viz.advice.recognise import recognise
-from rope_viz.configs.catalog import catalog
+from rope_viz.advice.identify_model import recognise
+from rope_viz.models.catalog import catalog
 
 STOCK = {
     **{"architectures": ["Qwen3ForCausalLM"], "attention_bias": False, "head_dim": 128, "hidden_size": 4096},

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from rope_viz.advice.recognise import recognise
-from rope_viz.advice.recommend import recommend
-from rope_viz.advice.write import NAMES, difference, whole, writing
-from rope_viz.configs.catalog import catalog
-from rope_viz.configs.parts import text_part
+from rope_viz.advice.identify_model import recognise
+from rope_viz.advice.rank_methods import recommend
+from rope_viz.advice.runtime_instructions import NAMES, difference, whole, writing
+from rope_viz.models.catalog import catalog
+from rope_viz.models.text_config import text_part
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import compare
 from tests.advice.test_recognise import STOCK

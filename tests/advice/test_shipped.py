@@ -2,12 +2,12 @@
 
 import pytest
 
+from rope_viz.advice.identify_model import recognise
 from rope_viz.advice.lint import check
-from rope_viz.advice.recognise import recognise
-from rope_viz.advice.recommend import recommend
-from rope_viz.advice.write import whole
-from rope_viz.configs.catalog import catalog
-from rope_viz.configs.models import from_config
+from rope_viz.advice.rank_methods import recommend
+from rope_viz.advice.runtime_instructions import whole
+from rope_viz.models.catalog import catalog
+from rope_viz.models.rope_config import from_config
 
 LLAMA31 = {
     **{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32},

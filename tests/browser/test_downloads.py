@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from rope_viz.configs.catalog import model_specs
 from rope_viz.embedding import spectrum
+from rope_viz.models.catalog import model_specs
 
 SPEC = model_specs("llama-3.1-8b")[""]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from rope_viz.pictures.tour import STEPS
+from rope_viz.pictures.learn_steps import STEPS
 
 TREES = Path(__file__).parent / "accessibility"
 FOCUSED = """() => {

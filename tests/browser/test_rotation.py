@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.configs.catalog import model_specs
+from rope_viz.models.catalog import model_specs
 from rope_viz.studies import scores
 from rope_viz.ui.components.scripts import PREFIX, version
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from rope_viz.cli.main import main
-from rope_viz.configs.axes.catalog import axes_catalog
+from rope_viz.multi_axis.catalog import axes_catalog
 
 
 def file_of(id: str, folder: Path) -> str:

@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from rope_viz.cli.main import main  # noqa: E402
-from rope_viz.reader import captured, checkpoints, language, model  # noqa: E402
+from rope_viz.tiny_lm import capture_file, checkpoints, language, numpy_model  # noqa: E402
 
 FOLDER = checkpoints.FOLDER / "seed-0"
 TEXT = "<s> " + " ".join(language.WORDS[1:])
@@ -24,9 +24,9 @@ def test_a_folder_and_a_text_become_a_capture(text, tmp_path, capsys):
     out = tmp_path / "qk.safetensors"
     assert main(["capture", str(FOLDER), "--text", str(text), "--tokens", "100", "-o", str(out)]) == 0
     assert capsys.readouterr().out == f"{out}: 2 layers, 2 heads, 100 tokens, 32 dimensions\n"
-    read = captured.read_capture(out)
+    read = capture_file.read_capture(out)
     assert (read.name, read.layers) == ("seed-0", (0, 1))
-    wanted = model.queries_and_keys(checkpoints.reader("seed-0"), language.parse(TEXT)[:100])
+    wanted = numpy_model.queries_and_keys(checkpoints.reader("seed-0"), language.parse(TEXT)[:100])
     for number, (q, k) in enumerate(wanted):
         np.testing.assert_allclose(read.layer(number).q, q, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(read.layer(number).k, k, rtol=1e-3, atol=1e-3)
@@ -39,7 +39,7 @@ def test_layers_heads_and_a_short_text_are_said(text, tmp_path, capsys):
     said = capsys.readouterr()
     assert "1 layers, 1 heads, 201 tokens" in said.out
     assert "the text has 201 tokens only" in said.err
-    assert captured.read_capture(out).layer(1).heads == (0,)
+    assert capture_file.read_capture(out).layer(1).heads == (0,)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.advice.lint.several import ONE_AXIS, surely_one_axis
-from rope_viz.advice.lint.text import rules
+from rope_viz.advice.lint.check_text import rules
+from rope_viz.advice.lint.multi_axis_rules import ONE_AXIS, surely_one_axis
 from rope_viz.cli.main import main
-from rope_viz.configs.axes.models import is_encoder
-from rope_viz.configs.axes.text import TEXTS
-from rope_viz.configs.catalog import catalog
+from rope_viz.models.catalog import catalog
+from rope_viz.multi_axis.model_axes import is_encoder
+from rope_viz.multi_axis.text import TEXTS
 
 ROOT = Path(__file__).parents[2]
 LLAMA = {
@@ -386,7 +386,7 @@ def test_a_model_with_one_position_per_token_does_not_load_the_rooms_about_sever
     program = (
         "import sys; from rope_viz.advice.lint import check; "
         f"check({WARNING!r});"
-        "print([name for name in sys.modules if name.startswith(('rope_viz.configs.axes', 'rope_viz.studies'))])"
+        "print([name for name in sys.modules if name.startswith(('rope_viz.multi_axis', 'rope_viz.studies'))])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout == "[]\n"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.configs.catalog import model_specs
 from rope_viz.figures import theme
+from rope_viz.models.catalog import model_specs
 from rope_viz.pictures import registry
 
 SMALL = ("--head-dim", "16", "--context", "512", "--target", "2k", "--scaling", "yarn")

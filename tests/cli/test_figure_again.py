@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 import pytest
 
 from rope_viz.cli.main import joined, main
-from rope_viz.configs import link
-from rope_viz.configs.models import from_config
+from rope_viz.models import spec_url
+from rope_viz.models.rope_config import from_config
 from tests.pictures.own import LONGROPE
 
 
@@ -231,7 +231,7 @@ def test_the_address_of_a_config_of_ones_own_is_drawn_with_the_config_behind_it(
     config.write_text(json.dumps(LONGROPE | {"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 4.0}}))
     assert figure(name, config, "-o", by_name) == 0
     (spec,) = from_config(json.loads(config.read_text())).values()
-    query = urlencode(link.query(spec, model=link.CUSTOM) | {"own": "A" * 43})
+    query = urlencode(spec_url.query(spec, model=spec_url.CUSTOM) | {"own": "A" * 43})
     assert figure(f"{name}?{query}", "-o", by_address) == 2
     assert "name it behind the address" in capsys.readouterr().err
     assert figure(f"{name}?{query}", config, "-o", by_address) == 0

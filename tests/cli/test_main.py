@@ -14,12 +14,12 @@ import pytest
 from rope_viz.advice.export import TARGETS
 from rope_viz.cli.main import main, parser
 from rope_viz.cli.spec import flag
-from rope_viz.configs.catalog import catalog, model_specs
-from rope_viz.configs.link import method_knobs
-from rope_viz.configs.models import from_config
-from rope_viz.configs.rewrite import laid
 from rope_viz.embedding.scaling import METHODS, Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec, knobs
+from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.models.edit_config import laid
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.spec_url import method_knobs
 from rope_viz.runtimes import RUNTIMES
 
 FAULTY = {

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.configs.catalog import catalog
+from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry
 
 # What a model that reads recalls takes seconds to find out; its page is held to its own tests.

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rope_viz.embedding.axes import (
+from rope_viz.embedding.axes_spec import (
     MIXED,
     STILL,
     THW,

@@ -1,14 +1,14 @@
-"""One axis beyond its grid, by its own numbers; runs of the published functions are in tests/configs/test_axes.py."""
+"""One axis beyond its grid, by its own numbers; runs of the published functions are in tests/models/test_axes.py."""
 
 import math
 
 import numpy as np
 import pytest
 
-from rope_viz.embedding.axes import one_axis
-from rope_viz.embedding.extension import ImageNtk, ImageYarn, Riflex
+from rope_viz.embedding.axes_spec import one_axis
+from rope_viz.embedding.axis_scaling import ImageNtk, ImageYarn, Riflex
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.studies.plane import mean_cosine
+from rope_viz.studies.distance_2d import mean_cosine
 
 TIME = RopeSpec(head_dim=16, base=256.0, context=33, target=66)
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from rope_viz.configs.axes.catalog import axes_catalog, model_parts
-from rope_viz.embedding.axes import THW, directions, interleaved, ladder_per_axis, sections, shared_ladder
-from rope_viz.embedding.ladders import Ladder, anatomy, dealt, ladder, rebuilt
+from rope_viz.embedding.axes_spec import THW, directions, interleaved, ladder_per_axis, sections, shared_ladder
+from rope_viz.embedding.axis_sections import Ladder, anatomy, dealt, ladder, rebuilt
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.multi_axis.catalog import axes_catalog, model_parts
 
 QWEN2 = shared_ladder(RopeSpec(128, 128, 1e6), sections([16, 24, 24], 64))
 QWEN3 = shared_ladder(RopeSpec(128, 128, 5e6), interleaved([24, 20, 20], 64))

@@ -1,9 +1,9 @@
-"""Positions along a prompt and over grids; what published functions gave is in tests/configs/test_axes.py."""
+"""Positions along a prompt and over grids; what published functions gave is in tests/models/test_axes.py."""
 
 import numpy as np
 import pytest
 
-from rope_viz.embedding.layouts import (
+from rope_viz.embedding.position_ids import (
     Manner,
     Piece,
     Positions,

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rope_viz import RopeSpec
-from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
+from rope_viz.models.catalog import catalog, model_specs
 
 LLAMA_31 = RopeSpec(128, base=500_000.0, context=8192, target=131_072, scaling=Llama3(8.0))
 LLAMA_32 = RopeSpec(64, base=500_000.0, context=8192, target=131_072, scaling=Llama3(32.0))

@@ -8,24 +8,24 @@ from functools import cache
 
 import numpy as np
 
-from rope_viz.advice import board
-from rope_viz.configs.catalog import catalog, model_specs
+from rope_viz.advice import runtime_matrix
 from rope_viz.figures import (
     attention,
     clocks,
     decay,
-    dials,
-    distance,
     frequencies,
     kernels,
     learn,
+    per_distance,
     precision,
     rotation,
     runtimes,
     scaling,
-    sheet,
+    static_clocks,
+    table_figure,
 )
-from rope_viz.kernels.process import Report
+from rope_viz.kernels.measurement_process import Report
+from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.studies.attention import DEFAULT_SENTENCE
 from rope_viz.studies.conversion import conversion_mistakes
 from rope_viz.studies.precision import ROUNDINGS
@@ -45,8 +45,8 @@ def every_figure():
         yield view, lambda view=view: scaling.view(view, curves, pin=5)[0]
     for view in decay.VIEWS:
         yield view, lambda view=view: decay.main(view, decay.with_plain(curves), where, PARTS, "iid")[0]
-    yield "contributions", lambda: distance.contributions(LLAMA, 1000, PARTS, pin=None)
-    yield "map", lambda: distance.attention_map(LLAMA, 16, PARTS, True)
+    yield "contributions", lambda: per_distance.contributions(LLAMA, 1000, PARTS, pin=None)
+    yield "map", lambda: per_distance.attention_map(LLAMA, 16, PARTS, True)
     yield "errors", lambda: kernels.errors(LLAMA)
     jane = {"sentence": DEFAULT_SENTENCE}
     for view in attention.VIEWS:
@@ -60,9 +60,9 @@ def every_figure():
     for view in precision.VIEWS:
         yield view, lambda view=view: precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
     kimi = catalog()["kimi-k2-instruct"]
-    asked = board.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
-    yield "runtimes", lambda: runtimes.curves(board.board(asked), asked.spec, pin=3)[0]
-    yield "bases", lambda: distance.bases(LLAMA, 8192, quick=True)
+    asked = runtime_matrix.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
+    yield "runtimes", lambda: runtimes.curves(runtime_matrix.board(asked), asked.spec, pin=3)[0]
+    yield "bases", lambda: per_distance.bases(LLAMA, 8192, quick=True)
 
 
 def other_figures():
@@ -75,11 +75,14 @@ def other_figures():
     yield "permutation", lambda: rotation.permutation(LLAMA, 32, "interleaved", "half")
     found = conversion_mistakes(LLAMA, np.arange(rotation.DISTANCES), length=LLAMA.target)
     yield "mistakes", lambda: rotation.mistakes(found)
-    yield "table", lambda: sheet.sheet({"runtime": ["vLLM", "llama.cpp"], "why": ["agrees", "reads β as 32 " * 12]})
+    yield (
+        "table",
+        lambda: table_figure.sheet({"runtime": ["vLLM", "llama.cpp"], "why": ["agrees", "reads β as 32 " * 12]}),
+    )
     yield "arrow", lambda: learn.arrow(3)
     yield "speeds", lambda: kernels.speeds(measured())
     yield "time", lambda: attention.costs(QWEN, causal=True, shown="time")
-    yield "dials", lambda: dials.still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
+    yield "dials", lambda: static_clocks.still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
     yield "dials score", lambda: clocks.still(clocks.message(LLAMA, pin=None, mode="score"))
 
 

@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from rope_viz.configs.axes.beyond import carried
-from rope_viz.configs.axes.catalog import axes_catalog
-from rope_viz.configs.axes.patches import scenes
-from rope_viz.configs.axes.written import USUAL, lay, pieces, reader
-from rope_viz.figures import axes, beyond, prompt, theme
+from rope_viz.figures import axes, axis_extrapolation, prompt, theme
 from rope_viz.figures.words import axes as words
+from rope_viz.multi_axis.catalog import axes_catalog
+from rope_viz.multi_axis.image_layouts import scenes
+from rope_viz.multi_axis.prompt_syntax import USUAL, lay, pieces, reader
+from rope_viz.studies.axis_extrapolation import carried
 
 QWEN2, QWEN3 = scenes("qwen2-vl-7b")["text"], scenes("qwen3-vl-8b")["text"]
 AXIAL, MIXED = scenes("rope-vit-axial-b")["vision"], scenes("rope-vit-mixed-b")["vision all heads"]
@@ -30,8 +30,8 @@ def every_figure():
     yield "speeds of directions", axes.speeds([MIXED, SHEAR])
     yield "prompt", prompt.positions(laid("transformers"), "transformers", laid("vllm"), "vllm")
     yield "prompt zoomed", prompt.positions(laid("transformers"), "transformers", view=(100.2, 220.7))
-    yield "beyond", beyond.heights(carried(HUNYUAN, "time", "riflex", 2.0), "frames")
-    yield "far beyond", beyond.heights(carried(QWEN2, "time", "yarn", 8.0), "frames", coarse=True)
+    yield "beyond", axis_extrapolation.heights(carried(HUNYUAN, "time", "riflex", 2.0), "frames")
+    yield "far beyond", axis_extrapolation.heights(carried(QWEN2, "time", "yarn", 8.0), "frames", coarse=True)
 
 
 FIGURES = dict(every_figure())
@@ -140,12 +140,15 @@ def test_the_token_at_which_a_second_runtime_differs_is_marked():
 
 def test_angles_beyond_are_the_cosines_of_the_pairs():
     done = carried(HUNYUAN, "time", "riflex", 2.0)
-    trace = beyond.heights(done, "frames").data[0]
+    trace = axis_extrapolation.heights(done, "frames").data[0]
     np.testing.assert_allclose(trace.z, np.cos(np.outer(done.speeds, np.arange(67))), atol=1e-6)
 
 
 def test_false_peaks_are_ringed_with_their_numbers():
-    texts = [note.text for note in beyond.heights(carried(HUNYUAN, "time", growth=2.0), "frames").layout.annotations]
+    texts = [
+        note.text
+        for note in axis_extrapolation.heights(carried(HUNYUAN, "time", growth=2.0), "frames").layout.annotations
+    ]
     assert {"25: 0.58", "50: 0.57"} <= set(texts)
     assert "50: 0.40" in [note.text for note in FIGURES["beyond"].layout.annotations]
 
@@ -206,5 +209,5 @@ def test_every_model_has_its_pictures_and_sentences(id):
         assert words.speeds([scene]).endswith(".")
         for role in scene.roles:
             done = carried(scene, role, growth=2.0)
-            beyond.heights(done, scene.units, coarse=True)
+            axis_extrapolation.heights(done, scene.units, coarse=True)
             assert words.beyond(done, scene.units)

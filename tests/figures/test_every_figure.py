@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from rope_viz import RopeSpec
-from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.figures import decay, distance, frequencies, scaling, theme
+from rope_viz.figures import decay, frequencies, per_distance, scaling, theme
 from rope_viz.figures.words import common as words
 from rope_viz.figures.words import decay as words_decay
-from rope_viz.pictures.packed import pack
+from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.pictures.wire_format import pack
 from rope_viz.studies import rotation, scores
 from tests.figures.drawn import FIGURES
 
@@ -140,19 +140,19 @@ def test_the_same_curve_comes_from_torch():
 
 
 def test_the_running_total_ends_at_the_score():
-    fig = distance.contributions(LLAMA, 12_345, PARTS, pin=None)
-    assert fig.data[1].y[-1] == pytest.approx(distance.total(LLAMA, 12_345, PARTS), abs=1e-12)
+    fig = per_distance.contributions(LLAMA, 12_345, PARTS, pin=None)
+    assert fig.data[1].y[-1] == pytest.approx(per_distance.total(LLAMA, 12_345, PARTS), abs=1e-12)
 
 
 def test_every_diagonal_of_the_attention_map_has_one_logit():
-    grid = distance.attention_map(LLAMA, 1000, (np.linspace(0, 1, 64), np.linspace(1, 0, 64), 0.3), False).data[0].z
-    for offset in range(distance.WINDOW):
+    grid = per_distance.attention_map(LLAMA, 1000, (np.linspace(0, 1, 64), np.linspace(1, 0, 64), 0.3), False).data[0].z
+    for offset in range(per_distance.WINDOW):
         assert np.ptp(np.diagonal(grid, -offset)) == 0
     assert np.isnan(grid[0, 1])
 
 
 def test_softmax_rows_of_the_attention_map_sum_to_one():
-    grid = distance.attention_map(QWEN, 0, PARTS, True).data[0].z
+    grid = per_distance.attention_map(QWEN, 0, PARTS, True).data[0].z
     np.testing.assert_allclose(np.nansum(grid, axis=1), 1, atol=1e-5)
 
 

@@ -37,7 +37,7 @@ def test_a_grey_file_has_no_colour(name, ground):
 
 def test_in_greys_every_line_has_a_dash_of_its_own():
     from rope_viz.figures.files import lines
-    from rope_viz.figures.files.dress import dressed
+    from rope_viz.figures.files.apply_style import dressed
 
     for name in ("ratio", "wavelength", "error", "long decay", "errors", "costs"):
         sheet = dressed(DRAWN[name], Style(grey=True))
@@ -164,7 +164,7 @@ def test_a_note_on_lines_has_a_ground_and_stays_in_the_plot(monkeypatch):
 
 
 def test_labels_keep_clear_of_data_first_and_then_of_rules():
-    from rope_viz.figures.files.place import Places
+    from rope_viz.figures.files.label_placement import Places
 
     def cost(**rule):
         places = Places(100, 100)
@@ -175,7 +175,7 @@ def test_labels_keep_clear_of_data_first_and_then_of_rules():
 
 
 def test_own_labels_stand_in_the_title_where_the_name_is_whole():
-    from rope_viz.figures.files.dress import dressed
+    from rope_viz.figures.files.apply_style import dressed
 
     style = Style(title="yes", labels=(("YaRN", "ours, 5 % \\1"),))
     title = "Speed of each pair: YaRN, NTK-aware, YaRNs, YaRN"
@@ -184,7 +184,7 @@ def test_own_labels_stand_in_the_title_where_the_name_is_whole():
 
 
 def test_ranges_and_scales_are_those_asked_for():
-    from rope_viz.figures.files.dress import dressed
+    from rope_viz.figures.files.apply_style import dressed
 
     fig = DRAWN["wavelengths"]
     axis = dressed(fig, Style(xmin=10, xmax=30, ymin=64)).layout
@@ -223,7 +223,7 @@ def test_what_a_figure_cannot_have_is_said_in_a_sentence(name, style, said):
 
 
 def test_a_range_holds_for_all_panels_of_a_figure():
-    from rope_viz.figures.files.dress import dressed
+    from rope_viz.figures.files.apply_style import dressed
 
     layout = dressed(DRAWN["matrices whole"], Style(xmin=3, xmax=9)).layout
     axes = [axis for key, axis in layout.items() if key.startswith("xaxis")]
@@ -232,7 +232,7 @@ def test_a_range_holds_for_all_panels_of_a_figure():
 
 
 def test_another_scale_is_fitted_to_what_is_shown():
-    from rope_viz.figures.files.dress import dressed
+    from rope_viz.figures.files.apply_style import dressed
 
     fig = DRAWN["wavelengths"]
     longest = 2 * np.pi / LLAMA.inv_freq(LLAMA.target)[-1]

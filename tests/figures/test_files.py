@@ -19,10 +19,10 @@ import pytest
 
 from rope_viz import __version__
 from rope_viz.figures import frequencies, theme
-from rope_viz.figures.files import FORMS, Style, from_json, picture, render, save
+from rope_viz.figures.files import FORMS, Style, from_json, render, render_sheet, save
 from rope_viz.figures.files.canvas import Canvas
-from rope_viz.figures.files.place import Places
-from rope_viz.figures.sheet import sheet as empty
+from rope_viz.figures.files.label_placement import Places
+from rope_viz.figures.table_figure import sheet as empty
 from tests.figures.drawn import DRAWN, LLAMA
 from tests.figures.opened import COLUMN, META, SOME, SVG, png_chunks, png_pixels, ratio
 
@@ -115,7 +115,7 @@ def test_no_text_is_cut_and_no_label_lies_on_another(size, monkeypatch):
     asked = list(DRAWN) if size == SIZES[1] else list(DRAWN)[SIZES.index(size) :: 5]
     for name in asked:
         written.clear()
-        picture.draw(DRAWN[name], "png", style, "A title that is somewhat longer than one column", {})
+        render_sheet.draw(DRAWN[name], "png", style, "A title that is somewhat longer than one column", {})
         for (left, top, right, bottom), lines, sheet in written:
             assert -1 <= left <= right <= sheet.width + 1, (name, lines)
             assert -1 <= top <= bottom <= sheet.height + 1, (name, lines)
@@ -140,7 +140,7 @@ def test_no_label_of_a_line_lies_on_the_data(monkeypatch):
     monkeypatch.setattr(Places, "__init__", places)
     for name in ("wavelengths", "ratio", "wavelength", "mean", "errors", "costs", "error", "runtimes"):
         for style in (Style(dpi=36), COLUMN):
-            picture.draw(DRAWN[name], "png", style, "", {})
+            render_sheet.draw(DRAWN[name], "png", style, "", {})
             covered = [sheets[-1].inked(box) for box in sheets[-1].boxes]
             assert max(covered) < 0.12, (name, style.width)
 
@@ -149,7 +149,7 @@ def test_the_bytes_depend_on_nothing_but_figure_style_and_meta(tmp_path):
     """Another process, with another order of hashes and another date, makes the same files."""
     script = (
         "import hashlib, sys\n"
-        "from rope_viz.configs.catalog import model_specs\n"
+        "from rope_viz.models.catalog import model_specs\n"
         "from rope_viz.figures import frequencies\n"
         "from rope_viz.figures.files import FORMS, Style, render\n"
         "spec = model_specs('llama-3.1-8b')['']\n"

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import frequencies
+from rope_viz.models.catalog import catalog, model_specs
 
 
 def shaded(spec):

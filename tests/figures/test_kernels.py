@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from rope_viz.configs.catalog import model_specs
 from rope_viz.figures import kernels, theme
 from rope_viz.figures.words import kernels as words_kernels
 from rope_viz.kernels import error_by_position
-from rope_viz.kernels.process import Report
+from rope_viz.kernels.measurement_process import Report
+from rope_viz.models.catalog import model_specs
 
 LLAMA = model_specs("llama-3.1-8b")[""]
 

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.figures import decay, looks, precision, scaling, theme
+from rope_viz.figures import decay, line_styles, precision, scaling, theme
 from rope_viz.figures.files import lines
+from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.studies.scores import even_parts
 
 LLAMA = model_specs("llama-3.1-8b")[""]
@@ -43,11 +43,11 @@ def test_a_method_looks_the_same_in_every_figure():
 
 
 def test_no_two_methods_look_alike_and_none_like_the_current_spec():
-    shown = [looks.of_method(name) for name in METHODS]
-    assert set(looks.METHODS) == set(METHODS)
+    shown = [line_styles.of_method(name) for name in METHODS]
+    assert set(line_styles.METHODS) == set(METHODS)
     assert len(set(shown)) == len(shown)
-    assert looks.CURRENT not in shown
-    assert looks.of_method("none") == looks.PLAIN
+    assert line_styles.CURRENT not in shown
+    assert line_styles.of_method("none") == line_styles.PLAIN
 
 
 def test_a_model_looks_the_same_whatever_is_selected_beside_it():
@@ -60,31 +60,31 @@ def test_a_model_looks_the_same_whatever_is_selected_beside_it():
 
 
 def test_no_two_models_look_alike_and_none_like_a_method():
-    assert set(looks.MODELS) <= set(catalog())
-    shown = [looks.of_model(name) for name in looks.MODELS]
+    assert set(line_styles.MODELS) <= set(catalog())
+    shown = [line_styles.of_model(name) for name in line_styles.MODELS]
     assert len(set(shown)) == len(shown)
-    assert not set(shown) & {looks.CURRENT, *looks.METHODS.values()}
+    assert not set(shown) & {line_styles.CURRENT, *line_styles.METHODS.values()}
 
 
 def test_a_model_looks_the_same_by_its_id_and_by_its_name():
     for name, model in catalog().items():
-        assert looks.of_model(model.name) == looks.of_model(name)
-    assert looks.of_model("a model of my own") == looks.of_model("a model of my own")
+        assert line_styles.of_model(model.name) == line_styles.of_model(name)
+    assert line_styles.of_model("a model of my own") == line_styles.of_model("a model of my own")
 
 
 def known_looks():
     """Every look that a method, a runtime, a model of the list or an entry of a fixed list can have."""
-    named = [*looks.METHODS.values(), *looks.RUNTIMES.values(), *map(looks.of_model, catalog())]
+    named = [*line_styles.METHODS.values(), *line_styles.RUNTIMES.values(), *map(line_styles.of_model, catalog())]
     entries = [str(place) for place in range(16)]
-    return {*named, *(looks.of_entry(entry, entries) for entry in entries)} - {looks.PLAIN}
+    return {*named, *(line_styles.of_entry(entry, entries) for entry in entries)} - {line_styles.PLAIN}
 
 
 def test_every_look_has_a_dash_and_a_grey_of_its_own():
     own = {look: lines.GREYS[look.dash, look.colour] for look in known_looks()}
     assert len(set(own.values())) == len(own)
     # What is compared most is told apart by dashes alone.
-    first = [*looks.METHODS.values(), *map(looks.of_model, looks.MODELS[:20])]
-    dashes = [own[look][0] for look in first if look != looks.PLAIN]
+    first = [*line_styles.METHODS.values(), *map(line_styles.of_model, line_styles.MODELS[:20])]
+    dashes = [own[look][0] for look in first if look != line_styles.PLAIN]
     assert len(set(dashes)) == len(dashes)
     assert not {*lines.GREY_DASHES} & {*lines.SPARE}
     assert len({*lines.GREY_DASHES}) == len(lines.GREY_DASHES)
@@ -101,7 +101,7 @@ def test_every_grey_of_a_line_reads_on_its_ground(level):
 
 def test_in_greys_a_model_looks_the_same_whatever_is_selected_beside_it():
     from rope_viz.figures.files import Style
-    from rope_viz.figures.files.dress import dressed
+    from rope_viz.figures.files.apply_style import dressed
 
     def greys(names):
         specs = {catalog()[name].name: model_specs(name)[""] for name in names}
@@ -149,7 +149,9 @@ def luminance(colour):
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-@pytest.mark.parametrize("colour", sorted({look.colour for look in (looks.CURRENT, *looks.METHODS.values())}))
+@pytest.mark.parametrize(
+    "colour", sorted({look.colour for look in (line_styles.CURRENT, *line_styles.METHODS.values())})
+)
 def test_every_colour_of_a_line_reads_on_its_ground(colour):
     # WCAG 2 AA for text, which the labels are: 4.5 to 1.
     for ink, ground in ((colour, theme.BACKGROUND), (theme.DARK[colour], theme.DARK[theme.BACKGROUND])):

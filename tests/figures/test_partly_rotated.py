@@ -8,11 +8,11 @@ import pytest
 
 from rope_viz.advice import extend
 from rope_viz.advice.lint import check
-from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import PAIRINGS, RopeSpec
-from rope_viz.figures import decay, distance, scaling
+from rope_viz.figures import decay, per_distance, scaling
 from rope_viz.figures.words import decay as words
+from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.studies import scores
 from rope_viz.studies.decay import distribution, feasible_bases
 from rope_viz.studies.vectors import random_vectors
@@ -78,10 +78,10 @@ def test_the_sentence_the_curve_and_the_running_total_are_q_times_k_after_rotati
     assert low - 1e-9 <= min(expected)
     assert max(expected) <= high + 1e-9
     assert whole.layout.yaxis.range[0] <= low <= high <= whole.layout.yaxis.range[1]
-    bars = distance.contributions(spec, 1000, parts, pin=None)
+    bars = per_distance.contributions(spec, 1000, parts, pin=None)
     assert bars.data[1].y[-1] == pytest.approx(expected[3], abs=1e-9)
     assert sum(bars.data[0].y) + parts[2] == pytest.approx(expected[3], abs=1e-9)
-    assert distance.total(spec, 1000, parts) == pytest.approx(expected[3], abs=1e-9)
+    assert per_distance.total(spec, 1000, parts) == pytest.approx(expected[3], abs=1e-9)
     assert f"**{expected[3]:.4f}** in all" in words.pair_by_pair(spec, 1000, parts)
     assert f"**{expected[3]:.4g}**" in words.score(spec, 1000, parts)
     most = float(re.search(r"allows ([\d.,]+)", words.score(spec, 1000, parts))[1].replace(",", ""))
@@ -117,7 +117,7 @@ def test_random_vectors_fill_the_whole_head(spec):
 def test_the_mean_cosine_is_over_the_whole_head(spec):
     fig, _ = decay.main("mean", scaling.compared(spec, []), decay.Range.of(512, None, log=False), (), "iid")
     for apart in (0, 1, 100, 511):
-        drawn, total = fig.data[0].y[apart], distance.total(spec, apart, scores.even_parts(spec))
+        drawn, total = fig.data[0].y[apart], per_distance.total(spec, apart, scores.even_parts(spec))
         assert (drawn, total) == pytest.approx((mean_cosine(spec, apart),) * 2, abs=1e-12)
 
 
@@ -166,7 +166,7 @@ def test_bases_are_judged_for_the_head_as_it_rotates():
     spec = RopeSpec(head_dim=64, rotary_dim=48)
     expected = [first_below(RopeSpec(head_dim=64, rotary_dim=48, base=base), 400) is None for base in grid.tolist()]
     assert feasible_bases(64, 400, grid, rotary_dim=48).tolist() == expected
-    assert distance.feasible(spec, 400, quick=True)[[0, 10, 20]].tolist() == expected
+    assert per_distance.feasible(spec, 400, quick=True)[[0, 10, 20]].tolist() == expected
     assert feasible_bases(64, 400, grid, rotary_dim=32).all()
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from rope_viz.configs.catalog import model_specs
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import precision
 from rope_viz.figures.words import precision as words_precision
+from rope_viz.models.catalog import model_specs
 from rope_viz.studies import precision as core
 from rope_viz.studies.precision import ROUNDINGS
-from rope_viz.studies.precision_practice import PRACTICES
+from rope_viz.studies.rounding_in_practice import PRACTICES
 
 LLAMA_2 = model_specs("llama-2-7b")[""]
 

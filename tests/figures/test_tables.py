@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from rope_viz import __version__
-from rope_viz.configs.catalog import model_specs
-from rope_viz.figures import decay, frequencies, numbers, precision, scaling, theme
+from rope_viz.figures import cell_text, decay, frequencies, precision, scaling, theme
 from rope_viz.figures.files import Style, render, spanned, stem
+from rope_viz.models.catalog import model_specs
 from rope_viz.studies import scores
-from rope_viz.studies.budget import Thinning
+from rope_viz.studies.error_budget import Thinning
 from tests.figures.drawn import DRAWN, LLAMA, PARTS
 
 QWEN = model_specs("qwen3-8b-yarn")[""]
@@ -45,7 +45,7 @@ def test_every_distance_stands_in_the_table_of_a_decay_curve():
 
 @pytest.mark.parametrize("log", [False, True])
 def test_beyond_that_bins_are_labelled_with_from_to_min_max_and_mean(log):
-    length = numbers.MOST_ROWS + 30_000
+    length = cell_text.MOST_ROWS + 30_000
     found = table(mean_cosine(length, log=log))
     assert list(found) == ["from", "to", "Llama 3 min", "Llama 3 max", "Llama 3 mean"]
     first, last = found["from"].astype(int), found["to"].astype(int)
@@ -70,7 +70,7 @@ def test_bins_are_the_columns_of_the_figure():
 
 def test_thinned_distances_are_bins_whatever_their_number():
     lines = [("x", LLAMA.plain_inv_freq, PARTS)]
-    found = numbers.score_table(lines, Thinning(0, 1000, 9000, 4), columns=100, log=False)
+    found = cell_text.score_table(lines, Thinning(0, 1000, 9000, 4), columns=100, log=False)
     assert list(found) == ["from", "to", "x min", "x max", "x mean"]
     exact = scores.at(LLAMA.plain_inv_freq, *PARTS[:2], np.arange(9000))
     assert found["x mean"][50] == pytest.approx(exact[found["from"][50] : found["to"][50] + 1].mean(), abs=1e-12)
@@ -79,11 +79,11 @@ def test_thinned_distances_are_bins_whatever_their_number():
 def test_the_constant_of_what_does_not_rotate_is_in_every_number():
     parts = (np.ones(64), np.zeros(64), 5.0)
     line = ("x", LLAMA.plain_inv_freq, parts)
-    each = numbers.score_table([line], Thinning.of(0, 3, 64), columns=9, log=False)
-    bins = numbers.score_table([line], Thinning.of(0, numbers.MOST_ROWS + 10, 64), columns=9, log=False)
+    each = cell_text.score_table([line], Thinning.of(0, 3, 64), columns=9, log=False)
+    bins = cell_text.score_table([line], Thinning.of(0, cell_text.MOST_ROWS + 10, 64), columns=9, log=False)
     assert each["x"][0] == bins["x max"][0] == pytest.approx(69)
-    bare = numbers.score_table([("x", line[1], (*parts[:2], 0.0))], Thinning.of(0, 90_000, 64), columns=9, log=False)
-    more = numbers.score_table([line], Thinning.of(0, 90_000, 64), columns=9, log=False)
+    bare = cell_text.score_table([("x", line[1], (*parts[:2], 0.0))], Thinning.of(0, 90_000, 64), columns=9, log=False)
+    more = cell_text.score_table([line], Thinning.of(0, 90_000, 64), columns=9, log=False)
     np.testing.assert_allclose(more["x mean"] - bare["x mean"], 5, rtol=1e-12)
 
 

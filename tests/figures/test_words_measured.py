@@ -6,13 +6,13 @@ import re
 import numpy as np
 import pytest
 
-from rope_viz.advice import board, extend
+from rope_viz.advice import extend, runtime_matrix
 from rope_viz.advice.export import TARGETS, export
-from rope_viz.configs.catalog import catalog, main_layer, model_specs
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes as drawn
 from rope_viz.figures.words import attention, kernels, precision, runtimes
+from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.pictures.runtimes import APART
 from rope_viz.studies.attention import DEFAULT_SENTENCE
 from rope_viz.studies.linear_attention import operations
@@ -176,7 +176,7 @@ def test_the_list_of_models_is_counted_right():
     assert apart == APART, "the table's room is not that of its rows"
     example = re.search(r"(×\S+ · \d+): off", text)[1]
     assert any(example in cell for row in rows for cell in row.values())
-    reference = [answers.rows[0].name for _, answers in board.models()]
+    reference = [answers.rows[0].name for _, answers in runtime_matrix.models()]
     assert set(reference) == {"transformers 5.23.0"}
 
 
@@ -184,7 +184,7 @@ def test_the_list_of_models_is_counted_right():
 def test_runtimes_that_agree_are_counted_right(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
-    answers = board.board(board.Asked(catalog()[model].config, layer, specs[layer], model))
+    answers = runtime_matrix.board(runtime_matrix.Asked(catalog()[model].config, layer, specs[layer], model))
     text = runtimes.agreement(answers)
     rows = [row for row in answers.rows if row.runtime]
     reference = answers.rows[0].comparison.emulation

@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 
-from rope_viz.configs.catalog import catalog, model_specs
 from rope_viz.embedding.scaling import (
     METHODS,
     DynamicNtk,
@@ -22,6 +21,7 @@ from rope_viz.embedding.scaling import (
 )
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.scaling import alternative
+from rope_viz.models.catalog import catalog, model_specs
 
 TAU = 2.0 * math.pi
 BASE = RopeSpec(context=4096, target=32_768)

@@ -1,4 +1,4 @@
-"""Write rope_viz/configs/architectures.json: what each configuration class of transformers 5.23.0 fills in for RoPE.
+"""Write rope_viz/models/architecture.json: what each configuration class of transformers 5.23.0 fills in for RoPE.
 
 Run: `pip install transformers==5.23.0 torch==2.13.0` into an environment of its own, then
 `python tests/goldens/make_architectures.py`. Nothing is downloaded: only configurations and rotary modules are made.

@@ -34,10 +34,10 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parents[1]))
 
 from rope_viz.advice.export import export  # noqa: E402
-from rope_viz.configs.link import with_method  # noqa: E402
-from rope_viz.configs.models import from_config  # noqa: E402
-from rope_viz.configs.rewrite import laid  # noqa: E402
-from rope_viz.configs.upload import main_layer  # noqa: E402
+from rope_viz.models.edit_config import laid  # noqa: E402
+from rope_viz.models.rope_config import from_config  # noqa: E402
+from rope_viz.models.spec_url import with_method  # noqa: E402
+from rope_viz.models.user_config import main_layer  # noqa: E402
 
 Layers = dict[str, tuple[np.ndarray, float]]
 Merge = Callable[[PreTrainedConfig, dict[str, Any]], None]

@@ -14,7 +14,7 @@ import transformers
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from rope_viz.reader import tasks
+from rope_viz.tiny_lm import tasks
 
 CHECKPOINTS = Path(__file__).parents[2] / "rope_viz" / "reader" / "checkpoints"
 ASKED = 4  # questions of each text

@@ -10,10 +10,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from rope_viz.configs.axes.catalog import model_parts
-from rope_viz.embedding.axes import THW, interleaved, shared_ladder
+from rope_viz.embedding.axes_spec import THW, interleaved, shared_ladder
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.kernels import axes, rotate, rotate_qk
+from rope_viz.multi_axis.catalog import model_parts
 
 torch = pytest.importorskip("torch")
 

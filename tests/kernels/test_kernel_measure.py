@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rope_viz.kernels import peers  # noqa: E402
+from rope_viz.kernels import baselines  # noqa: E402
 from rope_viz.kernels.measure import Measurement, Workload, agreement, measure  # noqa: E402
 
 SMALL = {"tokens": 16, "heads": 2, "head_dim": 16}
@@ -59,7 +59,7 @@ def test_a_way_that_fails_is_reported_and_does_not_stop_the_others(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("no compiler\nand a long story")
 
-    monkeypatch.setattr(peers, "eager_half", broken)
+    monkeypatch.setattr(baselines, "eager_half", broken)
     _, results = results_of()
     assert "no compiler" in results["eager rotate_half"].note
     assert results["ours"].seconds

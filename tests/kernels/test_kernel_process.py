@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rope_viz.kernels import process, report  # noqa: E402
-from rope_viz.kernels.process import BusyError, Run  # noqa: E402
+from rope_viz.kernels import measurement_process, report  # noqa: E402
+from rope_viz.kernels.measurement_process import BusyError, Run  # noqa: E402
 
 SMALL = {"tokens": 16, "heads": 2, "head_dim": 16, "device": "cpu"}
 
@@ -64,7 +64,7 @@ def test_what_breaks_in_it_is_a_sentence_here(start):
 
 
 def test_a_process_that_cannot_start_frees_the_place(start, monkeypatch):
-    monkeypatch.setattr(process.sys, "executable", "/none/such")
+    monkeypatch.setattr(measurement_process.sys, "executable", "/none/such")
     run = start(SMALL)
     assert "could not be started" in run.problem
     assert not run.alive

@@ -10,7 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from rope_viz.pictures import registry
-from rope_viz.pictures.packed import bare
+from rope_viz.pictures.wire_format import bare
 
 ROOT = Path(__file__).parents[2]
 

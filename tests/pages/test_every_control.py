@@ -13,9 +13,9 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from rope_viz.configs import link
-from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.scaling import METHODS
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry
 from rope_viz.pictures.choices import Positions, Several
 from rope_viz.pictures.registry import PAGES
@@ -177,7 +177,7 @@ def offered(app, element):
     """The names behind a group of buttons."""
     page = registry.page(element.key.removeprefix("choice.").split(".")[0])
     choice = next(choice for choice in page.choices if element.key == f"choice.{choice.key}")
-    known = (*link.KEYS, *(choice.key for choice in page.choices))
+    known = (*spec_url.KEYS, *(choice.key for choice in page.choices))
     now = registry.read(page, {key: value for key, value in app.query_params.items() if key in known})
     return list(choice.visible(now) if isinstance(choice, Several) else choice.shown(now))
 

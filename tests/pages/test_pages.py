@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.scaling import METHODS
+from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry
 from rope_viz.pictures.choices import Pick, Switch
 

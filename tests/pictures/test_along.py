@@ -5,15 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rope_viz.advice.lint.several import ONE_AXIS, surely_one_axis
-from rope_viz.configs.axes.patches import own_scenes
-from rope_viz.configs.catalog import catalog
-from rope_viz.embedding.along import along
-from rope_viz.embedding.axes import THW, interleaved, shared_ladder
+from rope_viz.advice.lint.multi_axis_rules import ONE_AXIS, surely_one_axis
+from rope_viz.embedding.axes_spec import THW, interleaved, shared_ladder
 from rope_viz.embedding.scaling import Yarn
+from rope_viz.embedding.single_axis import along
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.catalog import catalog
+from rope_viz.multi_axis.image_layouts import own_scenes
 from rope_viz.pictures import decay, frequencies, registry, scaling
-from rope_viz.studies.plane import mean_cosine
+from rope_viz.studies.distance_2d import mean_cosine
 from rope_viz.studies.scores import even_parts
 
 PLAIN = RopeSpec(head_dim=128, base=5e6, context=32_768, target=131_072)

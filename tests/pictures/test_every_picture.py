@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
-from rope_viz.configs import link
-from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.figures.files import Style
-from rope_viz.pictures import forms, packed, registry
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.pictures import export, registry, wire_format
 from rope_viz.pictures.choices import Kept, Number, Several
-from rope_viz.pictures.kinds import Figure
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Figure
+from rope_viz.pictures.picture_request import Now
 
 PICTURES = registry.pictures()
 each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
-KNOBS = sorted(knobs(RopeSpec).keys() | link.method_knobs().keys())
+KNOBS = sorted(knobs(RopeSpec).keys() | spec_url.method_knobs().keys())
 SHARES = strategies.floats(0.0, 1.0)
 DTYPES = {"f8": np.float64, "f4": np.float32, "i4": np.int32, "i1": np.int8, "u1": np.uint8}
 
 
 def of(model="qwen3-8b-yarn", **more):
-    return Now(link.model_spec(model), model, link.main_layer(model), **more)
+    return Now(spec_url.model_spec(model), model, spec_url.main_layer(model), **more)
 
 
 def unpacked(content):
@@ -79,14 +79,14 @@ def test_it_depends_on_nothing_but_what_it_names(picture):
     """Another pin, zoom or choice that is not in the key of a picture does not change a byte of it."""
     page, start = registry.page(picture.page), {"model": "llama-3.2-1b"}
     resting = registry.read(page, start)
-    key, content = registry.key(resting, picture), forms.render(picture, resting, "packed")
+    key, content = registry.key(resting, picture), export.render(picture, resting, "packed")
     changes = [("pin", "3"), ("view", "0.5,1.5")] + [(choice.key, text) for choice, text in variations(page)]
     tried = 0
     for name, text in changes:
         now = registry.read(page, start | {name: text})
         if registry.key(now, picture) == key:
             tried += 1
-            assert forms.render(picture, now, "packed") == content, f"{name} = {text} changes {picture.address}"
+            assert export.render(picture, now, "packed") == content, f"{name} = {text} changes {picture.address}"
     assert tried
 
 
@@ -101,8 +101,8 @@ def test_every_option_of_every_choice_is_drawn_in_the_room_it_has(picture):
             narrow = (drawn.fig.layout.meta or {}).get("narrow", {}).get("height", drawn.fig.layout.height)
             assert picture.heights(now) == (drawn.fig.layout.height, narrow), query
             # What the browser gets is drawn without Plotly's checks, and would have passed them.
-            asked = forms.render(picture, now, "packed")
-            assert lean(unpacked(asked)) == lean(unpacked(packed.packed(picture, now, drawn))), query
+            asked = export.render(picture, now, "packed")
+            assert lean(unpacked(asked)) == lean(unpacked(wire_format.packed(picture, now, drawn))), query
 
 
 def lean(value):
@@ -131,7 +131,7 @@ def test_it_follows_every_knob(picture):
                 with pytest.raises(ValueError, match="rotary_dim"):
                     registry.read(page, query)
             else:
-                assert forms.render(picture, registry.read(page, query), "packed"), f"{key} = {value}"
+                assert export.render(picture, registry.read(page, query), "packed"), f"{key} = {value}"
 
 
 @each_picture
@@ -139,26 +139,26 @@ def test_it_follows_every_knob(picture):
 @given(data=strategies.data())
 def test_no_walk_over_models_methods_and_knobs_breaks_it(picture, data):
     model = data.draw(strategies.sampled_from(list(catalog())))
-    spec = link.model_spec(model)
+    spec = spec_url.model_spec(model)
     if method := data.draw(strategies.sampled_from([None, *METHODS])):
-        spec = link.with_method(spec, method)
+        spec = spec_url.with_method(spec, method)
     walk = strategies.lists(strategies.tuples(strategies.sampled_from(KNOBS), SHARES), max_size=4)
     for name, share in data.draw(walk):
         knob = {**knobs(spec), **knobs(spec.scaling)}.get(name)
         if knob and getattr(spec, name, getattr(spec.scaling, name, None)) is not None:
             try:
-                spec = link.moved(spec, name, at_share(knob, share))
+                spec = spec_url.moved(spec, name, at_share(knob, share))
             except ValueError:
                 continue  # a sentence to the reader, and the knob goes back
     page = registry.page(picture.page)
     own = [choice for choice in page.choices if isinstance(choice, Number)]
     given = {choice.key: at_share(choice.knob, data.draw(SHARES)) for choice in own}
-    now = Now(spec, model, link.main_layer(model), given=given, coarse=data.draw(strategies.booleans()))
+    now = Now(spec, model, spec_url.main_layer(model), given=given, coarse=data.draw(strategies.booleans()))
     if picture.refuses(now):
         with pytest.raises(ValueError, match=r"\w"):
             picture(now)
     else:
-        assert forms.render(picture, now, "packed")
+        assert export.render(picture, now, "packed")
 
 
 @each_picture
@@ -166,10 +166,10 @@ def test_its_forms_hold_the_same_numbers(picture):
     """What csv, json and the browser's message hold, all digits; the files open."""
     now = of()
     # Fewer dots than usual: what takes long is packing them.
-    made = {form: forms.render(picture, now, form, Style(dpi=40) if form == "png" else None) for form in forms.FORMS}
+    made = {form: export.render(picture, now, form, Style(dpi=40) if form == "png" else None) for form in export.FORMS}
     message, plain = unpacked(made["packed"]), json.loads(made["json"])
     assert message["title"] == plain["title"] == picture(now).title
-    assert packed.bare(picture(now).sentence) == plain["sentence"]
+    assert wire_format.bare(picture(now).sentence) == plain["sentence"]
     lines = made["csv"].decode().split("\n")
     rows = list(csv.reader(line for line in lines if line and not line.startswith("#")))
     if message["kind"] == "chart":
@@ -228,7 +228,7 @@ def text(cell):
     ],
 )
 def test_prose_knows_bold_emphasis_and_code_only(sentence, html):
-    assert packed.prose(sentence) == html
+    assert wire_format.prose(sentence) == html
 
 
 @pytest.mark.parametrize("form", ["svg", "html", "csv"])
@@ -238,7 +238,7 @@ def test_a_table_and_the_clocks_refuse_alike_in_every_form(address, form, given)
     picture = registry.picture(*address.split("/"))
     now = registry.read(registry.page(picture.page), {"model": "qwen3-8b"})
     with pytest.raises(ValueError, match=r"no line .foo.|has no x axis"):
-        forms.render(picture, now, form, Style.read(given))
+        export.render(picture, now, form, Style.read(given))
 
 
 @pytest.mark.parametrize("address", ["home/turning", "runtimes/matrix", "axes/clocks"])
@@ -246,7 +246,7 @@ def test_a_page_of_a_table_or_clocks_says_what_it_is_and_has_the_look_asked_for(
     picture = registry.picture(*address.split("/"))
     now = registry.read(registry.page(picture.page), {"model": "qwen3-8b"})
     look = Style.read({"font": "serif", "font_size": "20px", "title": "my <own>", "grey": "yes", "theme": "dark"})
-    page = forms.render(picture, now, "html", look).decode()
+    page = export.render(picture, now, "html", look).decode()
     for name in ("spec", "address", "version", "picture"):
         assert f'<meta name="rope-viz:{name}" content="' in page
     assert "<h1>my &lt;own&gt;</h1>" in page

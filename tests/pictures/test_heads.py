@@ -5,8 +5,8 @@ import pytest
 
 from rope_viz.pictures import heads, registry
 from rope_viz.pictures.choices import Held
-from rope_viz.pictures.now import Now
-from rope_viz.reader.captured import Layer, write_capture
+from rope_viz.pictures.picture_request import Now
+from rope_viz.tiny_lm.capture_file import Layer, write_capture
 
 PAGE = registry.page("heads")
 CONFIG = {

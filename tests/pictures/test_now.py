@@ -7,15 +7,15 @@ import re
 import pytest
 from hypothesis import given, settings, strategies
 
-from rope_viz.configs import link
-from rope_viz.configs.catalog import catalog
 from rope_viz.embedding.scaling import METHODS, LongRope, NtkByParts, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.files import Style
-from rope_viz.pictures import axes, configs, decay, frequencies, kept, packed, registry, scaling
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.pictures import axes, blob_store, configs, decay, frequencies, registry, scaling, wire_format
 from rope_viz.pictures.choices import Kept, Number
-from rope_viz.pictures.now import Now, found_once
 from rope_viz.pictures.page import Picture
+from rope_viz.pictures.picture_request import Now, found_once
 
 PICTURES = registry.pictures()
 IDS = [picture.address for picture in PICTURES]
@@ -47,8 +47,8 @@ def test_a_choice_belongs_to_one_page_and_its_text_reads_back(choice):
 
 @pytest.mark.parametrize("picture", PICTURES, ids=IDS)
 def test_what_a_picture_depends_on_is_known_whatever_was_found_before(picture):
-    page, spec = registry.page(picture.page), link.model_spec("llama-3.1-8b")
-    fresh, used = (Now(spec, "llama-3.1-8b", link.main_layer("llama-3.1-8b")) for _ in range(2))
+    page, spec = registry.page(picture.page), spec_url.model_spec("llama-3.1-8b")
+    fresh, used = (Now(spec, "llama-3.1-8b", spec_url.main_layer("llama-3.1-8b")) for _ in range(2))
     for choice in page.choices[::-1]:
         used[choice]
     used.asked(picture.uses)
@@ -82,7 +82,7 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
         if value is not None:
             given[choice.key] = value
     pin = data.draw(strategies.sampled_from([None, 0, 3]))
-    now = Now(link.model_spec(model), model, link.main_layer(model), pin=pin, given=given)
+    now = Now(spec_url.model_spec(model), model, spec_url.main_layer(model), pin=pin, given=given)
     query = registry.query(now, picture)
     again = registry.read(page, query)
     assert registry.key(again, picture) == registry.key(now, picture)
@@ -181,14 +181,14 @@ def test_a_kept_spec_reads_back_equal(spec):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_can_be_kept(method):
-    spec = link.with_method(RopeSpec(target=32768), method)
+    spec = spec_url.with_method(RopeSpec(target=32768), method)
     assert configs.spec_of(configs.spec_bytes(spec)) == spec
 
 
 def test_a_spec_that_no_link_holds_is_asked_for_by_its_name():
     spec = RopeSpec(base=1.0000001, context=1)
-    assert not registry.fits(spec, link.CUSTOM, "")
-    name = kept.STORE.keep(kept.salt() + configs.spec_bytes(spec))
+    assert not registry.fits(spec, spec_url.CUSTOM, "")
+    name = blob_store.STORE.keep(blob_store.salt() + configs.spec_bytes(spec))
     now = Now(spec, held={"spec": name})
     query = registry.query(now, scaling.comparison)
     assert query == {"model": "custom", "spec": name}
@@ -198,19 +198,19 @@ def test_a_spec_that_no_link_holds_is_asked_for_by_its_name():
 
 
 def test_the_store_lets_go_of_what_was_not_asked_for_the_longest():
-    store = kept.Store(most=3000)
-    names = [store.keep(kept.salt() + bytes([index]) * 984) for index in range(3)]
+    store = blob_store.Store(most=3000)
+    names = [store.keep(blob_store.salt() + bytes([index]) * 984) for index in range(3)]
     store.read(names[0], len)
-    names.append(store.keep(kept.salt() + b"x" * 984))
+    names.append(store.keep(blob_store.salt() + b"x" * 984))
     assert [store.salted(name) is not None for name in names] == [True, False, True, True]
-    with pytest.raises(kept.UnknownError):
+    with pytest.raises(blob_store.UnknownError):
         store.read(names[1], len)
 
 
 def test_a_name_says_nothing_of_what_it_is_the_name_of():
     content = b"1, 2, 3"
-    assert kept.name_of(kept.salt() + content) != kept.name_of(kept.salt() + content)
-    assert len(kept.name_of(kept.salt() + content)) == 43
+    assert blob_store.name_of(blob_store.salt() + content) != blob_store.name_of(blob_store.salt() + content)
+    assert len(blob_store.name_of(blob_store.salt() + content)) == 43
 
 
 def test_a_page_cuts_what_an_address_is_refused_for():
@@ -227,7 +227,7 @@ def test_a_file_is_named_by_the_range_that_it_shows():
     def named(address, look, **query):
         page, _, name = address.partition("/")
         picture = registry.picture(page, name)
-        return packed.file(picture, read(picture, model="qwen3-8b", **query), look=Style.read(look))
+        return wire_format.file(picture, read(picture, model="qwen3-8b", **query), look=Style.read(look))
 
     zoomed = named("frequencies/heatmap", {}, target="10000000", view="1000000,5000000")
     assert "_zoom1000000-5000000_" in f"{zoomed}_"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rope_viz.pictures import recall, registry
-from rope_viz.reader import checkpoints
-from rope_viz.reader.recall import answered
+from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm.recall import answered
 
 PAGE = registry.page("recall")
 YARN = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}

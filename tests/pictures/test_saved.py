@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.figure import addressed, query_of
-from rope_viz.configs import link
-from rope_viz.configs.upload import read_upload
 from rope_viz.figures.files import Style
-from rope_viz.pictures import ROUTE, configs, forms, kept, registry
+from rope_viz.models import spec_url
+from rope_viz.models.user_config import read_upload
+from rope_viz.pictures import ROUTE, blob_store, configs, export, registry
 from rope_viz.pictures.choices import Held
-from rope_viz.pictures.kinds import Clocks
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import Clocks
+from rope_viz.pictures.picture_request import Now
 from rope_viz.ui.components.scripts import PREFIX
 from tests.pictures.own import LONGROPE
 
@@ -24,17 +24,17 @@ OWN = read_upload(json.dumps(LONGROPE))
 
 
 def of(picture, model="qwen3-8b-yarn", **more):
-    now = Now(link.model_spec(model), model, link.main_layer(model), **more)
+    now = Now(spec_url.model_spec(model), model, spec_url.main_layer(model), **more)
     return picture.finished(now)
 
 
 def own(picture, **more):
-    now = Now(OWN.specs[""], link.CUSTOM, "", OWN, **more)
+    now = Now(OWN.specs[""], spec_url.CUSTOM, "", OWN, **more)
     return picture.finished(now)
 
 
 def drawn(picture, now, form, **look):
-    return forms.render(picture, now, form, Style.read(look))
+    return export.render(picture, now, form, Style.read(look))
 
 
 def body(svg):
@@ -49,8 +49,8 @@ def body(svg):
 def test_csv_from_its_json_is_the_csv_itself(picture, zoomed):
     now = of(picture, view=(0.5, 2.5) if zoomed else None, pin=3)
     made = drawn(picture, now, "json")
-    assert forms.again(made, "csv", {}).decode() == drawn(picture, now, "csv").decode()
-    assert forms.again(forms.again(made, "json", {}), "csv", {}) == drawn(picture, now, "csv")
+    assert export.again(made, "csv", {}).decode() == drawn(picture, now, "csv").decode()
+    assert export.again(export.again(made, "json", {}), "csv", {}) == drawn(picture, now, "csv")
 
 
 @each_picture
@@ -72,7 +72,7 @@ def test_json_of_a_readers_own_config_draws_that_config_again(picture):
         return
     made = drawn(picture, now, "json")
     for form in ("csv", "svg"):
-        direct, again = drawn(picture, now, form), forms.again(made, form, {})
+        direct, again = drawn(picture, now, form), export.again(made, form, {})
         if form == "svg":
             direct, again = body(direct), body(again)
         assert again == direct
@@ -83,16 +83,16 @@ def test_json_of_a_readers_own_config_draws_that_config_again(picture):
 def test_json_of_the_running_app_after_an_upload_draws_again_elsewhere(address, monkeypatch):
     """The address in it names a content that only that server keeps."""
     picture = registry.picture(*address.split("/"))
-    name = kept.STORE.keep(kept.salt() + configs.upload_bytes(OWN))
-    query = link.query(OWN.specs[""], model=link.CUSTOM) | {"own": name}
+    name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(OWN))
+    query = spec_url.query(OWN.specs[""], model=spec_url.CUSTOM) | {"own": name}
     now = registry.read(registry.page(picture.page), query)
     made, direct = drawn(picture, now, "json"), {form: drawn(picture, now, form) for form in ("csv", "svg", "html")}
     assert ("own=" in json.loads(made)["address"]) == picture.config
-    monkeypatch.setattr(kept, "STORE", kept.Store())
-    assert forms.again(made, "csv", {}) == direct["csv"]
-    assert body(forms.again(made, "svg", {})) == body(direct["svg"])
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    assert export.again(made, "csv", {}) == direct["csv"]
+    assert body(export.again(made, "svg", {})) == body(direct["svg"])
     if issubclass(picture.kind, Clocks):
-        assert forms.again(made, "html", {}) == direct["html"]
+        assert export.again(made, "html", {}) == direct["html"]
 
 
 @pytest.mark.parametrize("address", [picture.address for picture in PICTURES if issubclass(picture.kind, Clocks)])
@@ -102,22 +102,22 @@ def test_clocks_without_what_they_are_drawn_from_are_refused_and_never_those_of_
     for missing in ({"choices", "address"}, {"spec"}):
         less = json.dumps({key: value for key, value in made.items() if key not in missing}).encode()
         with pytest.raises(ValueError, match="does not hold all that"):
-            forms.again(less, "svg", {})
+            export.again(less, "svg", {})
     for key, wrong in (("spec", {"model": "none"}), ("spec", 3), ("choices", []), ("config", 5)):
         with pytest.raises(ValueError, match="file"):
-            forms.again(json.dumps(made | {key: wrong}).encode(), "svg", {})
+            export.again(json.dumps(made | {key: wrong}).encode(), "svg", {})
 
 
 def test_clocks_saved_before_choices_were_are_drawn_from_their_address():
     picture = registry.picture("rotation", "turning")
     made = json.loads(drawn(picture, of(picture), "json"))
     del made["choices"]
-    assert body(forms.again(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
+    assert body(export.again(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
 
 
 def test_endless_and_missing_numbers_come_back_from_json():
-    from rope_viz.figures.files.saved import columns_of
-    from rope_viz.figures.files.saved import kept as columns_kept
+    from rope_viz.figures.files.redraw_json import columns_of
+    from rope_viz.figures.files.redraw_json import kept as columns_kept
 
     columns = {"a": np.array([1.0, np.nan, np.inf, -np.inf]), "b": [1, None, 2, True], "c": ["x", None, "inf", "#"]}
     text = json.dumps(columns_kept(columns), allow_nan=False)
@@ -145,10 +145,10 @@ def test_a_figure_in_another_look_says_the_address_of_that_look():
     picture = registry.picture("scaling", "comparison")
     made = drawn(picture, of(picture), "json", theme="dark", title="yes")
     for form in ("json", "csv", "svg", "html"):
-        text = forms.again(made, form, {"theme": "light", "width": "90mm"}).decode()
+        text = export.again(made, form, {"theme": "light", "width": "90mm"}).decode()
         assert "width=90mm" in text, form
         assert "theme=dark" not in text, form
-    address = json.loads(forms.again(made, "json", {"theme": "light"}))["figure"]
+    address = json.loads(export.again(made, "json", {"theme": "light"}))["figure"]
     assert dict(parse_qsl(address.partition("?")[2])) == {"model": "qwen3-8b-yarn", "title": "yes"}
 
 
@@ -162,7 +162,7 @@ def test_what_no_address_holds_has_none():
     said = json.loads(drawn(picture, now, "json"))
     assert said["address"] == ""
     assert "figure" not in said
-    assert forms.again(json.dumps(said).encode(), "csv", {}) == drawn(picture, now, "csv")
+    assert export.again(json.dumps(said).encode(), "csv", {}) == drawn(picture, now, "csv")
 
 
 @pytest.mark.parametrize("address", ["scaling/methods", "rotation/turning", "scaling/comparison"])

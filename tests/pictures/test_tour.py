@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rope_viz.pictures import learn, registry, rotation
-from rope_viz.pictures.tour import STEPS, beyond, unfinished
+from rope_viz.pictures.learn_steps import STEPS, beyond, unfinished
 
 INDEX = {step.title: step for step in STEPS}
 LLAMA = 10_000.0 ** -(np.arange(64) / 64)

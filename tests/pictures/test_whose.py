@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from rope_viz.configs import link
-from rope_viz.pictures import forms, packed, registry, report
-from rope_viz.pictures.now import Now
+from rope_viz.models import spec_url
+from rope_viz.pictures import export, registry, report, wire_format
+from rope_viz.pictures.picture_request import Now
 
 PICTURES = registry.pictures()
 AXES = [picture for picture in PICTURES if picture.page == "axes"]
@@ -15,7 +15,7 @@ each_of_axes = pytest.mark.parametrize("picture", AXES, ids=[picture.name for pi
 
 
 def of(model, **more):
-    return Now(link.model_spec(model), model, link.main_layer(model), **more)
+    return Now(spec_url.model_spec(model), model, spec_url.main_layer(model), **more)
 
 
 def remarks(content):
@@ -27,21 +27,21 @@ def test_a_picture_of_another_model_than_the_sidebars_names_that_one(picture):
     now = of("llama-2-7b")
     drawn = picture(now)
     assert "Qwen2-VL 7B" in drawn.title
-    assert "llama" not in packed.file(picture, now)
-    assert "qwen2-vl-7b" in packed.file(picture, now)
-    said = remarks(forms.render(picture, now, "csv"))
+    assert "llama" not in wire_format.file(picture, now)
+    assert "qwen2-vl-7b" in wire_format.file(picture, now)
+    said = remarks(export.render(picture, now, "csv"))
     assert said["models"].startswith("Qwen2-VL 7B")
-    made = forms.render(picture, now, "json")
+    made = export.render(picture, now, "json")
     assert json.loads(made)["models"] == said["models"]
-    assert remarks(forms.again(made, "csv", {})) == said
+    assert remarks(export.again(made, "csv", {})) == said
 
 
 @each_of_axes
 def test_a_picture_of_the_sidebars_model_names_that(picture):
     now = of("qwen3.5-9b")
-    assert "qwen3.5-9b" in packed.file(picture, now)
+    assert "qwen3.5-9b" in wire_format.file(picture, now)
     assert "Qwen3.5 9B" in picture(now).title
-    assert remarks(forms.render(picture, now, "csv"))["spec"].startswith('{"model": "qwen3.5-9b"')
+    assert remarks(export.render(picture, now, "csv"))["spec"].startswith('{"model": "qwen3.5-9b"')
 
 
 def test_a_report_says_of_every_picture_whose_it_is_where_it_is_anothers(monkeypatch):
@@ -72,4 +72,4 @@ def test_what_has_one_key_has_one_content(picture):
     other = dataclasses.replace(now, **more)
     assert registry.key(now, picture) == registry.key(other, picture)
     for form in ("json", "csv"):
-        assert forms.render(picture, now, form) == forms.render(picture, other, form)
+        assert export.render(picture, now, form) == export.render(picture, other, form)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rope_viz.advice.plan import plan
-from rope_viz.configs.axes.catalog import axes_catalog
+from rope_viz.advice.extension_plan import plan
+from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.runtimes.axes import VERSIONS, AxesAnswer, axes_answers, in_blocks, in_words
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.configs.catalog import catalog
+from rope_viz.models.catalog import catalog
 from rope_viz.runtimes import RUNTIMES
 from rope_viz.runtimes.compare import compare, largest
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.configs.models import from_config, main_of
 from rope_viz.embedding.scaling import Yarn, blend
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.rope_config import from_config, main_of
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.known import executed_counts, read
+from rope_viz.runtimes.provenance import executed_counts, read
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "converted.json").read_text())
 KINDS = sorted({row["config"]["model_type"] for row in GOLDEN["rows"]})

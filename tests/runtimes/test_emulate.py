@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.configs.models import from_config
-from rope_viz.runtimes import RUNTIMES, emulate, known, start
+from rope_viz.models.rope_config import from_config
+from rope_viz.runtimes import RUNTIMES, emulate, resolve_release, start
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 RUN = json.loads((GOLDENS / "runtimes.json").read_text())
@@ -174,8 +174,8 @@ def test_the_rules_that_changed_something_are_named():
 
 
 def test_versions_may_be_shortened():
-    assert known("llama.cpp", "0c1e57098") == known("llama.cpp")
-    assert known("transformers") == ("transformers", "5.23.0")
+    assert resolve_release("llama.cpp", "0c1e57098") == resolve_release("llama.cpp")
+    assert resolve_release("transformers") == ("transformers", "5.23.0")
 
 
 @pytest.mark.parametrize(("runtime", "version"), [("pytorch", None), ("vllm", "0.1"), ("llama.cpp", "")])

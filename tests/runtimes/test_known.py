@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.configs import published
-from rope_viz.configs.architectures import table
-from rope_viz.configs.catalog import catalog
+from rope_viz.models import remote_code_types
+from rope_viz.models.architecture import table
+from rope_viz.models.catalog import catalog
 from rope_viz.runtimes import RUNTIMES, emulate
 from rope_viz.runtimes.compare import compare
-from rope_viz.runtimes.known import read, served
+from rope_viz.runtimes.provenance import read, served
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768}
@@ -102,7 +102,7 @@ def test_the_lists_name_only_what_the_table_knows():
     assert json.dumps(read("served.json"))
 
 
-@pytest.mark.parametrize("kind", published.TYPES)
+@pytest.mark.parametrize("kind", remote_code_types.TYPES)
 def test_transformers_is_not_said_to_agree_on_a_type_that_it_does_not_know(kind):
     found = {(one.emulation.runtime, one.emulation.version): one for one in compare({"model_type": kind})}
     newest = found["transformers", "5.23.0"]
@@ -114,7 +114,7 @@ def test_transformers_is_not_said_to_agree_on_a_type_that_it_does_not_know(kind)
 
 def test_the_installed_transformers_knows_none_of_these_types():
     transformers = pytest.importorskip("transformers", "5.23.0")
-    assert not [kind for kind in published.TYPES if kind in transformers.CONFIG_MAPPING]
+    assert not [kind for kind in remote_code_types.TYPES if kind in transformers.CONFIG_MAPPING]
 
 
 def test_a_type_of_transformers_is_not_called_remote():

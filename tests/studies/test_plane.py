@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rope_viz.embedding.axes import (
+from rope_viz.embedding.axes_spec import (
     THW,
     AxesSpec,
     directions,
@@ -15,7 +15,16 @@ from rope_viz.embedding.axes import (
     without_rotation,
 )
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.studies.plane import coefficients, even, mean_cosine, mean_plane, plane, profile, seen_from, unrotated
+from rope_viz.studies.distance_2d import (
+    coefficients,
+    even,
+    mean_cosine,
+    mean_plane,
+    plane,
+    profile,
+    seen_from,
+    unrotated,
+)
 
 QWEN2 = shared_ladder(RopeSpec(head_dim=128, base=1e6), sections([16, 24, 24], 64))
 QWEN3 = shared_ladder(RopeSpec(head_dim=128, base=5e6), interleaved([24, 20, 20], 64))

@@ -27,8 +27,8 @@ from rope_viz.studies.precision import (
     trig_error,
     worst_error,
 )
-from rope_viz.studies.precision_practice import PRACTICES, practised_by
 from rope_viz.studies.rounding import round_to
+from rope_viz.studies.rounding_in_practice import PRACTICES, practised_by
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "attention_transformers.json").read_text())
 SPEC = RopeSpec(head_dim=128, base=10_000.0)

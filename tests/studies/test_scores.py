@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rope_viz.embedding import phase
+from rope_viz.embedding import exact_angles as phase
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import PAIRINGS, RopeSpec
 from rope_viz.studies import scores

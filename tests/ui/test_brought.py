@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rope_viz.pictures import kept
-from rope_viz.ui import brought, state, widgets
+from rope_viz.pictures import blob_store
+from rope_viz.ui import browser_storage, state, widgets
 
 
 @pytest.fixture
@@ -16,9 +16,9 @@ def anew(monkeypatch):
 
     def start():
         session = {}
-        monkeypatch.setattr(kept, "STORE", kept.Store())
+        monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
         monkeypatch.setattr(state, "st", SimpleNamespace(session_state=session))
-        monkeypatch.setattr(brought, "st", state.st)
+        monkeypatch.setattr(browser_storage, "st", state.st)
         return session
 
     start()
@@ -35,41 +35,41 @@ def encoded(content):
 
 def test_what_one_session_held_the_next_has_under_the_same_name_and_in_its_fields(anew):
     state.hold("decay.typed", TYPED)
-    names, contents = brought.names(), brought.contents()
+    names, contents = browser_storage.names(), browser_storage.contents()
     assert list(names) == ["decay.typed"]
     session = anew()
-    brought.bring_back({key: contents[name] for key, name in names.items()})
-    assert brought.names() == names
+    browser_storage.bring_back({key: contents[name] for key, name in names.items()})
+    assert browser_storage.names() == names
     assert state.held("decay.typed") == TYPED
     assert session["texts.decay.typed"] == {"q": "1, 2", "k": "3"}
-    assert kept.STORE.salted(names["decay.typed"]).endswith(TYPED)
+    assert blob_store.STORE.salted(names["decay.typed"]).endswith(TYPED)
 
 
 def test_what_the_browser_has_is_not_sent_again_and_what_was_let_go_is_named_no_more(anew):
     first = state.hold("decay.typed", TYPED)
-    brought.told([first])
-    assert brought.contents() == {}
+    browser_storage.told([first])
+    assert browser_storage.contents() == {}
     second = state.hold("decay.typed", b"{}")
-    assert list(brought.contents()) == [second] != [first]
+    assert list(browser_storage.contents()) == [second] != [first]
     state.hold("decay.typed", None)
-    assert brought.names() == {}
+    assert browser_storage.names() == {}
 
 
 def test_empty_fields_from_before_wipe_nothing_out(anew, monkeypatch):
     state.hold("decay.typed", TYPED)
-    sent = {key: brought.contents()[name] for key, name in brought.names().items()}
+    sent = {key: browser_storage.contents()[name] for key, name in browser_storage.names().items()}
     session, fields = anew(), {}
     area = lambda label, *, key, on_change, **_: fields.update({key: on_change})  # noqa: E731
     monkeypatch.setattr(widgets, "st", SimpleNamespace(session_state=session, text_area=area))
     monkeypatch.setattr(state, "frame_too", lambda: None)
     shown = {"q": ("q", ""), "k": ("k", "")}
-    widgets._texts(brought.choices()["decay.typed"], shown)
-    brought.bring_back(sent)
+    widgets._texts(browser_storage.choices()["decay.typed"], shown)
+    browser_storage.bring_back(sent)
     for changed in list(fields.values()):
         changed()
     assert state.held("decay.typed") == TYPED
     before = set(fields)
-    widgets._texts(brought.choices()["decay.typed"], shown)
+    widgets._texts(browser_storage.choices()["decay.typed"], shown)
     now = sorted(set(fields) - before)
     assert [session[key] for key in now] == ["3", "1, 2"]
     session[now[0]] = "4"
@@ -79,15 +79,15 @@ def test_empty_fields_from_before_wipe_nothing_out(anew, monkeypatch):
 
 def test_what_is_too_large_for_a_browser_is_not_sent_and_does_not_keep_out_the_rest(anew):
     name = state.hold("decay.typed", TYPED)
-    state.hold("decay.file", b"mine.npz\0" + bytes(brought.LARGEST))
-    assert brought.names() == {"decay.typed": name}
-    assert list(brought.contents()) == [name]
+    state.hold("decay.file", b"mine.npz\0" + bytes(browser_storage.LARGEST))
+    assert browser_storage.names() == {"decay.typed": name}
+    assert list(browser_storage.contents()) == [name]
 
 
 def test_what_this_session_has_stays(anew):
     name = state.hold("decay.typed", TYPED)
-    brought.bring_back({"decay.typed": encoded(bytes(kept.SALT) + b"{}")})
-    assert brought.names() == {"decay.typed": name}
+    browser_storage.bring_back({"decay.typed": encoded(bytes(blob_store.SALT) + b"{}")})
+    assert browser_storage.names() == {"decay.typed": name}
 
 
 @pytest.mark.parametrize(
@@ -96,20 +96,20 @@ def test_what_this_session_has_stays(anew):
         {"decay.typed": "*"},
         {"decay.typed": ""},
         {"decay.typed": None},
-        {"decay.typed": encoded(bytes(kept.SALT) + b"[1]")},
-        {"decay.typed": encoded(bytes(kept.SALT) + b"\xff")},
-        {"decay.file": encoded(bytes(kept.SALT) + FILE)},
+        {"decay.typed": encoded(bytes(blob_store.SALT) + b"[1]")},
+        {"decay.typed": encoded(bytes(blob_store.SALT) + b"\xff")},
+        {"decay.file": encoded(bytes(blob_store.SALT) + FILE)},
         {"decay.file": encoded(bytes(3))},
-        {"heads.file": encoded(bytes(kept.SALT) + b"a\0" + b"\xff" * 8 + b"{")},
-        {"recall.file": encoded(bytes(kept.SALT) + b"a\0{")},
-        {"kernels.report": encoded(bytes(kept.SALT) + b"{}")},
-        {"own": encoded(bytes(kept.SALT) + b"{}")},
+        {"heads.file": encoded(bytes(blob_store.SALT) + b"a\0" + b"\xff" * 8 + b"{")},
+        {"recall.file": encoded(bytes(blob_store.SALT) + b"a\0{")},
+        {"kernels.report": encoded(bytes(blob_store.SALT) + b"{}")},
+        {"own": encoded(bytes(blob_store.SALT) + b"{}")},
         {"": ""},
     ],
     ids=str,
 )
 def test_what_cannot_be_read_is_not_taken(anew, sent):
-    brought.bring_back(sent)
-    assert brought.names() == {}
-    brought.told(sent)
-    brought.told([{}])
+    browser_storage.bring_back(sent)
+    assert browser_storage.names() == {}
+    browser_storage.told(sent)
+    browser_storage.told([{}])

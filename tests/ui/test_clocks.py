@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from rope_viz.configs.catalog import catalog, main_layer, model_specs
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import clocks
+from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.ui.components.scripts import SCRIPTS
 
 PARTS = ("clocks.js", "dials.js", "clocks_files.js")

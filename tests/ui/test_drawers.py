@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.pictures import forms, registry
-from rope_viz.ui import drawers, gallery
+from rope_viz.pictures import export, registry
+from rope_viz.ui import picture_route, render_workers
 
 QUERY = {"model": "qwen3-8b-yarn", "base": "77000", "coarse": "1"}
 AWAY = ("scaling", "comparison", QUERY)
@@ -21,7 +21,7 @@ AWAY = ("scaling", "comparison", QUERY)
 @pytest.fixture(scope="module")
 def there():
     """One process that is ready."""
-    found = drawers.Drawers(1)
+    found = render_workers.Drawers(1)
     found.take_on()
     end = time.monotonic() + 60
     while not found.ready and time.monotonic() < end:
@@ -34,7 +34,7 @@ def there():
 def here():
     """The same picture drawn by this process."""
     page = registry.page("scaling")
-    return forms.compressed(page.pictures["comparison"], registry.read(page, QUERY), "packed")
+    return export.compressed(page.pictures["comparison"], registry.read(page, QUERY), "packed")
 
 
 def forbidden():
@@ -42,7 +42,7 @@ def forbidden():
 
 
 def test_another_process_draws_the_same_bytes(there):
-    drawn = asyncio.run(gallery.Gallery(drawers=there).drawn("a", forbidden, away=AWAY))
+    drawn = asyncio.run(picture_route.Gallery(drawers=there).drawn("a", forbidden, away=AWAY))
     assert drawn == here()
 
 
@@ -66,18 +66,18 @@ def test_who_draws_beside_the_server_has_the_next_picture_ready_and_a_place_for_
     there = Waiting()
 
     async def crowd():
-        one = gallery.Gallery(drawers=there)
+        one = picture_route.Gallery(drawers=there)
 
         def ask(name, rank):
             return asyncio.ensure_future(one.drawn(name, forbidden, rank=rank, away=("scaling", name, {})))
 
-        tasks = [ask(f"resting {n}", gallery.SHOWN) for n in range(9)]
+        tasks = [ask(f"resting {n}", picture_route.SHOWN) for n in range(9)]
         await asyncio.sleep(0)
-        assert len(there.given) == gallery.PLACES * there.count - 1
-        tasks.append(ask("moving", gallery.MOVING))
+        assert len(there.given) == picture_route.PLACES * there.count - 1
+        tasks.append(ask("moving", picture_route.MOVING))
         await asyncio.sleep(0)
         assert there.given[-1] == "moving"
-        assert await one.drawn("file", lambda: b"drawn here", rank=gallery.FILES) == b"drawn here"
+        assert await one.drawn("file", lambda: b"drawn here", rank=picture_route.FILES) == b"drawn here"
         for task in tasks:
             task.cancel()
 
@@ -87,38 +87,38 @@ def test_who_draws_beside_the_server_has_the_next_picture_ready_and_a_place_for_
 def test_what_cannot_be_drawn_comes_back_as_its_sentence(there):
     away = ("scaling", "comparison", {"model": "nobody"})
     with pytest.raises(ValueError, match="no model"):
-        asyncio.run(gallery.Gallery(drawers=there).drawn("a", forbidden, away=away))
+        asyncio.run(picture_route.Gallery(drawers=there).drawn("a", forbidden, away=away))
 
 
 def test_what_an_address_does_not_hold_is_drawn_by_the_server(there):
-    assert asyncio.run(gallery.Gallery(drawers=there).drawn("a", lambda: b"here")) == b"here"
+    assert asyncio.run(picture_route.Gallery(drawers=there).drawn("a", lambda: b"here")) == b"here"
 
 
 def test_drawers_are_taken_on_when_pictures_were_late_often_and_not_before(monkeypatch):
     taken = []
-    found = drawers.Drawers(1)
+    found = render_workers.Drawers(1)
     monkeypatch.setattr(found, "take_on", lambda: taken.append(True))
-    for _ in range(drawers.OFTEN - 1):
+    for _ in range(render_workers.OFTEN - 1):
         found.late(1.0)
     for _ in range(100):
-        found.late(drawers.LATE / 2)
+        found.late(render_workers.LATE / 2)
     assert not taken
     found.late(1.0)
     assert taken
 
 
 def test_pictures_that_were_late_a_long_time_ago_do_not_count(monkeypatch):
-    clock = iter(range(0, 1000 * int(drawers.WITHIN), int(drawers.WITHIN)))
-    monkeypatch.setattr(drawers.time, "monotonic", lambda: next(clock))
-    found = drawers.Drawers(1)
+    clock = iter(range(0, 1000 * int(render_workers.WITHIN), int(render_workers.WITHIN)))
+    monkeypatch.setattr(render_workers.time, "monotonic", lambda: next(clock))
+    found = render_workers.Drawers(1)
     monkeypatch.setattr(found, "take_on", forbidden)
-    for _ in range(3 * drawers.OFTEN):
+    for _ in range(3 * render_workers.OFTEN):
         found.late(1.0)
 
 
 def test_a_machine_with_one_core_takes_nobody_on(monkeypatch):
-    monkeypatch.setattr(drawers, "cores", lambda: 1)
-    found = drawers.Drawers()
+    monkeypatch.setattr(render_workers, "cores", lambda: 1)
+    found = render_workers.Drawers()
     found.take_on()
     assert found.draw(*AWAY) is None
 
@@ -127,9 +127,9 @@ def test_a_machine_that_gives_no_process_is_asked_again_later_only(monkeypatch):
     def refuses(*args, **options):
         raise OSError("no shared memory")
 
-    monkeypatch.setattr(drawers, "ProcessPoolExecutor", refuses)
-    found = drawers.Drawers(1)
-    for _ in range(drawers.OFTEN):
+    monkeypatch.setattr(render_workers, "ProcessPoolExecutor", refuses)
+    found = render_workers.Drawers(1)
+    for _ in range(render_workers.OFTEN):
         found.late(1.0)
     assert found.draw(*AWAY) is None
     monkeypatch.setattr(found, "take_on", forbidden)
@@ -138,7 +138,7 @@ def test_a_machine_that_gives_no_process_is_asked_again_later_only(monkeypatch):
 
 def test_a_gallery_tells_its_drawers_how_long_a_picture_waited():
     waited = []
-    one = gallery.Gallery(at_once=1, drawers=drawers.Drawers(0))
+    one = picture_route.Gallery(at_once=1, drawers=render_workers.Drawers(0))
     one.drawers.late = waited.append
 
     async def two():
@@ -150,7 +150,7 @@ def test_a_gallery_tells_its_drawers_how_long_a_picture_waited():
 
 def test_a_picture_whose_process_is_killed_is_drawn_by_the_server(there):
     async def killed():
-        own = gallery.Gallery(drawers=there)
+        own = picture_route.Gallery(drawers=there)
         first = asyncio.ensure_future(own.drawn("a", lambda: b"here", away=("decay", "bases", {"base": "31000"})))
         await asyncio.sleep(0)
         for process in list(there._pool._processes.values()):

@@ -3,14 +3,14 @@
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from rope_viz.configs.catalog import catalog
+from rope_viz.models.catalog import catalog
 from rope_viz.pictures import extend, registry
-from rope_viz.ui import frame
+from rope_viz.ui import app_shell
 
 
 def test_what_the_list_answers_on_extend_is_worked_out_before_a_reader_asks():
     with ThreadPoolExecutor(1) as anew:  # Playwright has a loop running in the thread of the tests
-        anew.submit(asyncio.run, frame.ahead()).result()
+        anew.submit(asyncio.run, app_shell.ahead()).result()
     before = extend._answer.cache_info()
     answered = [
         extend.answer(now)

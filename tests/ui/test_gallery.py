@@ -14,9 +14,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
-from rope_viz.configs.upload import read_upload
-from rope_viz.pictures import configs, forms, kept, registry
-from rope_viz.ui import gallery, server
+from rope_viz.models.user_config import read_upload
+from rope_viz.pictures import blob_store, configs, export, registry
+from rope_viz.ui import picture_route, server
 from rope_viz.ui.components.scripts import PREFIX
 
 APP = Starlette(routes=server.routes(""), middleware=server.middleware())
@@ -26,9 +26,9 @@ QUERY = "model=qwen3-8b-yarn&base=77000"
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """A server that nobody has visited."""
-    new = gallery.Gallery()
-    monkeypatch.setattr(gallery, "GALLERY", new)
-    monkeypatch.setattr(kept, "STORE", kept.Store())
+    new = picture_route.Gallery()
+    monkeypatch.setattr(picture_route, "GALLERY", new)
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     return new
 
 
@@ -72,18 +72,18 @@ def get(path, query="", **more):
 def test_a_server_that_nobody_visited_draws_every_picture(picture):
     answer = get(f"{picture.address}.packed", QUERY)
     assert answer.status == 200
-    assert answer.body == forms.render(picture, registry.read(registry.page(picture.page), dict(pairs())), "packed")
+    assert answer.body == export.render(picture, registry.read(registry.page(picture.page), dict(pairs())), "packed")
 
 
 def pairs():
     return [part.split("=") for part in QUERY.split("&")]
 
 
-@pytest.mark.parametrize("form", forms.FORMS)
+@pytest.mark.parametrize("form", export.FORMS)
 def test_every_form_comes_with_its_type_and_may_be_shown_anywhere(form):
     answer = get(f"scaling/comparison.{form}", QUERY)
     assert answer.status == 200
-    assert answer.headers["content-type"] == forms.FORMS[form]
+    assert answer.headers["content-type"] == export.FORMS[form]
     assert answer.headers["cache-control"] == "public, max-age=86400"
     assert answer.headers["access-control-allow-origin"] == "*"
     assert "set-cookie" not in answer.headers
@@ -92,8 +92,8 @@ def test_every_form_comes_with_its_type_and_may_be_shown_anywhere(form):
 
 def test_a_repeated_question_is_answered_with_304_by_any_server(monkeypatch):
     first = get("scaling/comparison.svg", QUERY)
-    monkeypatch.setattr(gallery, "GALLERY", gallery.Gallery())
-    monkeypatch.setattr(forms, "render", lambda *_: pytest.fail("nothing has to be drawn for this"))
+    monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery())
+    monkeypatch.setattr(export, "render", lambda *_: pytest.fail("nothing has to be drawn for this"))
     for tags in (first.headers["etag"], 'W/"other", W/' + first.headers["etag"], "*"):
         again = get("scaling/comparison.svg", "base=7.7e4&model=qwen3-8b-yarn", if_none_match=tags)
         assert again.status == 304
@@ -157,14 +157,14 @@ def test_what_is_kept_compressed_is_the_same_for_who_takes_it_and_who_does_not(f
 
 def test_an_address_is_drawn_once_at_a_time(monkeypatch, fresh):
     drawn = []
-    real = forms.render
+    real = export.render
 
     def slowly(*arguments):
         drawn.append(threading.current_thread().name)
         time.sleep(0.2)
         return real(*arguments)
 
-    monkeypatch.setattr(forms, "render", slowly)
+    monkeypatch.setattr(export, "render", slowly)
     answers = run(*[{"path": "scaling/comparison.packed", "query": QUERY}] * 20)
     assert [answer.status for answer in answers] == [200] * 20
     assert len({answer.body for answer in answers}) == 1
@@ -185,15 +185,15 @@ def test_two_hundred_addresses_at_once_exceed_neither_the_queue_nor_the_bytes(mo
             at_once -= 1
         return np.random.default_rng(int(now.spec.base)).bytes(1000)
 
-    monkeypatch.setattr(forms, "render", drawing)
-    small = gallery.Gallery(waiting=50, most=10_000)
-    monkeypatch.setattr(gallery, "GALLERY", small)
+    monkeypatch.setattr(export, "render", drawing)
+    small = picture_route.Gallery(waiting=50, most=10_000)
+    monkeypatch.setattr(picture_route, "GALLERY", small)
     answers = run(*({"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(200)))
-    assert most_at_once <= gallery.AT_ONCE
+    assert most_at_once <= picture_route.AT_ONCE
     assert small.size <= small.most
     served = [answer for answer in answers if answer.status == 200]
     told = [answer for answer in answers if answer.status == 503]
-    assert len(served) == 50 + gallery.AT_ONCE
+    assert len(served) == 50 + picture_route.AT_ONCE
     assert len(served) + len(told) == 200
     assert {answer.headers["retry-after"] for answer in told} == {"1"}
     assert all(answer.body.endswith(b".") for answer in told), "a sentence"
@@ -208,12 +208,12 @@ def test_what_nobody_waits_for_any_more_is_not_drawn(monkeypatch):
         time.sleep(0.05)
         return b"picture"
 
-    monkeypatch.setattr(forms, "render", drawing)
+    monkeypatch.setattr(export, "render", drawing)
     gone = [{"path": "scaling/comparison.packed", "query": f"base={20_000 + i}", "leaves": 0.02} for i in range(40)]
     stays = [{"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(4)]
     answers = run(*stays, *gone)
     assert [answer.status for answer in answers[:4]] == [200] * 4
-    assert len(drawn) <= 4 + 2 * gallery.AT_ONCE
+    assert len(drawn) <= 4 + 2 * picture_route.AT_ONCE
 
 
 def test_pages_do_not_wait_for_files(monkeypatch):
@@ -224,14 +224,14 @@ def test_pages_do_not_wait_for_files(monkeypatch):
         time.sleep(0.03)
         return b"picture"
 
-    monkeypatch.setattr(forms, "render", drawing)
+    monkeypatch.setattr(export, "render", drawing)
     files = [{"path": "scaling/comparison.png", "query": f"base={20_000 + i}"} for i in range(6)]
     run(*files, {"path": "scaling/comparison.packed"}, {"path": "scaling/comparison.packed", "query": "coarse=1"})
     assert sorted(order[:4]) == ["packed", "packed", "png", "png"] or order[1:3] == ["packed", "packed"]
 
 
 def test_a_picture_at_rest_gives_way_to_moving_knobs_but_not_for_ever(monkeypatch):
-    monkeypatch.setitem(gallery.PATIENCE, gallery.SHOWN, 0.05)
+    monkeypatch.setitem(picture_route.PATIENCE, picture_route.SHOWN, 0.05)
     order, begun = [], threading.Event()
 
     def drawing(name):
@@ -240,14 +240,18 @@ def test_a_picture_at_rest_gives_way_to_moving_knobs_but_not_for_ever(monkeypatc
         return b"picture"
 
     async def ask():
-        one = gallery.Gallery(at_once=1)
+        one = picture_route.Gallery(at_once=1)
 
         def put(name, rank):
             return asyncio.ensure_future(one.drawn(name, functools.partial(drawing, name), rank=rank))
 
-        all_of_them = [put("first", gallery.MOVING), put("rests", gallery.SHOWN), put("moves", gallery.MOVING)]
+        all_of_them = [
+            put("first", picture_route.MOVING),
+            put("rests", picture_route.SHOWN),
+            put("moves", picture_route.MOVING),
+        ]
         await asyncio.sleep(0.2)
-        all_of_them.append(put("came later", gallery.MOVING))
+        all_of_them.append(put("came later", picture_route.MOVING))
         await asyncio.sleep(0)
         begun.set()
         await asyncio.gather(*all_of_them)
@@ -298,7 +302,7 @@ def test_what_is_on_its_way_is_not_kept(fresh):
 
 
 def test_a_picture_that_breaks_is_a_sentence_and_breaks_nothing_else(monkeypatch, fresh):
-    monkeypatch.setattr(forms, "render", lambda *_: 1 / 0)
+    monkeypatch.setattr(export, "render", lambda *_: 1 / 0)
     answer = get("scaling/comparison.packed")
     assert (answer.status, answer.body) == (500, b"This picture could not be drawn. The server's log says why.")
     monkeypatch.undo()
@@ -310,11 +314,11 @@ CONFIG = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16,
 
 def test_a_config_is_found_by_its_name_and_sent_again_where_it_is_not():
     own = read_upload(json.dumps(CONFIG | {"max_position_embeddings": 4096}))
-    salted = kept.salt() + configs.upload_bytes(own)
-    query = f"model=custom&dim=64&base=1e5&own={kept.name_of(salted)}"
+    salted = blob_store.salt() + configs.upload_bytes(own)
+    query = f"model=custom&dim=64&base=1e5&own={blob_store.name_of(salted)}"
     missing = get("runtimes/matrix.json", query)
     assert missing.status == 410
-    assert missing.headers["rope-viz-missing"] == kept.name_of(salted)
+    assert missing.headers["rope-viz-missing"] == blob_store.name_of(salted)
     body = len(salted).to_bytes(4, "little") + salted
     assert get("runtimes/matrix.json", query, method="POST", body=body).status == 400, "from our own pages only"
     sent = get("runtimes/matrix.json", query, method="POST", body=body, rope_viz="kept")
@@ -335,9 +339,9 @@ def test_a_name_that_no_header_can_hold_is_said_to_be_unknown(name):
 @pytest.mark.parametrize("content", [b"[" * 200_000, b"{", b"\xff", b"1" * 9000], ids=["deep", "cut", "bytes", "long"])
 @pytest.mark.parametrize("key", ["own", "spec"])
 def test_what_is_sent_and_cannot_be_read_is_a_sentence(key, content):
-    salted = kept.salt() + content
+    salted = blob_store.salt() + content
     body = len(salted).to_bytes(4, "little") + salted
-    query = f"model=custom&{key}={kept.name_of(salted)}"
+    query = f"model=custom&{key}={blob_store.name_of(salted)}"
     answer = get("frequencies/wavelengths.packed", query, method="POST", body=body, rope_viz="kept")
     assert answer.status == 400
     assert answer.body.startswith(b"the content kept under this name is")

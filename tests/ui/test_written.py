@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rope_viz.ui import written
+from rope_viz.ui import query_params as written
 
 
 class Query(dict):

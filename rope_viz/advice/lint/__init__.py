@@ -10,18 +10,18 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
+from rope_viz.advice.lint.multi_axis_rules import check_axes
 from rope_viz.advice.lint.rules import RULES
-from rope_viz.advice.lint.several import check_axes
-from rope_viz.advice.lint.view import Config, Finding, Severity, View
-from rope_viz.configs.without import NoRope
 from rope_viz.embedding.spec import shorten
+from rope_viz.models.no_rope_types import NoRope
 from rope_viz.runtimes.compare import Effect
 
 __all__ = ["RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair", "summary"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 """From the worst to the mildest."""
-READER = "rope_viz.configs.models"
+READER = "rope_viz.models.rope_config"
 
 
 def check(config: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[Finding]:
@@ -46,7 +46,7 @@ def check(config: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[Fin
     try:
         _ = view.fields
     except NoRope as absence:
-        return [Finding("no-rope", "note", ".".join(view.root), f"{absence}.", source="rope_viz.configs.without")]
+        return [Finding("no-rope", "note", ".".join(view.root), f"{absence}.", source="rope_viz.models.no_rope_types")]
     except (ValueError, ArithmeticError, RecursionError):
         pass  # said below, unless a rule says more
     found: list[Finding] = []

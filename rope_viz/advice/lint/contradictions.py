@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rope_viz.advice.lint.view import Finding, View, inside
-from rope_viz.configs.folding import GEMMA3, LAYER_TYPES, RULES, partial_from_rotary_dim
-from rope_viz.configs.models import ORIGINAL, PRETRAINED_TYPES, optional
-from rope_viz.configs.parts import text_part
+from rope_viz.advice.lint.lint_context import Finding, View, inside
 from rope_viz.embedding.spec import shorten
+from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, optional
+from rope_viz.models.rope_parameters import GEMMA3, LAYER_TYPES, RULES, partial_from_rotary_dim
+from rope_viz.models.text_config import text_part
 
 # Their classes put a type over a null one.
 TYPE_FILLED = (*GEMMA3, "olmo3", "cohere2_moe")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rope_viz.advice.lint.view import Config, Finding, Severity, View
-from rope_viz.configs.models import ORIGINAL, number
+from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
+from rope_viz.models.rope_config import ORIGINAL, number
 from rope_viz.runtimes.compare import largest
 
 
@@ -15,10 +15,10 @@ def trained_length(view: View) -> Iterator[Finding]:
 
     max_position_embeddings raised and nothing scaled, or a factor that counts from another length than the trained one.
 
-    Source: the trained length and the documented extensions of rope_viz.configs.catalog, each with its source.
+    Source: the trained length and the documented extensions of rope_viz.models.catalog, each with its source.
     """
     # Here, so that what rules share does not wait for the list of models.
-    from rope_viz.advice.recognise import Recognised, recognise
+    from rope_viz.advice.identify_model import Recognised, recognise
 
     if all(spec.scaling.name not in ("none", "yarn", "llama3") for spec in view.specs.values()):
         return
@@ -45,10 +45,10 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
     A note where it is a factor for another length, and where the config is a fine-tune's, which may have been trained
     so; a warning for any other key, and where the scaling is gone from a config of the whole length.
 
-    Source: the model's own config.json in rope_viz.configs.catalog, each with its source.
+    Source: the model's own config.json in rope_viz.models.catalog, each with its source.
     """
-    from rope_viz.advice.recognise import recognise
-    from rope_viz.advice.shipped import family, fits
+    from rope_viz.advice.identify_model import recognise
+    from rope_viz.advice.shipped_scaling import family, fits
 
     found = recognise(view.config)
     theirs, ours = found.shipped, found.spec

@@ -17,14 +17,15 @@ from rope_viz.advice.lint.contradictions import (
     unread_rope_keys,
 )
 from rope_viz.advice.lint.lengths import not_as_shipped, trained_length
-from rope_viz.advice.lint.readers import runtimes_differ, transformers_refuses, type_spelling
-from rope_viz.advice.lint.several import (
+from rope_viz.advice.lint.lint_context import Finding, Severity, Site, View, inside
+from rope_viz.advice.lint.multi_axis_rules import (
     interleaving_by_another_key,
     no_rotation,
     pairs_that_stand_still,
     sections_do_not_add_up,
 )
-from rope_viz.advice.lint.shapes import (
+from rope_viz.advice.lint.runtime_rules import runtimes_differ, transformers_refuses, type_spelling
+from rope_viz.advice.lint.size_rules import (
     base_not_read,
     base_too_small,
     head_dim_derived,
@@ -36,10 +37,9 @@ from rope_viz.advice.lint.shapes import (
     some_layers,
     unlisted_type,
 )
-from rope_viz.advice.lint.view import Finding, Severity, Site, View, inside
-from rope_viz.configs.models import PRETRAINED_TYPES, from_config, number, optional
 from rope_viz.embedding.scaling import DynamicNtk, mscale
 from rope_viz.embedding.spec import shorten
+from rope_viz.models.rope_config import PRETRAINED_TYPES, from_config, number, optional
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, largest
 

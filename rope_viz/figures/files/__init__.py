@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from rope_viz import __version__
 from rope_viz.embedding.spec import shorten
-from rope_viz.figures.files.names import spanned as spanned
-from rope_viz.figures.files.names import stem as stem
+from rope_viz.figures.files.file_names import spanned as spanned
+from rope_viz.figures.files.file_names import stem as stem
 from rope_viz.figures.files.style import PARAMETERS as PARAMETERS
 from rope_viz.figures.files.style import PRESETS as PRESETS
 from rope_viz.figures.files.style import Style as Style
@@ -56,24 +56,24 @@ def render(
     """
     if form not in FORMS:
         raise ValueError(f"a file must be {listed(tuple(FORMS))}, not {shorten(form)}")
-    from rope_viz.figures.files import picture, tables, web
+    from rope_viz.figures.files import csv, html_json, render_sheet
 
     style = options or Style()
     said = None if meta is None else {"version": f"RoPE Viz {__version__}", **meta}
     if form == "csv":
-        return tables.to_csv(fig, style, title, said)
+        return csv.to_csv(fig, style, title, said)
     if form == "json":
-        return web.to_json(fig, style, title, said)
+        return html_json.to_json(fig, style, title, said)
     if form == "html":
-        return web.to_html(fig, style, title, said)
-    return picture.draw(fig, form, style, title, inside(form, title, said or {}))
+        return html_json.to_html(fig, style, title, said)
+    return render_sheet.draw(fig, form, style, title, inside(form, title, said or {}))
 
 
 def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
     """The figure of a JSON file and all else that it says; `ValueError` with a sentence for anything else."""
-    from rope_viz.figures.files import saved
+    from rope_viz.figures.files import redraw_json
 
-    return saved.from_json(content)
+    return redraw_json.from_json(content)
 
 
 def inside(form: str, title: str, meta: Mapping[str, Any]) -> dict[str, str | None]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import shorten
 from rope_viz.figures import theme
-from rope_viz.figures.files.markup import Lines, parse
+from rope_viz.figures.files.rich_text import Lines, parse
 
 STRIDES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 100, 128, 256, 512, 1024)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.figures.files.colours import rgba
-from rope_viz.figures.files.markup import Lines, Run
+from rope_viz.figures.files.rich_text import Lines, Run
 
 # Matplotlib measures in points of 1/72 inch.
 POINT = 0.75

@@ -10,8 +10,8 @@ import numpy as np
 
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.colours import ramp
-from rope_viz.figures.files.markup import Lines
-from rope_viz.figures.files.plan import PAD, TICK, Plan, font_size, height_of, text_lines
+from rope_viz.figures.files.layout import PAD, TICK, Plan, font_size, height_of, text_lines
+from rope_viz.figures.files.rich_text import Lines
 
 WIDTH, GAP = 12.0, 9.0
 STEPS = 256

@@ -7,8 +7,8 @@ from typing import Any
 from rope_viz.embedding.spec import shorten
 from rope_viz.figures.files import lines as named
 from rope_viz.figures.files.canvas import Box
-from rope_viz.figures.files.markup import Lines, Run, parse, wrapped
-from rope_viz.figures.files.plan import BIGGER, PAD, Plan, height_of
+from rope_viz.figures.files.layout import BIGGER, PAD, Plan, height_of
+from rope_viz.figures.files.rich_text import Lines, Run, parse, wrapped
 
 # A stroke of a line, and the gap to its name in a legend.
 KEY = 34.0

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rope_viz.embedding.spec import shorten
-from rope_viz.figures import looks, theme
+from rope_viz.figures import line_styles, theme
 from rope_viz.figures.files.axes import Axis, array_of, read_axes
-from rope_viz.figures.files.markup import plain
+from rope_viz.figures.files.rich_text import plain
 from rope_viz.figures.files.style import listed
 
 # Dashes that are told apart without colour: plain ones, groups of dots, dashes with dots, with other dashes, in groups.
@@ -37,7 +37,7 @@ GREY_DASHES = (
         "16px,3px,2px,3px,2px,3px,2px,3px",
     ),
 )
-STROKES = ("solid", "dash", "dashdot", "dot", "longdash", *looks.STROKES)
+STROKES = ("solid", "dash", "dashdot", "dot", "longdash", *line_styles.STROKES)
 LEVELS = ("#1E1E1E", "#757575")
 
 

@@ -12,9 +12,8 @@ from rope_viz.figures.files import colourbars, legends
 from rope_viz.figures.files import lines as named
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING
-from rope_viz.figures.files.markup import Lines, parse, plain, wrapped
-from rope_viz.figures.files.place import apart
-from rope_viz.figures.files.plan import (
+from rope_viz.figures.files.label_placement import apart
+from rope_viz.figures.files.layout import (
     BIGGER,
     NEAR,
     PAD,
@@ -28,6 +27,7 @@ from rope_viz.figures.files.plan import (
     height_of,
     text_lines,
 )
+from rope_viz.figures.files.rich_text import Lines, parse, plain, wrapped
 
 ROUNDS = 4
 LEAST = 30.0

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.configs.link import number, text
 from rope_viz.embedding.spec import shorten
+from rope_viz.models.spec_url import number, text
 
 # Pixels are 1/96 inch, as in a browser.
 UNITS = {"px": 1.0, "mm": 96.0 / 25.4, "cm": 960.0 / 25.4, "in": 96.0, "pt": 96.0 / 72.0}

@@ -11,9 +11,9 @@ import numpy as np
 from rope_viz.figures import theme
 from rope_viz.figures.files.axes import Axis, array_of
 from rope_viz.figures.files.colours import ramp, rgba
-from rope_viz.figures.files.markup import Run
-from rope_viz.figures.files.place import Places
-from rope_viz.figures.files.plan import Panel, Plan, font_size
+from rope_viz.figures.files.label_placement import Places
+from rope_viz.figures.files.layout import Panel, Plan, font_size
+from rope_viz.figures.files.rich_text import Run
 
 SYMBOLS = {
     "circle": "o",

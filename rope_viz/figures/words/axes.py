@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rope_viz.configs.axes.beyond import METHODS, Carried, Peak, peaks, unturned
-from rope_viz.configs.axes.patches import ALL_HEADS, Role, Scene
-from rope_viz.configs.axes.written import Laid, Wanted, first_difference
-from rope_viz.configs.upload import listed
-from rope_viz.embedding.axes import MIXED
+from rope_viz.embedding.axes_spec import MIXED
 from rope_viz.figures.axes import LOOKS, lanes_of
 from rope_viz.figures.prompt import RUNTIMES, following, signed, written
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import counted
-from rope_viz.studies.plane import block_means
+from rope_viz.models.user_config import listed
+from rope_viz.multi_axis.image_layouts import ALL_HEADS, Role, Scene
+from rope_viz.multi_axis.prompt_syntax import Laid, Wanted, first_difference
+from rope_viz.studies.axis_extrapolation import METHODS, Carried, Peak, peaks, unturned
+from rope_viz.studies.distance_2d import block_means
 
 PLURAL = {"time": "frames", "row": "rows", "column": "columns"}
 FAINT = 0.75  # where the score at both is at least that, the arms of the cross hardly stand out

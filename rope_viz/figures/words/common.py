@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 
-from rope_viz.configs.upload import listed
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import LABELS, LongRope, Proportional
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.figures.scaling import compare_factor
 from rope_viz.figures.theme import digits, tokens
+from rope_viz.models.user_config import listed
 
 
 def frequencies(spec: RopeSpec) -> str:

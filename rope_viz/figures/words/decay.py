@@ -6,7 +6,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.decay import BOUND_LONGEST, first_negative, score_and_bound
-from rope_viz.figures.distance import bases_drawn, feasible, total
+from rope_viz.figures.per_distance import bases_drawn, feasible, total
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.studies.decay import s_at
 from rope_viz.studies.scores import Parts

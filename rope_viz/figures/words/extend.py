@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rope_viz.advice.plan import Plan
+from rope_viz.advice.extension_plan import Plan
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rope_viz.configs.upload import listed
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures.words.recall import percent
+from rope_viz.models.user_config import listed
 
 NAMES = ("kept", "blended", "divided")
 

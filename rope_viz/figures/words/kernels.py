@@ -5,7 +5,7 @@ from __future__ import annotations
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import kernels
 from rope_viz.figures.theme import digits, tokens
-from rope_viz.kernels.process import Report
+from rope_viz.kernels.measurement_process import Report
 
 ERRORS = "Largest error of cos or sin against the position, by how the angle is made"
 SPEEDS = "Bytes moved per second by each way to rotate, beside a copy of the same bytes"

@@ -11,7 +11,7 @@ from rope_viz.figures.precision import DISTANCE, score_curve
 from rope_viz.figures.theme import digits
 from rope_viz.studies import precision
 from rope_viz.studies.precision import MAX_POSITION, ROUNDINGS
-from rope_viz.studies.precision_practice import PRACTICES, Practice, practised_by
+from rope_viz.studies.rounding_in_practice import PRACTICES, Practice, practised_by
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rope_viz.advice.board import NAMES, Asked, Board, Row, models, since, worst
 from rope_viz.advice.export import Export
-from rope_viz.configs.upload import listed
+from rope_viz.advice.runtime_matrix import NAMES, Asked, Board, Row, models, since, worst
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
+from rope_viz.models.user_config import listed
 from rope_viz.runtimes.axes import AxesAnswer
-from rope_viz.runtimes.known import converted_only, executed_counts
+from rope_viz.runtimes.provenance import converted_only, executed_counts
 
 TABLE = (
     "×r: off by that factor, up or down, at the pair where it is largest. Plain verdicts were got by executing this "

@@ -1,5 +1,5 @@
 // A Plotly chart that keeps its zoom and its node while the data change, and exports itself in the browser.
-// picture.js asks for the figure, rope_viz/pictures/packed.py packs it.
+// picture.js asks for the figure, rope_viz/pictures/wire_format.py packs it.
 
 import { standIn } from "./picture.js";
 import { copyAddress, exporting, file } from "./tools.js";

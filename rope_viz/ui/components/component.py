@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.ui import written
+from rope_viz.ui import query_params
 from rope_viz.ui.components.scripts import PREFIX, version
 
 # Streamlit sends inline JavaScript again with every change of data, so only this much is inline. The root of the app is
@@ -57,7 +57,7 @@ def hears(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
     """
 
     def at_changed() -> None:
-        written.catch_up()
+        query_params.catch_up()
         at = st.session_state[key]["at"]
         if not isinstance(at, Mapping):
             return

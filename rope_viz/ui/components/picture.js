@@ -1,5 +1,5 @@
 // Every picture on a page: asked for by its address when it comes near the view, when that changes, and while a knob
-// moves, then coarsely; rope_viz/ui/gallery.py answers. One component says what belongs into all places.
+// moves, then coarsely; rope_viz/ui/picture_route.py answers. One component says what belongs into all places.
 // Nothing of it depends on a node that Streamlit may replace: a picture moves into the new one.
 
 import { drawing, unpack } from "./message.js";

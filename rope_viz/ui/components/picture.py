@@ -13,9 +13,9 @@ import streamlit as st
 
 from rope_viz.pictures import registry
 from rope_viz.pictures.choices import Positions
-from rope_viz.pictures.kinds import KINDS
-from rope_viz.pictures.now import Now
+from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
+from rope_viz.pictures.picture_request import Now
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component, heard, hears
 

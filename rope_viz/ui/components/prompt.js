@@ -20,7 +20,7 @@ const FRESH = {
 
 const number = (value) => String(Number(Number(value).toFixed(3)));
 
-// As `Wanted.written` in rope_viz/configs/axes/written.py has it, which reads it.
+// As `Wanted.written` in rope_viz/multi_axis/prompt_syntax.py has it, which reads it.
 function written({ what, tokens, width, height, seconds, rate }) {
   if (what === "text") return `text ${number(tokens)}`;
   if (what === "image") return `image ${number(width)}x${number(height)}`;

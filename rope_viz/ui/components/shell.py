@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rope_viz.ui import brought, state
+from rope_viz.ui import browser_storage, state
 from rope_viz.ui.components.component import component, heard, hears
 
 KEY = "shell"
@@ -23,8 +23,8 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "query": urlencode(query),
         "own": state.own_text(),
         "forgotten": "forgotten" in st.session_state,
-        "held": brought.names(),
-        "contents": brought.contents(),
+        "held": browser_storage.names(),
+        "contents": browser_storage.contents(),
         "taken": heard(KEY),
         "heard": "brought" in st.session_state,
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
@@ -41,7 +41,7 @@ def asked() -> tuple[str, dict[str, str]] | None:
 
 def _said(name: str, value: Any) -> None:
     if name == "kept":
-        brought.told(value)
+        browser_storage.told(value)
     elif isinstance(value, Mapping) and isinstance(value.get("query"), Mapping):
         st.session_state["go"] = str(value.get("page")), {str(key): str(each) for key, each in value["query"].items()}
 
@@ -57,4 +57,4 @@ def _brought() -> None:
     what = state.as_mapping(st.session_state[KEY].get("brought"))
     if own := state.as_mapping(what.get("own")):
         state.bring_back(str(own.get("text")), here=own.get("tab") is True)
-    brought.bring_back(state.as_mapping(what.get("held")))
+    browser_storage.bring_back(state.as_mapping(what.get("held")))

@@ -1,5 +1,5 @@
 // A table of numbers or words: sorted by a click on a head, filtered where it is long, copied and downloaded whole.
-// picture.js asks for it, rope_viz/pictures/packed.py packs it.
+// picture.js asks for it, rope_viz/pictures/wire_format.py packs it.
 
 import { copyAddress, exporting, file } from "./tools.js";
 

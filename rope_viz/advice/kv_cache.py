@@ -1,0 +1,229 @@
+"""What a longer context costs in memory: the KV cache by length, layer by layer, and the weights beside it.
+
+Per token a layer with full attention keeps a key and a value for each of its KV heads, 2 · heads · head_dim numbers;
+one with a window or chunks keeps as many tokens as its window; multi-head latent attention (DeepSeek) keeps one latent
+vector and one rotated key; a recurrence or a convolution keeps a state of one size at every length.
+Sources: the cache classes of transformers 5.23.0, run (tests/goldens/memory.json; a window w keeps w - 1 tokens there);
+the bytes per token of DeepSeek-V3, Qwen2.5 72B and Llama 3.1 405B in https://arxiv.org/abs/2505.09343, table 1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rope_viz.embedding.spec import MAX_LENGTH, require_number
+from rope_viz.models.architecture import Fields
+from rope_viz.models.layer_patterns import layer_kinds
+from rope_viz.models.text_config import text_fields
+
+# {name of a cache's type: bytes per number}. q8_0 and q4_0 are llama.cpp's: blocks of 32 numbers with one half.
+DTYPES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "fp8": 1.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
+GPU = 80e9
+"""Bytes of the GPU that is asked about: 80 GB."""
+USED = 0.9
+"""The share of a GPU that vLLM takes by default (--gpu-memory-utilization)."""
+
+ATTENTION = ("full_attention", "sliding_attention", "chunked_attention")
+# Every other layer has the window, beginning with the first.
+ALTERNATING = ("gemma2", "gpt_oss")
+# All layers have the window, where there is one; what a missing key means to the class.
+WINDOWED = {"mistral": 4096, "mixtral": None, "phi3": None, "starcoder2": None, "phimoe": None, "ministral": 4096}
+DEFAULT_WINDOWS = {"gemma2": 4096, "gpt_oss": 128, "gemma3_text": 4096, "olmo3": 4096, "cohere2": 4096}
+# Caches of these are not a matter of heads and windows alone: layers that share theirs, or compress along the length.
+BEYOND = (
+    *("gemma4_text", "gemma4_unified_text", "gemma3n_text", "deepseek_v4"),
+    *("minimax_m3_sparse", "dots3_note_text", "mimo_v2_flash", "hrm_text"),
+)
+# Their classes choose windows layer by layer by rules of their own; published configs say them.
+PATTERNED = ("cwm", "beam", "granite_swa", "granitemoe_swa", "flint", "kolibri1")
+# Their classes read sliding_window only where use_sliding_window is true.
+SWITCHED = ("qwen2", "qwen3")
+
+# These read a whole text at once.
+ENCODERS = ("modernbert", "roformer", "esm", "nomic_bert", "eurobert", "ultrabert", "embedding_gemma2_text")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Layers that keep the same: how many, of what kind, bytes per token, tokens at most, bytes whatever the length."""
+
+    kind: str
+    layers: int
+    per_token: float
+    window: int | None = None
+    state: float = 0.0
+
+    def bytes(self, length: int) -> float:
+        """Bytes of all its layers for one sequence of this length."""
+        kept = length if self.window is None else min(length, self.window)
+        return self.layers * (self.per_token * kept + self.state)
+
+
+@dataclass(frozen=True)
+class Cache:
+    """What one model keeps per sequence, group by group; `notes` are what was assumed."""
+
+    groups: tuple[Group, ...]
+    dtype: str
+    notes: tuple[str, ...] = ()
+
+    def bytes(self, length: int, sequences: int = 1) -> float:
+        """Bytes for so many sequences of this length."""
+        return sequences * sum(group.bytes(length) for group in self.groups)
+
+    @property
+    def per_token(self) -> float:
+        """Bytes that one more token takes in the layers without a window."""
+        return sum(group.layers * group.per_token for group in self.groups if group.window is None)
+
+    def longest(self, room: float, sequences: int = 1) -> int | None:
+        """The longest length whose cache fits into so many bytes; 0 where none does, None where every length does."""
+        if self.bytes(1, sequences) > room:
+            return 0
+        if self.bytes(MAX_LENGTH, sequences) <= room:
+            return None
+        low, high = 1, MAX_LENGTH
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.bytes(middle, sequences) <= room else (low, middle)
+        return low
+
+
+def cache(config: Mapping[str, Any], *, dtype: str = "bfloat16") -> Cache:
+    """What the model of a config.json keeps for every token.
+
+    `dtype` is one of `DTYPES`. Raises `ValueError` where the config does not say enough, with the key that is missing.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"the type of the cache must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    fields = text_fields(config)
+    if fields.kind in ENCODERS:
+        raise ValueError(f"{fields.kind} reads a whole text at once and keeps no cache")
+    if fields.kind in BEYOND:
+        raise ValueError(f"how {fields.kind} keeps its cache is not a matter of heads and windows alone")
+    size, kinds = DTYPES[dtype], kinds_of(fields)
+    notes = []
+    if "index_head_dim" in fields.config or fields.kind in ("deepseek_v32", "glm_moe_dsa"):
+        notes.append("The indexer of its sparse attention keeps some 132 bytes more per token and layer.")
+    groups = [group(fields, kind, layers, size) for kind, layers in Counter(kinds).items()]
+    if any(one.kind not in ATTENTION for one in groups):
+        notes.append("Recurrent layers keep a state of one size, whatever the length.")
+    return Cache(tuple(groups), dtype, tuple(notes))
+
+
+def kinds_of(fields: Fields) -> list[str]:
+    """What each layer keeps: full_attention, sliding_attention, chunked_attention, or the kind of its recurrence."""
+    count = fields.required("num_hidden_layers")
+    if not within(count):
+        raise ValueError(f"num_hidden_layers must be at most 10,000, got {count:,}")
+    known = layer_kinds(fields)
+    if known is None and fields.kind == "olmo3":
+        known = ["full_attention" if (i + 1) % 4 == 0 else "sliding_attention" for i in range(count)]
+    if known is None and fields.kind in ALTERNATING:
+        known = ["full_attention" if i % 2 else "sliding_attention" for i in range(count)]
+    if known is None and fields.kind in WINDOWED and window_of(fields) is not None:
+        known = ["sliding_attention"] * count
+    if known is None and fields.config.get("use_sliding_window") and window_of(fields) is not None:
+        first = fields.size("max_window_layers") or 0
+        known = ["full_attention" if i < first else "sliding_attention" for i in range(count)]
+    if known is None and fields.kind == "minimax":
+        known = ["linear_attention" if i % 2 else "full_attention" for i in range(count)]
+    if known is None and fields.config.get("attn_type_list"):
+        known = ["full_attention" if flag else "linear_attention" for flag in fields.config["attn_type_list"]]
+    if known is None and fields.kind in PATTERNED:
+        raise ValueError(f"layer_types is missing: which layers of {fields.kind} have a window is not known")
+    if known is None and fields.config.get("sliding_window") and not fields.kind.startswith(SWITCHED):
+        # As the cache of transformers and vLLM take it for any type.
+        known = ["sliding_attention"] * count
+    if known is None:
+        known = ["full_attention"] * count
+    if window_of(fields) is None:
+        known = ["full_attention" if kind == "sliding_attention" else kind for kind in known]
+    recurrent = "conv" if fields.kind.startswith("lfm") else "mamba" if fields.config.get("mamba_n_heads") else ""
+    return [recurrent or kind if kind == "linear_attention" else kind for kind in known[:count]]
+
+
+def within(count: int) -> bool:
+    """Whether a model may have so many layers."""
+    return count <= 10_000
+
+
+def window_of(fields: Fields) -> int | None:
+    """How many tokens a sliding layer looks back; None where it looks at all."""
+    if "sliding_window" not in fields.config:
+        return WINDOWED.get(fields.kind) or DEFAULT_WINDOWS.get(fields.kind)
+    return fields.size("sliding_window") if fields.config["sliding_window"] else None
+
+
+def group(fields: Fields, kind: str, layers: int, size: float) -> Group:
+    """The layers of one kind."""
+    if kind == "sliding_attention":
+        return Group(kind, layers, kept_per_token(fields, size), window_of(fields))
+    if kind == "chunked_attention":
+        chunk = fields.size("attention_chunk_size") or 8192
+        return Group(kind, layers, kept_per_token(fields, size), chunk)
+    if kind in ("linear_attention", "mamba", "conv"):
+        return Group(kind, layers, 0.0, None, state(fields, kind, size))
+    if kind in ("moe", "recurrent"):
+        return Group(kind, layers, 0.0)
+    both = state(fields, "mamba", size) if fields.kind == "falcon_h1" else 0.0
+    return Group("full_attention", layers, kept_per_token(fields, size), None, both)
+
+
+def kept_per_token(fields: Fields, size: float) -> float:
+    """Bytes per token and layer."""
+    latent = fields.size("kv_lora_rank")
+    if latent is not None:
+        return (latent + fields.required("qk_rope_head_dim")) * size
+    if fields.facts.get("head") == "qk_rope_head_dim":
+        raise ValueError("kv_lora_rank is missing: expected a whole number")
+    return 2.0 * kv_heads(fields) * fields.head_dim() * size
+
+
+def kv_heads(fields: Fields) -> int:
+    """How many heads keep keys and values."""
+    for key in ("num_key_value_heads", "multi_query_group_num", "num_kv_heads", "n_head_kv"):
+        found = fields.config.get(key)
+        if found is not None:
+            require_number(found, key, least=1, most=MAX_LENGTH, integer=True)
+            return int(found)
+    if fields.config.get("multi_query", fields.kind == "falcon"):
+        return 1
+    return fields.required("num_attention_heads")
+
+
+def state(fields: Fields, kind: str, size: float) -> float:
+    """Bytes of a recurrent layer's state, for one sequence."""
+    if kind == "conv":
+        return fields.required("hidden_size") * (fields.size("conv_L_cache") or 3) * size
+    if kind == "mamba":
+        heads, width = fields.required("mamba_n_heads"), fields.required("mamba_d_head")
+        states, groups = fields.required("mamba_d_state"), fields.size("mamba_n_groups") or 1
+        kernel = fields.size("mamba_d_conv") or 4
+        # The recurrence itself is kept in float32.
+        return (heads * width + 2 * groups * states) * kernel * size + heads * width * states * 4.0
+    if fields.kind.startswith("minimax"):
+        return fields.required("num_attention_heads") * fields.head_dim() ** 2 * 2.0
+    keys = (fields.size("linear_num_key_heads") or 16) * (fields.size("linear_key_head_dim") or 128)
+    heads = fields.size("linear_num_value_heads") or 32
+    values = heads * (fields.size("linear_value_head_dim") or 128)
+    kernel = fields.size("linear_conv_kernel_dim") or 4
+    # The recurrence itself is kept in float32: one (key × value) matrix per head.
+    recurrent = values * (fields.size("linear_key_head_dim") or 128) * 4.0
+    return (2 * keys + values) * kernel * size + recurrent
+
+
+def sized(config: Mapping[str, Any], sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """A config of the list with what else is known of its sizes."""
+    return {**sizes, **config}
+
+
+def human(count: float) -> str:
+    """Bytes as people say them: 4.5 GB, 147 KB; powers of ten, as GPUs are sold."""
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count:.0f} bytes"

@@ -1,0 +1,68 @@
+"""The check of a config.json as text: what its keys mean, and what is odd about the text itself."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+
+from rope_viz.advice.lint import SEVERITIES, Finding, check
+from rope_viz.advice.lint.lint_context import inside
+from rope_viz.advice.lint.rules import RULES
+from rope_viz.embedding.spec import shorten
+from rope_viz.models.json_source import Raw, read_raw
+
+# What is found without a rule over a `View`: {name: what it looks for and where that is known from}.
+ALONE = {
+    "unreadable": "The file is no config: it is not there, is cut off, or holds no JSON object.\n\n"
+    "Source: rope_viz.models.json_source, which reads text as json.loads of Python does.",
+    "not-computable": "A key holds what nothing can be computed from: null, text or no number where a number is meant, "
+    "or a number that is too large.\n\n"
+    "Source: rope_viz.models, whose readers follow the classes of transformers 5.23.0.",
+    "no-rope": "The model has no rotary embedding, so there is nothing to check.\n\n"
+    "Source: the modeling files of transformers 5.23.0; rope_viz.models.no_rope_types names the types.",
+    "repeated-keys": "A key stands twice in one object, and only the last one counts.\n\n"
+    "Source: the json module of Python, by which transformers reads a config.",
+    "byte-order-mark": "The file starts with a byte order mark, at which transformers stops.\n\n"
+    "Source: transformers 5.23.0 reads UTF-8 and calls json.loads, which raises JSONDecodeError; run.",
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule in words: what it looks for, in one sentence, and the whole text with its source."""
+
+    what: str
+    text: str
+
+
+def rules() -> dict[str, Rule]:
+    """{name: rule} of everything that the check can find."""
+    texts = {rule.__name__.replace("_", "-"): inspect.getdoc(rule) or "" for rule in RULES}
+    return {name: Rule(" ".join(text.split("\n\n")[0].split()), text) for name, text in {**texts, **ALONE}.items()}
+
+
+def explained(name: str) -> str:
+    """What a rule looks for and where it is known from. Raises `ValueError` that lists the rules."""
+    known = rules()
+    if name not in known:
+        raise ValueError(f"there is no rule {shorten(name)}; rules are {', '.join(sorted(known))}")
+    return f"{name}\n\n{known[name].text}"
+
+
+def check_text(data: str | bytes) -> tuple[Raw, list[Finding]]:
+    """What the text holds, and everything the check finds in it, the worst first. Raises `ValueError` for no config."""
+    raw = read_raw(data)
+    found = check(raw.config)
+    for place in raw.repeated:
+        last = shorten(inside(raw.config, place))
+        text = f"{shorten(place[-1])} stands more than once: the last one, {last}, counts, in transformers as here."
+        found.append(Finding("repeated-keys", "warning", ".".join(place), text, source=source("repeated-keys")))
+    if raw.marked:
+        text = "The file starts with a byte order mark: transformers raises JSONDecodeError. Save it as UTF-8 without."
+        found.append(Finding("byte-order-mark", "error", "", text, source=source("byte-order-mark")))
+    return raw, sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def source(name: str) -> str:
+    """The source of a rule over the text."""
+    return " ".join(ALONE[name].partition("Source:")[2].split())

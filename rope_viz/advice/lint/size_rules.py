@@ -1,0 +1,190 @@
+"""The rules of the check about sizes, layers and the base, one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rope_viz.advice.lint.lint_context import Finding, View
+from rope_viz.models.layer_patterns import partly, shares, window
+from rope_viz.models.rope_config import from_config, optional
+from rope_viz.models.unknown_types import doubt
+from rope_viz.runtimes import emulate
+from rope_viz.runtimes.compare import largest
+
+
+def unlisted_type(view: View) -> Iterator[Finding]:
+    """A model type, or a wrapper's, whose code was not read: the general rules may not be its own.
+
+    Source: the types of transformers 5.23.0 and those of rope_viz.models.remote_code_types.
+    """
+    text = doubt(view.fields)
+    if text:
+        yield Finding("", "note", "model_type", text)
+
+
+def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
+    """use_dynamic_ntk of Qwen 1 is read by the code that travels with the model alone, beyond its trained length.
+
+    Source: public copies of modeling_qwen.py (get_ntk_alpha, update_rotary_pos_emb_cache), read, not run: for a prompt
+    of n tokens α = 2^⌈log2(n / seq_length) + 1⌉ − 1, at least 1, and the base times α^(d / (d − 2)). models/qwen.py of
+    vLLM and of mlx-lm, read at one commit each, do not read the key.
+    """
+    if view.fields.kind != "qwen" or view.text.get("use_dynamic_ntk") is not True:
+        return
+    spec = next(iter(view.specs.values()))
+    length = view.fields.size("seq_length") or spec.context
+    turning = spec.rotary_dim
+    grown = replace(spec, base=spec.base * 3.0 ** (turning / (turning - 2))) if turning > 2 else spec
+    logn = " use_logn_attn multiplies queries beyond it, there alone, too." if view.text.get("use_logn_attn") else ""
+    text = (
+        f"use_dynamic_ntk is read by Qwen's own remote code only: beyond {length:,} tokens it multiplies the base by "
+        f"α^(d/(d-2)), with α 3 up to {2 * length:,} tokens and 7 up to {4 * length:,}. What is computed here, and by "
+        f"the runtimes without that code, is plain RoPE at every length.{logn}"
+    )
+    yield Finding("", "note", view.place("use_dynamic_ntk"), text, largest(spec.inv_freq(), grown.inv_freq()))
+
+
+def base_not_read(view: View) -> Iterator[Finding]:
+    """The base of DBRX stands in attn_config alone, where vLLM, SGLang and mlx-lm read it and transformers does not.
+
+    Source: transformers 5.23.0, run: DbrxConfig fills rope_parameters with base 10000 beside attn_config.rope_theta.
+    """
+    spec = view.specs.get("") if view.fields.kind == "dbrx" else None
+    theirs = None if spec is None else emulate(view.config, runtime="transformers").inv_freq
+    effect = None if spec is None or theirs is None else largest(spec.inv_freq(), theirs)
+    if spec is None or effect is None:
+        return
+    text = f"transformers 5 does not read this base, {spec.base:g}, and takes 10000: write rope_theta at the top too."
+    place = ".".join((*view.root, "attn_config", "rope_theta"))
+    yield Finding("", "warning", place, text, effect, {**view.config, "rope_theta": spec.base})
+
+
+def some_layers(view: View) -> Iterator[Finding]:
+    """Only some of the layers rotate, or the types of layers rotate different shares of a head.
+
+    Source: the models of transformers 5.23.0, run with random weights (tests/goldens/turning.json).
+    """
+    for text in (partly(view.fields), shares(view.fields)):
+        if text:
+            yield Finding("", "note", "", text)
+
+
+def scaled_sliding(view: View) -> Iterator[Finding]:
+    """Scaling on sliding-window layers, whose distances never leave the window.
+
+    Source: https://github.com/ggml-org/llama.cpp/issues/14367 (Gemma 3's factor belongs to the global layers only);
+    transformers 5.23.0 applies an old rope_scaling of ModernBERT to both layer types.
+    """
+    spec = view.specs.get("sliding_attention")
+    if spec is None or "full_attention" not in view.specs or spec.scaling.name == "none":
+        return
+    effect = largest(spec.inv_freq(), spec.plain_inv_freq)
+    site = next((site for site in view.sites if "sliding_attention" in site.layers), None)
+    if site is None or effect is None:
+        return
+    plain = {"rope_type": "default", "rope_theta": spec.base}
+    if site.path[-1] == "sliding_attention":
+        repaired = view.changed(site.path[:-1], sliding_attention=plain)
+    else:
+        full = {**view.layers["full_attention"]}
+        nested = {"full_attention": full, "sliding_attention": plain}
+        repaired = view.changed(view.root, rope_scaling=None, rope_parameters=nested)
+    text = f"The sliding layers are scaled too ({spec.scaling.name}), although their distances stay inside the window."
+    yield Finding("", "warning", site.key, text, effect, repaired)
+
+
+def scaled_window(view: View) -> Iterator[Finding]:
+    """Scaling where all rotating layers attend within a window or a chunk, so that no distance exceeds it.
+
+    Source: the attention masks of transformers 5.23.0 (Command R7B, Exaone 4: windows; Llama 4: chunks of 8192).
+    """
+    size = window(view.fields)
+    for site in view.sites:
+        spec = view.specs[site.layers[0]]
+        if size is None or spec.scaling.name == "none" or size > spec.context:
+            continue
+        effect = largest(spec.inv_freq(), spec.plain_inv_freq)
+        text = f"RoPE runs within {size:,} tokens in every layer that rotates, so {spec.scaling.name} extends nothing."
+        yield Finding("", "note", site.key, text, effect)
+
+
+def head_dim_derived(view: View) -> Iterator[Finding]:
+    """head_dim is not hidden_size / num_attention_heads: readers that derive it rotate with other frequencies.
+
+    Source: mlx-lm 0.32.2 (qwen2.py, phi3.py and others) and transformers 4.43.4, which do not read head_dim.
+    """
+    given = view.text.get("head_dim")
+    if given is None or view.mla:
+        return
+    derived = view.fields.required("hidden_size") // view.fields.required("num_attention_heads")
+    if given == derived:
+        return
+    for layer, spec in view.specs.items():
+        if spec.head_dim != given or layer == "sliding_attention":
+            continue
+        other = from_config(view.changed(view.root, head_dim=derived)).get(layer)
+        effect = None if other is None else largest(spec.inv_freq(), other.inv_freq())
+        text = (
+            f"head_dim {given} is not hidden_size / num_attention_heads = {derived}; readers that derive it are wrong."
+        )
+        yield Finding("", "note", view.place("head_dim"), text, effect)
+        return
+
+
+def null_head_dim(view: View) -> Iterator[Finding]:
+    """No head_dim for an architecture whose class leaves it null: transformers raises TypeError when it is scaled.
+
+    Source: MixtralConfig and MinistralConfig of transformers 5.23.0, run.
+    """
+    for site in view.sites:
+        result = emulate(view.config, runtime="transformers", layer_type=site.layers[0] or None)
+        if not result.supported and "null" in result.reason:
+            derived = view.fields.required("hidden_size") // view.fields.required("num_attention_heads")
+            text = f"head_dim is missing: transformers multiplies null and raises TypeError ({site.kind})."
+            yield Finding("", "error", view.place("head_dim"), text, None, view.changed(view.root, head_dim=derived))
+            return
+
+
+def partial_ignored(view: View) -> Iterator[Finding]:
+    """partial_rotary_factor on an architecture whose plain RoPE does not read it.
+
+    Source: transformers 5.23.0, run: LlamaConfig(partial_rotary_factor=0.5) rotates the whole head without scaling and
+    half of it with linear scaling; vLLM 0.33.0 honours it always.
+    """
+    if view.fields.facts.get("partial"):
+        return
+    for layer, params in view.layers.items():
+        share, spec = optional(params, "partial_rotary_factor"), view.specs[layer]
+        if share is None or share >= 1 or spec.scaling.name != "none":
+            continue
+        text = f"partial_rotary_factor {share:g} is ignored by transformers for this architecture; vLLM honours it."
+        yield Finding("", "warning", view.place("partial_rotary_factor"), text)
+        return
+
+
+def base_too_small(view: View) -> Iterator[Finding]:
+    """The base is too small for the length: the mean cosine over the head turns negative inside the context.
+
+    Source: Men et al., https://arxiv.org/abs/2405.14591, as a bound on plain RoPE; many models live with it.
+    """
+    if view.mla:
+        return
+    for layer, spec in view.specs.items():
+        if layer == "sliding_attention" or spec.scaling.name != "none":
+            continue
+        # What a scaled model does not need is not loaded for it.
+        from rope_viz.studies.decay import first_negative_distance
+
+        length = min(spec.context, window(view.fields) or spec.context)
+        distance = first_negative_distance(spec, length)
+        if distance is None:
+            continue
+        still = spec.head_dim - 2 * spec.pairs
+        counted = f" (its {still} dimensions that do not rotate count with cos 0 = 1)" if still else ""
+        text = (
+            f"With base {spec.base:g} the mean cosine over the head{counted} is first negative at distance "
+            f"{distance:,}, and the {'context' if length == spec.context else 'window'} is {length:,}."
+        )
+        # A note whatever the numbers: the model was trained with this base.
+        yield Finding("", "note", view.place("rope_theta"), text)

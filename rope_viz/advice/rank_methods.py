@@ -1,0 +1,381 @@
+"""What to do for a longer context, and why: what the maker documented first, then the methods in order for this model.
+
+The order among methods nobody documented for a model is a judgement, and each says its reasons in numbers: pairs that
+reach angles they never had, neighbours that move together, the first negative mean cosine, the factor on the logits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from rope_viz.advice.citations import Evidence, evidence
+from rope_viz.advice.extend import Option, described, extend, fits, unseen_pairs
+from rope_viz.advice.identify_model import Recognised
+from rope_viz.advice.shipped_scaling import TRAINED_WITH, added_later, alike, family
+from rope_viz.advice.shipped_scaling import fits as fitting
+from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, Yarn
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.text_config import text_part
+
+Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
+RANKS: tuple[Rank, ...] = ("as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised")
+
+# The order of the methods that nobody documented for a model, the best first.
+USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to reach the length `target`: the embedding, its rank, its source; `reach` is as far as it goes, if told.
+
+    Its numbers and its reasons are computed when they are asked for: a page knows its ways before it shows them.
+    """
+
+    method: str
+    title: str
+    rank: Rank
+    spec: RopeSpec
+    target: int
+    recognised: Recognised
+    source: str = ""
+    reach: int | None = None
+
+    @property
+    def option(self) -> Option:
+        """Its numbers at the length: pairs at unseen angles and so on."""
+        return numbers(self.spec, self.target)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why, in words."""
+        return tuple(reasons(self.spec, self.option, self.recognised, self.target, self.reach))
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What was measured for the method, this model's own numbers first."""
+        return evidence(self.method, self.recognised.model.id if self.recognised.model is not None else "")
+
+    @property
+    def id(self) -> str:
+        """A short name that an address may hold: the method, or "documented", "kept" or "set" where it is that."""
+        if self.rank == "possible" and self.spec == self.recognised.spec:
+            return "kept"  # after what its maker documents
+        return {"documented": "documented", "as it is": "kept", "as set": "set"}.get(self.rank, self.method)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """All ways for one model and one length, the best first; `short` says what the best costs on short texts."""
+
+    recognised: Recognised
+    target: int
+    ways: tuple[Way, ...]
+    short: tuple[str, ...]
+
+    @property
+    def best(self) -> Way:
+        """The first."""
+        return self.ways[0]
+
+    def way(self, id: str) -> Way:
+        """A way by its short name; the best where there is none of this name."""
+        return next((way for way in self.ways if way.id == id), self.best)
+
+
+def recommend(config: Mapping[str, Any], recognised: Recognised, target: int, *, own: RopeSpec | None = None) -> Advice:
+    """Everything that can be done to reach `target` tokens; `own` is an embedding that the reader has set himself.
+
+    Raises `ValueError` where `target` is no length.
+    """
+    require_number(target, "the length", least=1, most=MAX_LENGTH, integer=True)
+    ways = [*first(config, recognised, int(target))]
+    # What the config has stays under its own name, and be it what we would choose anyway.
+    kept = [one.spec for one in ways if one.id == "kept"]
+    ways += [one for one in others(recognised, int(target)) if not any(same(one.spec, spec) for spec in kept)]
+    if own is not None:
+        ways.append(way("as set", own, int(target), recognised, "What the knobs say"))
+    seen: dict[str, Way] = {}
+    for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):
+        if found.rank == "as set" or not any(same(found.spec, one.spec) for one in seen.values()):
+            seen.setdefault(found.id, found)
+    chosen = tuple(seen.values())
+    return Advice(recognised, int(target), chosen, tuple(on_short_texts(chosen[0], recognised)))
+
+
+def same(one: RopeSpec, other: RopeSpec) -> bool:
+    """Whether two embeddings turn every pair alike, for as many tokens."""
+    return one == other or (
+        isinstance(one.scaling, Yarn)
+        and isinstance(other.scaling, Yarn)
+        # DeepSeek's attention multiplies its softmax scale by a power of it.
+        and (one.scaling.mscale_all_dim or 0.0) == (other.scaling.mscale_all_dim or 0.0)
+        and one.target == other.target
+        and np.array_equal(one.inv_freq(), other.inv_freq())
+        and one.attention_factor() == other.attention_factor()
+    )
+
+
+def start(recognised: Recognised) -> RopeSpec:
+    """The model as it was trained: its own sizes and base, nothing scaled, its trained length as the context."""
+    length = recognised.trained.length
+    return dataclasses.replace(recognised.spec, context=length, target=length, scaling=Scaling())
+
+
+def first(config: Mapping[str, Any], recognised: Recognised, target: int) -> Iterator[Way]:
+    """What needs no choice of ours: the config as it is where it reaches, and what the maker documented."""
+    model, spec = recognised.model, recognised.spec
+    scaled = spec.scaling.name != "none"
+    documented = [] if model is None else sorted(model.documented, key=lambda one: one["to"])
+    beyond = target > recognised.trained.length
+    entry = next((one for one in documented if beyond and one["to"] >= target), None)
+    if entry is not None:
+        made = documented_spec(config, recognised, entry["rope_scaling"])
+        title = f"{entry['says']}"
+        yield way("documented", made, target, recognised, title, entry["source"], reach=entry["to"])
+    ships = shipped_way(recognised, target)
+    if ships is not None and entry is None:
+        yield ships
+    if target <= recognised.reach and not (recognised.exact and target > spec.target):
+        if scaled:
+            title = f"Keep the config: {LABELS[spec.scaling.name]}, {whose(config, recognised)}, reaches "
+            title += f"{recognised.reach:,} tokens"
+            source = model.source if recognised.exact and model is not None else "the config itself"
+            kept = way("as it is", spec, target, recognised, title, source, reach=recognised.reach)
+            yield (
+                kept
+                if entry is None and not doubtful(recognised, ships)
+                else dataclasses.replace(kept, rank="possible")
+            )
+        else:
+            title = f"Keep the config: the model was trained on {recognised.trained.length:,} tokens"
+            yield way("as it is", spec, target, recognised, title, recognised.trained.source)
+    elif target > recognised.reach and scaled and getattr(spec.scaling, "factor", None) is not None:
+        if not 1e-6 < spec.scaling.factor_for(spec) * target / recognised.reach < LARGEST_FACTOR:
+            return
+        made = further(recognised, target)
+        title = f"{LABELS[spec.scaling.name]} with a larger factor, further than its maker went"
+        if made.scaling == spec.scaling:
+            title = f"Raise max_position_embeddings: {LABELS[spec.scaling.name]} with the factor that is there"
+        elif not recognised.exact:
+            title = f"{LABELS[spec.scaling.name]} with a larger factor, further than the config goes"
+        yield way("its own, further", made, target, recognised, title)
+
+
+def whose(config: Mapping[str, Any], recognised: Recognised) -> str:
+    """Whose scaling the config has: the model's own, what its maker documents, or what somebody has changed."""
+    model, spec = recognised.model, recognised.spec
+    if model is None:
+        return "what the config has"
+    name = family(model)
+    if recognised.exact:
+        return f"what {name} ships with"
+    if recognised.departs:
+        return f"with {' and '.join(recognised.departs.values())} as {name} ships"
+    for one in model.documented:
+        if same(documented_spec(config, recognised, one["rope_scaling"]), dataclasses.replace(spec, target=one["to"])):
+            return f"which the maker of {name} documents"
+    if spec in from_config(model.config).values() and added_later(model):
+        return f"which the maker of {name} documents"
+    return f"which {name} does not ship with"
+
+
+def shipped_way(recognised: Recognised, target: int) -> Way | None:
+    """What the model of the list ships with, where the config has it otherwise or says a smaller limit."""
+    model, ships, spec = recognised.model, recognised.shipped, recognised.spec
+    if model is None or ships is None or ships.target < target or recognised.trained.length >= target:
+        return None
+    name, label = family(model), LABELS[ships.scaling.name]
+    if recognised.departs:
+        title = f"{label} as {name} ships with it, which reaches {ships.target:,} tokens; yours has "
+        title += " and ".join(recognised.departs.values())
+    elif target > spec.target:
+        title = f"Raise max_position_embeddings: {label}, what {name} ships with, reaches {ships.target:,} tokens; "
+        title += f"{spec.target:,} is a written limit"
+    else:
+        return None
+    return way("documented", ships, target, recognised, title, model.source, reach=ships.target)
+
+
+def doubtful(recognised: Recognised, ships: Way | None) -> bool:
+    """Whether a changed scaling is rather a slip than what somebody trained a model with."""
+    theirs = recognised.shipped
+    if ships is None or theirs is None or not recognised.departs or recognised.how == "fine-tune":
+        return False
+    return not fitting(recognised.spec, theirs, recognised.departs)
+
+
+def further(recognised: Recognised, target: int) -> RopeSpec:
+    """The config's own method with a factor as much larger as the length is; the rest of it stays."""
+    spec = recognised.spec
+    factor = spec.scaling.factor_for(spec)
+    reach = recognised.reach
+    if spec.scaling.name in ("yarn", "llama3") and not recognised.exact:
+        # These go as far as their factor says at least, and be max_position_embeddings smaller.
+        reach = max(reach, round(factor * spec.context))
+    factor *= max(1.0, target / reach)
+    scaling: Any = spec.scaling
+    return dataclasses.replace(spec, target=target, scaling=dataclasses.replace(scaling, factor=factor))
+
+
+def documented_spec(config: Mapping[str, Any], recognised: Recognised, rope: Mapping[str, Any]) -> RopeSpec:
+    """The embedding of the model with the documented keys in its config."""
+    part = text_part(config)
+    length = round(float(rope["factor"]) * int(rope["original_max_position_embeddings"]))
+    base = {"rope_theta": recognised.spec.base}
+    kept = {
+        key: value
+        for name in ("rope_parameters", "rope_scaling")
+        for key, value in (part.config.get(name) or {}).items()
+        if key in ("partial_rotary_factor", "mrope_section", "mrope_interleaved")
+    }
+    inner = {key: value for key, value in part.config.items() if key not in ("rope_parameters", "rope_scaling")}
+    changed = {**inner, **base, "rope_scaling": {**kept, **rope}, "max_position_embeddings": length}
+    found = from_config({**changed, "model_type": part.kind})
+    return found.get(recognised.layer, next(iter(found.values())))
+
+
+def others(recognised: Recognised, target: int) -> Iterator[Way]:
+    """The methods nobody documented for this model, each with its place."""
+    base, trained = start(recognised), recognised.trained.length
+    if target <= trained:
+        return
+    plain = way("not advised", extend(base, "none", target), target, recognised, "Nothing: only a longer limit")
+    if unseen_pairs(plain.spec, target) == 0:
+        yield dataclasses.replace(plain, rank="usual", title="Nothing to scale: no pair meets an angle it never had")
+        return
+    for name in USUAL:
+        if not fits(base, name, target):
+            continue
+        rank: Rank = "usual" if name == "yarn" else "possible"
+        yield way(rank, extend(base, name, target), target, recognised, f"{LABELS[name]}, s = {target / trained:.4g}")
+    yield plain
+
+
+def way(
+    rank: Rank,
+    spec: RopeSpec,
+    target: int,
+    recognised: Recognised,
+    title: str,
+    source: str = "",
+    *,
+    reach: int | None = None,
+) -> Way:
+    """One way."""
+    return Way(spec.scaling.name, title, rank, spec, target, recognised, source, reach)
+
+
+@functools.lru_cache(maxsize=256)
+def numbers(spec: RopeSpec, target: int) -> Option:
+    """The numbers of a spec at a length, kept: the mean cosine takes a while at a million tokens."""
+    return described(spec, target, factor=spec.scaling.factor_for(spec))
+
+
+def reasons(spec: RopeSpec, measured: Option, recognised: Recognised, target: int, reach: int | None) -> Iterator[str]:
+    """Why, in sentences with the numbers of this model at this length."""
+    trained, pairs = recognised.trained.length, spec.pairs
+    if reach is not None and reach > target:
+        yield f"It reaches {reach:,} tokens; you asked for {target:,}."
+    if target <= trained and spec.scaling.name == "none":
+        yield "Every angle up to this length was seen in training."
+        return
+    if measured.unseen:
+        yield (
+            f"{measured.unseen} of {pairs} pairs reach angles at {target:,} tokens that they never had in "
+            f"{trained:,} tokens of training."
+        )
+    else:
+        yield f"No pair reaches an angle at {target:,} tokens that it did not have in training."
+    yield from by_method(spec, measured, target, recognised.spec)
+    if measured.first_negative is not None:
+        yield (
+            f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: beyond it, "
+            "tokens that are alike are no longer preferred on average."
+        )
+    if abs(measured.logit_factor - 1.0) > 1e-3:
+        yield f"All logits are multiplied by {measured.logit_factor:.3g}, to counter how attention spreads out."
+
+
+def by_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
+    """What a method does to neighbours, and what it asks for."""
+    name, pairs = spec.scaling.name, spec.pairs
+    nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
+    if name == "linear" and nearest < 1.0:
+        yield (
+            f"Every pair is slowed by {1.0 / nearest:.3g}, so neighbouring tokens come as much closer together; a "
+            "model needs fine-tuning to read them."
+        )
+    elif name in ("yarn", "llama3") and measured.kept:
+        yield f"{measured.kept} of {pairs} pairs keep their speed: neighbouring tokens stay as far apart as they were."
+    elif name in ("ntk", "dynamic"):
+        yield "The fastest pair keeps its speed and the slowest is divided by the whole factor; those between, in part."
+    elif name == "longrope":
+        yield "Its lists were searched for one length of this model; they say nothing about another."
+    elif name == "none":
+        yield "Nothing is divided, so nothing is lost on short texts, and nothing is won on long ones."
+    if name == "dynamic":
+        yield (
+            "Its base follows the length, so short texts stay as they were: in transformers only. Keys in the cache "
+            "keep the base at which they were made; vLLM, SGLang and llama.cpp do not scale by the length."
+        )
+    if name == "llama3":
+        yield "It is known from models that were trained with it, and has no factor on cos and sin."
+
+
+def on_short_texts(best: Way, recognised: Recognised) -> Iterator[str]:
+    """What the method costs below the trained length."""
+    trained, spec = recognised.trained.length, best.spec
+    if spec.scaling.name == "none":
+        return
+    if spec.scaling.name == "dynamic":
+        yield f"Up to {spec.context:,} tokens nothing changes: dynamic NTK scales by the length."
+        return
+    if recognised.shipped is not None and alike(spec, recognised.shipped):
+        yield "The model was trained with this scaling: short texts are read as its maker meant them."
+        return
+    if best.rank == "as it is" and recognised.departs and recognised.model is not None:
+        yield (
+            f"{family(recognised.model)} was trained with other numbers ({' and '.join(recognised.departs.values())}): "
+            "short texts are read otherwise than it learned, unless whoever changed them trained it so."
+        )
+        return
+    if best.rank == "as it is" and recognised.model is None:
+        yield from not_in_list(best, trained)
+        return
+    at = trained if spec.scaling.name == "longrope" else None
+    changed = np.abs(spec.inv_freq(at) / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
+    count, factor = int(np.count_nonzero(changed)), spec.attention_factor(at) ** 2
+    if spec.scaling.name == "longrope":
+        yield f"Up to {spec.context:,} tokens the short list is used, beyond it the long one."
+        return
+    logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
+    slower = f"{count} of {spec.pairs} pairs turn more slowly below {trained:,} tokens too"
+    yield f"The factor is always on: {slower}{logits}."
+    yield (
+        f"Serve two configs where most texts are shorter than {trained:,} tokens: the stock one for those, this one "
+        "for the long ones. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp "
+        "and mlx-lm never do."
+    )
+
+
+def not_in_list(best: Way, trained: int) -> Iterator[str]:
+    """The same for a config that stays as it is, of a model that is not in the list."""
+    name = best.spec.scaling.name
+    yield "Whether its maker trained it with this scaling is not known: the model is not in the list."
+    if name in TRAINED_WITH:
+        label = f"{LABELS[name]} scaling" if name == "llama3" else LABELS[name]
+        yield f"{label} is normally part of the training: then short texts are read as its maker meant them."
+    elif name == "linear":
+        yield "Linear scaling asks for training: where it was trained so, short texts are read as its maker meant them."
+    else:
+        yield (
+            f"Some models were trained with {LABELS[name]}, to others it was added afterwards, which their cards say: "
+            f"those read texts below {trained:,} tokens better by a config without it."
+        )

@@ -1,0 +1,129 @@
+"""The commands `table`, `compare` and `models`: an embedding, its methods and the list as rows of text."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rope_viz.advice.extend import options
+from rope_viz.cli.spec import add_spec_flags, read_spec
+from rope_viz.embedding.spectrum import wavelength
+from rope_viz.models.catalog import catalog, main_layer, model_specs
+from rope_viz.models.layer_patterns import partly, shares
+from rope_viz.models.text_config import text_fields
+from rope_viz.models.unknown_types import doubt
+
+
+def add_table(commands: Any) -> None:
+    """`table` and its flags."""
+    table = commands.add_parser("table", help="frequency, wavelength and turns of every pair")
+    add_spec_flags(table)
+    form = table.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="comma-separated, full precision")
+    form.add_argument("--json", action="store_true", help="the same as columns, with the factor and what is to be said")
+    table.set_defaults(run=run_table)
+
+
+def add_compare(commands: Any) -> None:
+    """`compare` and its flags."""
+    weighed = commands.add_parser("compare", help="every scaling method at the target length")
+    add_spec_flags(weighed)
+    weighed.add_argument("--json", action="store_true", help="with the config to write for each method")
+    weighed.set_defaults(run=run_compare)
+
+
+def add_models(commands: Any) -> None:
+    """`models` and its flags."""
+    listed = commands.add_parser("models", help="the models of the list")
+    listed.add_argument("--json", action="store_true", help="with source and status")
+    listed.set_defaults(run=run_models)
+
+
+def run_table(parsed: argparse.Namespace) -> int:
+    """`table`."""
+    spec, config, _ = read_spec(parsed)
+    inv_freq = spec.inv_freq(parsed.length)
+    columns = (inv_freq, wavelength(inv_freq), spec.context * inv_freq / (2 * np.pi), inv_freq / spec.plain_inv_freq)
+    names = ("pair", "inv_freq", "wavelength", "turns", "over_plain")
+    if parsed.json:
+        # A pair that stands still has no wavelength.
+        lists = ([float(value) if np.isfinite(value) else None for value in column] for column in columns)
+        found: dict[str, Any] = {"rope": True, **dict(zip(names[1:], lists, strict=True))}
+        factor = float(spec.attention_factor(parsed.length))
+        print(json.dumps({**found, "attention_factor": factor, "remarks": remarks(config)}, indent=2))
+        return 0
+    if parsed.csv:
+        print(",".join(names))
+        for pair, values in enumerate(zip(*columns, strict=True)):
+            print(",".join((str(pair), *(repr(float(value)) for value in values))))
+        for text in remarks(config):
+            print(f"rope-viz: {text}", file=sys.stderr)
+        return 0
+    rows = [
+        (str(pair), *(f"{value:.6g}" for value in values)) for pair, values in enumerate(zip(*columns, strict=True))
+    ]
+    print_rows(names, rows)
+    print(f"factor on cos and sin: {spec.attention_factor(parsed.length):.8g}")
+    for text in remarks(config):
+        print(text)
+    return 0
+
+
+def run_compare(parsed: argparse.Namespace) -> int:
+    """`compare`."""
+    spec, config, layer = read_spec(parsed)
+    found = options(spec, parsed.length or spec.target, config=config, layer=layer)
+    if parsed.json:
+        kept = [{**vars(option), "spec": None} for option in found]
+        print(json.dumps([{key: value for key, value in row.items() if key != "spec"} for row in kept], indent=2))
+        return 0
+    counts = ("kept", "blended", "divided", "sped_up", "still", "unseen")
+    names = ("method", *counts, "cos_sin", "logits", "first_negative")
+    rows = [
+        (
+            option.method,
+            *(str(count) for count in (option.kept, option.blended, option.divided, option.sped, option.still)),
+            str(option.unseen),
+            f"{option.attention_factor:.6g}",
+            f"{option.logit_factor:.6g}",
+            "-" if option.first_negative is None else str(option.first_negative),
+        )
+        for option in found
+    ]
+    print(f"from {spec.context:,} to {parsed.length or spec.target:,} tokens, {spec.pairs} pairs")
+    print_rows(names, rows)
+    return 0
+
+
+def run_models(parsed: argparse.Namespace) -> int:
+    """`models`."""
+    if parsed.json:
+        print(json.dumps([{**vars(model), "config": dict(model.config)} for model in catalog().values()], indent=2))
+        return 0
+    rows = []
+    for model in catalog().values():
+        specs = model_specs(model.id)
+        spec = specs[main_layer(model, specs)]
+        rows.append((model.id, model.name, f"{spec.base:g}", str(spec.rotary_dim), str(spec.target), spec.scaling.name))
+    print_rows(("id", "name", "base", "rotary_dim", "length", "scaling"), rows)
+    return 0
+
+
+def remarks(config: Mapping[str, Any] | None) -> list[str]:
+    """What has to be said before any number of a config: an unlisted type, layers that do not rotate."""
+    if config is None:
+        return []
+    fields = text_fields(config)
+    return [text for text in (doubt(fields), partly(fields), shares(fields)) if text]
+
+
+def print_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Aligned columns."""
+    widths = [max(len(row[i]) for row in (names, *rows)) for i in range(len(names))]
+    for row in (names, *rows):
+        print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())

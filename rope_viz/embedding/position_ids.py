@@ -1,0 +1,352 @@
+"""Which position every token gets: along a prompt of text, images, video and sound, and over a grid.
+
+A layout is a value of its own beside the allocation (`axes`): positions (tokens, axes), which may be negative,
+fractional or products. What differs between models and runtimes is the `Manner`; the order of the arithmetic and its
+width are theirs too, because a floor of a float32 product is not the floor of a float64 one.
+
+Qwen2-VL, https://arxiv.org/abs/2409.12191, section 2.1; `get_rope_index` of transformers 5.23.0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rope_viz.embedding.axes_spec import THW
+from rope_viz.embedding.spec import FloatArray, frozen, require_number, shorten
+
+Kind: TypeAlias = Literal["text", "image", "video", "audio", "marker"]
+Resume: TypeAlias = Literal["side", "largest"]
+
+KINDS: tuple[Kind, ...] = ("text", "image", "video", "audio", "marker")
+MAX_TOKENS = 1 << 22
+MOST_PACE = 1e9
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A run of tokens [start, stop) of one kind."""
+
+    kind: Kind
+    start: int
+    stop: int
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens it has."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """Positions of a sequence of tokens: `values` (tokens, axes) float64, read-only.
+
+    `rope_delta` is the largest position + 1 − the number of tokens, None where the model has no such number: the
+    decoder's next token stands at its index + rope_delta on all axes. `segments` are the pieces the tokens came from.
+    """
+
+    values: FloatArray
+    axes: tuple[str, ...] = THW
+    rope_delta: float | None = None
+    segments: tuple[Segment, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != len(self.axes):
+            raise ValueError(f"positions must have shape (tokens, {len(self.axes)}), got {values.shape}")
+        object.__setattr__(self, "values", frozen(values))
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens there are."""
+        return len(self.values)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a prompt.
+
+    text, audio: `tokens`, one position each. image, video: `grid` = (frames, rows, columns) of patches before merging,
+    and `pace`, what a frame's index is multiplied by, in this order, to be its position in time (seconds per grid, then
+    positions per second). Most models put two frames of a film into one such grid.
+    """
+
+    kind: Kind
+    tokens: int = 0
+    grid: tuple[int, int, int] = (1, 1, 1)
+    pace: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"a piece must be one of {', '.join(KINDS)}, got {shorten(self.kind)}")
+        require_number(self.tokens, "tokens", least=0, most=MAX_TOKENS, integer=True)
+        for step in self.pace:
+            require_number(step, "a step in time", least=-MOST_PACE, most=MOST_PACE)
+        if len(self.grid) != 3:
+            raise ValueError(f"a grid must be frames, rows and columns, got {shorten(self.grid)}")
+        for size in self.grid:
+            require_number(size, "a grid's sides", least=1, most=MAX_TOKENS, integer=True)
+
+    @property
+    def flat(self) -> bool:
+        """Whether all axes count alike in it."""
+        return self.kind not in ("image", "video")
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a model, in a runtime, lays a prompt out.
+
+    merge: patches of a side that become one token; temporal_merge: the same in time, for video.
+    resume: where text goes on behind an image or a video that began at s: at s + its longer side ("side"), or one
+    behind the largest position ("largest"). They differ where time outran the grid.
+    floor: whether positions in time are floored; else they stay fractions.
+    narrow: whether time is computed in float32, as torch does, or in float64.
+    markers: whether a token of its own stands before and behind every image, video and sound.
+    apart: whether each frame of a video is laid out like an image of its own, one behind the other.
+    gap: tokens between frames that are apart, all axes equal.
+    origin: whether rows and columns count from the start of the image or from 0.
+    """
+
+    merge: int = 2
+    temporal_merge: int = 1
+    resume: Resume = "side"
+    floor: bool = True
+    narrow: bool = True
+    markers: bool = False
+    apart: bool = False
+    gap: int = 0
+    origin: Literal["start", "zero"] = "start"
+
+
+def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[str] = THW) -> Positions:
+    """Positions along a prompt on the axes time, row and column.
+
+    Raises `ValueError` where a grid is smaller than one token, and beyond 2²² tokens.
+    """
+    blocks: list[FloatArray] = []
+    segments: list[Segment] = []
+    wide = np.float64 if manner.floor or not manner.narrow else np.float32
+    count, following = 0, 0.0
+
+    def put(kind: Kind, block: FloatArray, next_position: float | None = None) -> None:
+        nonlocal count, following
+        if not len(block):
+            return
+        if count + len(block) > MAX_TOKENS:
+            raise ValueError(f"a prompt may have up to {MAX_TOKENS:,} tokens")
+        blocks.append(block)
+        segments.append(Segment(kind, count, count + len(block)))
+        count += len(block)
+        following = float(wide(block.max()) + wide(1.0)) if next_position is None else next_position
+
+    pieces = list(pieces)
+    last = max((k for k, piece in enumerate(pieces) if not piece.flat), default=-1)
+    for index, piece in enumerate(pieces):
+        if piece.flat:
+            if manner.markers and piece.kind == "audio":
+                put("marker", line(1, following))
+                put("audio", line(piece.tokens, following))
+                put("marker", line(1, following))
+            else:
+                put(piece.kind, line(piece.tokens, following))
+            continue
+        if manner.markers:
+            put("marker", line(1, following))
+        frames, rows, columns = merged(piece, manner)
+        for frame in range(frames if manner.apart else 1):
+            if frame and manner.gap:
+                put("marker", line(manner.gap, following))
+            shape = (1 if manner.apart else frames, rows, columns)
+            put(piece.kind, visual(shape, piece, manner, following), resumed(shape, manner, following, index == last))
+        if manner.markers:
+            put("marker", line(1, following))
+    values = np.concatenate(blocks) if blocks else np.zeros((0, 3))
+    return Positions(values, tuple(axes), delta(values, wide), tuple(segments))
+
+
+def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: int | None = None) -> Positions:
+    """A prompt in which (video, tokens of its sound) share one stretch, between two markers on either side.
+
+    With `chunk`, stretches of that many positions of the video, then of the sound, in turn (Qwen2.5-Omni); without,
+    token by token in the order of time, the video first (Qwen3-Omni). What follows stands behind the last stretch,
+    as in the classes, even where an earlier one reached further.
+    """
+    blocks: list[FloatArray] = []
+    segments: list[Segment] = []
+    count, following = 0, 0.0
+    for piece in pieces:
+        if isinstance(piece, Piece):
+            part = prompt([piece], manner)
+            values, kinds = part.values + following, part.segments
+            end = float(values.max()) if len(values) else following - 1.0
+        else:
+            video = visual(merged(piece[0], manner), piece[0], manner, following + pair_of_markers(chunk))
+            sound = line(piece[1], following + pair_of_markers(chunk))
+            if chunk is None:
+                # In torch's width, in which a frame and a sound token stand at the same time or do not.
+                sound = np.asarray(sound.astype(np.float32), dtype=np.float64)
+            inside = in_order(video, sound) if chunk is None else in_chunks(video, sound, chunk)
+            first = line(2, following) if chunk is None else np.repeat(line(1, following), 2, axis=0)
+            behind = float(inside[-1].max()) + 1.0
+            last = line(2, behind) if chunk is None else np.repeat(line(1, behind), 2, axis=0)
+            values = np.concatenate([first, *inside, last])
+            end = float(last.max())
+            length = len(values)
+            kinds = (Segment("marker", 0, 2), Segment("video", 2, length - 2), Segment("marker", length - 2, length))
+        blocks.append(values)
+        segments += [Segment(part.kind, part.start + count, part.stop + count) for part in kinds]
+        count += len(values)
+        require_tokens(count)
+        following = end + 1.0
+    values = np.concatenate(blocks) if blocks else np.zeros((0, 3))
+    return Positions(values, THW, delta(values), tuple(segments))
+
+
+def pair_of_markers(chunk: int | None) -> float:
+    """How many positions the two markers before a video with sound take: Qwen2.5-Omni gives both the same one."""
+    return 2.0 if chunk is None else 1.0
+
+
+def in_order(video: FloatArray, sound: FloatArray) -> list[FloatArray]:
+    """Both by time, the video first where they are equal; the last stretch is what is left of the longer one."""
+    both = np.concatenate([video, sound])
+    order = np.argsort(both[:, 0], kind="stable")
+    of_sound = order >= len(video)
+    other = np.flatnonzero(of_sound != of_sound[-1])
+    left = int(other[-1]) + 1 if other.size else 0
+    return [part for part in (both[order[:left]], both[order[left:]]) if len(part)]
+
+
+def in_chunks(video: FloatArray, sound: FloatArray, chunk: int) -> list[FloatArray]:
+    """Stretches of `chunk` positions in time: the video's, then the sound's, in turn."""
+    start = float(video[0, 0])
+    cuts = [stretches(block, start, chunk) if len(block) else [] for block in (video, sound)]
+    turns = range(max(len(cut) for cut in cuts))
+    return [cut[turn] for turn in turns for cut in cuts if turn < len(cut)]
+
+
+def stretches(block: FloatArray, start: float, chunk: int) -> list[FloatArray]:
+    """A new stretch at the first token past each multiple of `chunk`, at most one multiple a token."""
+    cuts, k = [0], 1
+    for index, time in enumerate(block[:, 0].tolist()):
+        if time - start >= k * chunk:
+            cuts.append(index)
+            k += 1
+    return [block[first:last] for first, last in zip(cuts, [*cuts[1:], len(block)], strict=True)]
+
+
+def visual(shape: tuple[int, int, int], piece: Piece, manner: Manner, start: float) -> FloatArray:
+    """Positions of an image's or a video's tokens, (frames·rows·columns, 3), frame by frame, row by row."""
+    time = in_time(shape[0], piece.pace, manner)
+    place = start if manner.origin == "start" else 0.0
+    block = product(time, np.arange(shape[1]) + place, np.arange(shape[2]) + place)
+    block[:, 0] += start
+    if not manner.floor and manner.narrow:
+        return np.asarray(block.astype(np.float32).astype(np.float64))
+    return block
+
+
+def in_time(frames: int, pace: Sequence[float], manner: Manner) -> FloatArray:
+    """The frames' positions in time from 0 on, (frames,), in the runtime's width, floored or not."""
+    wide = np.float32 if manner.narrow else np.float64
+    value: NDArray[Any] = np.arange(frames, dtype=wide)
+    for step in pace:
+        value = value * wide(step)
+    return np.asarray(np.trunc(value) if manner.floor else value, dtype=np.float64)
+
+
+def resumed(shape: tuple[int, int, int], manner: Manner, start: float, last: bool) -> float | None:
+    """Where the next piece starts; None is one behind the largest position."""
+    if manner.origin == "zero":
+        # Isaac in vLLM: one position an image, but where another image follows, one behind the largest.
+        return start + 1.0 if last else None
+    return start + max(shape[1:]) if manner.resume == "side" else None
+
+
+def merged(piece: Piece, manner: Manner) -> tuple[int, int, int]:
+    """(frames, rows, columns) in tokens, or `ValueError` where a side is smaller than the merge."""
+    step = manner.temporal_merge if piece.kind == "video" else 1
+    sides = (piece.grid[0] // step, piece.grid[1] // manner.merge, piece.grid[2] // manner.merge)
+    if min(sides) < 1:
+        raise ValueError(f"a grid of {piece.grid} patches is smaller than one token of {manner.merge} × {manner.merge}")
+    require_tokens(*sides)
+    return sides
+
+
+def delta(values: FloatArray, wide: type[np.floating] = np.float64) -> float:
+    """The largest position + 1 − the number of tokens; 0 where there are none."""
+    return float(wide(values.max()) + wide(1.0) - wide(len(values))) if len(values) else 0.0
+
+
+def require_tokens(*sides: int) -> None:
+    """Raise `ValueError` where a grid of these sides has more tokens than are placed here (2²²)."""
+    if math.prod(int(side) for side in sides) > MAX_TOKENS:
+        shape = " × ".join(f"{side:,}" for side in sides)
+        raise ValueError(f"a grid of {shape} is too large: up to {MAX_TOKENS:,} tokens are placed here")
+
+
+def line(tokens: int, start: float = 0.0, axes: int = 3) -> FloatArray:
+    """start, start + 1, … on every axis, (tokens, axes)."""
+    require_tokens(tokens)
+    return np.repeat(start + np.arange(tokens, dtype=np.float64)[:, None], axes, axis=1)
+
+
+def product(*coordinates: ArrayLike) -> FloatArray:
+    """Every combination, the last fastest: a grid with these coordinates along its axes, (tokens, axes).
+
+    >>> product([0, 1], [5, 6]).tolist()
+    [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
+    """
+    parts = [np.asarray(part, dtype=np.float64) for part in coordinates]
+    require_tokens(*(part.size for part in parts))
+    grids = np.meshgrid(*parts, indexing="ij")
+    return np.stack([part.ravel() for part in grids], axis=1)
+
+
+def grid(*sides: int, start: float = 0.0) -> FloatArray:
+    """Positions of a grid from `start` on along every axis, the last axis fastest, (tokens, axes)."""
+    require_tokens(*sides)
+    return product(*(start + np.arange(side) for side in sides))
+
+
+def merge_order(rows: int, columns: int, merge: int) -> FloatArray:
+    """(row, column) of patches in the order a merging tower reads them: block by block of merge × merge."""
+    if merge < 1 or rows % merge or columns % merge:
+        raise ValueError(f"a grid of {rows} × {columns} patches does not divide into blocks of {merge} × {merge}")
+    blocks = grid(rows, columns).reshape(rows // merge, merge, columns // merge, merge, 2)
+    return blocks.transpose(0, 2, 1, 3, 4).reshape(-1, 2)
+
+
+def centred(side: int) -> FloatArray:
+    """−⌈side/2⌉ … ⌊side/2⌋ − 1: a side with 0 in its middle, (side,)."""
+    return np.arange(side, dtype=np.float64) - (side - side // 2)
+
+
+def normalised(side: int, over: float | None = None) -> FloatArray:
+    """Patch centres from −1 to 1 of the side (or of `over` patches), (side,)."""
+    share = (np.arange(side) + 0.5) / (side if over is None else over)
+    return np.asarray(2.0 * share - 1.0, dtype=np.float64)
+
+
+def squeezed(side: int, onto: int) -> FloatArray:
+    """0 … side − 1 squeezed or stretched onto a trained side: index·onto/side, (side,)."""
+    return np.asarray(np.arange(side) / side * onto, dtype=np.float64)
+
+
+def spaced(start: float, stop: float, side: int) -> FloatArray:
+    """`side` places from start on, evenly up to where stop would be next, (side,): linspace without its end."""
+    return np.asarray(np.linspace(start, stop * (side - 1) / side, side), dtype=np.float64)
+
+
+def patches(height: int, width: int, patch: int, merge: int = 1) -> tuple[int, int]:
+    """Rows and columns of patches of an image in pixels, rounded to whole blocks of `merge` patches, at least one."""
+    for value, name in ((height, "height"), (width, "width"), (patch, "patch"), (merge, "merge")):
+        require_number(value, name, least=1, integer=True)
+    unit = patch * merge
+    return tuple(merge * max(1, math.floor(side / unit + 0.5)) for side in (height, width))  # type: ignore[return-value]

@@ -1,0 +1,152 @@
+"""A figure of the page in the style of a file: its size, type, colours, labels and ranges, still as Plotly's own data.
+
+Every form is made from what comes out here, so that a picture, a page and the numbers say the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from rope_viz.figures import theme
+from rope_viz.figures.files import axis_limits, colours, lines
+from rope_viz.figures.files.style import MOST_PIXELS, USUAL_SIZE, Style
+
+WIDTH = 1000.0
+# As in the browser: a figure changes what its `layout.meta.narrow` says below this width (at the usual type).
+NARROW = 560.0
+CSS = {
+    "sans": '"Helvetica Neue", Helvetica, Arial, sans-serif',
+    "serif": '"Times New Roman", Times, serif',
+    "mono": "ui-monospace, monospace",
+}
+
+
+@dataclass
+class Sheet:
+    """A figure as plain data in the style of one file, and its size in pixels."""
+
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+    width: float
+    height: float
+    style: Style
+    title: str
+
+    @property
+    def scale(self) -> float:
+        """By how much type differs from that of the page."""
+        return self.style.scale
+
+
+def dressed(fig: go.Figure, style: Style, title: str = "", *, responsive: bool = False) -> Sheet:
+    """The figure in a style. Raises `ValueError` where the style asks for what this figure has not.
+
+    `responsive` leaves the size to the browser unless the style gives one.
+    """
+    width = style.width_px(WIDTH)
+    remade = getattr(fig, "at_size", None)
+    if remade is not None:
+        fig = remade(width / style.scale, style.height_px(0.0) / style.scale or None)
+    plain = fig.to_plotly_json()
+    data, layout = [dict(trace) for trace in plain["data"]], dict(plain["layout"])
+    layout.pop("template", None)
+    narrow = (layout.get("meta") or {}).get("narrow") or {}
+    if width / style.scale < NARROW and not responsive:
+        layout = overlaid(layout, narrow)
+    # What was made for this width has its height already.
+    made = float(layout.get("height") or theme.MAIN_HEIGHT) * style.scale
+    height = style.height_px(natural_height(layout, width, style) if remade is None else made)
+    if width * height * (style.dpi / 96) ** 2 > MOST_PIXELS:
+        raise ValueError(
+            f"{width * style.dpi / 96:,.0f} by {height * style.dpi / 96:,.0f} dots are too many: "
+            "take a lower dpi or a smaller size"
+        )
+    sheet = Sheet(data, layout, width, height, style, style.title_of(lines.retitled(title, data, style.labels)))
+    lines.relabel(sheet.data, sheet.layout, style.labels)
+    if axis_limits.apply(sheet.data, sheet.layout, style):
+        lines.follow_ends(sheet.data, sheet.layout)
+    lines.place_labels(sheet.data, sheet.layout, style.legend)
+    sized(sheet)
+    painted(sheet)
+    return sheet
+
+
+def natural_height(layout: Mapping[str, Any], width: float, style: Style) -> float:
+    """The height that suits a width: that of the page at the page's width, and less than in proportion below it."""
+    margin = layout.get("margin") or {}
+    around = float(margin.get("t", 30) + margin.get("b", 48))
+    inside = max(float(layout.get("height") or theme.MAIN_HEIGHT) - around, 20.0)
+    title = 2.2 * style.font_px if style.title != "no" else 0.0
+    return float(inside * (width / WIDTH) ** 0.5 + around * style.scale + title)
+
+
+def overlaid(layout: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The layout with what a narrow figure changes, one level deep."""
+    out = dict(layout)
+    for key, value in changes.items():
+        out[key] = {**(out.get(key) or {}), **value} if isinstance(value, Mapping) else value
+    return out
+
+
+def sized(sheet: Sheet) -> None:
+    """Type in the size of the style, everywhere."""
+    scale = sheet.scale
+    layout = sheet.layout
+    if scale != 1.0:
+        layout.update(_scaled(layout, scale))
+        for trace in sheet.data:
+            trace.update(_scaled(trace, scale))
+    layout["font"] = {"color": theme.TEXT, **layout.get("font", {})}
+    layout["font"] |= {"size": USUAL_SIZE * scale, "family": css(sheet.style)}
+    # What Plotly would colour by itself must follow the style, too.
+    usual = {"tickcolor": theme.RULE, "linecolor": theme.RULE, "gridcolor": theme.GRID, "zerolinecolor": theme.RULE}
+    for key, axis in layout.items():
+        if re.fullmatch(r"[xy]axis\d*", key):
+            layout[key] = {**usual, **axis}
+
+
+def css(style: Style) -> str:
+    """The style's font as a page names it."""
+    return CSS.get(style.font, f'"{style.font}", sans-serif')
+
+
+def _scaled(value: Any, scale: float, inside: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: item * scale
+            if key == "size" and inside.endswith("font") and isinstance(item, (int, float))
+            else item
+            if key in (*colours.DATA, "text")
+            else _scaled(item, scale, key)
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_scaled(item, scale, inside) for item in value]
+    return value
+
+
+def painted(sheet: Sheet) -> None:
+    """The colours of the style."""
+    style, layout = sheet.style, sheet.layout
+    if style.grey:
+        lines.in_greys(sheet.data, sheet.layout)
+        _change(sheet, colours.grey)
+    if style.theme == "dark":
+        _change(sheet, colours.dark_grey if style.grey else colours.dark)
+    elif style.theme == "transparent":
+        ground = str(layout.get("paper_bgcolor", theme.BACKGROUND))
+        layout["paper_bgcolor"] = layout["plot_bgcolor"] = colours.CLEAR
+        layout["annotations"] = [
+            {key: item for key, item in note.items() if key != "bgcolor" or not str(item).startswith(ground)}
+            for note in layout.get("annotations", ())
+        ]
+
+
+def _change(sheet: Sheet, change: colours.Recolour) -> None:
+    sheet.layout = colours.recoloured(sheet.layout, change)
+    sheet.data = [colours.recoloured(trace, change) for trace in sheet.data]

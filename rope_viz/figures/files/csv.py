@@ -1,0 +1,174 @@
+"""A figure's numbers as CSV: the thing itself where the figure knows it, else what is drawn, one table in any case.
+
+Lines that begin with # say what it is of; `pandas.read_csv(path, comment="#")` reads past them.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz.embedding.spec import shorten
+from rope_viz.figures.files import lines
+from rope_viz.figures.files.axes import array_of, numeric
+from rope_viz.figures.files.rich_text import plain
+from rope_viz.figures.files.style import Style, listed, one_line
+
+Columns = Mapping[str, Any]
+# What a reader of CSV would take for a border, or, told so, for the begin of a remark.
+QUOTED = re.compile(r'[",#\r\n]')
+
+
+def to_csv(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
+    """The file. Raises `ValueError` for labels of lines that the figure has not."""
+    out = io.StringIO()
+    for name, value in header(title, meta):
+        out.write(f"# {name}: {value}\n")
+    shown = relabelled(columns(fig), fig, style) or {"no rows": ()}
+    filled = [[*map(cell, plain_list(values))] for values in shown.values()]
+    rows = max(map(len, filled))
+    out.write(line([guarded(name) for name in shown]))
+    for index in range(rows):
+        out.write(line([values[index] if index < len(values) else "" for values in filled]))
+    return out.getvalue().encode()
+
+
+def line(row: Sequence[Any]) -> str:
+    """A row as a line: quoted is what holds a comma, a quote, a line break or a #."""
+    words = [f'"{word.replace(chr(34), 2 * chr(34))}"' if QUOTED.search(word) else word for word in map(str, row)]
+    # A line without anything would be skipped.
+    return (",".join(words) if words != [""] else '""') + "\n"
+
+
+def plain_list(values: Any) -> list[Any]:
+    """A column as Python's own numbers and words."""
+    if isinstance(values, np.ndarray):
+        return list(values.tolist())
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+WRITTEN = ("scatter", "bar", "heatmap")
+
+
+def header(title: str, meta: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """(name, what it says) of the lines above the table, each on one line; none without `meta`."""
+    if meta is None:
+        return []
+    said = {"title": title, **{key: value for key, value in meta.items() if value not in (None, "")}}
+    return [(one_line(name), one_line(value)) for name, value in said.items()]
+
+
+def columns(fig: go.Figure) -> Columns:
+    """The columns of the table, name -> values."""
+    table = getattr(fig, "table", None)
+    if table is not None:
+        return dict(table())
+    shown = [trace for trace in fig.data if (trace.meta or {}).get("csv") is not False]
+    if other := next((trace.type for trace in shown if trace.type not in WRITTEN), None):
+        raise ValueError(f"a {other} is no table of numbers: take json, which holds it as it is, or html")
+    maps = [trace for trace in shown if trace.type == "heatmap"]
+    return _grids(fig, maps) if maps else _curves(fig, shown)
+
+
+def _grids(fig: go.Figure, maps: Sequence[Any]) -> Columns:
+    """Maps under each other, a row of the map in each line; several say in the first column which one it is."""
+    out: dict[str, list[Any]] = {}
+    if len(maps) > 1:
+        out["map"] = []
+    rows_title, columns_title = _title(fig, maps[0], "y"), _title(fig, maps[0], "x")
+    corner = f"{rows_title} \\ {columns_title}".strip()
+    out[corner] = []
+    for trace in maps:
+        z = array_of(trace.z)
+        rows = np.arange(len(z)) if trace.y is None else array_of(trace.y)
+        heads = np.arange(z.shape[1]) if trace.x is None else array_of(trace.x)
+        if len(maps) > 1:
+            out["map"] += [plain(trace.name or "")] * len(z)
+        out[corner] += [plain(row) if isinstance(row, str) else row for row in rows.tolist()]
+        for name, values in zip(heads.tolist(), z.T, strict=True):
+            out.setdefault(plain(name) if isinstance(name, str) else f"{name:.10g}", []).extend(values.tolist())
+    return out
+
+
+def _curves(fig: go.Figure, traces: Sequence[Any]) -> Columns:
+    """Curves over the same places side by side, others with places of their own."""
+    out: dict[str, Any] = {}
+    last: Any = None
+    for trace in traces:
+        lying = trace.type == "bar" and trace.orientation == "h"
+        at, values = (trace.y, trace.x) if lying else (trace.x, trace.y)
+        at = array_of(at)
+        if last is None or not _same(at, last):
+            words = [plain(each) for each in at.tolist()] if not numeric(at) else at
+            out[_free(_title(fig, trace, "y" if lying else "x") or "x", out)] = words
+            last = at
+        out[_free(plain(trace.name or "y"), out)] = array_of(values)
+    return out
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a.shape != b.shape:
+        return False
+    return bool(np.array_equal(a, b, equal_nan=numeric(a) and numeric(b)))
+
+
+def _title(fig: go.Figure, trace: Any, letter: str) -> str:
+    short = (trace.xaxis if letter == "x" else trace.yaxis) or letter
+    layout = fig.layout
+    axis = f"{letter}axis{short[1:]}"
+    own = layout[axis].title.text if axis in layout else None
+    return plain(own or layout[f"{letter}axis"].title.text or "")
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """The name, numbered where a column has it already."""
+    count = 2
+    free = name
+    while free in taken:
+        free, count = f"{name} ({count})", count + 1
+    return free
+
+
+def relabelled(shown: Columns, fig: go.Figure, style: Style) -> Columns:
+    """Columns of lines that have a label of the reader's own are called by it."""
+    if not style.labels:
+        return shown
+    names = [plain(name) for name in lines.line_names([trace.to_plotly_json() for trace in fig.data])]
+    for wanted, _ in style.labels:
+        if wanted not in names:
+            known = f"its lines are {listed(tuple(names))}" if names else "it has no named lines"
+            raise ValueError(f"this figure has no line {shorten(wanted)}; {known}")
+    own = dict(style.labels)
+
+    def called(column: str) -> str:
+        name = max((name for name in own if column == name or column.startswith(f"{name} ")), key=len, default=None)
+        return column if name is None else own[name] + column[len(name) :]
+
+    out: dict[str, Any] = {}
+    for column, values in shown.items():
+        out[_free(called(column), out)] = values
+    return out
+
+
+def cell(value: Any) -> Any:
+    """A cell: gaps are empty, numbers in full, words as they are."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float):
+        return repr(value)
+    return guarded(value) if isinstance(value, str) else value
+
+
+def guarded(word: str) -> str:
+    """A spreadsheet runs what begins like a formula; a reader's own word may, so it gets an apostrophe in front."""
+    try:
+        float(word)
+    except ValueError:
+        return f"'{word}" if word.startswith(("=", "+", "@", "-", "\t")) else word
+    return word

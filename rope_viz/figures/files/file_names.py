@@ -1,0 +1,69 @@
+"""What a file is called: the picture, every model in it, and the range it shows."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.spec_url import text
+
+LONGEST = 180
+
+
+def stem(
+    picture: str,
+    models: Sequence[str] = (),
+    *,
+    spec: RopeSpec | None = None,
+    span: tuple[float, float] | None = None,
+    extra: Sequence[str] = (),
+) -> str:
+    """The name of a file without its ending.
+
+    `picture` is "page/name" or "page.name", `models` the ids of all models in it, the current one first; `spec` is what
+    that one is at now, `span` the range that is shown in the units of its axis, `extra` what else tells it apart.
+
+        stem("decay/curves", ["llama-3.1-8b", "qwen3-8b"], spec=spec, span=(0, 131072))
+        # rope-decay-curves_llama-3.1-8b_d128_base500000_L8192_to131072_llama38_vs_qwen3-8b_0-131072
+    """
+    first, *others = list(dict.fromkeys(models)) or [""]
+    parts = ["rope-" + picture.replace(".", "-"), first]
+    if spec is not None:
+        parts += [f"d{spec.head_dim}", f"base{text(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
+        if spec.scaling.name != "none":
+            parts.append(spec.scaling.name + text(spec.scaling.factor_for(spec)))
+    if others:
+        parts.append("vs_" + "_".join(others))
+    parts += list(extra)
+    if span is not None:
+        parts.append(spanned(*span))
+    # Whatever is no letter, digit, dot, hyphen or low line may mean something to a shell or a file system.
+    clean = (unicodedata.normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts if part)
+    # The plus of an exponent would become a hyphen, which is a minus.
+    clean = (re.sub(r"(?<=[0-9]e)\+", "", part) for part in clean)
+    whole = "_".join(re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.") for part in clean)
+    return shortened(re.sub(r"_{2,}", "_", whole).strip("_"))
+
+
+def spanned(low: float | None, high: float | None, before: str = "") -> str:
+    """A range in a file's name: 10-100, of one end from10 or upto100; "" without ends. `before` names the axis."""
+    if low is not None and high is not None:
+        return f"{before}{plain(low)}-{plain(high)}"
+    return f"{before}from{plain(low)}" if low is not None else f"{before}upto{plain(high)}" if high is not None else ""
+
+
+def plain(value: float) -> str:
+    """A number in a file's name: whole ones in full, others to six significant digits."""
+    return text(value) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def shortened(name: str) -> str:
+    """A name that a file system takes: of one that is too long the middle is left out, and a sum of it put there."""
+    if len(name) <= LONGEST:
+        return name
+    import hashlib
+
+    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: LONGEST - 50]}_{mark}_{name[-40:]}"

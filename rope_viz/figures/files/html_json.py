@@ -1,0 +1,115 @@
+"""A figure as JSON, from which it can be drawn again (`saved`), and as a page that works offline."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz.figures import theme
+from rope_viz.figures.files.apply_style import dressed
+from rope_viz.figures.files.axes import array_of
+from rope_viz.figures.files.redraw_json import kept
+from rope_viz.figures.files.style import Style
+
+KIND = "rope-viz figure"
+
+
+def to_json(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
+    """The figure as Plotly's own `data` and `layout`, and beside them what it is of (`meta`), its style and its table.
+
+    The table is that of the CSV, where the figure knows more than its traces show. The figure is the page's own,
+    without the style: who draws it again may choose another.
+    """
+    plain = fig.to_plotly_json()
+    layout = {key: value for key, value in plain["layout"].items() if key != "template"}
+    said = {"kind": KIND, "title": title, **(meta or {}), "style": style.query()}
+    table = getattr(fig, "table", None)
+    known = {} if table is None else {"table": kept(table())}
+    whole = simple({**said, **known, "data": plain["data"], "layout": layout})
+    return (json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
+    """One page: the figure with plotly.js in it, no button that uploads, and what it is of in its head."""
+    sheet = dressed(fig, style, title, responsive=True)
+    layout = sheet.layout
+    layout.pop("width", None)
+    layout.pop("height", None)
+    size = "width:100vw;height:100vh"
+    if style.width or style.height:
+        size = f"width:{sheet.width:.6g}px;height:{sheet.height:.6g}px"
+    margin = layout.get("margin") or {}
+    layout["margin"] = {side: float(value) * sheet.scale for side, value in margin.items()}
+    if sheet.title:
+        lift = 2.0 * style.font_px
+        layout["title"] = {
+            "text": html.escape(sheet.title, quote=False),
+            "x": 0.01,
+            "xanchor": "left",
+            "yref": "container",
+        }
+        layout["title"] |= {"y": 1.0, "yanchor": "top", "pad": {"t": 6}, "font": {"size": 1.15 * style.font_px}}
+        layout["margin"]["t"] = layout["margin"].get("t", 30.0) + lift
+    head = said_in_head({"title": title, **(meta or {})})
+    figure = json.dumps(simple({"data": sheet.data, "layout": layout}), ensure_ascii=False, allow_nan=False)
+    config = '{"responsive":true,"displaylogo":false,"showSendToCloud":false}'
+    ground = str(layout.get("paper_bgcolor", theme.BACKGROUND))
+    name = html.escape(title)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">{head}</head>\n'
+        f'<body style="margin:0;background:{ground}">'
+        f'<div id="figure" role="img" aria-label="{name}" style="{size}"></div>\n'
+        f"<script>{plotly_js()}</script>\n"
+        f"<script>const figure = {_in_script(figure)};\n"
+        f'Plotly.newPlot("figure", figure.data, figure.layout, {config});</script></body></html>\n'
+    ).encode()
+
+
+def said_in_head(said: Mapping[str, Any]) -> str:
+    """What a page says of itself, for its head."""
+    return "".join(
+        f'<meta name="rope-viz:{html.escape(str(name))}" content="{html.escape(_words(value))}">'
+        for name, value in said.items()
+        if value not in (None, "")
+    )
+
+
+@functools.cache
+def plotly_js() -> str:
+    """plotly.js as it can stand inside a page."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs()).replace("</script", "<\\/script")
+
+
+def _in_script(text: str) -> str:
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(simple(value), ensure_ascii=False)
+
+
+def simple(value: Any) -> Any:
+    """Plain data for JSON: arrays as lists, what is no number as null."""
+    if isinstance(value, Mapping):
+        if set(value) >= {"bdata", "dtype"}:
+            return simple(array_of(value))
+        return {str(key): simple(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return simple(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [simple(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)

@@ -1,0 +1,163 @@
+"""Where everything of a figure lies: panels side by side with room for their ticks, titles, headings and end labels.
+
+Plotly's margins are made for one size of type and a wide screen; here they follow from what has to stand in them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rope_viz.figures.files.apply_style import Sheet
+from rope_viz.figures.files.axes import Axis, read_axes
+from rope_viz.figures.files.canvas import LEADING, Box, Canvas
+from rope_viz.figures.files.rich_text import Lines, Run, parse, wrapped
+
+TICK, PAD = 4.0, 5.0
+# Type of a figure's title, in its usual size.
+BIGGER = 1.15
+# An end label stands beside the plot where its line ends this near to the border.
+NEAR = 14.0
+Interval = tuple[float, float]
+
+
+@dataclass
+class Panel:
+    """One plot: its axes by short name, its column and row, and the box its data fill."""
+
+    x: Axis
+    y: Axis
+    column: int
+    row: int
+    box: Box = (0.0, 0.0, 1.0, 1.0)
+
+
+@dataclass
+class Strip:
+    """A label above a plot, at a place along its x axis: of a rule, or of a range of pairs."""
+
+    lines: Lines
+    x: float
+    size: float
+    colour: str
+    across: str = "center"
+    level: int = 0
+    box: Box = (0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass
+class Heading:
+    """A note on top of a plot, its lines broken to fit."""
+
+    panel: Panel
+    lines: Lines
+    x: float
+    size: float
+    across: str
+    align: str
+    note: Mapping[str, Any]
+    shift: float
+
+
+@dataclass
+class Plan:
+    """All places of a sheet."""
+
+    sheet: Sheet
+    canvas: Canvas
+    vector: bool
+    axes: dict[str, Axis]
+    panels: list[Panel]
+    columns: list[Interval]
+    rows: list[Interval]
+    strips: list[tuple[Panel, Strip]] = field(default_factory=list)
+    headings: list[Heading] = field(default_factory=list)
+    titles: dict[str, Lines] = field(default_factory=dict)
+    heading: Lines = field(default_factory=list)
+    legend: list[tuple[Box, Mapping[str, Any], Lines]] = field(default_factory=list)
+    beside: tuple[float, float] = (0.0, 0.0)  # what colour scales take on the right and at the bottom
+    column_pixels: list[Interval] = field(default_factory=list)
+    row_pixels: list[Interval] = field(default_factory=list)
+
+    @property
+    def size(self) -> float:
+        """The usual size of type in pixels."""
+        return self.sheet.style.font_px
+
+    @property
+    def scale(self) -> float:
+        """By how much type differs from that of the page."""
+        return self.sheet.scale
+
+    def panel(self, x: str, y: str) -> Panel:
+        """The panel of these two axes."""
+        found = next((panel for panel in self.panels if panel.x.name == x and panel.y.name == y), None)
+        return found or next((panel for panel in self.panels if x == panel.x.name or y == panel.y.name), self.panels[0])
+
+    def paper(self, letter: str, share: float) -> float:
+        """A share of the whole plot as a pixel: panels keep their places in it whatever stands between them."""
+        spans, pixels = (self.columns, self.column_pixels) if letter == "x" else (self.rows, self.row_pixels)
+        at = [edge for span in spans for edge in span]
+        to = [edge for span in pixels for edge in span]
+        if share <= at[0] or len(at) == 2:
+            first = 0
+        else:
+            first = min(max(i for i in range(len(at) - 1) if at[i] <= share), len(at) - 2)
+        wide = at[first + 1] - at[first]
+        return to[first] + (share - at[first]) / (wide or 1.0) * (to[first + 1] - to[first])
+
+
+def planned(sheet: Sheet, canvas: Canvas, *, vector: bool) -> Plan:
+    """The plan of a sheet. Raises `ValueError` where type and size leave no room for the figure."""
+    axes = read_axes(sheet.layout, sheet.data)
+    columns, rows = _spans(axes, "x"), _spans(axes, "y")
+    plan = Plan(sheet, canvas, vector, axes, [], columns, rows)
+    pairs = dict.fromkeys((trace.get("xaxis") or "x", trace.get("yaxis") or "y") for trace in sheet.data)
+    for x, y in pairs or {("x", "y"): None}:  # a table has no traces
+        plan.panels.append(Panel(axes[x], axes[y], _index(columns, axes[x], axes), _index(rows, axes[y], axes)))
+    from rope_viz.figures.files import margins
+
+    margins.settle(plan)
+    return plan
+
+
+def _spans(axes: Mapping[str, Axis], letter: str) -> list[Interval]:
+    """The intervals of the plot that axes of one direction lie on, from left to right or from bottom to top."""
+    found = {_domain(axis, axes) for name, axis in axes.items() if name[0] == letter}
+    spans = sorted(found)
+    apart = all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(spans))
+    return spans if apart else [(0.0, 1.0)]
+
+
+def _domain(axis: Axis, axes: Mapping[str, Axis]) -> Interval:
+    over = axis.given.get("overlaying")
+    given = axes[over].given if isinstance(over, str) and over in axes else axis.given
+    low, high = given.get("domain") or (0.0, 1.0)
+    return float(low), float(high)
+
+
+def _index(spans: Sequence[Interval], axis: Axis, axes: Mapping[str, Axis]) -> int:
+    span = _domain(axis, axes)
+    return spans.index(span) if span in spans else 0
+
+
+def text_lines(plan: Plan, words: str, widest: float, size: float, *, bold: bool = False) -> Lines:
+    """A text broken so that no line is wider."""
+    lines = parse(words)
+    if bold:
+        lines = [[Run(run.text, True, run.colour) for run in line] for line in lines]
+    return wrapped(lines, widest, lambda run: plan.canvas.measure(run, size))
+
+
+def height_of(lines: Lines, size: float) -> float:
+    """The height of lines of text."""
+    return len(lines) * LEADING * size if lines else 0.0
+
+
+def font_size(item: Mapping[str, Any], usual: float, key: str = "font") -> float:
+    """The size of type that a part of a layout asks for."""
+    size = (item.get(key) or {}).get("size")
+    return float(size) if isinstance(size, (int, float)) and math.isfinite(size) else usual

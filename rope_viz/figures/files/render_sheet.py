@@ -1,0 +1,37 @@
+"""A figure as svg, pdf or png: planned, then drawn from back to front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import plotly.graph_objects as go
+
+from rope_viz.figures.files import axes_frame, colourbars, font_fallback, shape_annotations, traces
+from rope_viz.figures.files.apply_style import dressed
+from rope_viz.figures.files.canvas import Canvas, settings
+from rope_viz.figures.files.label_placement import Places
+from rope_viz.figures.files.layout import planned
+from rope_viz.figures.files.style import Style
+
+FORMS = ("svg", "png", "pdf")
+
+
+def draw(fig: go.Figure, form: str, style: Style, title: str, metadata: Mapping[str, str | None]) -> bytes:
+    """The bytes of the file. Raises `ValueError` without Matplotlib, and where the style does not fit the figure."""
+    with settings():
+        sheet = dressed(fig, style, title)
+        ground = str(sheet.layout.get("paper_bgcolor", "#FFFFFF"))
+        canvas = Canvas(sheet.width, sheet.height, families=font_fallback.families(style), background=ground)
+        plan = planned(sheet, canvas, vector=form != "png")
+        places = Places(sheet.width, sheet.height)
+        axes_frame.ground(plan)
+        shape_annotations.shapes(plan, places, below=True)
+        axes_frame.zero_lines(plan)
+        traces.draw(plan, places)
+        axes_frame.axes(plan)
+        shape_annotations.shapes(plan, places, below=False)
+        colourbars.draw(plan)
+        axes_frame.legend(plan)
+        shape_annotations.labels(plan, places)
+        axes_frame.heading(plan)
+        return canvas.write(form, style.dpi if form == "png" else traces.MAP_DPI, metadata)

@@ -1,0 +1,169 @@
+"""One colour and one dash for every scaling method, model, runtime and rounding: the same whatever is drawn beside it.
+
+The current spec is blue and solid, what it was before scaling grey and dotted; neither is used for anything else.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rope_viz.figures import theme
+from rope_viz.models.catalog import catalog
+
+PURPLE, TEAL, PINK, OLIVE = theme.FURTHER
+
+
+class Look(NamedTuple):
+    """How a line is drawn: its colour and the name of its dash (or a list of strokes and gaps) as Plotly takes them."""
+
+    colour: str
+    dash: str
+
+
+CURRENT, PLAIN = Look(theme.CURRENT, "solid"), Look(theme.PLAIN, "dot")
+
+# Relatives share a colour: YaRN and its ramps, the ways to a larger base, divisors of all pairs, tables per model.
+METHODS: dict[str, Look] = {
+    "none": PLAIN,
+    "yarn": Look(PURPLE, "dash"),
+    "yarn-paper": Look(PURPLE, "dashdot"),
+    "ntk-by-parts": Look(PURPLE, "longdash"),
+    "ntk": Look(TEAL, "dash"),
+    "dynamic": Look(TEAL, "dashdot"),
+    "linear": Look(PINK, "dash"),
+    "proportional": Look(PINK, "dashdot"),
+    "llama3": Look(OLIVE, "dash"),
+    "longrope": Look(OLIVE, "dashdot"),
+}
+"""{method: its look beside the current spec}."""
+
+# Models are told from methods by their strokes; the first sixteen by the plainest ones.
+STROKES = (
+    "longdashdot",
+    "2px,2px",
+    "12px,3px,3px,3px,3px,3px",
+    "16px,4px",
+    "5px,2px",
+    "8px,2px,8px,6px",
+    "3px,6px",
+    "14px,3px,6px,3px",
+    "2px,2px,2px,6px",
+    "10px,2px,2px,2px,2px,2px,2px,2px",
+    "20px,3px,3px,3px",
+    "6px,2px,2px,2px,6px,6px",
+    "1px,4px",
+    "18px,2px,8px,2px,2px,2px",
+)
+
+# Families are spread over the colours. A new model goes to the end: nobody else's look changes. One that is not named
+# here gets a look from its name, which it may share with another.
+MODELS: tuple[str, ...] = (
+    "llama-3.1-8b",
+    "qwen3-8b",
+    "llama-2-7b",
+    "gpt-oss-20b",
+    "qwen3-8b-yarn",
+    "deepseek-v3",
+    "phi-4-mini",
+    "gemma-3-27b-global",
+    "kimi-k2-instruct",
+    "llama-3-8b",
+    "mistral-7b-v0.3",
+    "qwen2.5-7b",
+    "phi-3-mini-128k-2024-04",
+    "gemma-4-full",
+    "yarn-llama-2-7b-128k",
+    "codellama-7b",
+    "llama-4-scout",
+    "qwen2.5-7b-instruct-yarn",
+    "glm-4-9b-0414",
+    "deepseek-v2",
+    "llama-3.2-1b",
+    "qwen3.5-9b",
+    "gpt-neox-20b",
+    "phi-4",
+    "mixtral-8x7b",
+    "gemma-2-9b",
+    "olmo-3.1-32b",
+    "yarn-mistral-7b-128k",
+    "llama-1-7b",
+    "qwen3-0.6b",
+    "kimi-k2-thinking",
+    "phi-3.5-mini",
+    "mistral-7b-v0.1",
+    "gemma-3-12b-global",
+    "deepseek-v2-lite",
+    "yarn-llama-2-7b-64k",
+    "gpt-j-6b",
+    "qwen2.5-7b-instruct",
+    "glm-4-9b-chat",
+    "phi-3-vision-128k",
+    "internlm2.5-7b",
+    "gemma-2-27b",
+    "pythia-6.9b",
+    "deepseek-v4-flash-compress",
+    "ministral-3-3b",
+    "kimi-k2.5",
+    "stablelm-2-1.6b",
+    "gemma-3-1b",
+    "roformer-base",
+    "smollm2-135m",
+    "pythia-160m",
+    "modernbert-base-global",
+    "rope-viz-reader",
+)
+
+RUNTIMES: dict[str, Look] = {
+    "transformers 4.57": Look(TEAL, "dashdot"),
+    "transformers 4.52": Look(TEAL, "longdash"),
+    "transformers 4.43": Look(TEAL, "dot"),
+    "transformers": Look(TEAL, "longdashdot"),
+    "llama.cpp": Look(PURPLE, "dash"),
+    "TensorRT-LLM": Look(PURPLE, "dashdot"),
+    "vLLM": Look(TEAL, "dash"),
+    "SGLang": Look(PINK, "dash"),
+    "mlx-lm": Look(OLIVE, "dash"),
+    "the YaRN paper": Look(OLIVE, "dashdot"),
+}
+"""{how a runtime's name begins: its look beside the reference}; releases of one share a colour."""
+
+
+def of_method(name: str) -> Look:
+    """The look of a scaling method beside the current spec."""
+    return METHODS.get(name) or _by_name(name)
+
+
+def of_model(name: str) -> Look:
+    """The look of a compared model, by its id in the list or by its name."""
+    known = _ids().get(name, name)
+    return _numbered(MODELS.index(known)) if known in MODELS else _by_name(known)
+
+
+def of_runtime(name: str) -> Look:
+    """The look of a runtime beside the reference."""
+    return next((look for start, look in RUNTIMES.items() if name.startswith(start)), None) or _by_name(name)
+
+
+def of_entry(name: str, names: Sequence[str]) -> Look:
+    """The look of one entry of a fixed list, by its place in the whole of it."""
+    place = list(names).index(name)
+    colours = len(theme.FURTHER)
+    return Look(theme.FURTHER[place % colours], (*theme.DASHES[1:], "longdash")[place // colours % 4])
+
+
+def _numbered(place: int) -> Look:
+    colours = len(theme.FURTHER)
+    return Look(theme.FURTHER[place % colours], STROKES[place // colours % len(STROKES)])
+
+
+def _by_name(name: str) -> Look:
+    """A look that depends on nothing but the name."""
+    return _numbered(zlib.crc32(name.encode()) % (len(STROKES) * len(theme.FURTHER)))
+
+
+@functools.cache
+def _ids() -> Mapping[str, str]:
+    return {model.name: id for id, model in catalog().items()}

@@ -1,0 +1,179 @@
+"""Pictures beside a decay curve: the pairs at one distance, the map of attention, and the bases that hold a length."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.figures import theme
+from rope_viz.figures.decay import MARGIN, WORKERS, said_above
+from rope_viz.figures.frequencies import pin_rule_x
+from rope_viz.studies import decay, scores
+from rope_viz.studies.error_budget import WORK, Thinning
+from rope_viz.studies.scores import Parts
+
+WINDOW = 96
+BASES_LONGEST = 1 << 17
+
+
+def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None) -> go.Figure:
+    """What every pair adds to the score at one distance, and the running total.
+
+    The total starts at what the dimensions that do not rotate add, and ends at the score.
+    """
+    a, b, unrotated = own
+    parts = scores.contributions(spec.inv_freq(spec.target), a, b, distance)
+    total = unrotated + np.cumsum(parts)
+    pair = np.arange(spec.pairs)
+    bars = {
+        "type": "bar",
+        "x": pair,
+        "y": parts,
+        "name": "this pair",
+        "marker": {"color": np.where(parts >= 0, theme.KEPT, theme.DIVIDED).tolist()},
+        "hovertemplate": "adds %{y:.4~g}<extra></extra>",
+    }
+    running = theme.line(pair, total, "running total", theme.CURRENT, yaxis="y2")
+    most = 1.1 * max(float(np.abs(np.hypot(a, b)).max()), 1e-12)
+    span = 1.1 * max(float(np.abs(total).max()), abs(unrotated), float(np.hypot(a, b).sum()) * 0.25, 1e-12)
+    start = {"x": 0, "y": unrotated, "yref": "y2", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+    still = start | {"text": f"not rotated: {theme.digits(unrotated)}", "font": {"color": theme.CURRENT, "size": 12}}
+    fig = theme.figure(
+        [bars, running],
+        x=theme.pair_axis(spec.pairs),
+        y={"title": "this pair (bars)", "range": [-most, most], "zeroline": True, "zerolinecolor": theme.RULE},
+        height=theme.SIDE_HEIGHT,
+        shapes=pin_rule_x(pin, spec),
+        notes=[
+            theme.end_label(
+                spec.pairs - 1, float(total[-1]), theme.digits(total[-1]), theme.CURRENT, yref="y2", xshift=10
+            ),
+            *([still] if spec.head_dim > 2 * spec.pairs else []),
+        ],
+        margin=MARGIN,
+        bargap=0.15,
+    )
+    axis = {
+        "overlaying": "y",
+        "side": "right",
+        "range": [-span, span],
+        "showgrid": False,
+        "fixedrange": True,
+        "tickmode": "auto",
+    }
+    fig.update_layout(
+        yaxis2=axis
+        | {"tickmode": "auto", "title": {"text": "running total (line)", "standoff": 4, "font": {"size": 13}}}
+    )
+    return fig
+
+
+def total(spec: RopeSpec, distance: int, own: Parts) -> float:
+    """The score at one distance."""
+    a, b, unrotated = own
+    return float(scores.at(spec.inv_freq(spec.target), a, b, [distance])[0]) + unrotated
+
+
+def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.Figure:
+    """Scores or softmax weights of the queries and keys of a window: constant along every diagonal, causal."""
+    inv_freq, factor = spec.inv_freq(spec.target), spec.attention_factor(spec.target)
+    a, b, unrotated = own
+    window = WINDOW
+    by_distance = scores.curve(inv_freq, a, b, stop=window)
+    query, key = np.indices((window, window))
+    logits = decay.attention_logits(by_distance, head_dim=spec.head_dim, attention_factor=factor, unrotated=unrotated)
+    grid = np.where(key <= query, logits[np.maximum(query - key, 0)], -np.inf)
+    if weights:
+        raised = np.exp(grid - grid.max(axis=1, keepdims=True))
+        shown = np.where(key <= query, raised / raised.sum(axis=1, keepdims=True), np.nan)
+        ends, scale, name = (0.0, float(np.nanmax(shown[window // 8 :]))), theme.SEQUENTIAL, "weight"
+    else:
+        shown = np.where(key <= query, grid, np.nan)
+        top = float(np.abs(logits).max()) or 1.0
+        ends, scale, name = (-top, top), theme.DIVERGING, "logit"
+    at = first + np.arange(window)
+    trace = {
+        "type": "heatmap",
+        "x": at,
+        "y": at,
+        "z": shown.astype(np.float32),
+        "zmin": ends[0],
+        "zmax": ends[1],
+        "colorscale": scale,
+        "hoverongaps": False,
+        "colorbar": {"thickness": 12, "outlinewidth": 0, "title": {"text": name, "side": "top"}, "x": 1.01, "xpad": 4},
+        "hovertemplate": f"query %{{y:,}} · key %{{x:,}}<br>{name} %{{z:.4~g}}<extra></extra>",
+    }
+    return theme.figure(
+        [trace],
+        x={"title": "key position n", "showspikes": False, "showgrid": False, "range": [at[0] - 0.5, at[-1] + 0.5]},
+        y={"title": "query position m", "showgrid": False, "range": [at[-1] + 0.5, at[0] - 0.5]},
+        height=theme.MAIN_HEIGHT,
+        hovermode="closest",
+        margin={"l": 82, "r": 76, "t": 26, "b": 48},
+    )
+
+
+def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
+    """Which bases keep the mean cosine at or above 0 up to a length: not one threshold, a set with gaps."""
+    candidates = bases_drawn(spec, length, quick=quick)
+    holds = feasible(spec, length, quick=quick)
+    strip = {
+        "type": "heatmap",
+        "x": candidates,
+        "y": [""],
+        "z": np.array([holds], dtype=np.float32),
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": [
+            [0, theme.tint(theme.DIVIDED, 0.55)],
+            [0.5, theme.tint(theme.DIVIDED, 0.55)],
+            [0.5, theme.tint(theme.KEPT, 0.6)],
+            [1, theme.tint(theme.KEPT, 0.6)],
+        ],
+        "showscale": False,
+        "customdata": [["holds" if ok else "turns negative" for ok in holds]],
+        "hovertemplate": f"base %{{x:,.4~g}}: %{{customdata}} within {theme.tokens(length)}<extra></extra>",
+    }
+    fig = theme.figure(
+        [strip],
+        x={"title": "base (log)", "type": "log", "range": [3, 9], "dtick": 1, "showspikes": False, "showgrid": False},
+        y={"showgrid": False, "fixedrange": True, "showline": False, "ticks": ""},
+        height=170,
+        shapes=[theme.rule(spec.base, "this base", axis="x")],
+        hovermode="closest",
+        notes=said_above(thinned(spec.rotary_dim, length, len(candidates)).sentence()),
+        margin={"l": 24, "r": 24, "t": 34, "b": 48},
+    )
+    fig.table = lambda: {"base": candidates, f"1: mean cosine at or above 0 up to {length} tokens": holds * 1.0}
+    return fig
+
+
+def bases_drawn(spec: RopeSpec, length: int, *, quick: bool = False) -> FloatArray:
+    """The bases that `bases` looks at; fewer while a knob moves, and where one takes long."""
+    return np.geomspace(1e3, 1e9, 61 if quick else min(361, max(121, int(3 * WORK / (spec.pairs * length)))))
+
+
+def feasible(spec: RopeSpec, length: int, *, quick: bool = False) -> NDArray[np.bool_]:
+    """Which of the bases drawn keep the mean cosine of such a head at or above 0 below this length, remembered."""
+    return _feasible(spec.head_dim, spec.rotary_dim, length, tuple(bases_drawn(spec, length, quick=quick)))
+
+
+@functools.lru_cache(maxsize=16)
+def _feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[float, ...]) -> NDArray[np.bool_]:
+    def held(part: FloatArray) -> NDArray[np.bool_]:
+        return decay.feasible_bases(head_dim, length, part, rotary_dim=rotary_dim, thinning=thinning)
+
+    thinning = thinned(rotary_dim, length, len(candidates))
+
+    # Large bases take long, small ones fail early: many small parts keep all workers busy.
+    return np.concatenate(list(WORKERS.map(held, np.array_split(np.array(candidates), 32))))
+
+
+def thinned(rotary_dim: int, length: int, bases: int) -> Thinning:
+    """Which distances are looked at for each of so many bases."""
+    return Thinning.of(0, length, rotary_dim // 2, shares=bases, work=3 * WORK * min(1.0, 128 / rotary_dim))

@@ -1,0 +1,148 @@
+"""What of a tensor flash-attention's functions turn, by which rows of which table, in place or as a new tensor.
+
+Interface: https://github.com/Dao-AILab/flash-attention at 0251105, `layers/rotary.py` and `ops/triton/rotary.py`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from rope_viz.kernels import torch_library
+from rope_viz.kernels.torch_ops import Turn
+
+MAX_HEADDIM = 256
+
+# Where along dimension 2 the heads lie that turn by one table, as `library.rotate_within` takes it, and the table.
+Stretch: TypeAlias = tuple[list[int], Tensor, Tensor]
+
+
+class RefusedError(AssertionError, ValueError):
+    """What the original asserts, with python -O too; and, as everything that is refused here, a ValueError."""
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """How to rotate: the arguments that all functions share, by the names they have there."""
+
+    interleaved: bool
+    seqlen_offsets: int | Tensor = 0
+    cu_seqlens: Tensor | None = None
+    max_seqlen: int | None = None
+    conjugate: bool = False
+
+
+def turn_whole(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> None:
+    """Rotate x (batch, seqlen, nheads, headdim), or packed (total, nheads, headdim), in place; not differentiable."""
+    wide = [x if way.cu_seqlens is None else x[None]]
+    rows, turn, bounded = _angles(x, cos, sin, way)
+    torch_library.rotate_into(wide, wide, rows, turn, bounded=bounded)
+
+
+def turned_whole(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> Tensor:
+    """x rotated as a new tensor; differentiable."""
+    rows, turn, bounded = _angles(x, cos, sin, way)
+    if way.cu_seqlens is None:
+        return torch_library.rotated([x], rows, turn, bounded=bounded)[0]
+    return torch_library.rotated([x[None]], rows, turn, bounded=bounded)[0][0]
+
+
+def turn_within(whole: Tensor, stretches: list[Stretch], way: Way) -> None:
+    """Rotate the stretches of `whole` in place; not differentiable."""
+    for bounds, cos, sin in stretches:
+        rows, turn, bounded = _angles(torch_library.parts_of(whole, bounds)[0], cos, sin, way)
+        torch_library.rotate_within(whole, bounds, rows, turn, bounded=bounded)
+
+
+def turned_within(whole: Tensor, stretches: list[Stretch], way: Way) -> Tensor:
+    """A new tensor like `whole` with its stretches, which begin at 0 and leave no gap, rotated; differentiable."""
+    turned: list[Tensor] = []
+    for bounds, cos, sin in stretches:
+        parts = torch_library.parts_of(whole, bounds)
+        rows, turn, bounded = _angles(parts[0], cos, sin, way)
+        turned += torch_library.rotated(parts, rows, turn, bounded=bounded)
+    if whole.dim() == 5:
+        turned = [part.unsqueeze(2) for part in turned]
+    return torch.cat((*turned, whole[:, :, stretches[-1][0][-1] :]), dim=2)
+
+
+def gradient_within(gradient: Tensor, stretches: list[Stretch], way: Way) -> Tensor:
+    """`turned_within`, in place on a copy where nobody differentiates on: a third less to move."""
+    if torch.is_grad_enabled() or torch_library.is_transformed(gradient):
+        return turned_within(gradient, stretches, way)
+    result = gradient.clone()
+    turn_within(result, stretches, way)
+    return result
+
+
+def q_and_k(
+    qkv: Tensor, cos: Tensor, sin: Tensor, cos_k: Tensor | None, sin_k: Tensor | None, num_heads_q: int | None
+) -> list[Stretch]:
+    """The stretches of q and k in qkv (batch, seqlen, 3, nheads, headdim) or (batch, seqlen, heads, headdim)."""
+    if qkv.dim() == 5:
+        insist(qkv.shape[2] == 3, "qkv must have shape (batch, seqlen, 3, nheads, headdim)")
+        if num_heads_q is not None and num_heads_q != qkv.shape[3]:
+            raise RefusedError(f"num_heads_q is {num_heads_q}, but qkv has {qkv.shape[3]} heads of q: leave it out")
+        q, k = [0, 1], [1, 2]
+    else:
+        insist(qkv.dim() == 4, "qkv must have 5 dimensions, or 4 with num_heads_q")
+        if num_heads_q is None:
+            raise RefusedError("num_heads_q must be given where qkv has 4 dimensions")
+        num_heads_k = (qkv.shape[2] - num_heads_q) // 2
+        if num_heads_q < 1 or num_heads_k < 1 or qkv.shape[2] != num_heads_q + 2 * num_heads_k:
+            raise RefusedError(
+                "qkv must hold num_heads_q heads of q and equally many of k and v, "
+                f"but has {qkv.shape[2]} heads where num_heads_q is {num_heads_q}"
+            )
+        q, k = [0, num_heads_q], [num_heads_q, num_heads_q + num_heads_k]
+    if cos_k is None and sin_k is None:
+        return [([*q, *k], cos, sin)]
+    return [(q, cos, sin), (k, cos if cos_k is None else cos_k, sin if sin_k is None else sin_k)]
+
+
+def k_alone(kv: Tensor, cos: Tensor, sin: Tensor) -> list[Stretch]:
+    """The one stretch of k in kv (batch, seqlen, 2, nheads, headdim)."""
+    insist(kv.dim() == 5 and kv.shape[2] == 2, "kv must have shape (batch, seqlen, 2, nheads, headdim)")
+    return [([0, 1], cos, sin)]
+
+
+def insist(condition: bool, message: str) -> None:
+    """Raise `RefusedError` with the message unless the condition holds."""
+    if not condition:
+        raise RefusedError(message)
+
+
+def _angles(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> tuple[Tensor, Turn, bool]:
+    """(the row of cos and sin for every token, the turn by them, whether the rows surely exist)."""
+    seqlen_ro, pairs = cos.shape
+    insist(sin.shape == cos.shape, "cos and sin must have the same shape")
+    insist(2 * pairs <= x.shape[-1], "rotary_dim must be <= headdim")
+    insist(x.shape[-1] <= MAX_HEADDIM, f"Only support headdim <= {MAX_HEADDIM}")
+    dimensions = 4 if way.cu_seqlens is None else 3
+    insist(x.dim() == dimensions, f"x must have {dimensions} dimensions")
+    batch, seqlen = x.shape[:2]
+    offsets = way.seqlen_offsets
+    if way.cu_seqlens is not None:
+        if way.max_seqlen is None:
+            raise RefusedError("If cu_seqlens is passed in, then max_seqlen must be passed")
+        batch, seqlen = way.cu_seqlens.shape[0] - 1, way.max_seqlen
+    insist(seqlen_ro >= seqlen, "seqlen_ro must be >= seqlen")
+    if isinstance(offsets, Tensor):
+        insist(offsets.shape == (batch,), "seqlen_offsets must have shape (batch,)")
+        insist(offsets.dtype in (torch.int32, torch.int64), "seqlen_offsets must be int32 or int64")
+    else:
+        insist(offsets + seqlen <= seqlen_ro, "seqlen_offsets + seqlen must be <= seqlen_ro")
+        if offsets < 0:
+            raise ValueError(f"seqlen_offsets must not be negative, got {offsets}")
+    if way.cu_seqlens is not None:
+        starts = offsets if isinstance(offsets, Tensor) else None
+        rows = torch_library.packed_positions(way.cu_seqlens, x.shape[0], starts, longest=way.max_seqlen)
+        rows = (rows if isinstance(offsets, Tensor) else rows + offsets)[None]
+    else:
+        rows = torch.arange(seqlen, device=x.device)[None]
+        rows = rows + (offsets.long()[:, None] if isinstance(offsets, Tensor) else offsets)
+    turn = Turn(None, cos.detach(), sin.detach(), way.interleaved, way.conjugate, 1.0)
+    return rows, turn, not isinstance(offsets, Tensor)

@@ -1,0 +1,79 @@
+"""The models that come with RoPE Viz: one config.json fragment each, with its source, in the format of an upload.
+
+To add one, put a file beside this one: the config's own keys, and `_about` with name, source, status (V1: a copy of
+the published file or the authors' code; V2: class defaults or other copies that agree; UNVERIFIED: a number from
+memory, or sources that conflict), note, trained_length, pairing and, where the entry is about one layer type, layer;
+`sizes`, what else the config.json says of layers, heads and vocabulary; `documented`, the extensions that its maker
+writes about and the config does not have.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.models.rope_config import from_config
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the list. `trained_length` may differ from the spec's context, which is what the config says.
+
+    Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, a sentence.
+    """
+
+    id: str
+    name: str
+    source: str
+    status: str
+    note: str
+    trained_length: int
+    pairing: str
+    config: Mapping[str, Any] = field(hash=False)
+    layer: str | None = None
+    sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The config with what else is known of its sizes."""
+        return {**self.sizes, **self.config}
+
+    @property
+    def verified(self) -> bool:
+        """Whether every number of the entry was found in a source."""
+        return self.status != "UNVERIFIED"
+
+
+@functools.cache
+def catalog() -> Mapping[str, Model]:
+    """{id: model}, sorted by name, read once."""
+    files = Path(__file__).parent.glob("*.json")
+    models = [read(file.stem, file.read_text(encoding="utf-8")) for file in files]
+    return MappingProxyType({model.id: model for model in sorted(models, key=lambda model: model.name.lower())})
+
+
+@functools.cache
+def model_specs(id: str) -> Mapping[str, RopeSpec]:
+    """{layer type: embedding} of a model of the list, "" where all layers share one. Raises `ValueError` by name."""
+    if id not in catalog():
+        raise ValueError(f"there is no model {shorten(id)} in the list")
+    return MappingProxyType(from_config(catalog()[id].config))
+
+
+def main_layer(model: Model, specs: Mapping[str, RopeSpec]) -> str:
+    """The layer type an entry is about: its own, else the full-attention layers, else the first."""
+    wanted = (model.layer, "", "full_attention")
+    return next((layer for layer in wanted if layer is not None and layer in specs), next(iter(specs)))
+
+
+def read(id: str, text: str) -> Model:
+    """One entry from the text of its file."""
+    config = json.loads(text)
+    return Model(id=id, config=MappingProxyType(config), **config["_about"])

@@ -1,0 +1,264 @@
+"""A model's config.json to its rotary embeddings, and back.
+
+Both generations of keys are read as transformers 5.23.0 reads them: `rope_scaling`, `rope_theta` and their relatives at
+the top, and `rope_parameters`, flat or nested by layer type. See `architectures` for what each architecture fills in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
+from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
+from rope_viz.models.architecture import LONGROPE_ALONE, Fields, Params
+from rope_viz.models.rope_parameters import Layers, rope_layers
+from rope_viz.models.text_config import text_fields
+
+# Names that older files use for today's types.
+RENAMED_TYPES = {"su": "longrope", "mrope": "default", "xdrope": "dynamic", "none": "default"}
+RENAMED_BACK = {"none": "default"}
+ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
+# Fields of scaling methods whose key in a config differs.
+KEYS = {"attention": "attention_factor"}
+ORIGINAL = "original_max_position_embeddings"
+# Types that transformers computes from the length before extension.
+PRETRAINED_TYPES = ("llama3", "yarn", "longrope")
+
+
+def from_config(config: Mapping[str, Any]) -> dict[str, RopeSpec]:
+    """{layer type: embedding} of a config.json; the key is "" where all layers share one embedding.
+
+    Frequencies and attention factors are those that transformers 5.23.0 computes for this config, its oddities
+    included. A missing key takes the default of the architecture's class. Keys that do not concern RoPE are ignored,
+    as is `_about`. Raises `ValueError` that names the key and what was expected.
+    """
+    if not isinstance(config, Mapping):
+        raise ValueError(f"a config must be an object, got {shorten(config)}")
+    try:
+        fields = text_fields(config)
+        return specs_of(fields, rope_layers(fields))
+    except RecursionError:
+        raise ValueError("the config is nested too deeply") from None
+
+
+def specs_of(fields: Fields, layers: Layers) -> dict[str, RopeSpec]:
+    """The same from what was read of the config already. Raises `ValueError`."""
+    if not layers:
+        raise ValueError("rope_parameters names no layer with a rotary embedding")
+    return {layer: spec_of(fields, layer, params) for layer, params in layers.items()}
+
+
+def main_of(layers: Mapping[str, Any]) -> str:
+    """The layer type that a config is about: the shared one, else the full-attention layers, else the first."""
+    return next((name for name in ("", "full_attention", "main") if name in layers), next(iter(layers)))
+
+
+def to_config(spec: RopeSpec) -> dict[str, Any]:
+    """A config.json fragment in today's form that `from_config` and transformers read as this embedding.
+
+    Raises `ValueError` where transformers has no such method.
+    """
+    params: Params = {"rope_type": RENAMED_BACK.get(spec.scaling.name, spec.scaling.name), "rope_theta": spec.base}
+    if params["rope_type"] not in ROPE_TYPES:
+        raise ValueError(f"transformers has no scaling method '{spec.scaling.name}', so no config can ask for it")
+    length = spec.target
+    if isinstance(spec.scaling, Proportional):
+        if spec.rotary_dim != spec.head_dim:
+            raise ValueError("proportional scaling in a config rotates the whole head: set rotary_dim to head_dim")
+        params["partial_rotary_factor"] = spec.scaling.share
+    elif spec.rotary_dim != spec.head_dim:
+        params["partial_rotary_factor"] = share_for(spec.rotary_dim, spec.head_dim)
+    for field in dataclasses.fields(spec.scaling):
+        value = getattr(spec.scaling, field.name)
+        if field.name not in ("name", "share") and value is not None and value != ():
+            params[KEYS.get(field.name, field.name)] = list(value) if isinstance(value, tuple) else value
+    if isinstance(spec.scaling, LongRope):
+        # Without lists of its own the method stands for NTK-like ones; a config must write them out.
+        params.setdefault("short_factor", [float(x) for x in spec.scaling.divisors(spec, spec.context)])
+        params.setdefault("long_factor", [float(x) for x in spec.scaling.divisors(spec, spec.context + 1)])
+    if isinstance(spec.scaling, DynamicNtk):
+        length = spec.context
+        if spec.target != length:
+            params["max_position_embeddings"] = spec.target
+    elif spec.context != length or params["rope_type"] in PRETRAINED_TYPES:
+        params["original_max_position_embeddings"] = spec.context
+    interleaved = {"rope_interleave": True} if spec.pairing == "interleaved" else {}
+    return {"head_dim": spec.head_dim, "max_position_embeddings": length, "rope_parameters": params, **interleaved}
+
+
+def share_for(rotary_dim: int, head_dim: int) -> float:
+    """A partial_rotary_factor that comes out as this many dimensions although readers round down."""
+    share = rotary_dim / head_dim
+    return share if int(head_dim * share) == rotary_dim else math.nextafter(share, 1.0)
+
+
+def spec_of(fields: Fields, layer: str, params: Params) -> RopeSpec:
+    """One embedding from the parameters of its layer type, all defaults filled in."""
+    sizes = fields.layer(layer) if layer else fields
+    head_dim = sizes.head_dim()
+    length = sizes.required("max_position_embeddings")
+    kind = rope_type(fields, params)
+    base = number(params, "rope_theta")
+    require_number(base, "rope_theta", above=1.0, most=1e30)
+    rotary_dim = rotated(fields, params, kind, head_dim)
+    if head_dim % 2 and rotary_dim == head_dim and fields.facts.get("odd_head"):
+        # The class default has an odd quotient; transformers rotates it with one more dimension than there is.
+        head_dim += 1
+    context = length if kind == "dynamic" else pretrained_length(fields, layer, params, kind, length)
+    target = length
+    if kind == "dynamic" and params.get("max_position_embeddings") is not None:
+        target = whole(params, "max_position_embeddings")
+    return RopeSpec(
+        head_dim=head_dim,
+        rotary_dim=rotary_dim,
+        base=base,
+        context=context,
+        target=target,
+        scaling=scaling_of(fields, layer, params, kind, length / context),
+        pairing=pairing(fields),
+    )
+
+
+def rope_type(fields: Fields, params: Params) -> str:
+    """The type of scaling, under today's name."""
+    kind = params.get("rope_type", params.get("type", "default"))
+    kind = "default" if kind is None else kind
+    if not isinstance(kind, str):
+        raise ValueError(f"rope_type must be a name, got {shorten(kind)}")
+    kind = meant(RENAMED_TYPES.get(kind, kind))
+    if kind == "yarn" and fields.kind in ("phi3", "phi4_multimodal"):
+        return "longrope"
+    if kind not in ROPE_TYPES:
+        raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {shorten(kind)}")
+    if fields.kind in LONGROPE_ALONE and kind not in ("default", "longrope"):
+        raise ValueError(f"rope_type must be longrope for {fields.kind}, whose class refuses others, got {kind}")
+    return kind
+
+
+def meant(kind: str) -> str:
+    """A type that is spelled with capitals or marks, "YaRN" or "Llama-3", as it is meant; any other as it stands.
+
+    No runtime takes it so: transformers 5.23.0 looks it up as it is and raises KeyError.
+    """
+    letters = "".join(letter for letter in kind.lower() if letter.isalnum())
+    return kind if kind in ROPE_TYPES else next((name for name in ROPE_TYPES if name == letters), kind)
+
+
+def rotated(fields: Fields, params: Params, kind: str, head_dim: int) -> int:
+    """How many dimensions of the head rotate."""
+    share = params.get("partial_rotary_factor")
+    share = (0.334 if fields.kind == "mimo_v2_flash" and kind == "default" else 1.0) if share is None else share
+    require_number(share, "partial_rotary_factor", least=0.0, most=1.0)
+    # Plain RoPE is computed by the architecture's own code, and most of it does not know partial_rotary_factor.
+    if kind == "proportional" or (kind == "default" and not fields.facts.get("partial")):
+        return head_dim
+    dim = int(head_dim * share)
+    if dim < 2:
+        raise ValueError(f"partial_rotary_factor must leave at least 2 of {head_dim} dimensions, got {share}")
+    return dim
+
+
+def pretrained_length(fields: Fields, layer: str, params: Params, kind: str, length: int) -> int:
+    """original_max_position_embeddings: at the top it wins over the one in flat parameters; missing, it is `length`."""
+    name = "original_max_position_embeddings"
+    outer = fields.size(name)
+    if kind in PRETRAINED_TYPES and not layer and outer is not None:
+        return outer
+    return length if params.get(name) is None else whole(params, name)
+
+
+def pairing(fields: Fields) -> Pairing:
+    """Which dimensions form a pair in the code of this architecture."""
+    usual: Pairing = fields.facts.get("pairing", "half")
+    asked = fields.config.get("rope_interleave")
+    if asked is None or not fields.facts.get("rope_interleave"):
+        return usual
+    if not isinstance(asked, bool):
+        raise ValueError(f"rope_interleave must be true or false, got {shorten(asked)}")
+    return "interleaved" if asked else "half"
+
+
+def scaling_of(fields: Fields, layer: str, params: Params, kind: str, ratio: float) -> Scaling:
+    """The scaling method with the knobs that the parameters hold."""
+    if kind == "default":
+        return Scaling()
+    if kind == "dynamic" and fields.kind.startswith("hunyuan") and params.get("alpha"):
+        return NtkAware(factor=number(params, "alpha"))
+    if kind == "proportional":
+        share = params.get("partial_rotary_factor")
+        return Proportional(share=1.0 if share is None else float(share), factor=number(params, "factor", 1.0))
+    if kind == "longrope":
+        attention = optional(params, "attention_factor")
+        if fields.kind == "phimoe" and params.get("short_mscale") is not None:
+            attention = number(params, "short_mscale")
+        return LongRope(
+            short_factor=factors(params, "short_factor"),
+            long_factor=factors(params, "long_factor"),
+            factor=optional(params, "factor"),
+            attention=attention,
+        )
+    if kind == "yarn":
+        return Yarn(
+            factor=number(params, "factor", ratio),
+            beta_fast=number(params, "beta_fast", 32.0) or 32.0,
+            beta_slow=number(params, "beta_slow", 1.0) or 1.0,
+            truncate=truncates(params, layer),
+            attention=optional(params, "attention_factor"),
+            mscale=optional(params, "mscale"),
+            mscale_all_dim=optional(params, "mscale_all_dim"),
+        )
+    factor = number(params, "factor")
+    if kind == "llama3":
+        return Llama3(
+            factor=factor,
+            low_freq_factor=number(params, "low_freq_factor"),
+            high_freq_factor=number(params, "high_freq_factor"),
+        )
+    return Linear(factor=factor) if kind == "linear" else DynamicNtk(factor=factor)
+
+
+def truncates(params: Params, layer: str) -> bool:
+    """Whether YaRN rounds its correction range."""
+    value = params.get("truncate", True)
+    if value is not None and not isinstance(value, (bool, int)):
+        raise ValueError(f"truncate must be true or false, got {shorten(value)}")
+    # transformers 5.23.0 looks for it in the outer dictionary, so that nested parameters always round.
+    return True if layer else bool(value)
+
+
+def optional(params: Params, key: str) -> float | None:
+    """A number, or None where the key is absent."""
+    return None if params.get(key) is None else number(params, key)
+
+
+def number(params: Params, key: str, default: float | None = None) -> float:
+    """A finite number, or the default where the key is absent."""
+    value = params.get(key, default)
+    value = default if value is None else value
+    if value is None:
+        raise ValueError(f"{key} is missing from the RoPE parameters: expected a number")
+    # Far beyond any use, but within what can be computed for every length.
+    positive = key in ("factor", "alpha", "low_freq_factor", "high_freq_factor")
+    require_number(value, key, least=1e-9 if positive else -1e9, most=1e9 if key != "rope_theta" else None)
+    return float(value)
+
+
+def whole(params: Params, key: str) -> int:
+    """A length in tokens."""
+    require_number(params[key], key, least=1, most=MAX_LENGTH, integer=True)
+    return int(params[key])
+
+
+def factors(params: Params, key: str) -> tuple[float, ...]:
+    """A list of LongRoPE divisors."""
+    values = params.get(key)
+    if not isinstance(values, (list, tuple)) or not values:
+        raise ValueError(f"{key} must be a list of numbers, got {shorten(values)}")
+    if len(values) > MAX_HEAD_DIM:
+        raise ValueError(f"{key} must have one number per pair, got {len(values)}")
+    for value in values:
+        require_number(value, f"{key} entries", least=1e-9, most=1e9)
+    return tuple(float(value) for value in values)

@@ -1,0 +1,399 @@
+"""How the RoPE keys of a config become one set of parameters per layer type, architecture by architecture.
+
+The rules follow `convert_rope_params_to_dict` and `standardize_rope_params` of transformers 5.23.0 and what single
+configuration classes do in their place, so that a config resolves here to what it resolves to there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from rope_viz.embedding.spec import MAX_HEAD_DIM, require_number, shorten
+from rope_viz.models.architecture import GLOBAL_HEADS, Fields, Params
+
+Layers: TypeAlias = dict[str, Params]
+
+# Layer types of `layer_types`, and the labels that DeepSeek V4 uses in their place.
+LAYER_TYPES = frozenset(
+    (
+        *("full_attention", "sliding_attention", "chunked_attention", "window_attention", "indexed_attention"),
+        *("linear_attention", "compressed_sparse_attention", "heavily_compressed_attention", "minimax_m3_sparse"),
+        *("reference_sliding_attention", "hybrid", "hybrid_sliding", "conv", "moe", "main", "compress"),
+    )
+)
+# Of these keys one at least stands in parameters that are not nested.
+FLAT = frozenset(("rope_type", "type", "factor", "rope_theta"))
+
+
+def rope_layers(fields: Fields) -> Layers:
+    """The RoPE parameters by layer type, by "" where all layers share one; defaults are filled in."""
+    refuse_shared(fields)
+    layers = RULES.get(fields.kind, folded)(fields)
+    if "" not in layers and fields.kind != "deepseek_v4":
+        types = fields.layer_types()
+        wanted = set(fields.facts.get("layer_types", layers) if types is None else types)
+        if fields.kind in GLOBAL_HEADS:
+            wanted.add("full_attention")
+        layers = {layer: layers[layer] for layer in sorted(wanted) if layers.get(layer) is not None}
+    return late_partial(fields, layers) if fields.kind in LATE else layers
+
+
+def late_partial(fields: Fields, layers: Layers) -> Layers:
+    """Some classes fill partial_rotary_factor in only when the first scaled layer is computed, and then for all.
+
+    Layers that come before it and are plain keep the whole head.
+    """
+    partial = fields.config.get("partial_rotary_factor")
+    if partial is None and fields.kind == "deepseek_v4":
+        partial = deepseek_v4_partial(fields)
+    seen = False
+    for params in layers.values():
+        seen = seen or params.get("rope_type", params.get("type", "default")) != "default"
+        if seen and partial is not None and params.get("partial_rotary_factor") is None:
+            params["partial_rotary_factor"] = partial
+    return layers
+
+
+def folded(fields: Fields) -> Layers:
+    """The general rule: rope_scaling before rope_parameters, then the old top-level keys, then the class default."""
+    params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters")
+    for layer in nested_keys(params or {}):
+        if fields.listed and not fields.facts.get("layer_types"):
+            raise ValueError(
+                f"the RoPE parameters are nested by layer type, {layer}, and all layers of {fields.kind} share one "
+                "embedding: transformers does not read what is nested. Write them without the layer type"
+            )
+    return filled(fields, params or copied(fields.facts.get("rope_parameters", {})), fields.theta(), partial_of(fields))
+
+
+def partial_of(fields: Fields) -> Any:
+    """The partial_rotary_factor of the top level, or the class default."""
+    default = fields.facts.get("partial_rotary_factor")
+    given = fields.config.get("partial_rotary_factor")
+    return default if given is None or fields.facts.get("partial_fixed") else given
+
+
+def copied(params: Mapping[str, Any]) -> Params:
+    """The parameters, free to be changed."""
+    return {key: dict(part) if isinstance(part, Mapping) else part for key, part in params.items()}
+
+
+def filled(fields: Fields, params: Params, theta: float, partial: Any = None) -> Layers:
+    """Nested or flat parameters with base and partial factor filled in where they are missing."""
+    nested = nested_keys(params)
+    layers: Layers = {}
+    for key in nested or [""]:
+        part = params[key] if key else params
+        if part is None:
+            continue
+        layers[key] = dict(part)
+        if layers[key].get("rope_theta") is None:
+            layers[key]["rope_theta"] = theta
+        if partial is not None and layers[key].get("partial_rotary_factor") is None:
+            layers[key]["partial_rotary_factor"] = partial
+    if not nested and fields.facts.get("layer_types"):
+        return {layer: dict(layers[""]) for layer in fields.layer_types() or fields.facts["layer_types"]}
+    return layers
+
+
+def nested_keys(params: Params) -> list[str]:
+    """The layer types that parameters are nested by, empty where they are flat."""
+    nested = [key for key, part in params.items() if key in LAYER_TYPES and (part is None or isinstance(part, Mapping))]
+    if nested or not FLAT.isdisjoint(params):
+        return nested
+    return [key for key, part in params.items() if isinstance(part, Mapping)]
+
+
+def global_and_local(
+    theta: tuple[str, float], local: tuple[str, float | None], *, scale_both: bool = False
+) -> Callable[[Fields], Layers]:
+    """Gemma 3 and its like: a base per layer type under old names; rope_scaling is for the full layers only."""
+
+    def rule(fields: Fields) -> Layers:
+        params = fields.mapping("rope_parameters") or {}
+        scaling = fields.mapping("rope_scaling") or {}
+        layers: Layers = {}
+        for layer, (key, default) in (("full_attention", theta), ("sliding_attention", local)):
+            part = params.get(layer) or {"rope_type": "default"}
+            if not isinstance(part, Mapping):
+                raise ValueError(f"rope_parameters.{layer} must be an object, got {shorten(part)}")
+            # Only `rope_type` of an old rope_scaling counts here: its older name `type` loses to the default.
+            scaled = scaling if scale_both or layer == "full_attention" else {}
+            layers[layer] = {**part, **scaled}
+            layers[layer].setdefault("rope_theta", fields.theta(key, default))
+        return layers
+
+    return rule
+
+
+def neox(share: float) -> Callable[[Fields], Layers]:
+    """GPT-NeoX: rotary_emb_base and rotary_pct."""
+
+    def rule(fields: Fields) -> Layers:
+        params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
+        partial = fields.config.get("rotary_pct")
+        return filled(fields, params, fields.theta("rotary_emb_base"), share if partial is None else partial)
+
+    return rule
+
+
+def as_given(fields: Fields) -> Layers:
+    """Classes that take rope_parameters as it is and fold no old keys in."""
+    params = fields.mapping("rope_parameters") or copied(fields.facts.get("rope_parameters", {}))
+    if nested_keys(params):
+        refuse_flat(fields)
+    return filled(fields, params, fields.theta(default=10_000.0))
+
+
+def refuse_shared(fields: Fields) -> None:
+    """Raise `ValueError` where rope dicts say nothing of layer types, and the class looks those up in them.
+
+    Run with each type of transformers 5.23.0: KeyError, or TypeError from the check of the field.
+    """
+    params, beside = fields.mapping("rope_parameters"), fields.config.get("rope_scaling") is not None
+    alone = fields.kind in BY_LAYER or (fields.kind in BY_LAYER_BESIDE and beside)
+    if alone and params and not nested_keys(params):
+        raise ValueError(
+            f"rope_parameters says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
+            "KeyError. Write one object for each of them into it, full_attention and so on"
+        )
+    if fields.kind in ("cohere_compass_text", "lfm3"):
+        refuse_flat(fields)
+
+
+def refuse_flat(fields: Fields) -> None:
+    """Raise `ValueError` where rope_scaling says nothing of the layer types that the class looks for in it."""
+    scaling = fields.mapping("rope_scaling")
+    if scaling and not nested_keys(scaling):
+        raise ValueError(
+            f"rope_scaling says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
+            "KeyError. Write the scaling into rope_parameters, under full_attention"
+        )
+
+
+def without_scaling(fields: Fields) -> Layers:
+    """Cohere 2 MoE: a field of its own hides rope_scaling."""
+    return folded(Fields({**fields.config, "rope_scaling": None}, fields.facts, fields.kind))
+
+
+def ultrabert(fields: Fields) -> Layers:
+    """UltraBERT: rope_theta is a list, one base per layer, and only used where there are no rope_parameters."""
+    bases, types = fields.config.get("rope_theta"), fields.layer_types()
+    fields = Fields({**fields.config, "rope_theta": None}, fields.facts, fields.kind)
+    if isinstance(bases, list) and types and not fields.config.get("rope_parameters"):
+        return {kind: {"rope_type": "default", "rope_theta": base} for kind, base in zip(types, bases, strict=False)}
+    refuse_flat(fields)
+    return folded(fields)
+
+
+def mistral4(fields: Fields) -> Layers:
+    """Mistral 4: the head is the whole head, and the share that rotates is qk_rope_head_dim of it."""
+    rotated = fields.required("qk_rope_head_dim")
+    share = rotated / (rotated + fields.required("qk_nope_head_dim"))
+    if not fields.mapping("rope_scaling"):
+        params = fields.mapping("rope_parameters") or copied(fields.facts["rope_parameters"])
+        params.setdefault("partial_rotary_factor", share)
+        return filled(fields, params, fields.theta())
+    return filled(
+        fields, fields.mapping("rope_scaling") or {}, fields.theta(), fields.config.get("partial_rotary_factor")
+    )
+
+
+def neomme(fields: Fields) -> Layers:
+    """NeoMME: bases and shares by layer type; rope_theta at the top is for every type."""
+    refuse_flat(fields)
+    params = fields.mapping("rope_parameters") or {}
+    for layer, base, share in (("full_attention", 1_000_000.0, 0.25), ("sliding_attention", 10_000.0, 1.0)):
+        part = params.setdefault(layer, {})
+        if isinstance(part, dict):
+            part.setdefault("rope_type", "default")
+            part.setdefault("rope_theta", fields.theta(default=base))
+            part.setdefault("partial_rotary_factor", share)
+    return filled(fields, params, 10_000.0)
+
+
+def step3p5(fields: Fields) -> Layers:
+    """Step 3.5: lists of bases and shares, one per layer; rope_scaling is for the full layers only."""
+    params = fields.mapping("rope_parameters") or {}
+    types = fields.layer_types() or ["full_attention"]
+    if all(isinstance(params.get(kind), dict) for kind in types):
+        share = fields.config.get("partial_rotary_factor")
+        return filled(fields, {kind: params[kind] for kind in types}, 10_000.0, share)
+    layers: Layers = {}
+    for index, kind in enumerate(types):
+        if kind not in layers:
+            layers[kind] = {"rope_type": "default", "rope_theta": nth(fields, "rope_theta", index, 10_000.0)}
+            if fields.config.get("partial_rotary_factors"):
+                layers[kind]["partial_rotary_factor"] = nth(fields, "partial_rotary_factors", index, None)
+    if "full_attention" in layers:
+        layers["full_attention"].update(fields.mapping("rope_scaling") or {})
+    return layers
+
+
+def nth(fields: Fields, key: str, index: int, default: Any) -> Any:
+    """An entry of a list with one value per layer, or the value itself where it is one for all."""
+    value = fields.config.get(key)
+    if isinstance(value, list):
+        if index >= len(value):
+            raise ValueError(f"{key} must have one value per layer, got {len(value)}")
+        return value[index]
+    return default if value is None else value
+
+
+def dots3(fields: Fields) -> Layers:
+    """dots.3: MLA heads of two sizes; the share that rotates is qk_rope_head_dim of each."""
+    config = fields.config
+    refuse_flat(fields)
+    usual = "full_attention" if config.get("use_dsa") is False else "indexed_attention"
+    types = sorted(
+        {
+            usual if kind.endswith(("full_attention", "indexed_attention")) else kind
+            for kind in fields.layer_types() or [usual, "sliding_attention"]
+        }
+    )
+    params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
+    bases = {kind: fields.theta() for kind in types}
+    bases["sliding_attention"] = fields.theta("swa_rope_theta", 50_000.0)
+    layers: Layers = {}
+    for kind in types:
+        part = params.get(kind) if nested_keys(params) else params
+        if part is not None and not isinstance(part, Mapping):
+            raise ValueError(f"rope_parameters.{kind} must be an object, got {shorten(part)}")
+        sizes = fields.layer(kind)
+        base = fields.theta() if params else bases[kind]
+        share = sizes.required("qk_rope_head_dim") / sizes.head_dim()
+        layers[kind] = {"rope_theta": base, **(part or {}), "partial_rotary_factor": share}
+    return layers
+
+
+def fixed_base(fields: Fields) -> Layers:
+    """GPT-J and RoFormer: the base is written in the code, and rotary_dim is a number of dimensions."""
+    rotary = fields.size("rotary_dim")
+    share = rotary / fields.head_dim() if rotary else 1.0
+    return {"": {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": share}}
+
+
+def written_base(_: Fields) -> Layers:
+    """Baichuan 7B and Grok-1: the base is written in the code, and no scaling is read."""
+    return {"": {"rope_type": "default", "rope_theta": 10_000.0}}
+
+
+def telechat(fields: Fields) -> Layers:
+    """TeleChat: the base in the code, grown once for the length that the model was trained with."""
+    grown = 10_000.0 * telechat_growth(fields, 1) ** (fields.head_dim() / (fields.head_dim() - 2))
+    return {"": {"rope_type": "default", "rope_theta": grown}}
+
+
+def telechat_growth(fields: Fields, length: int) -> int:
+    """What its base is multiplied by, to the power d/(d-2), at a length: 2^ceil(log2(length / 8192) + 1) - 1, or 1."""
+    longest = max(length, fields.size("training_seqlen") or fields.required("max_position_embeddings"))
+    return max(int(2.0 ** math.ceil(math.log2(longest / 8192) + 1)) - 1, 1)
+
+
+def qwen(fields: Fields) -> Layers:
+    """Qwen 1: rotary_emb_base and rotary_pct. What `use_dynamic_ntk` does begins beyond seq_length."""
+    share = fields.config.get("rotary_pct")
+    params = {"rope_type": "default", "rope_theta": fields.theta("rotary_emb_base")}
+    return {"": {**params, "partial_rotary_factor": 1.0 if share is None else share}}
+
+
+def base_under(*places: str) -> Callable[[Fields], Layers]:
+    """Types that keep their base under another name, or under a key of an object."""
+
+    def rule(fields: Fields) -> Layers:
+        found = [at(fields.config, place) for place in places]
+        base = next((value for value in found if value is not None), fields.config.get("rope_theta"))
+        return folded(Fields({**fields.config, "rope_theta": base}, fields.facts, ""))
+
+    return rule
+
+
+def at(config: Mapping[str, Any], name: str) -> Any:
+    """The value under a key, or, with a dot in the name, under a key of an object."""
+    outer, _, inner = name.partition(".")
+    part = config.get(outer)
+    return part if not inner else part.get(inner) if isinstance(part, Mapping) else None
+
+
+def plain_theta(fields: Fields) -> Layers:
+    """ESM: rope_theta and nothing else."""
+    return {"": {"rope_type": "default", "rope_theta": fields.theta()}}
+
+
+def chatglm(fields: Fields) -> Layers:
+    """ChatGLM: half of the head rotates, and the base is 10000 times rope_ratio."""
+    ratio = fields.config.get("rope_ratio", 1.0)
+    require_number(ratio, "rope_ratio", above=0.0, most=1e20)
+    return {"": {"rope_type": "default", "rope_theta": 10_000.0 * ratio, "partial_rotary_factor": 0.5}}
+
+
+def deepseek_v4(fields: Fields) -> Layers:
+    """DeepSeek V4: plain RoPE on the main layers, another base and perhaps YaRN on the compressed ones."""
+    theta = fields.theta("rope_theta", 10_000.0)
+    params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
+    whole = filled(Fields(fields.config, {}, ""), params, theta, fields.config.get("partial_rotary_factor"))
+    if {"main", "compress"} <= whole.keys():
+        return {"main": whole["main"], "compress": whole["compress"]}
+    partial = deepseek_v4_partial(fields)
+    compress = {**whole.get("", {}), "rope_theta": fields.theta("compress_rope_theta", 160_000.0)}
+    compress["partial_rotary_factor"] = partial
+    if compress.get("rope_type", compress.get("type")) == "yarn":
+        compress.setdefault("attention_factor", 1.0)
+    return {"main": {"rope_theta": theta, "partial_rotary_factor": partial}, "compress": compress}
+
+
+def deepseek_v4_partial(fields: Fields) -> Any:
+    """partial_rotary_factor, else qk_rope_head_dim over head_dim, else the class default 64/512."""
+    partial, rotated = fields.config.get("partial_rotary_factor"), fields.config.get("qk_rope_head_dim")
+    if partial is not None or rotated is None:
+        return 0.125 if partial is None else partial
+    require_number(rotated, "qk_rope_head_dim", least=2, most=MAX_HEAD_DIM)
+    return rotated / fields.head_dim()
+
+
+def partial_from_rotary_dim(fields: Fields) -> Layers:
+    """MiniMax: rotary_dim is a number of dimensions."""
+    rotary = fields.size("rotary_dim")
+    if rotary is None or fields.config.get("partial_rotary_factor") is not None:
+        return folded(fields)
+    return folded(Fields({**fields.config, "partial_rotary_factor": rotary / fields.head_dim()}, fields.facts, ""))
+
+
+gemma3 = global_and_local(("rope_theta", 1_000_000.0), ("rope_local_base_freq", 10_000.0))
+modernbert = global_and_local(("global_rope_theta", 160_000.0), ("local_rope_theta", 10_000.0), scale_both=True)
+olmo3 = global_and_local(("rope_theta", 500_000.0), ("", 500_000.0))
+AS_GIVEN = (*GLOBAL_HEADS, "laguna", "mellum", "zaya", "beam", "mimo_v2_flash", "cohere_compass_text")
+GEMMA3 = ("gemma3_text", "gemma3n_text", "t5gemma2_text", "t5gemma2_decoder")
+MODERNBERT = ("modernbert", "modernbert-decoder")
+# Their rope_parameters must be nested by layer type: always, or where a rope_scaling is laid over them.
+BY_LAYER = (*AS_GIVEN, *MODERNBERT, "lfm3", "neomme", "ultrabert")
+BY_LAYER_BESIDE = (*GEMMA3, "olmo3")
+LATE = frozenset((*AS_GIVEN, *GEMMA3, *MODERNBERT, "olmo3", "deepseek_v4"))
+
+RULES: dict[str, Callable[[Fields], Layers]] = {
+    **dict.fromkeys(GEMMA3, gemma3),
+    **dict.fromkeys(MODERNBERT, modernbert),
+    **dict.fromkeys(AS_GIVEN, as_given),
+    **dict.fromkeys(("gptj", "codegen", "roformer"), fixed_base),
+    **dict.fromkeys(("minimax_m2", "minimax_m1", "minimax_text_01"), partial_from_rotary_dim),
+    **dict.fromkeys(("baichuan", "grok-1"), written_base),
+    "telechat": telechat,
+    "qwen": qwen,
+    "internlm": base_under("rotary.base"),
+    "dbrx": base_under("attn_config.rope_theta"),
+    "phi3small": base_under("rope_embedding_base"),
+    "olmo3": olmo3,
+    "gpt_neox": neox(0.25),
+    "gpt_neox_japanese": neox(1.0),
+    "esm": plain_theta,
+    "chatglm": chatglm,
+    "cohere2_moe": without_scaling,
+    "dots3_note_text": dots3,
+    "mistral4": mistral4,
+    "neomme": neomme,
+    "step3p5": step3p5,
+    "ultrabert": ultrabert,
+    "deepseek_v4": deepseek_v4,
+}

@@ -1,0 +1,234 @@
+"""A spec as the query part of a link, and back: only what differs from the model stands in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, parse_factors
+from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, Scaling, knobs, shorten
+from rope_viz.models import catalog as models
+from rope_viz.models.catalog import catalog, model_specs
+
+DEFAULT_MODEL = "llama-3.1-8b"
+CUSTOM = "custom"
+SIZES = {"dim": "head_dim", "rot": "rotary_dim", "base": "base", "trained": "context", "target": "target"}
+LISTS = {"short": "short_factor", "long": "long_factor"}
+NUMBER = re.compile(r"\s*([0-9][0-9_,]*\.?[0-9]*(?:e[+-]?[0-9]{1,3})?)\s*([km]?)\s*", re.IGNORECASE)
+# A reader's own config may name its layer types as it likes; the link carries the name beside the numbers.
+LAYER = re.compile(r"[a-zA-Z]\w{0,39}")
+UNITS = {"": 1, "k": 1024, "m": 1024 * 1024}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a link leads to, with one sentence for everything in it that could not be taken as it stands."""
+
+    model: str
+    layer: str
+    spec: RopeSpec
+    problems: tuple[str, ...] = field(default=())
+
+
+def method_knobs() -> dict[str, Knob]:
+    """The knobs of all methods by field name; fields of one name share one key in links and flags."""
+    return {name: item for method in METHODS.values() for name, item in knobs(method).items()}
+
+
+KEYS = ("model", "layer", *SIZES, "method", *method_knobs(), "truncate", *LISTS, "pairing")
+
+
+def model_spec(model: str, layer: str = "") -> RopeSpec:
+    """The spec a model starts from; `CUSTOM` starts from the default spec, a layer it lacks from its main one."""
+    if model == CUSTOM:
+        return RopeSpec()
+    specs = model_specs(model)
+    return specs.get(layer) or specs[main_layer(model)]
+
+
+def main_layer(model: str) -> str:
+    """The layer type to show first."""
+    return models.main_layer(catalog()[model], model_specs(model))
+
+
+def with_method(spec: RopeSpec, method: str) -> RopeSpec:
+    """The spec with this scaling method, its factor set to what the target asks for.
+
+    A model that has the method already keeps the rest of it: its own bands and attention factor.
+    """
+    wanted = max(1.0, spec.target / spec.context)
+    scaling = spec.scaling if spec.scaling.name == method else METHODS[method]()
+    if isinstance(getattr(scaling, "factor", None), float) and wanted > 1.0:
+        scaling = dataclasses.replace(scaling, factor=wanted)  # type: ignore[call-arg]
+    return dataclasses.replace(spec, scaling=scaling)
+
+
+def resized(spec: RopeSpec, head_dim: int) -> RopeSpec:
+    """The spec with another head size: the rotated share stays; lists made for other pairs are dropped."""
+    rotary = max(2, 2 * round(head_dim * spec.rotary_dim / spec.head_dim / 2))
+    return fitted(spec, head_dim=head_dim, rotary_dim=min(rotary, head_dim))
+
+
+def fitted(spec: RopeSpec, **changes: Any) -> RopeSpec:
+    """The spec with changed sizes; LongRoPE lists that no longer have one number per pair are dropped."""
+    bare = dataclasses.replace(spec, scaling=Scaling(), **changes)
+    scaling = spec.scaling
+    if isinstance(scaling, LongRope) and bare.pairs != spec.pairs:
+        scaling = dataclasses.replace(scaling, short_factor=(), long_factor=())
+    return dataclasses.replace(bare, scaling=scaling)
+
+
+def moved(spec: RopeSpec, name: str, value: float) -> RopeSpec:
+    """The spec with one knob, of its sizes or its method, at another value."""
+    of_method = knobs(spec.scaling)
+    knob = (knobs(spec) | of_method)[name]
+    if name == "head_dim":
+        return resized(spec, int(value))
+    change: dict[str, Any] = {name: int(value) if knob.integer else float(value)}
+    if name in of_method:
+        return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **change))
+    return fitted(spec, **change)
+
+
+def query(spec: RopeSpec, *, model: str, layer: str = "") -> dict[str, str]:
+    """The shortest query that `read` turns back into this spec."""
+    start = model_spec(model, layer)
+    out: dict[str, str] = {}
+    if model != DEFAULT_MODEL:
+        out["model"] = model
+    if layer and (model == CUSTOM or layer != main_layer(model)):
+        out["layer"] = layer
+    if spec.head_dim != start.head_dim:
+        out["dim"] = str(spec.head_dim)
+        start = resized(start, spec.head_dim)
+    for key, name in SIZES.items():
+        if getattr(spec, name) != getattr(start, name):
+            out[key] = text(getattr(spec, name))
+    if spec.pairing != start.pairing:
+        out["pairing"] = spec.pairing
+    sized = fitted(start, **{name: getattr(spec, name) for name in SIZES.values()})
+    if spec.scaling.name != start.scaling.name:
+        out["method"] = spec.scaling.name
+        sized = with_method(dataclasses.replace(sized, scaling=Scaling()), spec.scaling.name)
+    keys = {name: key for key, name in LISTS.items()}
+    for item in dataclasses.fields(spec.scaling):
+        value = getattr(spec.scaling, item.name)
+        if item.init and value != getattr(sized.scaling, item.name):
+            out[keys.get(item.name, item.name)] = text(value)
+    return out
+
+
+def read(params: Mapping[str, str]) -> Opened:
+    """The spec a query describes. Never raises: what cannot be taken is left out and named in `problems`."""
+    problems: list[str] = []
+    model = params.get("model", DEFAULT_MODEL)
+    if model != CUSTOM and model not in catalog():
+        problems.append(f"There is no model {shorten(model)} in the list; this is {catalog()[DEFAULT_MODEL].name}.")
+        model = DEFAULT_MODEL
+    layer = params.get("layer", "")
+    if layer and not (LAYER.fullmatch(layer) if model == CUSTOM else layer in model_specs(model)):
+        problems.append(f"This model has no layers named {shorten(layer)}.")
+        layer = ""
+    if not layer and model != CUSTOM:
+        layer = main_layer(model)
+    spec = model_spec(model, layer)
+    for key, name in SIZES.items():
+        if key in params:
+            spec = _take_size(spec, key, name, params[key], problems)
+    if "pairing" in params:
+        if params["pairing"] in PAIRINGS:
+            spec = dataclasses.replace(spec, pairing=params["pairing"])  # type: ignore[arg-type]
+        else:
+            problems.append(f"pairing must be half or interleaved, not {shorten(params['pairing'])}.")
+    spec = _take_method(spec, params, problems)
+    return Opened(model, layer, spec, tuple(problems))
+
+
+def number(written: str) -> float:
+    """A number as a person writes it: 128k, 4M, 1e6, 500_000. Raises `ValueError` for anything else."""
+    match = NUMBER.fullmatch(written[:40])
+    if not match or len(written) > 40:
+        raise ValueError(f"{shorten(written)} is not a number")
+    return float(match[1].replace("_", "").replace(",", "")) * UNITS[match[2].lower()]
+
+
+def text(value: Any) -> str:
+    """A field's value as it stands in a link: the shortest text that reads back equal."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(text(item) for item in value)
+    if isinstance(value, str):
+        return value
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+
+
+def clamped(written: str, key: str, knob: Knob, problems: list[str]) -> float | None:
+    """The number within the knob's ends and on its step, None where it is no number; says what it changed."""
+    try:
+        value = number(written)
+    except ValueError as error:
+        problems.append(f"{key} in the link: {error}.")
+        return None
+    inside = min(max(value, knob.low), knob.high) if math.isfinite(value) else knob.high
+    if knob.integer:
+        step = int(knob.step or 1)
+        inside = step * round(inside / step)
+    if inside != value:
+        problems.append(f"{key} = {shorten(written)[1:-1]} in the link is not possible; this is {text(inside)}.")
+    return inside
+
+
+def _take_size(spec: RopeSpec, key: str, name: str, written: str, problems: list[str]) -> RopeSpec:
+    value = clamped(written, key, knobs(RopeSpec)[name], problems)
+    if value is None:
+        return spec
+    try:
+        if name == "head_dim":
+            return resized(spec, int(value))
+        return fitted(spec, **{name: int(value) if knobs(RopeSpec)[name].integer else value})
+    except ValueError as error:
+        problems.append(f"{key} in the link was left out: {error}.")
+        return spec
+
+
+def _take_method(spec: RopeSpec, params: Mapping[str, str], problems: list[str]) -> RopeSpec:
+    method = params.get("method", spec.scaling.name)
+    if method not in METHODS:
+        problems.append(f"There is no scaling method {shorten(method)}; this is {LABELS[spec.scaling.name]}.")
+    elif method != spec.scaling.name:
+        try:
+            spec = with_method(spec, method)
+        except ValueError as error:
+            problems.append(f"{LABELS[method]} was left out: {error}.")
+    for item in dataclasses.fields(spec.scaling):
+        key = next((key for key, name in LISTS.items() if name == item.name), item.name)
+        if not item.init or key not in params:
+            continue
+        try:
+            value = _knob_value(item, params[key], key, problems)
+            spec = dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **{item.name: value}))
+        except ValueError as error:
+            problems.append(f"{key} in the link was left out: {error}.")
+    return spec
+
+
+def _knob_value(item: dataclasses.Field[Any], written: str, key: str, problems: list[str]) -> Any:
+    if item.name in LISTS.values():
+        return parse_factors(written[:20_000])
+    if item.name == "truncate":
+        if written not in ("yes", "no"):
+            raise ValueError(f"it must be yes or no, not {shorten(written)}")
+        return written == "yes"
+    if written == "" and item.default is None:
+        return None
+    value = clamped(written, key, item.metadata["knob"], problems)
+    if value is None:
+        raise ValueError("it must be a number")
+    return value

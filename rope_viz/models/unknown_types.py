@@ -1,0 +1,108 @@
+"""A model type whose code was not read: its config by the usual keys, and by others that can mean only one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.embedding.spec import shorten
+from rope_viz.models.architecture import UNKNOWN, Fields, table
+from rope_viz.models.rope_parameters import at
+
+# {the usual key: names that cannot be mistaken for anything else, whatever the type}
+UNMISTAKABLE = {
+    "hidden_size": ("n_embd", "d_model", "dim", "model_dim"),
+    "num_attention_heads": ("n_head", "n_heads", "num_heads"),
+    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
+    "head_dim": ("kv_channels", "attention_head_dim", "head_size", "attention_head_size"),
+    "max_position_embeddings": (
+        *("max_position_embedding", "n_positions", "max_seq_len", "max_sequence_length", "max_seq_length"),
+        *("seq_length", "n_ctx", "model_max_length", "max_context_length", "max_source_positions"),
+    ),
+    "rope_theta": (
+        "rotary_emb_base",
+        "rope_base",
+        "rope_embedding_base",
+        "rope_freq_constant",
+        "rotary_base",
+        "rotary_embedding_base",
+        "attn_config.rope_theta",
+        "rotary.base",
+    ),
+    "partial_rotary_factor": ("rotary_pct", "rope_pct", "rotary_percent", "rotary_emb_fraction"),
+    "rope_interleave": ("rotary_emb_interleaved",),
+}
+
+
+# Files that lie beside a config.json, by a key that only they have.
+BESIDE = {
+    "peft_type": "this is an adapter's config, and RoPE is its base model's: ask for that one's config.json",
+    "weight_map": "this is the index of the weights: the config.json beside it is meant",
+    "tokenizer_class": "this is a tokenizer's config: the config.json beside it is meant",
+    "image_processor_type": "this is a preprocessor's config: the config.json beside it is meant",
+    "feature_extractor_type": "this is a preprocessor's config: the config.json beside it is meant",
+    "general.architecture": "these are keys of a GGUF file: ask for the config.json that it was converted from",
+    "text_model_id": "its language model is another's, named by text_model_id: ask for that one's config.json",
+    "rope_type": "this is what stands under rope_scaling, without the sizes of a model: ask for its config",
+    "eos_token_id": "it says nothing of a model; generation_config.json is no config.json",
+}
+SIZES = ("hidden_size", "num_attention_heads", "head_dim", "rope_scaling", "rope_parameters", "rope_theta")
+
+
+def refuse_others(config: Mapping[str, Any], kind: str) -> None:
+    """Raise `ValueError` for a file that is no model's config, or whose language model stands elsewhere."""
+    sizes = {name for usual in SIZES for name in (usual, *UNMISTAKABLE.get(usual, ()))}
+    heads = ("num_attention_heads", *UNMISTAKABLE["num_attention_heads"])
+    if any(config.get(name) is not None for name in (heads if "text_model_id" in config else sizes)):
+        return
+    found = next((said for key, said in BESIDE.items() if key in config), None)
+    if found is None and not kind:
+        found = "it names neither a model_type nor any size of a model, so it is no config.json of one"
+    if found is not None:
+        base = config.get("base_model_name_or_path", config.get("text_model_id"))
+        raise ValueError(f"{found} ({shorten(base)})" if isinstance(base, str) else found)
+
+
+def unlisted_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -> Fields:
+    """The fields of a model type outside the list, defaults of a Llama behind them."""
+    read, taken, facts = dict(config), [], dict(UNKNOWN)
+    for usual, others in UNMISTAKABLE.items():
+        name = next((name for name in others if config.get(usual) is None and at(config, name) is not None), None)
+        if name is not None:
+            read[usual] = at(config, name)
+            taken.append(name)
+    if config.get("qk_rope_head_dim") is not None:
+        facts["head"] = "qk_rope_head_dim"
+        taken.append("qk_rope_head_dim")
+    elif config.get("rotary_dim") is not None and read.get("partial_rotary_factor") is None:
+        fields = Fields(read, facts, kind)
+        rotary, head_dim = fields.required("rotary_dim"), fields.head_dim()
+        if rotary > head_dim:
+            raise ValueError(f"rotary_dim must be at most head_dim = {head_dim}, got {rotary}")
+        read["partial_rotary_factor"] = rotary / head_dim
+        taken.append("rotary_dim")
+    return Fields(read, facts, kind, taken=tuple(taken), wrapper=wrapper)
+
+
+def letters(kind: str) -> str:
+    """A model type without capitals and marks."""
+    return "".join(letter for letter in kind.lower() if letter.isalnum())
+
+
+def doubt(fields: Fields) -> str:
+    """One sentence where this model type, or its wrapper's, is outside the list; empty where both were read."""
+    if fields.listed:
+        if not fields.wrapper:
+            return ""
+        return f"model_type {shorten(fields.wrapper)} is not in the list: the {fields.kind} in it is read by its code."
+    if not fields.kind:
+        used = f"{', '.join(fields.taken)} is" if fields.taken else "it is"
+        return f"There is no model_type, and transformers refuses that: {used} read by the general rules."
+    spelled = next((name for name in table() if letters(name) == letters(fields.kind)), "")
+    if spelled:
+        return f"model_type {shorten(fields.kind)} is not in the list, where {spelled} is: transformers knows no other."
+    used = f", with {', '.join(fields.taken)} of its own," if fields.taken else ""
+    return (
+        f"model_type {shorten(fields.kind)} is not in the list: it is read{used} by the general rules, "
+        "and its own code may do otherwise."
+    )

@@ -1,0 +1,207 @@
+"""A config.json as a reader drops or pastes it: any text at all, to the embeddings it describes or one sentence.
+
+NaN and Infinity are refused where RoPE reads them, and repeated keys are named; see `raw`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.models.architecture import name_of as type_of
+from rope_viz.models.json_source import LARGEST as LARGEST
+from rope_viz.models.json_source import read_raw
+from rope_viz.models.layer_patterns import partly
+from rope_viz.models.rope_config import ROPE_TYPES, from_config, meant
+from rope_viz.models.text_config import text_fields
+from rope_viz.models.unknown_types import doubt
+
+DEEPEST = 32
+SIDE = 64  # patches, 1024 pixels of FLUX
+MOST_KEYS = 1000
+# Lists of labels and of quantised layers may be as long as they like: nothing here reads them.
+LONG = ("id2label", "label2id", "quantization_config", "compression_config")
+SIZES = ("head_dim", "hidden_size", "max_position_embeddings", "num_attention_heads", "qk_rope_head_dim")
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A reader's own config: its name, the embedding of each layer type, and a sentence for all that was assumed."""
+
+    name: str
+    config: Mapping[str, Any] = field(hash=False)
+    specs: Mapping[str, RopeSpec] = field(hash=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def layer(self) -> str:
+        """The layer type to show first."""
+        return main_layer(self.specs)
+
+
+def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = "the current settings") -> Upload:
+    """The embeddings of a config.json, or of a bare rope_scaling whose missing sizes are those of `current`.
+
+    `name` is what the notes call it. Raises `ValueError` with one sentence that says what is wrong.
+    """
+    notes: list[str] = []
+    config = parse(text, notes)
+    check_shape(config)
+    if isinstance(config.get("_class_name"), str) or encodes(config):
+        return of_axes(config, notes)
+    config, filled = completed(config, current or RopeSpec())
+    if filled:
+        notes.append(f"Your config leaves out {listed(filled)}: taken from {name}. Change them with the knobs below.")
+    try:
+        specs = from_config(config)
+    except (ArithmeticError, RecursionError):
+        raise ValueError("the numbers in it are too large or too small to compute with") from None
+    fields = text_fields(config)
+    notes += [text for text in (doubt(fields), partly(fields)) if text]
+    return Upload(name_of(config), config, specs, tuple(notes))
+
+
+def encodes(config: Mapping[str, Any]) -> bool:
+    """Whether this is an encoder of images or films whose patches rotate over several axes, and no language model."""
+    try:
+        from_config(config)
+        return False
+    except (ValueError, ArithmeticError, RecursionError):
+        pass
+    # Here, so that other configs do not wait for it.
+    from rope_viz.multi_axis.model_axes import from_model, is_encoder
+
+    try:
+        return is_encoder(type_of(config), config) and any(len(part.axes) > 1 for part in from_model(config).values())
+    except (ValueError, ArithmeticError, RecursionError):
+        return False
+
+
+def of_axes(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
+    """A diffusion transformer's config, or an encoder's: the ladder of each axis, which the pages of one axis show.
+
+    Where its speeds are no ladder that a base describes, those pages show plain RoPE of as many pairs, and a note says
+    so. Raises `ValueError` where there is no such class. Time comes last: it often stands still.
+    """
+    from rope_viz.embedding.axis_sections import anatomy
+    from rope_viz.multi_axis.model_axes import from_model
+
+    part = next(iter(from_model(config).values()))
+    found = anatomy(part)
+    drawn = isinstance(config.get("_class_name"), str)
+    kind = re.sub(r"\W", "", str(config["_class_name"]))[:48] if drawn else name_of(config)
+    ladders = {} if found is None else {axis: each for axis, each in found.ladders.items() if each.first == 1.0}
+    what = (
+        f"{kind} is {'a diffusion transformer' if drawn else 'an encoder'} with {len(part.axes)} axes: page Axes shows"
+    )
+    if ladders:
+        specs = {
+            axis: RopeSpec(head_dim=2 * each.pairs, base=each.base, context=SIDE, pairing="interleaved")
+            for axis, each in sorted(ladders.items(), key=lambda item: item[0] == "t")
+        }
+        said = f"{what} them all, the others one of them, over {SIDE} patches or frames."
+    else:
+        specs = {"": RopeSpec(head_dim=2 * part.pairs, context=SIDE, pairing="interleaved")}
+        said = (
+            f"{what} them as they are. Its speeds are no ladder that a base describes: the other pages show plain RoPE "
+            f"of {part.pairs} pairs in its place, which this model does not compute."
+        )
+    return Upload(kind, config, specs, (*notes, said))
+
+
+def parse(text: str | bytes, notes: list[str] | None = None) -> dict[str, Any]:
+    """The object that a JSON text holds. What is odd about the text is added to `notes`. Raises `ValueError`."""
+    raw = read_raw(text)
+    if notes is not None and raw.repeated:
+        shown = ", ".join(shorten(place[-1]) for place in raw.repeated[:3])
+        notes.append(f"In your config {shown} stands more than once; the last one counts, as in transformers.")
+    if notes is not None and raw.marked and isinstance(text, bytes):
+        notes.append("Your file starts with a byte order mark, which transformers does not read: save it without.")
+    return dict(raw.config)
+
+
+def check_shape(config: Mapping[str, Any]) -> None:
+    """Raise `ValueError` where objects are nested deeper, or hold more keys, than any config."""
+    waiting: list[tuple[Any, int]] = [(config, 1)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+        if isinstance(part, dict):
+            if len(part) > MOST_KEYS:
+                raise ValueError(f"it has {len(part):,} keys in one object; a config.json has about a hundred")
+            waiting += [(item, depth + 1) for key, item in part.items() if key not in LONG]
+        elif isinstance(part, list):
+            waiting += [(item, depth + 1) for item in part if isinstance(item, (dict, list))]
+
+
+def completed(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str, Any], list[str]]:
+    """A bare rope_scaling as a whole config with the sizes of `current`, and what was filled in; others unchanged."""
+    if is_rope_dict(config) or is_layered(config):
+        config = {"rope_parameters" if is_layered(config) or "rope_theta" in config else "rope_scaling": config}
+    rope = config.get("rope_scaling") or config.get("rope_parameters")
+    whole = config.get("model_type") is not None or any(isinstance(config.get(key), dict) for key in ("text_config",))
+    if whole or not isinstance(rope, dict) or all(key in config for key in ("hidden_size", "num_attention_heads")):
+        return config, []
+    dicts = [part for part in rope.values() if isinstance(part, dict)] if is_layered(rope) else [rope]
+    missing: dict[str, Any] = {}
+    if "head_dim" not in config:
+        missing["head_dim"] = current.head_dim
+    if "max_position_embeddings" not in config:
+        missing["max_position_embeddings"] = reach(dicts[0], current)
+    if "rope_theta" not in config and any("rope_theta" not in part for part in dicts):
+        missing["rope_theta"] = current.base
+    said = {
+        "head_dim": f"head_dim ({current.head_dim})",
+        "max_position_embeddings": f"max_position_embeddings ({missing.get('max_position_embeddings', 0):,})",
+        "rope_theta": f"rope_theta ({current.base:,.0f})",
+    }
+    return {**missing, **config}, [said[key] for key in missing]
+
+
+def reach(rope: Mapping[str, Any], current: RopeSpec) -> int:
+    """The length a rope dict extends to: the trained length it names times its factor, else the current one."""
+    original, factor = rope.get("original_max_position_embeddings"), rope.get("factor")
+    kind = rope.get("rope_type", rope.get("type"))
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (original, factor))
+    if numbers and 1 <= original * factor <= 1 << 31:  # type: ignore[operator]
+        return int(original * factor)  # type: ignore[operator]
+    return current.target if kind in ("yarn", "longrope", "llama3") else current.context
+
+
+def is_rope_dict(part: Any) -> bool:
+    """Whether this is what stands under rope_scaling: a type or a factor, and nothing of a model around it."""
+    if not isinstance(part, dict) or any(key in part for key in (*SIZES, "model_type", "rope_scaling")):
+        return False
+    kind = part.get("rope_type", part.get("type"))
+    return meant(kind) in (*ROPE_TYPES, "su", "mrope") if isinstance(kind, str) else "factor" in part
+
+
+def is_layered(part: Any) -> bool:
+    """Whether this is rope_parameters nested by layer type."""
+    return isinstance(part, dict) and bool(part) and all(is_rope_dict(item) for item in part.values())
+
+
+def main_layer(specs: Mapping[str, RopeSpec]) -> str:
+    """The layer type a config is about: the shared one, else the full-attention layers, else the first."""
+    return next((layer for layer in ("", "full_attention") if layer in specs), next(iter(specs)))
+
+
+def name_of(config: Mapping[str, Any]) -> str:
+    """What to call a config: its path's last two words, else its type; only what a name consists of."""
+    for key, words in (("_name_or_path", 2), ("model_type", 1)):
+        value = config.get(key)
+        if isinstance(value, str):
+            parts = [part for part in re.split(r"[/\\]", value[:200]) if part not in ("", ".", "..")]
+            name = re.sub(r"[^\w /.+-]", "", "/".join(parts[-words:])).strip(" /")[:48]
+            if name:
+                return name
+    return "Your config"
+
+
+def listed(items: list[str]) -> str:
+    """Items in a sentence."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

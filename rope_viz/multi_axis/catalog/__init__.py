@@ -1,0 +1,70 @@
+"""Models with positions on several axes that come with RoPE Viz: one config fragment each, with its source.
+
+To add one, put a file beside this one: the config's own keys, and `_about` with name, source, status (V1: run here or
+the authors' code; V2: class defaults or copies that agree), note, grid ({axis: extent in units of position} of a usual
+image or clip, and in `grid_note` where it comes from), step ({axis: units of position} of one patch, where that is not
+one) and, where the config is a class' arguments, family.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from rope_viz.embedding.axes_spec import AxesSpec
+from rope_viz.embedding.spec import shorten
+from rope_viz.multi_axis import from_model, read
+from rope_viz.multi_axis.model_axes import by_head
+
+
+@dataclass(frozen=True)
+class AxesModel:
+    """A model of the list.
+
+    `grid` is the extent of a usual image or clip, by axis, in units of position; `step` what a patch or a frame is in
+    them, where it is not one.
+    """
+
+    id: str
+    name: str
+    source: str
+    status: str
+    note: str
+    grid_note: str
+    grid: Mapping[str, float] = field(hash=False)
+    config: Mapping[str, Any] = field(hash=False)
+    family: str | None = None
+    step: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+
+@functools.cache
+def axes_catalog() -> Mapping[str, AxesModel]:
+    """{id: model}, sorted by name, read once."""
+    folder = importlib.resources.files(__name__)
+    files = (file for file in folder.iterdir() if file.name.endswith(".json"))
+    models = [loaded(file.name.removesuffix(".json"), file.read_text(encoding="utf-8")) for file in files]
+    return MappingProxyType({model.id: model for model in sorted(models, key=lambda model: model.name.lower())})
+
+
+@functools.cache
+def model_parts(id: str) -> Mapping[str, AxesSpec]:
+    """{part: rotation} of a model of the list. Raises `ValueError` by name."""
+    if id not in axes_catalog():
+        raise ValueError(f"there is no model {shorten(id)} with several axes in the list")
+    model = axes_catalog()[id]
+    if model.family is None:
+        return MappingProxyType(from_model(model.config))
+    return MappingProxyType(by_head(model.family.split("/")[0], read(model.family, model.config)))
+
+
+def loaded(id: str, text: str) -> AxesModel:
+    """One entry from the text of its file."""
+    config = json.loads(text)
+    about = config.pop("_about")
+    sides = {key: MappingProxyType(about[key]) for key in ("grid", "step") if key in about}
+    return AxesModel(id=id, config=MappingProxyType(config), **{**about, **sides})

@@ -1,0 +1,134 @@
+"""A whole config to its rotations: text and vision of a transformers config, the transformer of a diffusers one.
+
+Speeds are the formula's, in float64; `read` in this package gives what a class holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.embedding.axes_spec import AxesSpec
+from rope_viz.embedding.spec import shorten
+from rope_viz.models.architecture import name_of
+from rope_viz.models.no_rope_types import NoRope
+from rope_viz.models.text_config import TEXT_KEYS
+from rope_viz.multi_axis.config_reader import Given
+from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
+from rope_viz.multi_axis.music import musicflamingo
+from rope_viz.multi_axis.text import text_layers
+from rope_viz.multi_axis.vision import SPECIAL, TOWERS, VISION_NAMES, Specs, read_vision
+
+# Configs that are an encoder and nothing else.
+ENCODERS = (
+    *("dinov3_vit", "sapiens2", "eomt_dinov3", "vjepa2", "sam2_video", "sam3_tracker_video", "edgetam_video"),
+    *("efficientloftr", "mlcd", "pixtral", "sam3", "llama4"),
+)
+MEMORIES = ("sam2_video", "sam3_tracker_video", "edgetam_video")
+ENDINGS = ("_vision_encoder", "_vision_model", "_vit_model", "_vision")
+INSIDE = ("thinker_config", "text_config", "llm_config", "language_config")
+
+
+def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
+    """{part: rotation} of a model's config.json, or of a diffusion model's transformer/config.json.
+
+    Parts are "text" ("text sliding_attention" where layer types differ), "vision", "predictor", "memory", "audio" and
+    "transformer"; where heads differ, one part for each of them, "transformer head 0" and so on. A language model
+    without further axes has a text of one axis. Raises `ValueError` that says what is missing or not known.
+    """
+    if not isinstance(config, Mapping):
+        raise ValueError(f"a config must be an object, got {shorten(config)}")
+    if isinstance(config.get("_class_name"), str):
+        return diffusion(config)
+    kind = name_of(config)
+    parts: dict[str, AxesSpec] = {}
+    tower = tower_of(kind, config)
+    if not is_encoder(kind, config):
+        try:
+            parts |= named("text", text_layers(kind, config))
+        except NoRope:
+            # A tower may rotate beside a text that does not.
+            if tower is None:
+                raise
+    if tower is not None:
+        part = "memory" if tower in MEMORIES else "vision"
+        parts |= by_head(part, read_vision(tower, vision_part(config)))
+    if kind == "vjepa2":
+        parts |= by_head("predictor", read_vision("vjepa2", {**config, "part": "predictor"}))
+    if kind == "musicflamingo":
+        parts["audio"] = musicflamingo(config)
+    if not parts:
+        raise ValueError(f"the config's model_type {shorten(kind)} has no rotary embedding that is known here")
+    return parts
+
+
+def diffusion(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
+    """The rotation of a diffusion transformer, by its class. Raises `ValueError` where there is none to read."""
+    name = canonical(config["_class_name"])
+    if config.get("use_rotary_positional_embeddings") is False:
+        raise ValueError("use_rotary_positional_embeddings is false: this model adds its positions and rotates nothing")
+    if name == "mochi" and Given(config).raw("weights", "pos_frequencies") is None:
+        raise ValueError(
+            "Mochi's directions are learned: they are in the checkpoint (pos_frequencies), not in the config"
+        )
+    return by_head("transformer", read_diffusion(name, config))
+
+
+def named(part: str, layers: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
+    """Layer types as parts; layers that share one rotation are one part."""
+    if len(set(layers.values())) == 1:
+        return {part: next(iter(layers.values()))}
+    return {f"{part} {layer}".rstrip(): spec for layer, spec in layers.items()}
+
+
+def by_head(part: str, specs: Specs) -> dict[str, AxesSpec]:
+    """One part, or one for every head where they differ."""
+    if isinstance(specs, AxesSpec):
+        return {part: specs}
+    return {f"{part} head {head}": spec for head, spec in enumerate(specs)}
+
+
+def tower_of(kind: str, config: Mapping[str, Any]) -> str | None:
+    """The name of the vision tower, None where there is none that rotates."""
+    inner = vision_part(config)
+    names = [kind]
+    if inner is not config:
+        names = [name_of(inner), kind] if name_of(inner) else [kind]
+    elif not is_encoder(kind, config):
+        return None
+    for name in names:
+        for end in ("", *ENDINGS):
+            plain = name.removesuffix(end) if end else name
+            found = VISION_NAMES.get(plain, plain)
+            if found in TOWERS or found in SPECIAL:
+                return found
+    return None
+
+
+def vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a config that describes its vision tower; the config itself where there is none."""
+    for place in (config, *(config.get(key) for key in INSIDE)):
+        if isinstance(place, Mapping):
+            inner = place.get("vision_config")
+            if inner is not None and not isinstance(inner, Mapping):
+                raise ValueError(f"vision_config must be an object, got {shorten(inner)}")
+            if inner is not None:
+                return inner
+    return config
+
+
+def is_encoder(kind: str, config: Mapping[str, Any]) -> bool:
+    """Whether the config is an encoder's and has no language model."""
+    if any(isinstance(config.get(key), Mapping) for key in TEXT_KEYS):
+        return False
+    plain = next((kind.removesuffix(end) for end in ENDINGS if kind.endswith(end)), kind)
+    return plain in ENCODERS or kind != plain or kind == "musicflamingo"
+
+
+def is_diffusion(config: Mapping[str, Any]) -> bool:
+    """Whether the config is a diffusion transformer's that is known here."""
+    name = config.get("_class_name")
+    try:
+        return isinstance(name, str) and canonical(name) in {*RULES, *ALSO}
+    except ValueError:
+        return False

@@ -1,0 +1,264 @@
+"""A prompt as a person writes it, in pixels and seconds, and the positions that a model and a runtime give it.
+
+    text 12, image 1024x768, text 20, video 1280x720 60s 2fps, sound 10s
+
+Sizes are what reaches the model: pixels are rounded to whole tokens, frames are those that are taken from the film.
+Time stamps between the frames of a film, where a model writes them, are counted as eight tokens of text each.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from rope_viz.embedding.position_ids import Positions, patches
+from rope_viz.embedding.spec import shorten
+from rope_viz.models.architecture import name_of
+from rope_viz.multi_axis.model_axes import INSIDE, vision_part
+from rope_viz.multi_axis.prompt_positions import ERNIE, MODELS, OMNI, STAMPED, lay_out
+
+What: TypeAlias = Literal["text", "image", "video", "sound"]
+
+WHATS: tuple[What, ...] = ("text", "image", "video", "sound")
+STILLS = ("hunyuan_vl", "glm_image", "isaac")  # model types that are not known to take films
+
+STAMP = 8
+"""Tokens between two frames of a film that is written as images with time stamps: the stamp, and a marker each side."""
+HEARD = 100
+"""Feature frames that an encoder makes of a second of sound."""
+MOST = 1 << 18
+LONGEST = 12
+TAKES = (
+    "write pieces with commas between them, such as text 12, image 1024x768, video 640x480 20s 2fps, sound 10s; "
+    "at most 12 of them"
+)
+NUMBER = r"(\d{1,7}(?:\.\d{1,3})?)"
+SIZE = r"(\d{1,5})\s*[x×*]\s*(\d{1,5})"
+FORMS: dict[What, re.Pattern[str]] = {
+    "text": re.compile(r"text\s+(\d{1,7})(?:\s*tokens?)?"),
+    "image": re.compile(rf"image\s+{SIZE}(?:\s*(?:px|pixels?))?"),
+    "video": re.compile(rf"video\s+{SIZE}\s+{NUMBER}\s*s(?:\s+{NUMBER}\s*fps)?"),
+    "sound": re.compile(rf"(?:sound|audio)\s+{NUMBER}\s*s"),
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A piece of a prompt: tokens of text, an image of width × height pixels, a film, a sound of so many seconds."""
+
+    what: What
+    tokens: int = 0
+    width: int = 0
+    height: int = 0
+    seconds: float = 0.0
+    rate: float = 2.0
+
+    @property
+    def written(self) -> str:
+        """As a person writes it."""
+        if self.what == "text":
+            return f"text {self.tokens}"
+        if self.what == "image":
+            return f"image {self.width}x{self.height}"
+        if self.what == "video":
+            return f"video {self.width}x{self.height} {self.seconds:g}s {self.rate:g}fps"
+        return f"sound {self.seconds:g}s"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What of a config decides how its prompts are laid out, whichever part it stands in."""
+
+    kind: str
+    patch: int
+    merge: int
+    frames: int
+    keys: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """A prompt along its tokens: positions, and where each wanted piece begins; `ends` has one entry more.
+
+    `starts` are the positions at which they begin, and the one at which text would go on behind the last.
+    """
+
+    wanted: tuple[Wanted, ...]
+    positions: Positions
+    ends: tuple[int, ...]
+    starts: tuple[float, ...]
+
+    def cost(self, piece: int) -> float:
+        """How many positions a piece takes: how much farther on the next one begins."""
+        return self.starts[piece + 1] - self.starts[piece]
+
+    def tokens(self, piece: int) -> int:
+        """How many tokens a piece is."""
+        return self.ends[piece + 1] - self.ends[piece]
+
+
+def pieces(written: str) -> tuple[Wanted, ...]:
+    """The pieces of a line. Raises `ValueError` with what may be written.
+
+    >>> [piece.written for piece in pieces("text 4, image 640 x 480")]
+    ['text 4', 'image 640x480']
+    """
+    found = [part for part in re.split(r"[,;+\n]", written.lower().strip()) if part.strip()]
+    if not found or len(found) > LONGEST:
+        raise ValueError(TAKES)
+    return tuple(piece(part.strip()) for part in found)
+
+
+def piece(part: str) -> Wanted:
+    """One piece. Raises `ValueError` with what may be written."""
+    for what, form in FORMS.items():
+        match = form.fullmatch(part)
+        if not match:
+            continue
+        given = match.groups()
+        if what == "text":
+            return Wanted("text", tokens=int(given[0]))
+        if what == "sound":
+            return Wanted("sound", seconds=float(given[0]))
+        width, height = int(given[0]), int(given[1])
+        if min(width, height) < 1:
+            raise ValueError(f"an image needs sides of at least one pixel, not {shorten(part)}")
+        if what == "image":
+            return Wanted("image", width=width, height=height)
+        rate = float(given[3] or 2.0)
+        if not 0.0 < rate <= 240.0:
+            raise ValueError(f"a film needs a rate above 0 and up to 240 frames a second, not {shorten(part)}")
+        return Wanted("video", width=width, height=height, seconds=float(given[2]), rate=rate)
+    raise ValueError(f"{TAKES}; not {shorten(part)}")
+
+
+def reader(config: Mapping[str, Any]) -> Reader | None:
+    """How the prompts of a model's config are laid out; None where its language model counts tokens alone."""
+    outer = name_of(config)
+    names = [outer, outer.removesuffix("_text"), outer.removesuffix("_thinker")]
+    kind = next((name for name in names if name in MODELS and name != "neomme"), None)
+    if kind is None:
+        return None
+    tower = vision_part(config)
+    parts = [config, *(config[key] for key in INSIDE if isinstance(config.get(key), Mapping)), tower]
+    keys: dict[str, Any] = {}
+    for part in parts:
+        keys |= {key: part[key] for key in TAKEN if part.get(key) is not None}
+    scaling: Mapping[str, Any] = next(
+        (part[key] for part in parts for key in SCALING if isinstance(part.get(key), Mapping)), {}
+    )
+    keys |= {key: scaling[key] for key in ("mrope_section", "xdrope_section") if key in scaling}
+    patch = whole(tower.get("patch_size"), usual_patch(kind))
+    merge = whole(keys.get("spatial_merge_size", keys.get("spatial_conv_size")), 1 if kind == "glm_image" else 2)
+    return Reader(kind, patch, merge, whole(tower.get("temporal_patch_size"), 1 if kind in ERNIE else 2), keys)
+
+
+TAKEN = (
+    *("spatial_merge_size", "spatial_conv_size", "temporal_merge_size", "temporal_conv_size", "tokens_per_second"),
+    *("position_id_per_seconds", "seconds_per_chunk", "n_window", "audio_config", "mrope_section", "xdrope_section"),
+)
+SCALING = ("rope_scaling", "rope_parameters")
+
+
+def usual_patch(kind: str) -> int:
+    """The pixels of a patch's side where the config names none: the default of the class."""
+    return 16 if kind.startswith(("qwen3", "qwen4", "hunyuan", "isaac", "glm_image")) else 14
+
+
+def whole(value: Any, usual: int) -> int:
+    """A whole number of at least one, or the usual one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else usual
+
+
+def lay(wanted: Sequence[Wanted], read: Reader, runtime: str = "transformers") -> Laid:
+    """The prompt's positions as a runtime gives them.
+
+    Raises `ValueError` where the model does not take such a piece, and beyond 262,144 tokens.
+    """
+    parts = [entries(piece, read) for piece in wanted]
+    count = sum(expected(piece, part, read) for piece, part in zip(wanted, parts, strict=True))
+    if count > MOST:
+        raise ValueError(f"the prompt has {count:,} tokens, and at most {MOST:,} can be drawn: take fewer frames")
+    seconds = [
+        read.frames / piece.rate
+        for piece, part in zip(wanted, parts, strict=True)
+        for name, _ in part
+        if name == "video"
+    ]
+    ends, starts = [0], [0.0]
+    laid: Positions | None = None
+    for last in range(1, len(wanted) + 1):
+        layout = [entry for part in parts[:last] for entry in part]
+        laid = positions(layout, seconds, read, runtime)
+        ends.append(laid.tokens)
+        # One word more says where the next piece begins.
+        starts.append(float(positions([*layout, ["text", 1]], seconds, read, runtime).values[-1, 0]))
+    if laid is None or not laid.tokens:
+        raise ValueError("the prompt has no tokens")
+    return Laid(tuple(wanted), laid, tuple(ends), tuple(starts))
+
+
+def positions(layout: list[Any], seconds: list[float], read: Reader, runtime: str) -> Positions:
+    """The positions of a layout, with the seconds of as many films as are in it."""
+    videos = sum(name == "video" for name, _ in layout)
+    given: dict[str, Any] = {**read.keys, "layout": layout, "model_type": read.kind}
+    if videos and read.kind not in STAMPED:
+        given["second_per_grid_ts"] = seconds[:videos]
+    return lay_out(read.kind, given, runtime)
+
+
+def entries(piece: Wanted, read: Reader) -> list[Any]:
+    """A piece as entries of a layout."""
+    if piece.what == "text":
+        return [["text", piece.tokens]]
+    if piece.what == "sound":
+        if read.kind not in OMNI:
+            raise ValueError("this model hears no sound: leave it out, or take an Omni model")
+        return [["audio", max(1, round(piece.seconds * HEARD))]]
+    rows, columns = patches(piece.height, piece.width, read.patch, read.merge)
+    if piece.what == "image":
+        return [["image", [1, rows, columns]]]
+    if read.kind in STILLS:
+        raise ValueError("this model is not known to take films: write images instead")
+    taken = max(1, round(piece.seconds * piece.rate))
+    frames = math.ceil(taken / read.frames)
+    if read.kind in STAMPED:
+        return [entry for _ in range(frames) for entry in (["text", STAMP], ["video", [1, rows, columns]])]
+    if read.kind in ERNIE:
+        step = whole(read.keys.get("temporal_merge_size", read.keys.get("temporal_conv_size")), 2)
+        frames = step * math.ceil(frames / step)
+    return [["video", [frames, rows, columns]]]
+
+
+def taken(read: Reader) -> tuple[What, ...]:
+    """The kinds of pieces that a model takes."""
+    without = {"sound": read.kind not in OMNI, "video": read.kind in STILLS}
+    return tuple(what for what in WHATS if not without.get(what))
+
+
+def expected(piece: Wanted, part: list[Any], read: Reader) -> int:
+    """About how many tokens a piece is, before it is laid out."""
+    if piece.what in ("text", "sound"):
+        return int(part[0][1])
+    return sum(size if name == "text" else math.prod(size) // read.merge**2 for name, size in part)
+
+
+def first_difference(one: Laid, other: Laid) -> int | None:
+    """The first token whose positions differ, None where all are the same."""
+    a, b = one.positions.values, other.positions.values
+    common = min(len(a), len(b))
+    if a.shape[1] != b.shape[1]:
+        return 0
+    differ = np.flatnonzero(np.any(np.abs(a[:common] - b[:common]) > 1e-4, axis=1))
+    if differ.size:
+        return int(differ[0])
+    return common if len(a) != len(b) else None
+
+
+USUAL = "text 12, image 1024x768, text 20, video 448x336 40s 1fps, text 24"
+"""What the page begins with: an image, and a film whose time outruns its grid."""

@@ -1,0 +1,314 @@
+"""Which part of which model with several axes is looked at, and what the reader changed of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from rope_viz.advice.lint.multi_axis_rules import surely_one_axis
+from rope_viz.embedding.axes_spec import placed
+from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, anatomy, rebuilt
+from rope_viz.embedding.spec import Knob
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.models.user_config import Upload
+from rope_viz.multi_axis.catalog import axes_catalog
+from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes, scenes
+from rope_viz.pictures.choices import Borders, Choice, Menu, Number, Pick
+from rope_viz.pictures.picture_request import Now, config_of, found_once
+
+SIDEBAR = "sidebar"
+RELEASED = "released"
+NOTHING = "none"
+FIRST = "qwen2-vl-7b"
+NEIGHBOURS = {
+    "text": ("qwen3-vl-8b", "qwen2-vl-7b"),
+    "vision": ("rope-vit-mixed-b", "rope-vit-axial-b"),
+    "transformer": ("hunyuan-video", "flux.1-dev"),
+}
+PART_MOST = 60
+BASE_KNOB = Knob(
+    "Base", 2.0, 1e9, "How much slower every pair is than the one before: a larger base, a slower end.", log=True
+)
+
+
+def of_sidebar(now: Now) -> Mapping[str, Scene]:
+    """{part: scene} of the model in the sidebar; empty where no part of it has several axes."""
+    return _sidebar(now.model, now.own if now.model == spec_url.CUSTOM else None)
+
+
+@functools.lru_cache(maxsize=64)
+def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
+    config = config_of(model, own)
+    if config is None or surely_one_axis(config):
+        return {}
+    try:
+        found = own_scenes(config, catalog()[model].name if own is None else own.name)
+    except ValueError:
+        return {}  # what has one axis, or none, is a model of the other pages
+    several = any(len(scene.spec.axes) > 1 for scene in found.values())
+    return MappingProxyType(found if several else {})
+
+
+@functools.lru_cache(maxsize=128)
+def _listed(id: str) -> Mapping[str, Scene]:
+    return MappingProxyType(scenes(id))
+
+
+def _models(now: Now) -> Mapping[str, str]:
+    own = {SIDEBAR: f"{now.name} (in the sidebar)"} if of_sidebar(now) else {}
+    return own | {id: model.name for id, model in axes_catalog().items()}
+
+
+def _known(name: str) -> bool:
+    return name == SIDEBAR or name in axes_catalog()
+
+
+def _part(name: str) -> bool:
+    return 0 < len(name) <= PART_MOST and name.isprintable()
+
+
+MODEL = Menu(
+    key="axes.model",
+    label="Model on this page",
+    entries=_models,
+    usual=lambda now: SIDEBAR if of_sidebar(now) else FIRST,
+    check=_known,
+)
+
+
+def parts(now: Now, model: str) -> Mapping[str, Scene]:
+    """{part: scene} of a model of the menu."""
+    return of_sidebar(now) if model == SIDEBAR else _listed(model)
+
+
+def _named(names: Mapping[str, Scene]) -> Mapping[str, str]:
+    return {name: name for name in names}
+
+
+PART = Menu(
+    key="axes.part",
+    label="Part",
+    entries=lambda now: _named(parts(now, now[MODEL])),
+    usual=lambda now: _first(parts(now, now[MODEL])),
+    check=_part,
+    width=190,
+)
+
+
+def _first(found: Mapping[str, Scene]) -> str:
+    """The part that a reader means: the first that has several axes."""
+    return next((name for name, scene in found.items() if len(scene.spec.axes) > 1), next(iter(found)))
+
+
+@found_once
+def released(now: Now) -> Scene:
+    """The part of the model as it was released, or as the sidebar has it now."""
+    scene = parts(now, now[MODEL])[now[PART]]
+    return followed(now, scene) if now[MODEL] == SIDEBAR and now[PART].startswith("text") else scene
+
+
+def followed(now: Now, scene: Scene) -> Scene:
+    """The text part of the sidebar's model with the speeds that the knobs of the sidebar give it."""
+    spec, owner = scene.spec, scene.spec.owner
+    speeds = now.spec.inv_freq(now.spec.target)
+    if not spec.aligned or len(speeds) != spec.pairs or now.spec == now.start:
+        return scene
+    factor = now.spec.attention_factor(now.spec.target)
+    weights = placed(speeds, owner.tolist(), len(spec.axes))
+    return dataclasses.replace(scene, spec=dataclasses.replace(spec, weights=weights, factor=factor))
+
+
+@found_once
+def taken_apart(now: Now) -> Anatomy | None:
+    """What the part was made from."""
+    return anatomy(released(now).spec)
+
+
+@found_once
+def _dealt(now: Now) -> bool:
+    """Whether the pairs can be dealt out anew."""
+    own = taken_apart(now)
+    return own is not None and (own.shared or set(own.ladders) == set(own.counts))
+
+
+@found_once
+def _ways(now: Now) -> Mapping[Way, str]:
+    own = taken_apart(now)
+    if own is None or not own.shared:
+        return {"own": ALL_WAYS["own"]}
+    three = len(own.counts) == 3
+    ways = {name: label for name, label in WAYS.items() if name != "in turn" or three}
+    return {"own": ALL_WAYS["own"], **ways} if own.way == "own" else ways
+
+
+def _way(now: Now) -> Way:
+    own = taken_apart(now)
+    return "own" if own is None else own.way
+
+
+ALL_WAYS: dict[Way, str] = {**WAYS, "own": "As it is"}
+WAY: Pick[Way] = Pick(
+    key="axes.way",
+    label="Allocation",
+    options=ALL_WAYS,
+    offered=_ways,
+    usual=_way,
+    when=lambda now: len(_ways(now)) > 1,
+)
+
+
+def _shares(now: Now) -> Mapping[str, int]:
+    own = taken_apart(now)
+    return {} if own is None else own.counts
+
+
+SECTIONS = Borders(key="axes.sections", label="Pairs of each axis", shares=_shares, when=_dealt)
+
+
+def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
+    """The base of one ladder, where it has one that the sidebar does not."""
+
+    def usual(now: Now) -> float:
+        own, axis = taken_apart(now), find(now)
+        return 10_000.0 if own is None or axis is None else own.ladders[axis].base
+
+    knob = dataclasses.replace(BASE_KNOB, label=label)
+    return Number(key=key, label=label, knob=knob, usual=usual, when=lambda now: find(now) is not None)
+
+
+def _shared(now: Now) -> str | None:
+    own = taken_apart(now)
+    if own is None or not own.shared or now[MODEL] == SIDEBAR:
+        return None
+    return "" if "" in own.ladders else None
+
+
+def _of(role: Role) -> Callable[[Now], str | None]:
+    def find(now: Now) -> str | None:
+        own = taken_apart(now)
+        return None if own is None else next((axis for axis in own.ladders if ROLE_OF.get(axis) == role), None)
+
+    return find
+
+
+BASES: Mapping[Number, Callable[[Now], str | None]] = {
+    _base("axes.base", "Base of all axes", _shared): _shared,
+    _base("axes.base-time", "Base in time", _of("time")): _of("time"),
+    _base("axes.base-row", "Base down", _of("row")): _of("row"),
+    _base("axes.base-column", "Base across", _of("column")): _of("column"),
+}
+"""Each base's knob, and the ladder it is of."""
+
+
+def _side(role: Role, label: str, most: int) -> Number:
+    knob = Knob(label, 1, most, "The size of the image or clip that is looked at.", log=True, integer=True)
+    return Number(
+        key=f"axes.{label.lower()}",
+        label=label,
+        knob=knob,
+        usual=lambda now: released(now).sides.get(role, 1),
+        when=lambda now: role in released(now).roles,
+    )
+
+
+SIDES: Mapping[Role, Number] = {
+    "row": _side("row", "Rows", 1024),
+    "column": _side("column", "Columns", 1024),
+    "time": _side("time", "Frames", 8192),
+}
+
+
+def _neighbour(model: str, part: str) -> str:
+    """A model of the same kind that does it otherwise."""
+    kind = next((kind for kind in NEIGHBOURS if part.startswith(kind)), "text")
+    return next(name for name in NEIGHBOURS[kind] if name != model)
+
+
+def _beside(now: Now) -> Mapping[str, str]:
+    return {RELEASED: "The same as released", NOTHING: "No other model"} | {
+        id: model.name for id, model in axes_catalog().items()
+    }
+
+
+BESIDE = Menu(
+    key="axes.beside",
+    label="Beside it",
+    entries=_beside,
+    usual=lambda now: _neighbour(now[MODEL], now[PART]),
+    check=lambda name: name in (RELEASED, NOTHING) or name in axes_catalog(),
+)
+BESIDE_PART = Menu(
+    key="axes.beside-part",
+    label="Its part",
+    entries=lambda now: _named(_listed(now[BESIDE])) if now[BESIDE] in axes_catalog() else {"": ""},
+    usual=lambda now: _alike(now),
+    check=lambda name: name == "" or _part(name),
+    when=lambda now: now[BESIDE] in axes_catalog(),
+    width=190,
+)
+
+
+def _alike(now: Now) -> str:
+    """The part of the other model that is of the same kind."""
+    found = _listed(now[BESIDE]) if now[BESIDE] in axes_catalog() else {}
+    return next((name for name in found if name == now[PART]), _first(found) if found else "")
+
+
+WHICH: tuple[Choice[Any], ...] = (MODEL, PART)
+CHANGES: tuple[Choice[Any], ...] = (WAY, SECTIONS, *BASES, *SIDES.values())
+OTHER: tuple[Choice[Any], ...] = (BESIDE, BESIDE_PART)
+
+
+@found_once
+def scene(now: Now) -> Scene:
+    """The part with what the reader changed of it, before an image of the size that was chosen."""
+    plain = released(now)
+    own = anatomy(plain.spec)
+    if own is None:
+        changed = plain
+    else:
+        bases = {find(now): now[base] for base, find in BASES.items() if find(now) is not None}
+        moved = {axis: value for axis, value in bases.items() if axis is not None and _differs(own, axis, value)}
+        dealt: tuple[int, ...] = now[SECTIONS]
+        wanted: Way = now[WAY]
+        counts = dict(zip(own.counts, dealt, strict=True)) if _dealt(now) else dict(own.counts)
+        way = wanted if own.shared else None
+        if moved or counts != dict(own.counts) or way not in (None, own.way):
+            spec = rebuilt(
+                plain.spec, counts=None if counts == dict(own.counts) else counts, way=way, bases=moved or None
+            )
+            changed = dataclasses.replace(plain, spec=spec)
+        else:
+            changed = plain
+    return changed.sized({role: int(now[side]) for role, side in SIDES.items() if side.when(now)})
+
+
+def _differs(own: Anatomy, axis: str, base: float) -> bool:
+    return abs(base / min(max(own.ladders[axis].base, BASE_KNOB.low), BASE_KNOB.high) - 1.0) > 1e-12
+
+
+@found_once
+def shown(now: Now) -> list[Scene]:
+    """The part, and what stands beside it."""
+    first, name = scene(now), now[BESIDE]
+    if name == NOTHING:
+        return [first]
+    if name == RELEASED:
+        plain = released(now)
+        return [first, dataclasses.replace(plain, name=f"{plain.name} as released")]
+    return [first, _listed(name)[now[BESIDE_PART]]]
+
+
+def models(now: Now, *, beside: bool) -> dict[str, str]:
+    """{id: name} of the models that are looked at; the sidebar's under its own id."""
+    ids = [now[MODEL], *([now[BESIDE]] if beside and now[BESIDE] not in (NOTHING, RELEASED) else [])]
+    return dict((now.model, now.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)
+
+
+def directions(scene: Scene) -> tuple[Role, ...]:
+    """The directions along which an image or clip of this part can grow."""
+    return tuple(role for role in ROLES if role in scene.roles)

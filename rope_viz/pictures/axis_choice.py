@@ -1,0 +1,80 @@
+"""Along which axis a page looks, where the model in the sidebar has several: a choice of its own on each page."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from rope_viz.embedding.axes_spec import AxesSpec
+from rope_viz.embedding.single_axis import along
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.axes import LOOKS
+from rope_viz.models import spec_url
+from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role
+from rope_viz.pictures.axes_model import of_sidebar
+from rope_viz.pictures.choices import Pick
+from rope_viz.pictures.picture_request import Now
+
+Along: TypeAlias = Literal["all", "time", "row", "column"]
+
+LABELS: dict[Along, str] = {"all": "All axes: text", "time": "Time t", "row": "Rows h", "column": "Columns w"}
+PLURAL: dict[Role, str] = {"time": "in time", "row": "down the rows", "column": "across the columns"}
+
+
+def rotation(now: Now) -> AxesSpec | None:
+    """The rotation of the text, where its pairs listen to several axes and are those of the sidebar."""
+    found = of_sidebar(now)
+    scene = found.get(f"text {now.layer}", found.get("text"))
+    if scene is None or len(scene.spec.axes) < 2 or not scene.spec.aligned or scene.spec.pairs != now.spec.pairs:
+        return None
+    return scene.spec
+
+
+def roles(now: Now) -> dict[Role, list[int]]:
+    """The pairs of each direction; empty where there is one axis."""
+    spec = rotation(now)
+    if spec is None:
+        return {}
+    named = {ROLE_OF[axis]: axis for axis in spec.axes if axis in ROLE_OF}
+    found = {role: np.flatnonzero(spec.along(named[role])).tolist() for role in ROLES if role in named}
+    return {role: pairs for role, pairs in found.items() if pairs}
+
+
+def axis_of(page: str) -> Pick[Along]:
+    """The choice of a page."""
+    return Pick(
+        key=f"{page}.axis",
+        label="Along",
+        options=LABELS,
+        offered=lambda now: {"all": LABELS["all"], **{role: LABELS[role] for role in roles(now)}},
+        when=lambda now: bool(roles(now)),
+    )
+
+
+def looked(now: Now, choice: Pick[Along]) -> RopeSpec:
+    """The spec as a move along the chosen axis sees it."""
+    axis = now[choice]
+    return now.spec if axis == "all" else along(now.spec, roles(now)[axis])
+
+
+def said(now: Now, choice: Pick[Along]) -> str:
+    """Along which axis the page looks, before what it says; nothing where there is one axis."""
+    found, axis = roles(now), now[choice]
+    if not found:
+        return one_of(now)
+    if axis == "all":
+        counts = ", ".join(f"{len(pairs)} {PLURAL[role]}" for role, pairs in found.items())
+        return f"Along **text**, where all axes move together (images turn {counts}): "
+    one, turning = LOOKS[axis].word, f"{len(found[axis])} of {now.spec.pairs} pairs turn"
+    return f"Along the axis **{one}**, where {turning} and the others stand still: "
+
+
+def one_of(now: Now) -> str:
+    """Which axis of a model that draws or encodes images is the one in the sidebar; nothing for other models."""
+    if now.own is None or now.model != spec_url.CUSTOM or now.layer not in ROLE_OF or len(now.own.specs) < 2:
+        return ""
+    others = [LOOKS[ROLE_OF[axis]].word for axis in now.own.specs if axis != now.layer and axis in ROLE_OF]
+    word = LOOKS[ROLE_OF[now.layer]].word
+    beside = f" ({', '.join(others)}: choose under Layers)" if others else ""
+    return f"Along the axis **{word}**, its {now.spec.pairs} pairs alone{beside}: "

@@ -1,0 +1,213 @@
+"""A picture in every form: the browser's message, Plotly's JSON, numbers, a page, and files drawn by Matplotlib."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import plotly.graph_objects as go
+
+from rope_viz import __version__
+from rope_viz.figures import clocks, files, patch, table_figure, theme
+from rope_viz.figures.files import PRESETS, Style
+from rope_viz.figures.files.apply_style import css, dressed
+from rope_viz.figures.files.colours import greys
+from rope_viz.figures.files.html_json import said_in_head
+from rope_viz.figures.files.redraw_json import kept as columns_kept
+from rope_viz.figures.files.redraw_json import reason
+from rope_viz.pictures import provenance, registry
+from rope_viz.pictures.outputs import Clocks, Figure, Kind, Patch, Table
+from rope_viz.pictures.page import Picture
+from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.wire_format import bare, cells, columns, marked, packed, prose
+
+FORMS = {
+    "packed": "application/octet-stream",
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+}
+"""{form: media type}."""
+WRITTEN_ANEW = ("kind", "title", "version", "table")
+"""What a file made from a saved one says by itself."""
+WHOLE = ("png", "pdf")
+"""Forms that are compressed in themselves."""
+
+SCRIPTS = Path(__file__).parents[1] / "ui" / "components"
+
+
+def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
+    """A picture of this `now` in one of `FORMS`. Raises `ValueError` with a sentence where it cannot be drawn."""
+    with theme.unchecked():
+        drawn = picture(now)
+        if form == "packed":
+            return packed(picture, now, drawn)
+        look = look or Style()
+        said = meta(picture, now, drawn, look)
+        return written(drawn, form, look, said | provenance.kept(picture, now) if form == "json" else said)
+
+
+def written(drawn: Kind, form: str, look: Style, said: Mapping[str, Any]) -> bytes:
+    """What was drawn as a file, which says this of itself."""
+    fig = figure(drawn)
+    if not isinstance(drawn, Figure) and form in ("csv", "html"):
+        dressed(fig, look, drawn.title)  # what a file drawn of it refuses, its numbers and its page refuse
+    if form == "html" and isinstance(drawn, Clocks):
+        return clocks_page(drawn, look, said)
+    if form == "html" and isinstance(drawn, Table):
+        return table_page(drawn, look, said)
+    if form == "json" and not isinstance(drawn, Figure):
+        given = columns_kept(numbers(drawn))
+        body = {"values": list(given.values())}
+        fig = go.Figure([{"type": "table", "header": {"values": list(given)}, "cells": body}])
+    return files.render(fig, form, options=look, title=drawn.title, meta=said)
+
+
+def compressed(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
+    """The same as a server keeps and sends it: by gzip, but for the forms that are compressed in themselves.
+
+    Streamlit would compress it too, at every answer and on the server's loop.
+    """
+    content = render(picture, now, form, look)
+    return content if form in WHOLE else gzip.compress(content, 1 if now.coarse else 6, mtime=0)
+
+
+def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]:
+    """What a file says of itself: which picture of which page, the sentence over it, addresses, the spec.
+
+    "address" is the page's, "figure" that of this very picture: with its zoom and its look.
+    """
+    view = f"{picture.address}, {drawn.variant}" if drawn.variant else picture.address
+    page = "" if picture.page == "home" else picture.page
+    own: dict[str, str] = {}
+    try:
+        asked = registry.query(now, picture)
+        query = urlencode(asked)
+        address = f"/{page}?{query}" if query else f"/{page}"
+        own = {"figure": provenance.address(picture, asked | provenance.seen(picture, now) | look.query())}
+    except KeyError:
+        # What an address cannot hold (a reader's own config) has no name outside of a session.
+        address = ""
+    zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
+    said = {"picture": picture.address, "view": view, "address": address, **own, **zoom}
+    # The spec is the sidebar's, also where a page shows other models.
+    shown = registry.shown(now, picture)
+    of = {"models": ", ".join(shown.values())} if shown else {}
+    return said | of | {"sentence": bare(drawn.sentence), "spec": now.spec_json}
+
+
+def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
+    """A picture from the JSON that was saved of it, in another form; `look` are parameters that differ from then.
+
+    Figures and tables are drawn from the numbers in the file, what turns from the spec and the config in it. Raises
+    `ValueError` with a sentence where it is no such file, or holds too little.
+    """
+    fig, said = files.from_json(content)
+    then = {str(key): str(text) for key, text in said.pop("style", {}).items()}
+    style = Style.read(then | PRESETS.get(look.get("preset", ""), {}) | dict(look))
+    title, kept = str(said.get("title") or ""), {key: each for key, each in said.items() if key not in WRITTEN_ANEW}
+    if "figure" in kept:
+        kept["figure"] = provenance.relooked(str(kept["figure"]), style)
+    try:
+        if form in ("csv", "json") or not (fig.data and fig.data[0].type == "table"):
+            meta = kept if form == "json" else provenance.said_of(kept)
+            return files.render(fig, form, options=style, title=title, meta=meta)
+        drawn = provenance.turning(kept) or Table(fig.table(), title, marked(str(kept.get("sentence") or "")))
+        return written(drawn, form, style, provenance.said_of(kept))
+    except Exception as error:
+        if isinstance(error, (ValueError, OSError)) and "could not convert" not in str(error):
+            raise
+        # Plotly has more kinds of figures, and more to say of each, than are drawn here.
+        what = f"this figure holds what cannot be drawn as {form} here ({type(error).__name__}: {reason(error)})"
+        raise ValueError(what if form in ("html", "json") else f"{what}: take json or html") from error
+
+
+def figure(drawn: Kind) -> go.Figure:
+    """A still figure of any kind of picture, with the numbers of its table."""
+    if isinstance(drawn, Figure):
+        return drawn.fig
+    if isinstance(drawn, Patch):
+        return patch.still(drawn.message)
+    if isinstance(drawn, Clocks):
+        return clocks.still(drawn.message)
+    return table_figure.sheet(columns(drawn))
+
+
+def numbers(drawn: Clocks | Table) -> Mapping[str, Any]:
+    """The numbers behind a picture that is no figure, by columns."""
+    if isinstance(drawn, Patch):
+        return patch.numbers(drawn.message)
+    return clocks.numbers(drawn.message) if isinstance(drawn, Clocks) else columns(drawn)
+
+
+def table_page(drawn: Table, look: Style, said: Mapping[str, Any]) -> bytes:
+    """A table as a page of its own, with what it says of itself in its head."""
+    given = cells(drawn)
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in given)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape('' if cell is None else str(cell))}</td>" for cell in row) + "</tr>"
+        for row in zip(*given.values(), strict=True)
+    )
+    body = f"<p>{prose(drawn.sentence)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    style = "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #8884}"
+    return _page(drawn.title, body, look, said, style)
+
+
+def clocks_page(drawn: Clocks, look: Style, said: Mapping[str, Any]) -> bytes:
+    """A page on which the clocks turn, or the patch moves, offline."""
+    name = moving(drawn)
+    message = clocks.greyed(drawn.message) if look.grey else drawn.message
+    data = json.dumps({**message, "file": "", "alone": True}).replace("<", "\\u003c")
+    root = f'root: document.querySelector(".rv-{name}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
+    start = f"show({{ {root} }}, {data});"
+    body = f'<div class="rv-{name}"></div><script type="module">{script(name)}\n{start}</script>'
+    return _page(drawn.title, body, look, said, "body{margin:16px}")
+
+
+def moving(drawn: Clocks) -> str:
+    """What moves, by the name of its script: clocks or a patch."""
+    return "patch" if isinstance(drawn, Patch) else "clocks"
+
+
+def script(name: str) -> str:
+    """What moves the clocks or the patch, as one module: of the dials it has what it imports, and no name besides."""
+    dials, own = ((SCRIPTS / file).read_text(encoding="utf-8") for file in ("dials.js", f"{name}.js"))
+    found = re.search(r'^import (\{.*\}) from "\./dials\.js";$', own, re.MULTILINE)
+    names = found[1] if found else "{}"
+    inside = re.sub(r"^export ", "", dials, flags=re.MULTILINE)
+    kept = (line for line in own.splitlines() if not line.startswith(("import ", "export {")))
+    return "\n".join([f"const {names} = (() => {{", inside, f"return {names};", "})();", *kept])
+
+
+def _page(title: str, body: str, look: Style, said: Mapping[str, Any], style: str) -> bytes:
+    dark = look.theme == "dark"
+    back, text, line, main = (
+        theme.DARK[colour] if dark else colour for colour in (theme.BACKGROUND, theme.TEXT, theme.RULE, theme.CURRENT)
+    )
+    if look.grey:
+        back, text, line, main = (
+            greys(colour)[dark] for colour in (theme.BACKGROUND, theme.TEXT, theme.RULE, theme.CURRENT)
+        )
+    font = css(look).replace('"', "'")
+    names = f"--st-background-color:{back};--st-text-color:{text};--st-border-color:{line};--st-primary-color:{main}"
+    ground = "transparent" if look.theme == "transparent" else back
+    room = f"width:{look.width_px(0):g}px;" if look.width else ""
+    above = look.title_of(title)
+    head = said_in_head({"title": title, "version": f"RoPE Viz {__version__}", **said})
+    heading = f"<h1>{html.escape(above)}</h1>" if above else ""
+    style = f"{style}h1{{font-size:1.15em}}"
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(above or title)}</title>{head}<style>body{{background:{ground};color:{text};{room}"
+        f"font-family:{font};font-size:{look.font_px:g}px}}{style}</style></head>"
+        f'<body style="{names};--st-font:{font}">{heading}{body}</body></html>'
+    ).encode()

@@ -1,0 +1,326 @@
+"""The steps of the page Learn: each an ordinary address of the app with one picture, one sentence and one thing to do.
+
+They follow the argument of RoFormer (https://arxiv.org/abs/2104.09864) and YaRN (https://arxiv.org/abs/2309.00071).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.theme import digits, tokens
+from rope_viz.figures.words import attention as words
+from rope_viz.pictures import attention, frequencies, learn, registry, rotation, scaling
+from rope_viz.pictures.choices import Choice
+from rope_viz.pictures.page import Picture
+from rope_viz.pictures.picture_request import Now
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. `query` is the address of its page as it begins; `says` puts the current numbers into its sentence.
+
+    `knobs` are those of the model that its task moves, `choices` those of the page. `done` compares where it began
+    with where the reader is.
+    """
+
+    title: str
+    picture: Picture
+    query: Mapping[str, str]
+    says: Callable[[Now], str]
+    task: str
+    done: Callable[[Now, Now], bool]
+    praise: Callable[[Now], str]
+    knobs: tuple[str, ...] = ()
+    choices: tuple[Choice[Any], ...] = ()
+
+    @property
+    def page(self) -> str:
+        """The page that the picture belongs to."""
+        return self.picture.page
+
+    @property
+    def start(self) -> Now:
+        """Where the step begins."""
+        return registry.read(registry.page(self.page), self.query)
+
+
+FOUR = {"model": "custom", "dim": "8", "base": "100", "trained": "128", "target": "128"}
+LLAMA = {"model": "llama-2-7b"}
+LONG = LLAMA | {"target": "16384"}
+RATIO = {"scaling.show": "ratio"}
+
+
+def unfinished(spec: RopeSpec) -> int:
+    """How many pairs never completed a turn in training."""
+    return int(np.count_nonzero(spec.context * spec.plain_inv_freq < spectrum.TAU))
+
+
+def beyond(spec: RopeSpec, position: int) -> int:
+    """How many pairs stand, at this position, at an angle that no position of training gave them."""
+    seen = spec.context * spec.plain_inv_freq
+    return int(np.count_nonzero((seen < spectrum.TAU) & (position * spec.inv_freq(spec.target) > seen)))
+
+
+def why_position(now: Now) -> str:
+    """Without position equal words are equal."""
+    found = words.maps(now.spec, now[attention.SENTENCE], offset=0, causal=now[attention.CAUSAL])
+    return (
+        "A *logit* says how much one word looks at another, before softmax makes weights of them. "
+        + found.split(" Move the")[0]
+    )
+
+
+def one_pair(now: Now) -> str:
+    """An arrow and its numbers."""
+    m = now[learn.M]
+    return (
+        f"RoPE takes two numbers of a vector as a point and turns it by its position: at m = {m} by {m} × 1 radian, so "
+        f"(1, 0) becomes **({math.cos(m):.2f}, {math.sin(m):.2f})**. Its length stays 1."
+    )
+
+
+def four_pairs(now: Now) -> str:
+    """The speeds of a small head."""
+    *first, last = (digits(value) for value in now.spec.inv_freq(now.spec.target))
+    return (
+        f"A head of {now.spec.head_dim} numbers has {now.spec.pairs} pairs. Each turns at its own speed θᵢ: "
+        f"{', '.join(first)} and {last} radians per token. Fast hands tell neighbours "
+        "apart, slow ones tell far from near."
+    )
+
+
+def distance(now: Now) -> int:
+    """m − n."""
+    m, n = places(now)
+    return m - n
+
+
+def places(now: Now) -> tuple[int, int]:
+    """Where query and key stand."""
+    at: Choice[Any] = rotation.AT
+    m, n = now[at]
+    return int(m), int(n)
+
+
+def only_distance(now: Now) -> str:
+    """The score knows the distance alone."""
+    return (
+        "The query q turns with its position m, the key k with its own, n. Their score depends on the angle between "
+        f"them, (m − n)θᵢ, so on the distance alone: here m − n = **{distance(now):,}**."
+    )
+
+
+def moved_sentence(now: Now) -> str:
+    """What moving the sentence changes."""
+    found = words.maps(now.spec, now[attention.SENTENCE], offset=now[attention.OFFSET], causal=now[attention.CAUSAL])
+    return (
+        "The *sinusoidal encoding* of the first transformers adds position to the vector instead. "
+        + found[max(found.find("Moved from"), found.find("Move the")) :]
+    )
+
+
+def real_head(now: Now) -> str:
+    """The first and the last hand."""
+    first, last = (float(spectrum.TAU / now.spec.inv_freq(now.spec.target)[at]) for at in (0, -1))
+    return (
+        f"A head of Llama 2 7B has {now.spec.head_dim} numbers: **{now.spec.pairs} hands**. The first goes round every "
+        f"{digits(first)} tokens, the last every {tokens(round(last))}."
+    )
+
+
+def pinned(now: Now) -> str:
+    """The pinned pair's speed."""
+    return f"Pair {now.pin} turns by {digits(now.spec.inv_freq(now.spec.target)[now.pin or 0])} radians a token."
+
+
+def speeds(now: Now) -> str:
+    """The ladder of speeds."""
+    step, last = now.spec.base ** (2 / now.spec.rotary_dim), float(spectrum.TAU / now.spec.plain_inv_freq[-1])
+    return (
+        f"θᵢ = b⁻²ⁱᐟᵈ: from pair to pair the speed falls by the same factor, here {digits(step)}. The *base* b sets "
+        "how slow the last becomes. A *wavelength* is the number of tokens of one turn: with b = "
+        f"{digits(now.spec.base)} the last is **{tokens(round(last))}**."
+    )
+
+
+def left_over(now: Now) -> str:
+    """Pairs that never went round."""
+    return (
+        f"In {tokens(now.spec.context)} tokens of training **{unfinished(now.spec)} of {now.spec.pairs} pairs** never "
+        "went round once: the model has seen only a part of their circle."
+    )
+
+
+def too_far(now: Now) -> str:
+    """Hands outside what training showed."""
+    at = max(places(now))
+    return (
+        f"At position {at:,} of a model trained on {tokens(now.spec.context)}, **{beyond(now.spec, at)} of "
+        f"{now.spec.pairs} pairs** point where no token of training did: their hands have left the shaded arc. This is "
+        "why a long context breaks."
+    )
+
+
+def linear(now: Now) -> str:
+    """Neighbours blur."""
+    spec = now.spec
+    return (
+        f"Linear interpolation divides every speed by s = {digits(spec.scaling.factor_for(spec))}. No hand leaves its "
+        f"arc any more, but neighbours, once {digits(spec.plain_inv_freq[0])} radian apart on the fastest pair, are "
+        f"now **{digits(spec.inv_freq(spec.target)[0])}** apart: they blur."
+    )
+
+
+def ntk(now: Now) -> str:
+    """The slow end sinks."""
+    spec = now.spec
+    return (
+        "NTK-aware scaling raises the base instead: the first pair keeps its speed, the last is divided by "
+        f"**{digits(spec.plain_inv_freq[-1] / spec.inv_freq(spec.target)[-1])}**, and those between by something "
+        "between. No training is needed, but the middle pairs go a little past what they know."
+    )
+
+
+def yarn(now: Now) -> str:
+    """Bands, ramp and attention factor."""
+    spec = now.spec
+    found = spectrum.bands(spec, length=spec.target)
+    kept, blended, divided = (found.count(kind) for kind in range(3))
+    return (
+        f"YaRN treats each *band* as it needs: **{kept}** pairs keep their speed, **{blended}** are blended along a "
+        f"*ramp*, **{divided}** are divided. And since more tokens flatten the softmax, it turns it up: the *attention "
+        f"factor* (λ) makes every logit **{digits(spec.attention_factor(spec.target) ** 2)}** times as large. And so "
+        "the model finds again what it read: **Next** leads to that."
+    )
+
+
+def scaled(start: Now, now: Now) -> bool:
+    """Whether the method was turned."""
+    return now.spec.scaling != start.spec.scaling
+
+
+STEPS: tuple[Step, ...] = (
+    Step(
+        "Why position at all?",
+        attention.maps,
+        LLAMA | {"attention.offset": "0"},
+        why_position,
+        "Choose **Scores** and compare the two rows of the word that comes twice, in the first map and in the third.",
+        lambda start, now: now[attention.SHOW] != start[attention.SHOW],
+        lambda now: "In the first map both rows are the same: without position the model cannot know who is who.",
+        choices=(attention.SHOW,),
+    ),
+    Step(
+        "One pair, turned",
+        learn.arrow,
+        {},
+        one_pair,
+        "Move m to **3**: just short of half a turn.",
+        lambda start, now: now[learn.M] == 3,
+        lambda now: "cos 3 = −0.99 and sin 3 = 0.14. The position is in the direction, the length is untouched.",
+        choices=(learn.M,),
+    ),
+    Step(
+        "Every pair at its own speed",
+        rotation.turning,
+        FOUR,
+        four_pairs,
+        "Go some positions on: press **→** on the dials, or move the position.",
+        lambda start, now: places(now) != places(start),
+        lambda now: f"At position {places(now)[0]:,} the four hands stand as at no other position of training.",
+    ),
+    Step(
+        "Only the distance stays",
+        rotation.turning,
+        FOUR | {"rotation.show": "score", "rotation.at": "100,84"},
+        only_distance,
+        "Move **both together** and watch the score: nothing happens to it.",
+        lambda start, now: places(now) != places(start) and distance(now) == distance(start),
+        lambda now: "The hands have turned, the score has not changed. This is what *relative* position means.",
+    ),
+    Step(
+        "Move the whole sentence",
+        attention.maps,
+        LLAMA | {"attention.offset": "0"},
+        moved_sentence,
+        "Move the sentence away from position 0.",
+        lambda start, now: now[attention.OFFSET] > 0,
+        lambda now: "RoPE's scores are what they were; the sinusoidal ones are not.",
+        choices=(attention.OFFSET,),
+    ),
+    Step(
+        "A real head",
+        rotation.turning,
+        LLAMA,
+        real_head,
+        "Click a dial: the pair is then lit on every page.",
+        lambda start, now: now.pin is not None,
+        pinned,
+    ),
+    Step(
+        "Where the speeds come from",
+        frequencies.wavelengths,
+        LLAMA,
+        speeds,
+        "Drag the **base** and watch the line tilt; its first point never moves.",
+        lambda start, now: now.spec.base != start.spec.base,
+        lambda now: "Pair 0 always turns by 1 radian a token. The base moves all the others, the last most.",
+        knobs=("base",),
+    ),
+    Step(
+        "Some never finished a turn",
+        frequencies.wavelengths,
+        LLAMA,
+        left_over,
+        "Drag the **trained length**: how many pairs are left over at 64k?",
+        lambda start, now: now.spec.context != start.spec.context,
+        lambda now: f"Trained on {tokens(now.spec.context)}, {unfinished(now.spec)} pairs are left over.",
+        knobs=("context",),
+    ),
+    Step(
+        "Beyond what was trained",
+        rotation.turning,
+        LONG | {"rotation.at": "12000,0"},
+        too_far,
+        "Bring the position back below 4,096 and see the hands return.",
+        lambda start, now: max(places(now)) <= now.spec.context,
+        lambda now: "Below the trained length every hand points where training has shown it.",
+    ),
+    Step(
+        "Slow them all: linear",
+        scaling.comparison,
+        LONG | {"method": "linear"} | RATIO,
+        linear,
+        "Drag the **factor**: the whole line sinks.",
+        scaled,
+        lambda now: f"All {now.spec.pairs} pairs keep the same share of their speed, the fast ones too.",
+        knobs=("factor",),
+    ),
+    Step(
+        "Change the base: NTK",
+        scaling.comparison,
+        LONG | {"method": "ntk"} | RATIO,
+        ntk,
+        "Drag the **factor** and watch which end moves.",
+        scaled,
+        lambda now: "Only the slow end sinks. Neighbours stay as clear as they were.",
+        knobs=("factor",),
+    ),
+    Step(
+        "YaRN: keep the fast, divide the slow",
+        scaling.comparison,
+        LONG | {"method": "yarn"} | RATIO,
+        yarn,
+        "Drag the **factor**: the slow band sinks, the fast one stays, and the sentence changes.",
+        scaled,
+        lambda now: "This is what Qwen, DeepSeek and gpt-oss ship. Open it, and choose a model of your own.",
+        knobs=("factor",),
+    ),
+)

@@ -1,0 +1,134 @@
+"""The one value a picture is drawn from: what the reader has chosen, and how finely it is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.models.user_config import Upload
+
+if TYPE_CHECKING:
+    from rope_viz.pictures.choices import Choice
+
+T = TypeVar("T")
+View: TypeAlias = tuple[float, float]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Now:
+    """What a picture may depend on; nothing else. `now[SHOW]` is the value of one of the page's own choices.
+
+    `model` and `layer` name where `spec` started; `own` is a reader's own config, where `model` is "custom". `pin` is
+    the pinned pair, `view` the x range that was zoomed to, in the units of the axis (powers of ten on a log axis).
+    `coarse` asks for a picture that is quick to draw and to send, for a knob that moves, `part` for more
+    than the part before, of pictures that take long. `given` are choices that were
+    made, by key. `held` are the names of what is kept because an address cannot hold it: the reader's config ("own"),
+    a spec ("spec").
+    """
+
+    spec: RopeSpec
+    model: str = spec_url.CUSTOM
+    layer: str = ""
+    own: Upload | None = None
+    pin: int | None = None
+    given: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    view: View | None = None
+    coarse: bool = False
+    part: int = 0
+    held: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    _found: dict[Hashable, tuple[Any, frozenset[Hashable]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _open: list[set[Hashable]] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __getitem__(self, choice: Choice[T]) -> T:
+        """The value of a choice: the one given, as near as the rest allows, or its default."""
+
+        def find() -> T:
+            taken = choice.key in self.given and choice.when(self)
+            return choice.settled(self.given[choice.key], self) if taken else choice.default(self)
+
+        return self.once(choice.key, find)
+
+    def once(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What `find` gives, found once; `asked` knows the choices that it looked at."""
+        if key not in self._found:
+            self._open.append(set())
+            try:
+                value = find()
+            finally:
+                needs = self._open.pop()
+            self._found[key] = value, frozenset(needs)
+        value, needs_of_it = self._found[key]
+        if self._open:
+            self._open[-1] |= {key, *needs_of_it}
+        return value  # type: ignore[no-any-return]
+
+    def asked(self, choices: Sequence[Choice[Any]]) -> frozenset[str]:
+        """The keys of these choices and of all that they depend on."""
+        found: set[Hashable] = set()
+        for choice in choices:
+            self[choice]
+            found |= {choice.key, *self._found[choice.key][1]}
+        return frozenset(key for key in found if isinstance(key, str))
+
+    def seen(self, full: View) -> View | None:
+        """The part of `full` that was zoomed to; None where all of it is shown."""
+        if self.view is None:
+            return None
+        low, high = max(self.view[0], full[0]), min(self.view[1], full[1])
+        return (low, high) if high > low and (low, high) != full else None
+
+    @property
+    def start(self) -> RopeSpec:
+        """The spec that the model starts from, the reader's own included."""
+        return start(self.model, self.layer, self.own)
+
+    @property
+    def config(self) -> Mapping[str, Any] | None:
+        """The config.json of the model; None where there are numbers only."""
+        return config_of(self.model, self.own)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        if self.model == spec_url.CUSTOM:
+            return "Custom" if self.own is None else self.own.name
+        return catalog()[self.model].name
+
+    @property
+    def spec_json(self) -> dict[str, Any]:
+        """The full spec as plain data."""
+        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
+
+
+def config_of(model: str, own: Upload | None) -> Mapping[str, Any] | None:
+    """The config.json of a model of the list or of the reader's own; None where there are numbers only."""
+    if model == spec_url.CUSTOM:
+        return None if own is None else own.config
+    return catalog()[model].config
+
+
+def found_once(function: Callable[[Now], T]) -> Callable[[Now], T]:
+    """Decorator: a function of `Now` alone, worked out once for each."""
+
+    @functools.wraps(function)
+    def remembered(now: Now) -> T:
+        return now.once(function, lambda: function(now))
+
+    return remembered
+
+
+def start(model: str, layer: str, own: Upload | None) -> RopeSpec:
+    """The spec that a model starts from, a reader's own included."""
+    if model == spec_url.CUSTOM and own is not None:
+        return own.specs[layer if layer in own.specs else own.layer]
+    return spec_url.model_spec(model, layer)

@@ -1,0 +1,295 @@
+"""A config on its way through a runtime: what the runtime reads, the rules that rewrite it, and the frequencies left.
+
+A runtime is a table of rules. Each rule takes a case and gives it back, changed where it applies; what is left after
+the last rule is computed by `rope_viz.embedding.scaling`, the same code for every runtime.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import marshal
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rope_viz.embedding.scaling import Yarn, blend
+from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
+from rope_viz.models.architecture import Fields, Params
+from rope_viz.models.rope_config import RENAMED_TYPES, scaling_of
+from rope_viz.models.rope_parameters import rope_layers
+from rope_viz.models.text_config import text_fields
+
+KINDS = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
+EXTENDED = ("yarn", "llama3", "longrope")
+ORIGINAL = "original_max_position_embeddings"
+LONGEST = 1 << 16
+
+
+@dataclass(frozen=True)
+class Case:
+    """One layer type of one config as one runtime sees it.
+
+    `rope` is the layer's rope dict without base and rotated share, `base` and `share` those two, `limit`
+    max_position_embeddings. The rest is for the rules of runtimes that need it: `plain_share` is the share that rotates
+    without scaling, `kept_weight` multiplies YaRN's ramp, `divisors` divide the pairs, `attention` overrides the factor
+    on cos and sin. `content` is what it was read from, as long as nothing in it is changed: cases of equal content are
+    equal.
+    """
+
+    fields: Fields
+    model: str
+    layer: str
+    head_dim: int
+    base: float
+    share: float
+    plain_share: float
+    limit: int
+    rope: Mapping[str, Any]
+    length: int | None = None
+    nested: bool = False
+    path: str = ""
+    context: int = 0
+    divisors: tuple[float, ...] = ()
+    kept_weight: float = 1.0
+    attention: float | None = None
+    softmax: float | None = 1.0
+    content: bytes | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    @functools.cached_property
+    def kind(self) -> str:
+        """The type of scaling under today's name; it may be one that nobody knows."""
+        named = self.rope.get("rope_type", self.rope.get("type"))
+        kind = RENAMED_TYPES.get(named, named) if isinstance(named, str) else named
+        return "default" if kind is None else str(kind)
+
+    @property
+    def rotary_dim(self) -> int:
+        """How many dimensions of the head rotate."""
+        if self.kind == "proportional":
+            return self.head_dim
+        return int(self.head_dim * (self.plain_share if self.kind == "default" else self.share))
+
+    @property
+    def mla(self) -> bool:
+        """Whether the softmax scale carries YaRN's factor too: DeepSeek V2, V3 and their like."""
+        return self.fields.raw("kv_lora_rank") is not None or self.fields.facts.get("head") == "qk_rope_head_dim"
+
+    @property
+    def original(self) -> int:
+        """The trained length before the extension."""
+        value = self.rope.get(ORIGINAL, self.limit)
+        require_number(value, ORIGINAL, least=1, integer=True)
+        return int(value)
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """An entry of the rope dict. Raises `ValueError` where it is no finite number."""
+        value: Any = self.rope.get(key)
+        value = default if value is None else value
+        require_number(value, key)
+        return float(value)
+
+    def using(self, **knobs: Any) -> Case:
+        """With these entries of the rope dict; None removes one."""
+        rope = {**self.rope, **knobs}
+        return self.but(rope={key: value for key, value in rope.items() if value is not None})
+
+    def but(self, **fields: Any) -> Case:
+        """With these fields."""
+        return dataclasses.replace(self, content=None, **fields)
+
+    def plain(self) -> Case:
+        """Without any scaling; what rotates stays the same."""
+        return self if self.kind == "default" else self.but(rope={"rope_type": "default"})
+
+
+class Refused(Exception):  # noqa: N818 - an outcome of the runtime, not an error of ours
+    """The runtime raises, or has no such model."""
+
+
+def read(config: Mapping[str, Any], layer_type: str | None, length: int | None) -> Case:
+    """The case that every runtime starts from. Raises `ValueError` for what is no config or no layer of it."""
+    if not isinstance(config, Mapping):
+        raise ValueError(f"a config must be an object, got {shorten(config)}")
+    fields = text_fields(config)
+    layers = rope_layers(fields)
+    layer = chosen(layers, layer_type)
+    params = layers[layer]
+    sizes = fields.layer(layer) if layer else fields
+    head_dim = sizes.head_dim()
+    share = params.pop("partial_rotary_factor", None)
+    share = 1.0 if share is None else share
+    require_number(share, "partial_rotary_factor", above=0.0, most=1.0)
+    base = params.pop("rope_theta", None)
+    require_number(base, "rope_theta", above=1.0, most=1e30)
+    return Case(
+        fields=fields,
+        model=fields.kind,
+        layer=layer or (layer_type or "").split(" ")[0],
+        # As from_config: a class default with an odd quotient rotates one dimension more than there is.
+        head_dim=head_dim + 1 if head_dim % 2 and share == 1.0 and fields.facts.get("odd_head") else head_dim,
+        base=float(base),
+        share=float(share),
+        plain_share=float(share) if fields.facts.get("partial") else 1.0,
+        limit=fields.required("max_position_embeddings"),
+        rope=params,
+        length=length,
+        nested=bool(layer),
+        path="cpu" if layer_type is not None and "CPU" in layer_type else "",
+        content=content_of(dict(config), layer_type, length),
+    )
+
+
+def content_of(*question: Any) -> bytes | None:
+    """A short name of what was asked; None for what is no plain JSON, or is long."""
+    try:
+        # It tells 1 from 1.0 and from True, and takes nothing that has a mind of its own.
+        text = marshal.dumps(question, 2)
+    except ValueError:
+        return None
+    return hashlib.blake2b(text, digest_size=16).digest() if len(text) <= LONGEST else None
+
+
+def chosen(layers: Mapping[str, Params], layer_type: str | None) -> str:
+    """The key of the layer that is asked for; without a question, the full-attention layers."""
+    if not layers:
+        raise ValueError("rope_parameters names no layer with a rotary embedding")
+    if layer_type is None or list(layers) == [""]:
+        usual = ("", "full_attention", "main")
+        return next((name for name in usual if name in layers), next(iter(layers)))
+    named = layer_type.split(" ")[0]
+    if named not in layers:
+        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {shorten(layer_type)}")
+    return named
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a runtime does with a config; `change` gives the same case back where the rule does not apply."""
+
+    key: str
+    text: str
+    change: Callable[[Case], Case]
+
+
+def apply(rules: Iterable[Rule], case: Case) -> tuple[Case, tuple[Rule, ...]]:
+    """The case after every rule, and the rules that changed it. Raises `Refused` where a rule ends it."""
+    applied: list[Rule] = []
+    for rule in rules:
+        changed = rule.change(case)
+        if changed is not case and changed != case:
+            applied.append(rule)
+        case = changed
+    return case, tuple(applied)
+
+
+def when(test: Callable[[Case], bool], change: Callable[[Case], Case]) -> Callable[[Case], Case]:
+    """The change where the test holds."""
+    return lambda case: change(case) if test(case) else case
+
+
+def of(*kinds: str) -> Callable[[Case], bool]:
+    """Whether the case is scaled by one of these types."""
+    return lambda case: case.kind in kinds
+
+
+def model(*names: str) -> Callable[[Case], bool]:
+    """Whether the case is of one of these model types."""
+    return lambda case: case.model in names
+
+
+def ignore(*keys: str) -> Callable[[Case], Case]:
+    """The change that does not read these keys."""
+    return lambda case: case.using(**dict.fromkeys(keys)) if any(key in case.rope for key in keys) else case
+
+
+def assume(**knobs: Any) -> Callable[[Case], Case]:
+    """The change that fills in these keys where they are missing."""
+    return lambda case: case.using(**{key: value for key, value in knobs.items() if case.rope.get(key) is None})
+
+
+def refuse(reason: str) -> Callable[[Case], Case]:
+    """The change that ends it; {model} and {kind} are filled in."""
+
+    def change(case: Case) -> Case:
+        raise Refused(reason.format(model=case.model, kind=case.kind))
+
+    return change
+
+
+def require(*keys: str) -> Callable[[Case], Case]:
+    """The change that raises where one of these keys is missing."""
+
+    def change(case: Case) -> Case:
+        missing = [key for key in keys if case.rope.get(key) is None]
+        if missing:
+            raise Refused(f"{case.kind} needs {' and '.join(missing)}")
+        return case
+
+    return change
+
+
+def plainly(case: Case) -> Case:
+    """The change that reads no scaling at all."""
+    return case.plain()
+
+
+def static_base(growth: Callable[[Case], float]) -> Callable[[Case], Case]:
+    """Dynamic NTK whose base is computed once, from these numbers, whatever the length."""
+
+    def change(case: Case) -> Case:
+        dims, factor = case.rotary_dim, growth(case)
+        if dims <= 2 or factor <= 0:
+            raise Refused("the base of dynamic NTK has no value for these numbers")
+        return case.but(
+            rope={"rope_type": "default"}, base=case.base * factor ** (dims / (dims - 2)), plain_share=case.share
+        )
+
+    return change
+
+
+def ordered_bands(case: Case) -> Case:
+    """Llama 3 bounds that are swapped, where the runtime first asks whether a pair is fast."""
+    if case.kind != "llama3" or case.number("high_freq_factor", 4.0) >= case.number("low_freq_factor", 1.0):
+        return case
+    return case.using(low_freq_factor=case.rope["high_freq_factor"])
+
+
+def mscale_of(case: Case, key: str, default: float = 0.0) -> float:
+    """m(s, key): 0.1·key·ln s + 1, and 1 where nothing is extended."""
+    factor = case.number("factor", 1.0)
+    return 1.0 if factor <= 1 else 0.1 * case.number(key, default) * math.log(factor) + 1.0
+
+
+def spec_of(case: Case) -> RopeSpec:
+    """The case as a spec, by the formulas of transformers 5.23.0. Raises `ValueError`, or `Refused` for the type."""
+    if case.kind not in KINDS:
+        raise Refused(f"unknown rope type {shorten(case.kind)}")
+    context = case.context or (case.original if case.kind in EXTENDED else case.limit)
+    if case.kind == "longrope":
+        for key in ("short_factor", "long_factor"):
+            values = case.rope.get(key)
+            if isinstance(values, (list, tuple)) and len(values) != (case.rotary_dim + 1) // 2:
+                raise Refused(f"{key} has {len(values)} numbers for {(case.rotary_dim + 1) // 2} pairs")
+    params = {"partial_rotary_factor": case.share, **case.rope}
+    return RopeSpec(
+        head_dim=case.head_dim,
+        rotary_dim=case.rotary_dim,
+        base=case.base,
+        context=context,
+        target=case.limit,
+        scaling=scaling_of(case.fields, "", params, case.kind, case.limit / context),
+        pairing=case.fields.facts.get("pairing", "half"),
+    )
+
+
+def frequencies(case: Case, spec: RopeSpec) -> FloatArray:
+    """Radians per position, shape (pairs,), of what the rules left, and of the spec that it is."""
+    values = spec.inv_freq(case.length)
+    if isinstance(spec.scaling, Yarn) and case.kept_weight != 1.0:
+        values = blend(spec, spec.scaling.factor, case.kept_weight * spec.scaling.kept_share(spec))
+    return frozen(values / np.asarray(case.divisors)) if case.divisors else values

@@ -1,0 +1,181 @@
+"""One direction of an image or a clip carried beyond what was trained: by which method, and where its score comes home.
+
+Where every axis has a ladder of its own, a method works on that ladder and the trained side; on a ladder that all axes
+share it works on the whole of it and the trained length in tokens, over the pair index, as transformers does.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rope_viz.embedding.axes_spec import STILL
+from rope_viz.embedding.axis_scaling import TURN_SHARE, ImageYarn
+from rope_viz.embedding.axis_sections import anatomy
+from rope_viz.embedding.scaling import NtkAware, Yarn
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, require_number, shorten
+from rope_viz.multi_axis.image_layouts import Role, Scene
+from rope_viz.studies import scores
+from rope_viz.studies.distance_2d import angles
+
+METHODS = {"none": "As trained", "stretch": "Stretch", "ntk": "NTK", "yarn": "YaRN", "riflex": "RIFLEx"}
+LEAST_PEAK = 0.25
+MANY = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """The pairs of one direction, (n,): their numbers, their speeds per patch as trained and carried on.
+
+    `trained` and `target` are patches or frames. `factor` multiplies cos and sin. `changed` are the pairs that turn at
+    another speed.
+    """
+
+    role: Role
+    method: str
+    pair: NDArray[np.int64]
+    plain: FloatArray
+    speeds: FloatArray
+    trained: int
+    target: int
+    factor: float = 1.0
+    changed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def score(self, displacements: FloatArray, *, plain: bool = False) -> FloatArray:
+        """The mean cosine of these pairs, (n,)."""
+        return mean_cosine(self.plain if plain else self.speeds, displacements)
+
+    @functools.cached_property
+    def curves(self) -> tuple[FloatArray, FloatArray]:
+        """The scores at 0, 1, … `target`, as trained and carried on."""
+        plain = scores.mean_cosine(self.plain, self.target + 1)
+        return plain, scores.mean_cosine(self.speeds, self.target + 1) if self.changed.size else plain
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A displacement at which the score comes home, and how far."""
+
+    at: int
+    score: float
+
+
+def offered(scene: Scene, role: Role) -> dict[str, str]:
+    """The methods that can be had for a direction of a scene: {name: label}."""
+    found = anatomy(scene.seen)
+    names = ["none", "stretch"]
+    if found is not None and (("" if found.shared else role) in found.ladders) and found.counts.get(role, 0) > 1:
+        names += ["ntk", "yarn"]
+    if found is not None and not found.shared and role == "time" and found.counts.get(role, 0) > 1:
+        names.append("riflex")
+    return {name: METHODS[name] for name in names}
+
+
+def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0) -> Carried:
+    """The pairs of a direction, carried to `growth` times the side of the scene.
+
+    Raises `ValueError` where there is no such direction, or the method cannot be had for it.
+    """
+    require_number(growth, "growth", least=1.0, most=64.0)
+    seen = scene.seen
+    if role not in scene.roles:
+        raise ValueError(f"there is no {role} here; there are {', '.join(scene.roles)}")
+    if method not in offered(scene, role):
+        raise ValueError(f"method must be one of {', '.join(offered(scene, role))} here, got {shorten(method)}")
+    along = seen.along(role)
+    if not along.any() and seen.second is not None:
+        # A table that is no rotation: first members may leave a direction to the second ones.
+        along = seen.second[:, seen.index(role)]
+    pair = np.flatnonzero(along)
+    plain, side = along[pair], scene.sides.get(role, 1)
+    target = max(1, round(side * growth))
+    speeds, factor = plain, 1.0
+    if method == "stretch":
+        speeds = plain / growth
+    elif method == "riflex":
+        slowed = nearest(plain, comes_home(plain, side))
+        speeds = np.where(np.arange(len(plain)) == slowed, TURN_SHARE * 2.0 * np.pi / target, plain)
+    elif method in ("ntk", "yarn"):
+        speeds, factor = by_method(scene, role, method, growth)
+    changed = pair[np.abs(speeds - plain) > 1e-9 * np.abs(plain)]
+    return Carried(role, method, pair, plain, speeds, side, target, factor, changed)
+
+
+def by_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[FloatArray, float]:
+    """The speeds of a direction under a method of a ladder, and the factor on cos and sin."""
+    seen = scene.seen
+    found = anatomy(seen)
+    assert found is not None
+    own = np.flatnonzero(seen.along(role))
+    scaling: Scaling
+    if found.shared:
+        # The ladder of the model itself: what a patch is in positions differs from axis to axis.
+        whole = anatomy(scene.spec)
+        turning = np.flatnonzero(seen.owner != STILL)
+        step = seen.along(role)[own] / scene.spec.weights.sum(axis=1)[own]
+        base = (whole or found).ladders[""].base
+        scaling = Yarn(factor=growth) if method == "yarn" else NtkAware(growth)
+        size = 2 * len(turning)
+        spec = RopeSpec(size, size, base, scene.context, max(1, round(scene.context * growth)), scaling)
+        return spec.inv_freq()[np.searchsorted(turning, own)] * step, spec.attention_factor()
+    rungs = found.ladders[role]
+    extent = max(1, round(scene.sides.get(role, 1) * rungs.first))
+    scaling = ImageYarn() if method == "yarn" else NtkAware(growth)
+    size = 2 * rungs.pairs
+    spec = RopeSpec(size, size, rungs.base, extent, max(1, round(extent * growth)), scaling)
+    return spec.inv_freq() * rungs.first, spec.attention_factor()
+
+
+def nearest(speeds: FloatArray, frame: int) -> int:
+    """The pair whose period, in whole frames, is nearest to a frame, as RIFLEx finds it."""
+    return int(np.argmin(np.abs(np.rint(2.0 * np.pi / speeds) - frame)))
+
+
+def comes_home(speeds: FloatArray, side: int) -> int:
+    """The frame behind the trained ones at which the score comes home farthest: there films begin again.
+
+    The paper observes that frame in films; the false peak foretells it (HunyuanVideo 50, CogVideoX 19 to 20). The
+    trained side where there is no such peak up to four times as far.
+    """
+    curve = scores.mean_cosine(speeds, 4 * side + 1)
+    behind = [peak.at for peak in false_peaks(curve, max(2, side // 4)) if peak.at > side]
+    return behind[0] if behind else side
+
+
+def mean_cosine(speeds: FloatArray, displacements: FloatArray) -> FloatArray:
+    """The mean of cos over pairs (n,), at displacements (m,): (m,)."""
+    return np.asarray(np.cos(angles(speeds, displacements)).mean(axis=1))
+
+
+def false_peaks(curve: FloatArray, apart: int) -> list[Peak]:
+    """Where a curve over 0, 1, 2 … comes home after it has fallen: its highest places, `apart` from each other.
+
+    Only those at 0.25 and above, highest first, each the greatest within `apart` on both sides.
+    """
+    falls = np.flatnonzero(np.diff(curve) > 0.0)
+    if not falls.size:
+        return []
+    begin = int(falls[0])
+    found = []
+    inner = curve[begin + 1 : -1]
+    tops = (inner >= LEAST_PEAK) & (inner >= curve[begin:-2]) & (inner > curve[begin + 2 :])
+    for at in (np.flatnonzero(tops) + begin + 1).tolist():
+        low, high = max(begin, at - apart), min(len(curve), at + apart + 1)
+        if curve[at] == curve[low:high].max():
+            found.append(Peak(at, float(curve[at])))
+    return sorted(found, key=lambda peak: -peak.score)
+
+
+def peaks(done: Carried, *, plain: bool = False) -> list[Peak]:
+    """The false peaks of a direction up to its target."""
+    if done.target > MANY:
+        return []
+    return false_peaks(done.curves[0 if plain else 1], max(2, done.trained // 4))
+
+
+def unturned(done: Carried) -> int:
+    """How many pairs do not finish one turn within the trained side."""
+    return int(np.sum(np.abs(done.plain) * done.trained < 2.0 * np.pi))

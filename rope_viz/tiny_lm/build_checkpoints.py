@@ -1,0 +1,207 @@
+"""Makes every checkpoint: three seeds, the first fine-tuned at four times the length under every main method.
+
+One process per core, each with one thread: the matrices are too small to share. A run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import json
+import multiprocessing
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from rope_viz.embedding.scaling import Llama3, NtkAware, NtkByParts
+from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.tiny_lm import language, tasks
+from rope_viz.tiny_lm.checkpoints import MAIN_METHODS, TUNED_LENGTH, scaled
+from rope_viz.tiny_lm.numpy_model import load
+from rope_viz.tiny_lm.recall import recall
+from rope_viz.tiny_lm.train import (
+    CONFIG,
+    FINE_TUNING,
+    PRE_TRAINING,
+    Config,
+    Course,
+    config_of,
+    new_network,
+    open_network,
+    save,
+    train,
+)
+
+Row: TypeAlias = dict[str, Any]
+
+TRAINED = RopeSpec(head_dim=CONFIG["head_dim"], base=10_000.0, context=256)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is made. The `tuned` seeds are fine-tuned; recall is measured after each step of `measured`.
+
+    Of these steps the first seed keeps the `kept` ones.
+    """
+
+    seeds: tuple[int, ...] = (0, 1, 2)
+    tuned: tuple[int, ...] = (0,)
+    course: Course = PRE_TRAINING
+    fine_tuning: Course = FINE_TUNING
+    methods: tuple[str, ...] = tuple(MAIN_METHODS)
+    measured: tuple[int, ...] = (0, 10, 25, 50, 100, 200, 400)
+    kept: tuple[int, ...] = (25, 100, 400)
+    sequences: int = 8
+    config: Config = dataclasses.field(default_factory=lambda: CONFIG)
+    trained: RopeSpec = TRAINED
+
+
+def make(out: Path, plan: Plan | None = None, *, cores: int | None = None) -> dict[str, Any]:
+    """Train everything into `out`, one folder per checkpoint, and write and return `measured.json`.
+
+    What is unfinished lies in `out/unfinished` until the end; a second run takes it up from there.
+    """
+    plan, begin = plan or Plan(), time.perf_counter()
+    work = out / "unfinished"
+    work.mkdir(parents=True, exist_ok=True)
+    context = multiprocessing.get_context("spawn")
+    done: list[dict[str, Any]] = []
+    with concurrent.futures.ProcessPoolExecutor(cores or os.cpu_count(), mp_context=context) as pool:
+        running = {pool.submit(pretrain, out, plan, seed): seed for seed in plan.seeds}
+        waiting = dict(running)
+        while waiting:
+            for future in concurrent.futures.wait(waiting, return_when="FIRST_COMPLETED").done:
+                done.append(future.result())
+                seed = waiting.pop(future)
+                if future in running and seed in plan.tuned:
+                    waiting |= {pool.submit(fine_tune, out, plan, seed, method): seed for method in plan.methods}
+    found = summary(plan, done, time.perf_counter() - begin)
+    (out / "measured.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    shutil.rmtree(work)
+    return found
+
+
+def pretrain(out: Path, plan: Plan, seed: int) -> dict[str, Any]:
+    """One seed from nothing."""
+    torch.set_num_threads(1)
+    begin, name = time.perf_counter(), f"seed-{seed}"
+    progress = out / "unfinished" / f"{name}.pt"
+    resumed = progress.exists()
+    network, config = new_network(seed, plan.config), config_of(plan.trained, plan.config)
+    losses = train(network, plan.trained, plan.course, seed=seed, progress=progress, say=teller(name))
+    save_reader(network, out / name, config, {"seed": str(seed), "steps": str(len(losses))})
+    return {"seed": seed, "seconds": None if resumed else round(time.perf_counter() - begin), "losses": losses}
+
+
+def fine_tune(out: Path, plan: Plan, seed: int, method: str) -> dict[str, Any]:
+    """One seed along a fine-tuning at four times the length under one method."""
+    torch.set_num_threads(1)
+    begin, name = time.perf_counter(), f"{method}-{seed}"
+    progress, noted = out / "unfinished" / f"{name}.pt", out / "unfinished" / f"{name}.json"
+    spec = scaled(plan.trained, method, TUNED_LENGTH)
+    resumed = progress.exists()
+    network, _ = open_network(out / f"seed-{seed}")
+    config = config_of(sayable(spec), plan.config)
+    rows: list[Row] = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else []
+
+    def note(step: int) -> None:
+        keeps = seed == plan.tuned[0] and step in plan.kept
+        folder = out / f"{method}-{step}" if keeps else out / "unfinished" / f"{name}-now"
+        save_reader(network, folder, config, {"seed": str(seed), "method": method, "steps": str(step)})
+        reader = load(folder)
+        for place, length in (("target", TUNED_LENGTH), ("trained", plan.trained.context)):
+            found = recall([reader], spec, length, sequences=plan.sequences * TUNED_LENGTH // length)
+            rows.append(
+                {"method": method, "seed": seed, "step": step, "at": place, "length": length, "recall": found.share}
+            )
+        noted.write_text(json.dumps(rows), encoding="utf-8")
+
+    if not resumed:
+        note(0)
+    train(
+        network,
+        spec,
+        plan.fine_tuning,
+        seed=1000 + seed,
+        progress=progress,
+        at={step: lambda step=step: note(step) for step in plan.measured if step},  # type: ignore[misc]
+        say=teller(name),
+    )
+    unique = {(row["step"], row["at"]): row for row in rows}
+    seconds = None if resumed else round(time.perf_counter() - begin)
+    return {"seed": seed, "method": method, "seconds": seconds, "rows": list(unique.values())}
+
+
+def sayable(spec: RopeSpec) -> RopeSpec:
+    """The same frequencies in words that a transformers config has.
+
+    NTK-aware scaling is a larger base, and the paper's ramp without an attention factor is Llama 3's.
+    """
+    scaling = spec.scaling
+    if isinstance(scaling, NtkAware):
+        base = spec.base * scaling.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
+        return dataclasses.replace(spec, base=base, scaling=Scaling())
+    if isinstance(scaling, NtkByParts):
+        ramp = Llama3(factor=scaling.factor, low_freq_factor=scaling.alpha, high_freq_factor=scaling.beta)
+        return dataclasses.replace(spec, scaling=ramp)
+    return spec
+
+
+def save_reader(network: Any, folder: Path, config: Config, about: dict[str, str]) -> None:
+    """The weights and the config, with the tokenizer beside them."""
+    save(network, folder, config, about)
+    for name, content in (
+        ("tokenizer.json", language.tokenizer()),
+        ("tokenizer_config.json", language.tokenizer_config()),
+    ):
+        (folder / name).write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+
+def summary(plan: Plan, done: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """What measured.json holds. Seconds are None where a stopped training went on: nobody took the time."""
+    trained = sorted((one for one in done if "losses" in one), key=lambda one: one["seed"])
+    tuned = sorted((one for one in done if "rows" in one), key=lambda one: (one["method"], one["seed"]))
+    return {
+        "made_with": {"torch": torch.__version__, "numpy": np.__version__, "cores": os.cpu_count()},
+        "seconds": None if any(one["seconds"] is None for one in done) else round(seconds),
+        "course": as_json(plan.course),
+        "fine_tuning": as_json(plan.fine_tuning),
+        "questions": {"facts": tasks.FACTS, "sequences": plan.sequences},
+        "seeds": [
+            {
+                "seed": one["seed"],
+                "seconds": one["seconds"],
+                "losses": [round(loss, 4) for loss in one["losses"][49::50]],
+            }
+            for one in trained
+        ],
+        "recover": [row | {"recall": round(row["recall"], 4)} for one in tuned for row in one["rows"]],
+        "tuning_seconds": {f"{one['method']}-{one['seed']}": one["seconds"] for one in tuned},
+    }
+
+
+def as_json(course: Course) -> Row:
+    """The fields of a course, tuples as lists."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(course).items()}
+
+
+class Teller:
+    """Prints a line with what it is about before it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, line: str) -> None:
+        print(f"{self.name}: {line}", flush=True)
+
+
+def teller(name: str) -> Teller:
+    """Says how far a training is."""
+    return Teller(name)

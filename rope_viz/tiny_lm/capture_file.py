@@ -1,0 +1,174 @@
+"""The file that a capture is kept in: safetensors, with the config in its metadata; written, and read warily.
+
+`layers.<n>.q` is (heads, tokens, head_dim), `layers.<n>.k` (key heads, tokens, head_dim), both before rotation, with
+the dimensions that rotate first. The metadata holds one JSON text under `rope_viz`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rope_viz.embedding.spec import RopeSpec, require_number, shorten
+from rope_viz.models.rope_config import from_config
+from rope_viz.studies.heads import Heads
+from rope_viz.studies.tensors import TensorFile, open_tensors, write_tensors
+
+VERSION = 1
+MAX_LAYERS = 512
+MAX_TOKENS = 1 << 17
+LARGEST = 1 << 30
+"""Bytes of one layer's q, as float32: what is computed from it is several times that."""
+DTYPES = {"float16": np.float16, "float32": np.float32}
+HALF = float(np.finfo(np.float16).max)
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """q and k of one layer, and how its attention uses them; `heads` are the numbers of the query heads taken."""
+
+    q: NDArray[Any]
+    k: NDArray[Any]
+    kind: str = ""
+    scale: float = 1.0
+    cap: float | None = None
+    window: int | None = None
+    sinks: NDArray[Any] | None = None
+    heads: tuple[int, ...] = ()
+
+    def as_heads(self, spec: RopeSpec) -> Heads:
+        """For the functions of `studies.heads`."""
+        return Heads(self.q, self.k, spec.pairing, self.scale, self.cap, self.window, self.sinks)
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """A capture as read: what stands in the metadata is checked, the layers are read when asked for."""
+
+    name: str
+    config: Mapping[str, Any]
+    specs: Mapping[str, RopeSpec]
+    about: Mapping[int, Mapping[str, Any]]
+    file: TensorFile
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The numbers of the layers that were taken."""
+        return tuple(sorted(self.about))
+
+    def spec(self, layer: int) -> RopeSpec:
+        """The embedding that a layer was run with."""
+        return self.specs[self.about[layer]["kind"]]
+
+    def layer(self, number: int) -> Layer:
+        """One layer, float32. Raises `ValueError` where it holds what is not a number."""
+        if number not in self.about:
+            raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
+        about = self.about[number]
+        q, k = (self.file.read(f"layers.{number}.{name}").astype(np.float32) for name in "qk")
+        for name, values in (("q", q), ("k", k)):
+            bad = int(values.size - np.isfinite(values).sum())
+            if bad:
+                raise ValueError(f"{name} of layer {number} holds {bad:,} values that are not finite numbers")
+        sinks = None if about["sinks"] is None else np.array(about["sinks"])
+        rest = {key: about[key] for key in ("kind", "scale", "cap", "window")}
+        return Layer(q, k, sinks=sinks, heads=tuple(about["heads"]), **rest)
+
+
+def write_capture(
+    path: str | Path, layers: Mapping[int, Layer], *, config: Mapping[str, Any], name: str, dtype: str = "float16"
+) -> None:
+    """Write layers with the config they ran with. Raises `ValueError` for values that float16 cannot hold."""
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be {' or '.join(DTYPES)}, got {shorten(dtype)}")
+    tensors = {}
+    for number, layer in sorted(layers.items()):
+        for part, values in (("q", layer.q), ("k", layer.k)):
+            if dtype == "float16" and np.abs(values).max() > HALF:
+                raise ValueError(f"{part} of layer {number} has values beyond {HALF:,.0f}: save it as float32")
+            tensors[f"layers.{number}.{part}"] = values.astype(DTYPES[dtype])
+    about = {
+        number: {
+            "kind": layer.kind,
+            "scale": layer.scale,
+            "cap": layer.cap,
+            "window": layer.window,
+            "sinks": None if layer.sinks is None else [float(sink) for sink in layer.sinks],
+            "heads": list(layer.heads),
+        }
+        for number, layer in sorted(layers.items())
+    }
+    said = {"version": VERSION, "name": name, "config": dict(config), "layers": about}
+    write_tensors(path, tensors, {"rope_viz": json.dumps(said, default=str)})
+
+
+def read_capture(source: str | Path | bytes) -> Captured:
+    """The capture in a safetensors file, from a path or from its bytes.
+
+    Sizes, dtypes and the metadata are checked before any tensor is read. Raises `ValueError` with one sentence.
+    """
+    file = open_tensors(source, most=2 * MAX_LAYERS)
+    if "rope_viz" not in file.metadata:
+        raise ValueError("the file holds no capture: make one with `rope-viz capture`")
+    try:
+        said = json.loads(file.metadata["rope_viz"])
+    except (ValueError, RecursionError):
+        raise ValueError("what the file says of its capture is not JSON") from None
+    if not isinstance(said, dict) or said.get("version") != VERSION:
+        raise ValueError(f"the capture must be of version {VERSION}: capture it again with this RoPE Viz")
+    config, layers = said.get("config"), said.get("layers")
+    if not isinstance(config, dict) or not isinstance(layers, dict) or not layers:
+        raise ValueError("what the file says of its capture must hold a config and layers")
+    specs = from_config(config)
+    about = {number_of(text): checked(text, entry, specs, file) for text, entry in layers.items()}
+    if len(file.entries) != 2 * len(about):
+        raise ValueError("the file must hold q and k of every layer it names, and nothing else")
+    name = said.get("name")
+    return Captured(name if isinstance(name, str) else "a capture", config, specs, about, file)
+
+
+def number_of(text: str) -> int:
+    """The number of a layer."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 6):
+        raise ValueError(f"a layer must be named by its number, got {shorten(text)}")
+    return int(text)
+
+
+def checked(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: TensorFile) -> Mapping[str, Any]:
+    """What is said of one layer, against its tensors' shapes and its embedding."""
+    label = f"layer {text}"
+    if not isinstance(entry, dict) or entry.get("kind") not in specs:
+        raise ValueError(f"{label} must be of a layer type of its config: {', '.join(specs) or 'none'}")
+    spec = specs[entry["kind"]]
+    names = [f"layers.{text}.{part}" for part in "qk"]
+    if not all(name in file.entries for name in names):
+        raise ValueError(f"the file must hold {' and '.join(names)}")
+    q, k = (file.entries[name].shape for name in names)
+    if len(q) != 3 or len(k) != 3 or q[1:] != k[1:] or not math.prod(q) or not k[0] or q[0] % k[0]:
+        raise ValueError(f"q and k of {label} must be (heads, tokens, head_dim) of the same tokens, got {q} and {k}")
+    if q[1] > MAX_TOKENS or 4 * math.prod(q) > LARGEST:
+        raise ValueError(f"{label} is too large to look at, {q}: capture fewer heads or tokens")
+    if q[2] < 2 * spec.pairs:
+        raise ValueError(f"{label} has heads of {q[2]} dimensions, and its config rotates {2 * spec.pairs}")
+    require_number(entry.get("scale"), f"scale of {label}", above=0.0, most=1e6)
+    if entry.get("cap") is not None:
+        require_number(entry["cap"], f"cap of {label}", above=0.0, most=1e6)
+    if entry.get("window") is not None:
+        require_number(entry["window"], f"window of {label}", least=1, integer=True)
+    sinks, heads = entry.get("sinks"), entry.get("heads")
+    if sinks is not None:
+        if not isinstance(sinks, list) or len(sinks) != q[0]:
+            raise ValueError(f"sinks of {label} must be one number per head")
+        for sink in sinks:
+            require_number(sink, f"sinks of {label}")
+    if not isinstance(heads, list) or len(heads) != q[0] or not all(type(head) is int and head >= 0 for head in heads):
+        raise ValueError(f"heads of {label} must be one number per head of q")
+    kept = ("kind", "scale", "cap", "window", "sinks", "heads")
+    return {key: entry.get(key) for key in kept}

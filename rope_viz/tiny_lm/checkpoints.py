@@ -1,0 +1,68 @@
+"""The readers that come with RoPE Viz: three seeds, and one of them along its fine-tunings. Read when asked for."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rope_viz.embedding.scaling import Linear, Llama3, NtkAware, NtkByParts, Yarn
+from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
+from rope_viz.tiny_lm.numpy_model import Reader, load
+
+FOLDER = Path(__file__).with_name("checkpoints")
+SEEDS = ("seed-0", "seed-1", "seed-2")
+TUNED_LENGTH = 1024
+MAIN_METHODS: dict[str, type[Scaling]] = {
+    "none": Scaling,
+    "linear": Linear,
+    "ntk": NtkAware,
+    "ntk-by-parts": NtkByParts,
+    "yarn": Yarn,
+    "llama3": Llama3,
+}
+"""The methods the reader is fine-tuned with."""
+
+
+@functools.cache
+def reader(name: str) -> Reader:
+    """A reader by the name of its folder, such as "seed-0" or "yarn-100". Raises `ValueError` where there is none."""
+    if name not in names():
+        raise ValueError(f"there is no reader {shorten(name)}; there are {', '.join(names())}")
+    return load(FOLDER / name)
+
+
+@functools.cache
+def names() -> tuple[str, ...]:
+    """Every reader there is: the seeds first."""
+    found = sorted(path.parent.name for path in FOLDER.glob("*/config.json"))
+    return tuple(sorted(found, key=lambda name: (name not in SEEDS, name)))
+
+
+@functools.cache
+def measured() -> Mapping[str, Any]:
+    """What the training wrote down: times, losses, and recall along the fine-tunings."""
+    return MappingProxyType(json.loads((FOLDER / "measured.json").read_text(encoding="utf-8")))
+
+
+def spec_for(spec: RopeSpec, trained: RopeSpec) -> RopeSpec:
+    """The embedding a reader gets when `spec` is chosen: all of it if it is of the reader's kind, else its method.
+
+    A chosen spec of other sizes (another model's) lends its scaling method and knobs, and its target as a multiple of
+    its trained length. Raises `ValueError` where the method cannot serve the reader's pairs (LongRoPE's lists).
+    """
+    if (spec.head_dim, spec.rotary_dim, spec.pairing) == (trained.head_dim, trained.rotary_dim, trained.pairing):
+        return spec
+    target = max(1, round(spec.target / spec.context * trained.context))
+    return replace(trained, scaling=spec.scaling, target=target)
+
+
+def scaled(trained: RopeSpec, method: str, length: int) -> RopeSpec:
+    """A reader's embedding under a method whose factor just reaches `length`; the method's other knobs as they come."""
+    kind = {**MAIN_METHODS}[method]
+    scaling = kind() if method == "none" else kind(factor=length / trained.context)  # type: ignore[call-arg]
+    return replace(trained, scaling=scaling, target=max(length, 1))

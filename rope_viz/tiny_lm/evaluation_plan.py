@@ -1,0 +1,131 @@
+"""What an evaluation found, from its JSON file, wherever that comes from: recall by depth and length, per method."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rope_viz.embedding.spec import FloatArray, require_number, shorten
+from rope_viz.tiny_lm.recall import interval
+
+VERSION = 1
+LARGEST = 64 << 20  # bytes
+MOST = 500_000  # answers
+Cell: TypeAlias = tuple[str, int, float, int]
+"""(method, length, depth, repeat)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One answer; `right` is None where the engine gave none, and `answer` then says why. `key` is its question's."""
+
+    method: str
+    length: int
+    depth: float
+    repeat: int
+    right: bool | None
+    answer: str
+    tokens: int | None = None
+    key: str = ""
+
+    @property
+    def cell(self) -> Cell:
+        """What it answers."""
+        return self.method, self.length, self.depth, self.repeat
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A whole file. `about` says of each method how it was run."""
+
+    model: str
+    wording: str
+    about: Mapping[str, Mapping[str, Any]]
+    rows: tuple[Row, ...]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """In the order of the file."""
+        return tuple(dict.fromkeys(row.method for row in self.rows))
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Tokens, rising."""
+        return tuple(sorted({row.length for row in self.rows}))
+
+    @property
+    def depths(self) -> tuple[float, ...]:
+        """From the beginning of the text to its end."""
+        return tuple(sorted({row.depth for row in self.rows}))
+
+    def map(self, method: str) -> FloatArray:
+        """Recall by depth and length, (depths, lengths); NaN where nothing was answered."""
+        asked, right = np.zeros((2, len(self.depths), len(self.lengths)))
+        for row in self.rows:
+            if row.method == method and row.right is not None:
+                at = self.depths.index(row.depth), self.lengths.index(row.length)
+                asked[at] += 1
+                right[at] += row.right
+        return np.where(asked > 0, right / np.maximum(asked, 1), np.nan)
+
+    def over_lengths(self, method: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(mean, low, high) by length, (lengths,) each: Wilson's 95 % interval; NaN where nothing was answered."""
+        out = np.full((3, len(self.lengths)), np.nan)
+        for column, length in enumerate(self.lengths):
+            right = [row.right for row in self.rows if (row.method, row.length) == (method, length)]
+            answered = np.array([one for one in right if one is not None], dtype=np.float64)
+            if len(answered):
+                out[:, column] = answered.mean(), *interval(answered[:1] * 0 + answered.mean(), len(answered))
+        return out[0], out[1], out[2]
+
+
+def read_evaluation(source: str | Path | bytes) -> Evaluation:
+    """The evaluation in a JSON file, from a path or from its bytes. Raises `ValueError` with one sentence."""
+    size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
+    if size > LARGEST:
+        raise ValueError(f"the file must be at most {LARGEST >> 20} MiB, got {size / (1 << 20):.0f} MiB")
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ValueError("the file is not the JSON of an evaluation") from None
+    if not isinstance(said, dict) or not isinstance(said.get("answers"), list):
+        raise ValueError("the file holds no evaluation: make one with `rope-viz evaluate`")
+    if said.get("version") != VERSION:
+        raise ValueError(f"the evaluation must be of version {VERSION}, got {shorten(said.get('version'))}")
+    if not 1 <= len(said["answers"]) <= MOST:
+        raise ValueError(f"the evaluation must hold 1 to {MOST:,} answers, got {len(said['answers']):,}")
+    rows = tuple(checked(entry, number) for number, entry in enumerate(said["answers"]))
+    about = said.get("about")
+    about = (
+        {str(name): each for name, each in about.items() if isinstance(each, dict)} if isinstance(about, dict) else {}
+    )
+    return Evaluation(str(said.get("model", ""))[:200], str(said.get("wording", ""))[:40], about, rows)
+
+
+def checked(entry: Any, number: int) -> Row:
+    """One answer, or `ValueError` that says which."""
+    label = f"answer {number}"
+    if not isinstance(entry, dict) or not isinstance(entry.get("method"), str) or not entry["method"]:
+        raise ValueError(f"{label} must name its method")
+    require_number(entry.get("length"), f"length of {label}", least=1, most=1e9, integer=True)
+    require_number(entry.get("depth"), f"depth of {label}", least=0.0, most=1.0)
+    require_number(entry.get("repeat"), f"repeat of {label}", least=0, most=1e6, integer=True)
+    if entry.get("right") not in (True, False, None):
+        raise ValueError(f"{label} must be right, wrong or null, got {shorten(entry.get('right'))}")
+    tokens = entry.get("tokens")
+    return Row(
+        entry["method"][:100],
+        int(entry["length"]),
+        float(entry["depth"]),
+        int(entry["repeat"]),
+        entry.get("right"),
+        str(entry.get("answer", ""))[:200],
+        tokens if isinstance(tokens, int) else None,
+        str(entry.get("key", ""))[:64],
+    )

@@ -1,0 +1,96 @@
+"""Recall asked in words: a key hidden in filler, at a depth, in a text of a length; and the reader's own language.
+
+The passkey task: Mohtashami and Jaggi, https://arxiv.org/abs/2305.16300, section 4.2, whose words these are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rope_viz.tiny_lm import language, tasks
+
+OPENING = (
+    "There is an important info hidden inside a lot of irrelevant text. "
+    "Find it and memorize them. I will quiz you about the important information there."
+)
+FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
+NEEDLE = "The pass key is {key}. Remember it. {key} is the pass key."
+QUESTION = "What is the pass key? The pass key is"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A text that ends in a question, and the answer that must come next."""
+
+    text: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A way to ask. `make(pieces, depth, seed)` gives a question with that many pieces of filler.
+
+    `answer_tokens` is how many tokens an answer may take, `least` and `probes` piece counts that always make sense and
+    from which the tokens of a piece are measured.
+    """
+
+    name: str
+    make: Callable[[int, float, int], Question]
+    answer_tokens: int
+    probes: tuple[int, int]
+
+    def right(self, question: Question, answer: str) -> bool:
+        """Whether the answer says the key, as a word or number of its own."""
+        return re.search(rf"(?<!\w){re.escape(question.answer)}(?!\w)", answer) is not None
+
+
+def english(pieces: int, depth: float, seed: int) -> Question:
+    """A five-digit pass key between `pieces` times the filler, after the share `depth` of them."""
+    random = np.random.default_rng([seed, pieces, round(depth * 10_000)])
+    key = str(int(random.integers(10_000, 100_000)))
+    before = round(depth * pieces)
+    parts = [OPENING, *[FILLER] * before, NEEDLE.format(key=key), *[FILLER] * (pieces - before), QUESTION]
+    return Question(" ".join(parts), key)
+
+
+def readers_own(pieces: int, depth: float, seed: int) -> Question:
+    """Animals with numbers among `pieces` words; the animal asked for stood after the share `depth` of them."""
+    random = np.random.default_rng([seed, pieces, round(depth * 10_000)])
+    facts = max(1, min(tasks.FACTS, pieces // 4))
+    animals = random.permutation(language.ANIMALS)[:facts]
+    numbers = random.integers(0, tasks.VALUES, facts)
+    # The first fact is the one asked for; the others lie anywhere.
+    places = [round(depth * pieces), *random.integers(0, pieces + 1, facts - 1).tolist()]
+    words = random.choice(language.FILLERS, pieces).tolist()
+    text: list[str] = []
+    for place in range(pieces + 1):
+        for fact in np.flatnonzero(np.array(places) == place):
+            text += [str(animals[fact]), str(numbers[fact])]
+        text += words[place : place + 1]
+    return Question(" ".join(["<s>", *text, str(animals[0])]), str(numbers[0]))
+
+
+WORDINGS = {
+    "english": Wording("english", english, 12, (4, 64)),
+    "reader": Wording("reader", readers_own, 1, (64, 192)),
+}
+
+
+def pieces_for(wording: Wording, length: int, count: Callable[[str], int]) -> int:
+    """How many pieces make a text of at most `length` tokens, answer included, by two counts of tokens.
+
+    Raises `ValueError` where the length cannot hold the question at all.
+    """
+    few, many = wording.probes
+    least, most = (count(wording.make(pieces, 0.5, 0).text) for pieces in (few, many))
+    each = (most - least) / (many - few)
+    if each <= 0:
+        raise ValueError(f"the tokens of a text cannot be counted: {few} pieces took {least}, {many} took {most}")
+    found = int((length - wording.answer_tokens - least) / each + few)
+    if found < 1:
+        raise ValueError(f"{length:,} tokens cannot hold the question: it needs {int(least + wording.answer_tokens):,}")
+    return found

@@ -1,0 +1,70 @@
+"""Vectors and files of the reader, which no address holds: his browser keeps them for a reload or another server."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from rope_viz.pictures import blob_store, registry
+from rope_viz.pictures.choices import Kept
+from rope_viz.pictures.registry import PAGES
+from rope_viz.ui import state
+
+LARGEST = 3 << 20
+"""Bytes of one content: a tab's storage holds some five million characters."""
+
+
+@functools.cache
+def choices() -> dict[str, Kept[Any]]:
+    """Those that a reader types or drops, by key."""
+    found = {choice.key: choice for page in PAGES for choice in registry.page(page).choices if isinstance(choice, Kept)}
+    return {key: choice for key, choice in found.items() if choice.suffixes or choice.typed is not None}
+
+
+def names() -> dict[str, str]:
+    """What this session has of it and a browser can keep: key -> name of the content."""
+    held = st.session_state.get("held", {})
+    return {key: str(held[key][1]) for key in choices() if key in held and len(held[key][2]) <= LARGEST}
+
+
+def contents() -> dict[str, str]:
+    """Name -> content, in base64, of what the browser has not yet said to have."""
+    held, known = st.session_state.get("held", {}), st.session_state.get("with browser", ())
+    return {name: base64.b64encode(held[key][2]).decode() for key, name in names().items() if name not in known}
+
+
+def told(known: Any) -> None:
+    """The browser has these, or cannot keep them: they are not sent again."""
+    st.session_state["with browser"] = [str(name) for name in known] if isinstance(known, list) else []
+
+
+def bring_back(sent: Mapping[str, Any]) -> None:
+    """Take what the browser kept, key -> content, where this session has none and can read it."""
+    mine = st.session_state.setdefault("held", {})
+    for key, text in sent.items():
+        choice = choices().get(key)
+        if choice is None or key in mine:
+            continue
+        try:
+            salted = base64.b64decode(str(text), validate=True)
+            name, content = blob_store.STORE.keep(salted), salted[blob_store.SALT :]
+            choice.decode(content)
+        except (ValueError, binascii.Error):
+            continue  # it was taken once: an older release wrote it, or somebody's hand
+        mine[key] = content, name, salted
+        if choice.typed is not None:
+            st.session_state[f"texts.{key}"] = dict(json.loads(content))
+            st.session_state[f"turn.{key}"] = turn(key) + 1
+    state.look_again()
+
+
+def turn(key: str) -> int:
+    """Of the fields of a typed choice: they are others once the browser has brought back what stood in them."""
+    found: int = st.session_state.get(f"turn.{key}", 0)
+    return found

@@ -1,0 +1,75 @@
+"""What stands on the page Extend beside its pictures: what the config is, the file and flags to write, the snippets."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import streamlit as st
+
+from rope_viz.advice.extension_plan import Plan
+from rope_viz.advice.runtime_instructions import Writing, difference
+from rope_viz.figures.words import extend as words
+from rope_viz.figures.words.common import plain
+from rope_viz.ui import configs
+
+
+def have(plan: Plan) -> None:
+    """Which model it is, what its lengths get wrong, and what the check finds."""
+    st.markdown(words.have(plan))
+    if plan.recognised.mistakes:
+        st.markdown(words.mistakes(plan))
+    configs.listed_findings(plan.found)
+
+
+def file(plan: Plan) -> None:
+    """The whole config.json, as what changes in it and as a download."""
+    st.markdown(words.read(plan))
+    if plan.file.fragment:
+        changed = difference(plan.config, plan.file.config)
+        st.code(changed, language="diff", wrap_lines=True, height=360 if changed.count("\n") > 20 else "content")
+    if plan.file.fit:
+        configs.download("Download the whole config.json", plan.file.config, "whole")
+    else:
+        worst = plan.file.findings[0]
+        st.markdown(f"**It is not offered:** the check finds an error in it. {plain(worst.message)}")
+
+
+def runtimes(plan: Plan) -> None:
+    """What each runtime is given, and whether it then does what is meant."""
+    if not plan.writings:
+        st.markdown("Choose a runtime above to see what to give it.")
+    for one in plan.writings:
+        st.subheader(one.name, anchor=False)
+        st.markdown(plain(one.proof).replace("Proved:", "**Proved:**"))
+        if one.text and one.text not in one.command:
+            st.code(one.text, language=one.language, wrap_lines=True, height=_height(one.text))
+        st.code(one.command, language="bash", wrap_lines=True)
+        for note in one.notes:
+            st.caption(plain(note))
+
+
+def checks(plan: Plan) -> None:
+    """A snippet per runtime, the line of its log, and the passkey test."""
+    st.markdown(
+        "Each snippet writes the frequencies of the **running** model to a file, and `rope-viz verify` compares them "
+        "with what your config means. That of transformers is run by tests; those of the servers were read, not run."
+    )
+    for one in plan.writings:
+        st.subheader(f"In {one.name}", anchor=False)
+        _check(one)
+    st.markdown("Does it still find what it read? The passkey test asks the running server:")
+    server = "rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
+    st.code(server, language="bash", wrap_lines=True)
+
+
+def _check(one: Writing) -> None:
+    shell = one.runtime == "llama.cpp"
+    st.code(one.check, language="bash" if shell else "python", wrap_lines=True, height=_height(one.check))
+    if not shell:
+        st.code("rope-viz verify config.json --from inv_freq.json", language="bash", wrap_lines=True)
+    if one.log:
+        st.markdown(f"In its log: `{one.log}`")
+
+
+def _height(text: str) -> int | Literal["content"]:
+    return 320 if text.count("\n") > 14 or len(text) > 1600 else "content"

@@ -1,0 +1,66 @@
+"""A button that measures on the server's machine: its progress, its end, and the last result until the next one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from rope_viz.kernels.measurement_process import BusyError, Report, Run
+from rope_viz.pictures.kernels import packed
+from rope_viz.ui import query_params, state
+from rope_viz.ui.notes import warn
+
+BUSY = "Another measurement is running on this server. Two at once would slow each other: press again when it is done."
+
+
+def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) -> Report | None:
+    """The button and, while it runs, its progress; gives the last finished measurement of this session."""
+    running, last, said = (f"run.{part}.{key}" for part in ("now", "last", "said"))
+
+    def press() -> None:
+        query_params.catch_up()
+        if st.session_state.get(running) is not None:
+            return
+        try:
+            st.session_state[running] = Run(workload, **options)
+        except BusyError:
+            st.session_state[said] = BUSY
+
+    run: Run | None = st.session_state.get(running)
+    if run is not None and not run.alive:
+        del st.session_state[running]
+        if run.problem:
+            st.session_state[said] = run.problem
+        else:
+            st.session_state[last] = run.report
+        run = None
+    st.button(label, on_click=press, disabled=run is not None, key=f"run.{key}")
+    if run is not None:
+        _progress(run)
+    elif problem := st.session_state.pop(said, ""):
+        warn(problem)
+    found: Report | None = st.session_state.get(last)
+    state.hold(f"{key}.report", None if found is None else packed(found), of=found)
+    return found
+
+
+def download(report: Report, label: str, name: str) -> None:
+    """All of a measurement as JSON."""
+    st.download_button(
+        label,
+        packed(report),
+        file_name=f"{name}.json",
+        mime="application/json",
+        on_click="ignore",
+        key=f"download.{name}",
+    )
+
+
+@st.fragment(run_every=0.5)
+def _progress(run: Run) -> None:
+    """Only this part of the page runs again while the measurement goes on, and all of it once at the end."""
+    if not run.alive:
+        st.rerun()
+    st.progress(min(run.fraction, 1.0), text=f"{run.fraction:.0%} · {run.step}")
+    st.button("Stop", on_click=run.stop, key="run.stop")

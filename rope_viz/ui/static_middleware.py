@@ -1,0 +1,201 @@
+"""Streamlit's own files on their way to the browser: compressed, once each, and a first page that says what is coming.
+
+Streamlit compresses neither, because its middleware would do it again for every reader. Here each file is compressed
+once per process and kept; their names change with their content.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import html
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import config
+
+from rope_viz.embedding.spec import shorten
+from rope_viz.pictures import learn_steps, registry
+from rope_viz.pictures.outputs import KINDS
+from rope_viz.pictures.page import Picture
+from rope_viz.ui.components.scripts import PREFIX, version
+from rope_viz.ui.picture_route import takes_gzip
+
+TEXTS = ("text/", "application/javascript", "application/json", "image/svg+xml")
+ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
+MOST = 24 << 20
+"""Bytes of compressed files that are kept; all that Streamlit has are a third of it."""
+LEAST = 500
+LEVEL = 9
+
+HERE = Path(__file__).parent
+
+# Before the first script runs there is nothing on the page. What stands here is replaced when the app draws itself.
+COMING = r"""<div id="rv-coming" role="status"><p>
+<b>RoPE Viz</b> is on its way.<br>Some three megabytes come once and your browser keeps them; the first picture follows.
+<noscript><br>It needs JavaScript, which is switched off in this browser.</noscript></p></div>
+<script>window.ropeVizAsked = location.pathname;
+ADDRESS
+{
+const ROOT = document.querySelector('script[type=module][src*="static/js/"]')?.src.split("/static/js/")[0];
+const PAGE = ROOT && location.pathname.slice(new URL(ROOT).pathname.length).replace(/^\/|\/$/g, "");
+const FIRST = PICTURES;
+// Milliseconds: by then a line that is not slow has brought Streamlit's first scripts.
+const SLOW = 2500;
+EARLY
+STILL
+}</script>
+<style>
+#rv-coming { font: 17px/1.5 sans-serif; margin: 0 auto; padding: 18vh 1.5em 0; max-width: 34em; }
+#root:not(:empty) + #rv-coming:not(.rv-still), body:has([data-testid=stMain] h1) #rv-coming { display: none; }
+#rv-coming.rv-still { position: fixed; inset: 0; z-index: 99; padding-top: 4vh; max-width: none; overflow: hidden;
+  background: Canvas; pointer-events: none; }
+#rv-coming.rv-still > * { display: block; margin: 0 auto 1em; max-width: min(1000px, 100vw - 48px); }
+@media (prefers-color-scheme: dark) { body, #rv-coming.rv-still { background: #0F1216; color: #E6E9EE; } }
+</style>"""
+
+
+# What an address gets that names nothing below a page. Streamlit would send its first page there too, which finds no
+# script of its own from there and stands still; beside the pages it opens Home, and a banner says why (shell.js).
+NOWHERE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>No such page · RoPE Viz</title><style>
+body { font: 17px/1.6 sans-serif; margin: 12vh auto; padding: 0 1.5em; max-width: 34em; }
+@media (prefers-color-scheme: dark) { body { background: #0F1216; color: #E6E9EE; } a { color: #8AB4F8; } }</style>
+<main><h1>No such page</h1><p>RoPE Viz has no page <b>PATH</b>. It has these:</p><p>LINKS</p></main></html>"""
+
+
+class Packing:
+    """Middleware that compresses what Streamlit serves from its disk, and completes its first page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._size = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            return await self.app(scope, receive, send)
+        asked = Headers(scope=scope)
+        takes = takes_gzip(asked) and "range" not in asked
+        if not takes or not any(part in scope["path"] for part in ELSEWHERE):
+            # Streamlit compresses pages below the root itself, and then nothing could be put into them; and it
+            # compresses for whoever names gzip, be it to refuse it.
+            scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
+        return await self.app(scope, receive, Answer(self, scope["path"], takes, send))
+
+    async def packed(self, path: str, tag: str, content: bytes) -> bytes:
+        """A file, compressed; remembered by its path and tag."""
+        found = self._kept.get((path, tag)) if tag else None
+        if found is None:
+            found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))
+            if tag:
+                self._kept[path, tag] = found
+                self._size += len(found)
+                while self._size > MOST:
+                    self._size -= len(self._kept.popitem(last=False)[1])
+        return found
+
+
+class Answer:
+    """One answer on its way: held back until it is whole where it is to be compressed."""
+
+    def __init__(self, packing: Packing, path: str, takes: bool, send: Send) -> None:
+        self.packing, self.path, self.takes, self.send = packing, path, takes, send
+        self.start: Message | None = None
+        self.change: Callable[[bytes], bytes] | None = None
+        self.parts: list[bytes] = []
+
+    async def __call__(self, message: Message) -> None:
+        """What the app sends."""
+        if message["type"] == "http.response.start" and self._held(message):
+            self.start = message
+        elif self.start is None or message["type"] != "http.response.body":
+            await self.send(message)
+        else:
+            self.parts.append(message.get("body", b""))
+            if not message.get("more_body"):
+                await self._finish(self.start, b"".join(self.parts))
+
+    def _held(self, message: Message) -> bool:
+        headers = Headers(raw=message["headers"])
+        # Where an address names no page Streamlit sends the first one all the same, as 404.
+        if message["status"] not in (200, 404) or "content-encoding" in headers:
+            return False
+        kind = headers.get("content-type", "")
+        if self.path.endswith("/_stcore/host-config"):
+            # Beside a deep link Streamlit's client first asks where there is none.
+            self.change = quiet if kind.startswith("application/json") else None
+        elif kind.startswith("text/html") and "/rope-viz/" not in self.path:
+            self.change = nowhere(self.path) or completed
+            if self.change is not completed:
+                message["status"] = 404
+        return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(TEXTS))
+
+    async def _finish(self, start: Message, content: bytes) -> None:
+        headers = MutableHeaders(raw=start["headers"])
+        tag = "" if self.change else headers.get("etag", "")
+        if self.change:
+            content = self.change(content)
+            # The tag is that of Streamlit's file.
+            del headers["etag"], headers["last-modified"]
+        if self.takes and len(content) >= LEAST:
+            content = await self.packing.packed(self.path, tag, content)
+            headers["content-encoding"] = "gzip"
+            headers.add_vary_header("accept-encoding")
+        headers["content-length"] = str(len(content))
+        await self.send({**start, "headers": headers.raw})
+        await self.send({"type": "http.response.body", "body": content})
+
+
+def quiet(settings: bytes) -> bytes:
+    """Streamlit's settings without its own windows over the page: the app says itself when the server is away."""
+    return json.dumps({**json.loads(settings), "blockErrorDialogs": True}).encode()
+
+
+def nowhere(path: str) -> Callable[[bytes], bytes] | None:
+    """What makes the answer for a path below the app's pages; None where the first page finds its scripts."""
+    base = str(config.get_option("server.baseUrlPath")).strip("/")
+    page = path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
+    if "/" not in page:
+        return None
+    up = "../" * page.count("/")
+    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in registry.PAGES.items())
+    text = NOWHERE.replace("LINKS", " · ".join(links)).replace("PATH", html.escape(shorten(page)))
+    return lambda _: text.encode()
+
+
+@functools.lru_cache(maxsize=4)
+def completed(page: bytes) -> bytes:
+    """Streamlit's first page with a word on what is coming, and without what is loaded before it is needed."""
+    text = re.sub(r"<link\s+rel=\"preload\"[^>]*as=\"font\"[^>]*>", "", page.decode("utf-8"))
+    root = '<div id="root"></div>'
+    if root not in text:
+        return page
+    return text.replace(root, root + coming()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
+
+
+@functools.cache
+def coming() -> str:
+    """What stands in the first page, with the first picture of each page, by the path that leads to the page."""
+    first = {name: next(iter(registry.page(name).pictures)) for name in registry.PAGES}
+    named = {"" if name == "home" else name: begins(registry.picture(name, first[name])) for name in first}
+    named["learn"] = begins(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
+    parts = {
+        "ADDRESS": (HERE / "address.js").read_text(encoding="utf-8"),
+        "PICTURES": json.dumps(named),
+        "EARLY": (HERE / "early.js").read_text(encoding="utf-8").replace("SCRIPTS", f"{PREFIX}/{version()}"),
+        "STILL": (HERE / "still.js").read_text(encoding="utf-8"),
+    }
+    return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
+
+
+def begins(picture: Picture, query: str = "") -> list[str]:
+    """A page's first picture: its address, with which query, and what draws it."""
+    return [picture.address, query, KINDS[picture.kind]]

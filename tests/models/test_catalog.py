@@ -1,0 +1,70 @@
+"""Every model of the list gives the frequencies that transformers computed for it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.catalog import catalog, main_layer, model_specs
+from rope_viz.models.rope_config import from_config, to_config
+
+# Made by running transformers 5.23.0 on the same parameters; what made it stands in the file.
+GOLDENS: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "goldens" / "transformers_5.23.0_models.json").read_text()
+)["presets"]
+MODELS = sorted(catalog())
+
+
+def main_spec(id: str) -> RopeSpec:
+    return model_specs(id)[main_layer(catalog()[id], model_specs(id))]
+
+
+def test_every_golden_model_is_in_the_list() -> None:
+    assert set(GOLDENS) <= set(MODELS)
+
+
+@pytest.mark.parametrize("id", sorted(GOLDENS))
+def test_a_model_has_the_frequencies_of_transformers(id: str) -> None:
+    spec, golden = main_spec(id), GOLDENS[id]
+    lengths = {
+        "inv_freq": None,
+        "inv_freq_short": spec.context,
+        "inv_freq_long": spec.context + 1,
+        "inv_freq_at_2x": 2 * spec.context,
+    }
+    assert golden.keys() & lengths.keys()
+    for key in golden.keys() & lengths.keys():
+        np.testing.assert_allclose(spec.inv_freq(lengths[key]), golden[key], rtol=5e-7, err_msg=key)
+    assert spec.attention_factor() == pytest.approx(golden["attention_factor"], rel=2e-6)
+
+
+@pytest.mark.parametrize("id", MODELS)
+def test_an_entry_says_where_it_comes_from(id: str) -> None:
+    model = catalog()[id]
+    assert model.name
+    assert model.source.strip("; ")
+    assert model.status in ("V1", "V2", "UNVERIFIED")
+    assert model.verified == (model.status != "UNVERIFIED")
+    assert 1 <= model.trained_length <= main_spec(id).target
+    assert model.layer is None or model.layer in model_specs(id)
+    # A model is listed with its authors' pairing; transformers' own code may have permuted the weights.
+    assert main_spec(id).pairing in model.pairing
+
+
+@pytest.mark.parametrize("id", MODELS)
+def test_a_models_spec_survives_the_way_through_a_config(id: str) -> None:
+    for spec in model_specs(id).values():
+        assert from_config(json.loads(json.dumps(to_config(spec)))) == {"": spec}
+
+
+def test_an_unknown_model_is_named() -> None:
+    with pytest.raises(ValueError, match="there is no model 'gpt-9' in the list"):
+        model_specs("gpt-9")
+
+
+def test_a_trained_length_may_differ_from_what_the_config_says() -> None:
+    assert (catalog()["qwen3-8b"].trained_length, main_spec("qwen3-8b").context) == (32768, 40960)
+    assert (catalog()["mistral-7b-v0.1"].trained_length, main_spec("mistral-7b-v0.1").context) == (8192, 32768)

@@ -1,0 +1,226 @@
+"""Another embedding is written where transformers reads it; what is not ours to change stays the reader's own."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rope_viz.embedding.scaling import Linear, Yarn
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.edit_config import laid, rewritten, with_embedding
+from rope_viz.models.rope_config import from_config
+
+CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
+SIZES = {"hidden_size": 2048, "num_attention_heads": 16, "max_position_embeddings": 32768, "vocab_size": 1000}
+VISION = {"hidden_size": 1280, "depth": 32, "max_position_embeddings": 64}
+MROPE = {"mrope_section": [24, 20, 20], "mrope_interleaved": True, "rope_type": "default"}
+QWEN3_VL = {
+    "architectures": ["Qwen3VLForConditionalGeneration"],
+    "model_type": "qwen3_vl",
+    "image_token_id": 151655,
+    "text_config": {"model_type": "qwen3_vl_text", **SIZES, "head_dim": 128, "rope_theta": 5e6, "rope_scaling": MROPE},
+    "vision_config": VISION,
+}
+GEMMA3 = {
+    "model_type": "gemma3",
+    "text_config": {
+        **{"model_type": "gemma3_text", "hidden_size": 3840, "head_dim": 256, "max_position_embeddings": 131072},
+        **{"rope_local_base_freq": 10000, "rope_theta": 1000000, "rope_scaling": {"factor": 8, "rope_type": "linear"}},
+        "sliding_window": 1024,
+    },
+    "vision_config": VISION,
+}
+MISTRAL3 = {
+    "model_type": "mistral3",
+    "text_config": {
+        **{"model_type": "ministral3", **SIZES, "head_dim": 128},
+        "rope_parameters": {
+            **{"rope_type": "yarn", "type": "yarn", "rope_theta": 1e6, "factor": 16.0, "mscale": 1.0},
+            **{"mscale_all_dim": 1.0, "original_max_position_embeddings": 2048, "llama_4_scaling_beta": 0.1},
+        },
+    },
+}
+
+
+def twice(config, layer=""):
+    """The embedding with YaRN to twice its reach."""
+    spec = from_config(config)[layer]
+    return RopeSpec(
+        spec.head_dim, spec.rotary_dim, spec.base, spec.context, 2 * spec.target, Yarn(2.0 * spec.target / spec.context)
+    )
+
+
+def test_a_fragment_laid_over_a_dict_that_was_not_read_leaves_nothing_of_it():
+    stale = {"rope_type": "yarn", "type": "yarn", "factor": 16.0, "mscale": 0.7, "mscale_all_dim": 0.5}
+    config = {
+        **{"model_type": "ministral3", "hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128},
+        **{"max_position_embeddings": 8192, "rope_scaling": {"rope_type": "default"}},
+        "rope_parameters": {**stale, "rope_theta": 1e6, "original_max_position_embeddings": 512},
+    }
+    spec = dataclasses.replace(from_config(config)[""], target=16384, scaling=Yarn(2.0))
+    laid_over = laid(rewritten(config, spec).fragment, config)
+    assert from_config(laid_over)[""].attention_factor() == spec.attention_factor() != 1.0
+    np.testing.assert_allclose(from_config(laid_over)[""].inv_freq(), spec.inv_freq(), rtol=1e-9)
+
+
+def test_rope_parameters_stand_inside_the_part_and_nothing_else_changes():
+    out = with_embedding(QWEN3_VL, twice(QWEN3_VL))
+    text = out["text_config"]
+    assert set(out) == set(QWEN3_VL)
+    assert out["vision_config"] == VISION
+    assert text["max_position_embeddings"] == 65536
+    assert "rope_scaling" not in text
+    assert text["rope_parameters"]["mrope_section"] == [24, 20, 20]
+    assert text["rope_parameters"]["mrope_interleaved"] is True
+    assert text["rope_parameters"]["rope_type"] == "yarn"
+    assert text["rope_parameters"]["rope_theta"] == 5e6
+    kept = {key for key in QWEN3_VL["text_config"] if key not in ("max_position_embeddings", "rope_scaling")}
+    assert all(text[key] == QWEN3_VL["text_config"][key] for key in kept)
+    assert from_config(out)[""].inv_freq() == pytest.approx(twice(QWEN3_VL).inv_freq(), rel=1e-12)
+
+
+def test_the_fragment_takes_out_the_old_key_that_would_win():
+    change = rewritten(QWEN3_VL, twice(QWEN3_VL))
+    assert change.fragment["text_config"]["rope_scaling"] is None
+    assert change.fragment["text_config"].keys() == {"max_position_embeddings", "rope_scaling", "rope_parameters"}
+
+
+def test_the_old_config_is_left_as_it_was():
+    before = json.dumps(QWEN3_VL)
+    with_embedding(QWEN3_VL, twice(QWEN3_VL))
+    assert json.dumps(QWEN3_VL) == before
+
+
+def test_only_the_layers_that_are_meant_change():
+    out = with_embedding(GEMMA3, twice(GEMMA3, "full_attention"), "full_attention")
+    params = out["text_config"]["rope_parameters"]
+    assert params["full_attention"]["rope_type"] == "yarn"
+    assert params["sliding_attention"] == {"rope_type": "default", "rope_theta": 10000.0}
+    assert "rope_scaling" not in out["text_config"]
+    assert out["text_config"]["rope_local_base_freq"] == 10000
+    before, after = from_config(GEMMA3), from_config(out)
+    assert after["sliding_attention"].inv_freq().tolist() == before["sliding_attention"].inv_freq().tolist()
+    out = with_embedding(GEMMA3, RopeSpec(256, base=5e4, context=131072), "sliding_attention")
+    assert from_config(out)["sliding_attention"].base == 5e4
+    assert from_config(out)["full_attention"] == before["full_attention"]
+
+
+def test_a_layer_that_stays_scaled_keeps_its_trained_length_when_the_model_gets_longer():
+    both = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e5}
+    config = {"model_type": "modernbert", "rope_parameters": {"full_attention": both, "sliding_attention": both}}
+    before = from_config(config)["sliding_attention"]
+    out = with_embedding(config, twice(config, "full_attention"), "full_attention")
+    assert from_config(out)["sliding_attention"].inv_freq().tolist() == before.inv_freq().tolist()
+
+
+def test_a_layer_that_stays_keeps_the_factor_that_followed_from_the_lengths():
+    lists = {"short_factor": [1.0] * 32, "long_factor": [4.0] * 32, "original_max_position_embeddings": 2048}
+    params = {"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "longrope", **lists}}
+    config = {"model_type": "modernbert", "max_position_embeddings": 8192, "rope_parameters": params}
+    before = from_config(config)["sliding_attention"]
+    after = from_config(with_embedding(config, twice(config, "full_attention"), "full_attention"))["sliding_attention"]
+    assert after.attention_factor() == before.attention_factor() > 1.0
+
+
+def test_what_the_model_reads_besides_stays_in_the_rope_dict():
+    out = with_embedding(MISTRAL3, twice(MISTRAL3))["text_config"]["rope_parameters"]
+    assert out["llama_4_scaling_beta"] == 0.1
+    assert out["original_max_position_embeddings"] == 2048
+    # The old method's own keys are gone: they would be read.
+    assert not {"mscale", "mscale_all_dim", "type"} & out.keys()
+
+
+def test_an_override_says_nothing_where_the_old_method_would_still_be_read():
+    """vLLM lays it over the loaded dict, key by key (ModelConfig._update_nested of 0.33.0)."""
+    override = rewritten(MISTRAL3, twice(MISTRAL3)).override
+    rope = override["text_config"]["rope_parameters"]
+    assert {key: rope[key] for key in ("mscale", "mscale_all_dim", "type")} == {
+        **{"mscale": 1.0, "mscale_all_dim": 0.0},
+        "type": "yarn",
+    }
+
+
+def test_an_override_never_sets_rope_scaling():
+    """The loaded config sets rope_parameters by that name: null there would wipe them out."""
+    assert "rope_scaling" not in rewritten(QWEN3_VL, twice(QWEN3_VL)).override["text_config"]
+
+
+def test_keys_that_stand_at_the_top_stay_there_and_the_override_goes_where_they_are_loaded():
+    config = {"model_type": "qwen2_vl", **SIZES, "rope_theta": 1e6, "rope_scaling": {"type": "mrope", **MROPE}}
+    change = rewritten(config, twice(config))
+    assert "text_config" not in change.whole
+    assert change.whole["rope_parameters"]["rope_type"] == "yarn"
+    assert "rope_scaling" not in change.whole
+    assert set(change.override) == {"text_config"}
+
+
+def test_a_wrapper_that_takes_only_the_old_key_from_its_level_gets_that():
+    config = {"model_type": "fuyu", "hidden_size": 4096, "num_attention_heads": 64, "max_position_embeddings": 16384}
+    out = with_embedding(config, twice(config))
+    assert out["rope_scaling"]["rope_type"] == "yarn"
+    assert from_config(out)[""].inv_freq() == pytest.approx(twice(config).inv_freq(), rel=1e-12)
+
+
+def test_a_part_that_is_missing_is_written_with_what_its_wrapper_fills_in():
+    config = {"model_type": "mistral3"}
+    out = with_embedding(config, twice(config))
+    assert out["text_config"]["head_dim"] == 128
+    assert from_config(out)[""].inv_freq() == pytest.approx(twice(config).inv_freq(), rel=1e-12)
+
+
+@pytest.mark.parametrize("original", [2048, 131072])
+def test_a_trained_length_outside_the_rope_dict_is_written_there(original):
+    """Outside it wins over the one inside, and PhimoeConfig has one of its own."""
+    config = {"model_type": "llama", **SIZES, "original_max_position_embeddings": original}
+    spec = twice({**config, "original_max_position_embeddings": None})
+    out = with_embedding(config, spec)
+    assert from_config(out)[""].context == spec.context
+
+
+def test_sizes_are_written_under_the_keys_that_say_them():
+    cases = [
+        ({"model_type": "qwen3", **SIZES}, "", {"head_dim": 64}),
+        ({"model_type": "olmo2", **SIZES}, "", {"head_dim": 64}),
+        ({"model_type": "deepseek_v3"}, "", {"qk_rope_head_dim": 32}),
+        ({"model_type": "gemma4", "text_config": {}}, "sliding_attention", {"head_dim": 64}),
+        ({"model_type": "gptj"}, "", {"rotary_dim": 32}),
+    ]
+    for config, layer, keys in cases:
+        size = next(iter(keys.values()))
+        before = from_config(config)[layer]
+        head = before.head_dim if "rotary_dim" in keys else size
+        spec = RopeSpec(head, size, before.base, before.context, before.target, pairing=before.pairing)
+        out = with_embedding(config, spec, layer)
+        assert from_config(out)[layer] == spec, config["model_type"]
+        assert keys.items() <= {**out, **out.get("text_config", {})}.items()
+
+
+def test_a_rotated_share_is_said_wherever_a_default_would_be_filled_in():
+    config = {"model_type": "glm4", **SIZES, "head_dim": 128}
+    before = from_config(config)[""]
+    assert before.rotary_dim == 64
+    out = with_embedding(config, RopeSpec(128, base=1e4, context=32768, scaling=Linear(2.0)))
+    assert from_config(out)[""].rotary_dim == 128
+
+
+def test_head_dim_is_written_where_its_class_would_multiply_null():
+    """MixtralConfig leaves it null, and transformers 5.23.0 multiplies it for YaRN: TypeError."""
+    config = {"model_type": "llava", "text_config": {"model_type": "mixtral", **SIZES}}
+    assert with_embedding(config, twice(config))["text_config"]["head_dim"] == 128
+    assert "head_dim" not in with_embedding(config, from_config(config)[""])["text_config"]
+
+
+@pytest.mark.parametrize("path", sorted(CATALOG.glob("*.json")), ids=lambda path: path.stem)
+def test_every_model_of_the_list_is_read_back_after_every_layer_was_rewritten(path):
+    config = json.loads(path.read_text())
+    config.pop("_about", None)
+    before = from_config(config)
+    for layer, spec in before.items():
+        after = from_config(with_embedding(config, spec, layer))
+        assert set(after) == set(before)
+        for other in before:
+            for length in (None, 4 * before[other].target):
+                assert after[other].inv_freq(length).tolist() == before[other].inv_freq(length).tolist()
+                assert after[other].attention_factor(length) == before[other].attention_factor(length)

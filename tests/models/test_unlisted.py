@@ -1,0 +1,90 @@
+"""A type outside the list is read by keys that cannot be mistaken, and it is said that it is."""
+
+import numpy as np
+import pytest
+
+from rope_viz.advice.lint import check
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.text_config import text_fields
+from rope_viz.models.unknown_types import doubt
+
+SIZES = {"model_type": "nobody_knows", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+
+
+@pytest.mark.parametrize(
+    ("keys", "dims", "base"),
+    [
+        ({}, (128, 128), 1e4),
+        ({"rope_theta": 5e5}, (128, 128), 5e5),
+        ({"rotary_dim": 64}, (128, 64), 1e4),
+        ({"head_dim": 96, "rotary_dim": 96}, (96, 96), 1e4),
+        ({"rotary_pct": 0.25}, (128, 32), 1e4),
+        ({"rope_pct": 0.25, "rotary_emb_base": 20000}, (128, 32), 2e4),
+        ({"attn_config": {"rope_theta": 5e5}}, (128, 128), 5e5),
+        ({"kv_channels": 64}, (64, 64), 1e4),
+        ({"qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "kv_lora_rank": 512}, (64, 64), 1e4),
+        ({"hidden_size": None, "num_attention_heads": None, "n_embd": 2048, "n_head": 32}, (64, 64), 1e4),
+        ({"rope_theta": 5e5, "rotary_emb_base": 20000}, (128, 128), 5e5),
+        ({"partial_rotary_factor": 0.5, "rotary_dim": 32}, (128, 64), 1e4),
+    ],
+)
+def test_its_own_keys_are_used_where_they_are_unmistakable(keys, dims, base):
+    spec = from_config({**SIZES, **keys})[""]
+    assert (spec.head_dim, spec.rotary_dim) == dims
+    np.testing.assert_array_equal(spec.inv_freq(), RopeSpec(*dims, base=base, context=8192).inv_freq())
+
+
+def test_an_old_name_of_the_length_is_read():
+    config = {**SIZES, "max_position_embeddings": None, "max_position_embedding": 32768}
+    assert from_config(config)[""].context == 32768
+
+
+def test_what_was_taken_is_said():
+    said = doubt(text_fields({**SIZES, "rotary_dim": 64, "n_embd": 4096, "hidden_size": None}))
+    assert "'nobody_knows' is not in the list" in said
+    assert "n_embd, rotary_dim" in said
+    assert doubt(text_fields({**SIZES, "model_type": "llama"})) == ""
+
+
+def test_a_wrapper_outside_the_list_is_said_and_what_is_inside_is_read():
+    fields = text_fields({"model_type": "my_vlm", "text_config": {**SIZES, "model_type": "llama"}})
+    assert (fields.kind, fields.listed) == ("llama", True)
+    assert "'my_vlm' is not in the list" in doubt(fields)
+
+
+def test_more_rotated_dimensions_than_the_head_has_are_refused_by_name():
+    with pytest.raises(ValueError, match="rotary_dim must be at most head_dim = 128, got 256"):
+        from_config({**SIZES, "rotary_dim": 256})
+
+
+BESIDE = {
+    "an adapter": ({"peft_type": "LORA", "base_model_name_or_path": "Qwen/Qwen3-8B"}, "base model's.*'Qwen/Qwen3-8B'"),
+    "an index": ({"metadata": {}, "weight_map": {}}, "index of the weights"),
+    "a tokenizer": ({"tokenizer_class": "LlamaTokenizer", "model_max_length": 8192}, "tokenizer's config"),
+    "a preprocessor": ({"image_processor_type": "Qwen2VLImageProcessor"}, "preprocessor's config"),
+    "generation": ({"_from_model_config": True, "eos_token_id": 2}, "generation_config.json"),
+    "ultravox": ({"model_type": "ultravox", "text_model_id": "a/b", "hidden_size": 4096}, "text_model_id.*'a/b'"),
+    "a rope dict": ({"rope_type": "yarn", "factor": 4.0}, "what stands under rope_scaling"),
+    "nothing": ({"error": "Repository not found"}, "neither a model_type nor any size"),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_file_that_lies_beside_a_config_is_named(name):
+    config, said = BESIDE[name]
+    with pytest.raises(ValueError, match=said):
+        from_config(config)
+
+
+def test_a_type_with_capitals_is_told_as_the_one_that_is_meant():
+    sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+    assert "where qwen3 is" in doubt(text_fields({"model_type": "Qwen3", **sizes}))
+
+
+def test_a_config_without_a_model_type_is_said_to_have_none():
+    sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192, "rope_theta": 5e5}
+    for config in (sizes, {**sizes, "model_type": None}, {**sizes, "architectures": ["LlamaForCausalLM"]}):
+        said = [one.message for one in check(config) if one.rule == "unlisted-type"]
+        assert len(said) == 1
+        assert said[0].startswith("There is no model_type")

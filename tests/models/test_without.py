@@ -1,0 +1,131 @@
+"""Models without rotary embedding are told from those with one, layer by layer where only some rotate."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rope_viz.models.architecture import table
+from rope_viz.models.layer_patterns import partly, shares, turning
+from rope_viz.models.no_rope_types import TYPES, WHY, WRAPPERS, NoRope
+from rope_viz.models.rope_config import from_config
+from rope_viz.models.text_config import text_fields
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
+RUN = json.loads((GOLDENS / "turning.json").read_text())["rows"]
+LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
+
+
+@pytest.mark.parametrize("row", RUN, ids=lambda row: row["config"]["model_type"])
+def test_the_layers_that_rotate_are_those_that_were_seen_to(row):
+    # A null head stands where the class has no such key.
+    config = {key: value for key, value in row["config"].items() if (key, value) != ("head_dim", None)}
+    seen = row["turning"]
+    if not any(seen):
+        with pytest.raises(NoRope, match="has no rotary embedding: "):
+            from_config(config)
+        return
+    fields = text_fields(config)
+    if all(seen):
+        assert partly(fields) == ""
+    else:
+        assert turning(fields) == seen
+        assert f"{sum(seen)} of {len(seen)}" in partly(fields)
+
+
+@pytest.mark.parametrize("kind", sorted({kind for kinds in TYPES.values() for kind in kinds}))
+def test_every_type_without_rotary_embedding_says_why(kind):
+    assert kind not in table()
+    with pytest.raises(NoRope) as caught:
+        from_config({**LLAMA, "model_type": kind, "text_config": {}})
+    assert str(caught.value).split(": ")[1] in WHY.values()
+
+
+SWITCHED = [
+    {"model_type": "granitemoehybrid", "position_embedding_type": "nope"},
+    {"model_type": "granitemoehybrid", "position_embedding_type": None},
+    {"model_type": "falcon", "alibi": True},
+    {"model_type": "esm", "position_embedding_type": "absolute"},
+    {"model_type": "zamba2", "use_mem_rope": False},
+    {"model_type": "olmo_hybrid", "rope_theta": None},
+    {"model_type": "olmo_hybrid", "rope_parameters": {"rope_type": "default", "rope_theta": None}},
+    {"model_type": "nobody_knows", "position_embedding_type": "alibi"},
+    {"model_type": "RefinedWeb", "alibi": True},
+    {"model_type": "nobody_knows", "attn_config": {"alibi": True}},
+    {"model_type": "nobody_knows", "rotary_pct": 0.0},
+    {"model_type": "mpt", "attn_config": {"alibi": True, "rope": False}},
+]
+
+
+@pytest.mark.parametrize("config", SWITCHED)
+def test_a_config_that_switches_it_off_has_none(config):
+    with pytest.raises(NoRope):
+        from_config({**LLAMA, **config})
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "granitemoehybrid", "position_embedding_type": "rope"},
+        {"model_type": "falcon", "alibi": False},
+        {"model_type": "esm", "position_embedding_type": "rotary"},
+        {"model_type": "zamba2", "use_mem_rope": True},
+        {"model_type": "olmo_hybrid", "rope_theta": 500000.0},
+        {"model_type": "llama", "position_embedding_type": "absolute", "alibi": True},
+        {"model_type": "nobody_knows", "position_embedding_type": "rope"},
+        {"model_type": "mpt", "attn_config": {"alibi": False, "rope": True, "rope_theta": 10000}},
+    ],
+)
+def test_a_config_that_leaves_it_on_keeps_it(config):
+    assert from_config({**LLAMA, **config})
+
+
+@pytest.mark.parametrize("kind", WRAPPERS)
+def test_a_wrapper_goes_by_what_is_inside(kind):
+    key = WRAPPERS[kind]["text"][0]
+    assert from_config({"model_type": kind, key: LLAMA})[""].head_dim == 128
+    if WRAPPERS[kind]["type"] in ("gemma4_text", "lasr_encoder", "paligemma"):
+        assert from_config({"model_type": kind})
+    else:
+        with pytest.raises(NoRope, match=WRAPPERS[kind]["type"]):
+            from_config({"model_type": kind})
+
+
+def test_gemma_4_says_how_much_of_a_head_rotates():
+    assert "0.25" in shares(text_fields({"model_type": "gemma4"}))
+    assert shares(text_fields(LLAMA)) == ""
+
+
+def test_exaone_4_rotates_everywhere_without_a_window_and_in_the_windows_with_one():
+    exaone = {"model_type": "exaone4", "num_hidden_layers": 30}
+    # Without layer_types its model divides by a pattern of 0 layers.
+    everywhere = {"sliding_window": None, "layer_types": ["full_attention"] * 30}
+    assert partly(text_fields({**exaone, **everywhere})) == ""
+    assert "23 of 30" in partly(text_fields(exaone))
+    assert "the full-attention layers have no positions" in partly(text_fields({"model_type": "exaone4"}))
+
+
+JINA = {"hidden_size": 768, "num_attention_heads": 12, "max_position_embeddings": 8192}
+TOLD = [
+    ({"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_head": 12, "n_positions": 1024}, "gpt2 has no rotary"),
+    ({"architectures": ["OPTForCausalLM"], **JINA}, "opt has no rotary"),
+    # The code that travels with Florence 2 calls its BART so.
+    (
+        {"model_type": "florence2", "text_config": {"model_type": "florence2_language"}},
+        "florence2_language has no rotary",
+    ),
+    ({"d_model": 2560, "n_layer": 64, "ssm_cfg": {}}, "this model has no rotary"),
+    ({"model_type": "bert", "position_embedding_type": "alibi", **JINA}, r"position_embedding_type is 'alibi'"),
+]
+
+
+@pytest.mark.parametrize(("config", "said"), TOLD, ids=str)
+def test_a_model_that_says_so_without_a_type_has_no_rotary_embedding(config, said):
+    with pytest.raises(NoRope, match=said):
+        from_config(config)
+
+
+def test_a_type_that_does_not_rotate_does_where_it_is_told_to():
+    config = {"model_type": "xlm-roberta", "position_embedding_type": "rotary", "rotary_emb_base": 20000.0, **JINA}
+    assert from_config(config)[""].base == 20000.0
+    assert list(from_config({"architectures": ["LlamaForCausalLM"], **JINA})) == [""]
