@@ -20,7 +20,7 @@ from rope_viz.models.text_config import text_part
 from rope_viz.models.user_config import main_layer
 from rope_viz.runtimes import RUNTIMES, emulate
 
-CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
+CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 
 
 def language_models():

@@ -27,7 +27,7 @@ from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.models.rope_config import from_config
 from rope_viz.runtimes import emulate
 
-CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
+CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 FACTORS = st.floats(1.0, 64.0)
 BETAS = st.floats(1.5, 64.0)
 

@@ -14,7 +14,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import with_embedding
 from rope_viz.models.rope_config import from_config
 
-CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
+CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 
 
 # Published: Men et al. and facts recomputed in float64, first integer distance with a negative mean cosine.

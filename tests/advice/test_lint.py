@@ -18,7 +18,7 @@ from tests.advice.test_recognise import STOCK as QWEN3
 from tests.advice.test_remote import QWEN1
 from tests.advice.test_shipped import DEEPSEEK, GPT_OSS, LLAMA31, rescaled
 
-CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
+CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 
 LLAMA = {
     "model_type": "llama",

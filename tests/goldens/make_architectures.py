@@ -17,7 +17,7 @@ from huggingface_hub.errors import StrictDataclassFieldValidationError
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers_classes import attribute, build, interleaves, rotary_frequencies, text_types
 
-TARGET = Path(__file__).parents[2] / "rope_viz" / "configs" / "architectures.json"
+TARGET = Path(__file__).parents[2] / "rope_viz" / "models" / "architectures.json"
 SIZES = (
     "hidden_size",
     "num_attention_heads",

@@ -105,7 +105,7 @@ def measured(given: dict) -> dict:
 
 
 def counted(name: str) -> dict:
-    text = (PATH.parents[2] / "rope_viz" / "configs" / "catalog" / f"{name}.json").read_text()
+    text = (PATH.parents[2] / "rope_viz" / "models" / "catalog" / f"{name}.json").read_text()
     given = json.loads(text)
     about = given.pop("_about")
     config = AutoConfig.for_model(**{**about["sizes"], **given})

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from rope_viz.tiny_lm import tasks
 
-CHECKPOINTS = Path(__file__).parents[2] / "rope_viz" / "reader" / "checkpoints"
+CHECKPOINTS = Path(__file__).parents[2] / "rope_viz" / "tiny_lm" / "checkpoints"
 ASKED = 4  # questions of each text
 L3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 CASES = [

@@ -14,7 +14,7 @@ import transformers
 from make_refused import MLA, MOE, SIZES, takes
 
 HERE = Path(__file__).parent
-TABLE = HERE.parents[1] / "rope_viz" / "configs" / "architectures.json"
+TABLE = HERE.parents[1] / "rope_viz" / "models" / "architectures.json"
 PATH = HERE / "refused_types.json"
 HEADLESS = {key: value for key, value in SIZES.items() if key != "head_dim"}
 BASES = [SIZES, {**SIZES, **MOE}, {**HEADLESS, **MLA}, HEADLESS]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import transformers.models.auto.modeling_auto as auto
 
-TABLE = Path(__file__).parents[2] / "rope_viz" / "configs" / "architectures.json"
+TABLE = Path(__file__).parents[2] / "rope_viz" / "models" / "architectures.json"
 TARGET = Path(__file__).parents[2] / "rope_viz" / "runtimes" / "served.json"
 MAPPINGS = (
     "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",

@@ -12,7 +12,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import laid, rewritten, with_embedding
 from rope_viz.models.rope_config import from_config
 
-CATALOG = Path(__file__).parents[2] / "rope_viz" / "configs" / "catalog"
+CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 SIZES = {"hidden_size": 2048, "num_attention_heads": 16, "max_position_embeddings": 32768, "vocab_size": 1000}
 VISION = {"hidden_size": 1280, "depth": 32, "max_position_embeddings": 64}
 MROPE = {"mrope_section": [24, 20, 20], "mrope_interleaved": True, "rope_type": "default"}

@@ -20,7 +20,7 @@ from rope_viz.tiny_lm.evaluation_plan import Evaluation, Row, read_evaluation
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate, span
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "rope_viz" / "reader" / "checkpoints" / "seed-0"
+FOLDER = ROOT / "rope_viz" / "tiny_lm" / "checkpoints" / "seed-0"
 PLAN = Plan(methods=("none", "yarn"), lengths=(400, 800), depths=(0.0, 0.5, 1.0), repeats=2, model="m")
 
 
