@@ -14,8 +14,8 @@ from typing import Any
 
 from rope_viz.advice.shipped_scaling import TRAINED_WITH, added_later, departures, family, shipped
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
-from rope_viz.models.architecture import Fields
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
+from rope_viz.models.config_reader import Fields
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, from_config, main_of
 from rope_viz.models.text_config import text_fields, text_part
 from rope_viz.models.user_config import name_of

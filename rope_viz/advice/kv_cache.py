@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number
-from rope_viz.models.architecture import Fields
+from rope_viz.models.config_reader import Fields
 from rope_viz.models.layer_patterns import layer_kinds
 from rope_viz.models.text_config import text_fields
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.advice.kv_cache import ATTENTION, kinds_of, kv_heads
-from rope_viz.models.architecture import Fields
+from rope_viz.models.config_reader import Fields
 from rope_viz.models.text_config import text_fields
 
 # Feed-forward parts of two matrices and not three.

@@ -14,7 +14,7 @@ from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.spec import NAMES, add_spec_flags, named, read_config, read_spec, refuse_diffusion, tokens
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models.architecture import refuses_null
+from rope_viz.models.config_reader import refuses_null
 from rope_viz.models.edit_config import laid
 from rope_viz.models.rope_config import from_config
 from rope_viz.models.text_config import text_part

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.architecture import GLOBAL_HEADS, Fields, Params
+from rope_viz.models.config_reader import GLOBAL_HEADS, Fields, Params
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, main_of, rope_type, share_for, specs_of, to_config
 from rope_viz.models.rope_parameters import Layers, rope_layers
 from rope_viz.models.text_config import Part, Path, text_fields, text_part

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rope_viz.embedding.spec import require_number, shorten
-from rope_viz.models.architecture import GLOBAL_HEADS, RENAMED_LAYERS, Fields
+from rope_viz.models.config_reader import GLOBAL_HEADS, RENAMED_LAYERS, Fields
 
 # A list under `no_rope_layers` (1: the layer rotates), or every n-th layer without.
 LISTED = ("llama4_text", "smollm3", "mistral_large4_text")

@@ -13,7 +13,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
-from rope_viz.models.architecture import LONGROPE_ALONE, Fields, Params
+from rope_viz.models.config_reader import LONGROPE_ALONE, Fields, Params
 from rope_viz.models.rope_parameters import Layers, rope_layers
 from rope_viz.models.text_config import text_fields
 

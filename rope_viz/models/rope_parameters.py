@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import MAX_HEAD_DIM, require_number, shorten
-from rope_viz.models.architecture import GLOBAL_HEADS, Fields, Params
+from rope_viz.models.config_reader import GLOBAL_HEADS, Fields, Params
 
 Layers: TypeAlias = dict[str, Params]
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import shorten
 from rope_viz.models import no_rope_types
-from rope_viz.models.architecture import Fields, entry, insist, name_of, table
+from rope_viz.models.config_reader import Fields, entry, insist, name_of, table
 from rope_viz.models.unknown_types import refuse_others, unlisted_fields
 
 Path: TypeAlias = tuple[str, ...]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.architecture import UNKNOWN, Fields, table
+from rope_viz.models.config_reader import UNKNOWN, Fields, table
 from rope_viz.models.rope_parameters import at
 
 # {the usual key: names that cannot be mistaken for anything else, whatever the type}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models.architecture import name_of as type_of
+from rope_viz.models.config_reader import name_of as type_of
 from rope_viz.models.json_source import LARGEST as LARGEST
 from rope_viz.models.json_source import read_raw
 from rope_viz.models.layer_patterns import partly

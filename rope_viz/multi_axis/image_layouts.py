@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, directions
-from rope_viz.models.architecture import name_of
+from rope_viz.models.config_reader import name_of
 from rope_viz.multi_axis.catalog import AxesModel, axes_catalog, model_parts
 from rope_viz.multi_axis.model_axes import INSIDE, from_model, is_diffusion, vision_part
 

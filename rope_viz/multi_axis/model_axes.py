@@ -10,7 +10,7 @@ from typing import Any
 
 from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.architecture import name_of
+from rope_viz.models.config_reader import name_of
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.text_config import TEXT_KEYS
 from rope_viz.multi_axis.config_reader import Given

@@ -18,7 +18,7 @@ import numpy as np
 
 from rope_viz.embedding.position_ids import Positions, patches
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.architecture import name_of
+from rope_viz.models.config_reader import name_of
 from rope_viz.multi_axis.model_axes import INSIDE, vision_part
 from rope_viz.multi_axis.prompt_positions import ERNIE, MODELS, OMNI, STAMPED, lay_out
 

@@ -26,7 +26,7 @@ from rope_viz.embedding.axes_spec import (
     without_rotation,
 )
 from rope_viz.embedding.spec import FloatArray, RopeSpec, shorten
-from rope_viz.models.architecture import table
+from rope_viz.models.config_reader import table
 from rope_viz.models.rope_config import from_config
 from rope_viz.models.text_config import TEXT_KEYS, text_part
 from rope_viz.multi_axis.config_reader import plainly

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.axes_spec import MIXED, STILL, AxesSpec
-from rope_viz.models.architecture import name_of
+from rope_viz.models.config_reader import name_of
 from rope_viz.models.text_config import text_part
 from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
 from rope_viz.multi_axis.prompt_positions import MODELS, OMNI, lay_out

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from rope_viz.embedding.spec import shorten
 from rope_viz.models import remote_code_types
-from rope_viz.models.architecture import Fields
+from rope_viz.models.config_reader import Fields
 from rope_viz.models.no_rope_types import names
 
 How: TypeAlias = Literal["executed", "by rule", "not known"]

@@ -19,7 +19,7 @@ import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend
 from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
-from rope_viz.models.architecture import Fields, Params
+from rope_viz.models.config_reader import Fields, Params
 from rope_viz.models.rope_config import RENAMED_TYPES, scaling_of
 from rope_viz.models.rope_parameters import rope_layers
 from rope_viz.models.text_config import text_fields

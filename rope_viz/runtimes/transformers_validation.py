@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rope_viz.embedding.spec import shorten
 from rope_viz.models import remote_code_types
-from rope_viz.models.architecture import GLOBAL_HEADS
+from rope_viz.models.config_reader import GLOBAL_HEADS
 from rope_viz.runtimes.rule_engine import Case, Refused, Rule, model, of, refuse, when
 
 DEFAULT_ONLY = ("cosmos3_edge_text", "ernie4_5_vl_moe_text", "recurrent_gemma")

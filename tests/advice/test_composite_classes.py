@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.export import export
-from rope_viz.models.architecture import table
+from rope_viz.models.config_reader import table
 from rope_viz.models.rope_config import from_config
 from rope_viz.models.spec_url import with_method
 from rope_viz.models.text_config import text_part

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.architecture import table
+from rope_viz.models.config_reader import table
 from rope_viz.models.rope_config import from_config
 
 GOLDENS = Path(__file__).parents[1] / "goldens"

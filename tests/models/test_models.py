@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rope_viz.embedding.scaling import METHODS, DynamicNtk, Linear, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.architecture import table
 from rope_viz.models.catalog import catalog
+from rope_viz.models.config_reader import table
 from rope_viz.models.rope_config import from_config, to_config
 
 LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.models.architecture import table
+from rope_viz.models.config_reader import table
 from rope_viz.models.layer_patterns import partly, shares, turning
 from rope_viz.models.no_rope_types import TYPES, WHY, WRAPPERS, NoRope
 from rope_viz.models.rope_config import from_config

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rope_viz.models import remote_code_types
-from rope_viz.models.architecture import table
 from rope_viz.models.catalog import catalog
+from rope_viz.models.config_reader import table
 from rope_viz.runtimes import RUNTIMES, emulate
 from rope_viz.runtimes.compare import compare
 from rope_viz.runtimes.provenance import read, served

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.architecture import Fields
+from rope_viz.models.config_reader import Fields
 from rope_viz.models.rope_config import from_config, rope_type
 from rope_viz.models.rope_parameters import Layers, nested_keys, rope_layers
 from rope_viz.models.text_config import text_fields, text_part

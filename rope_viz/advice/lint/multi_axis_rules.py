@@ -14,7 +14,7 @@ import numpy as np
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.architecture import entry, name_of
+from rope_viz.models.config_reader import entry, name_of
 from rope_viz.models.rope_config import from_config
 from rope_viz.models.text_config import text_part
 
