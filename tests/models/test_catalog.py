@@ -9,7 +9,8 @@ import pytest
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.models.rope_config import from_config, to_config
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import to_config
 
 # Made by running transformers 5.23.0 on the same parameters; what made it stands in the file.
 GOLDENS: dict[str, Any] = json.loads(

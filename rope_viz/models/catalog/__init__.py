@@ -18,12 +18,17 @@ from types import MappingProxyType
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.rope_config import build_specs, find_main_layer
+from rope_viz.models.rope_parameters import rope_layers
+from rope_viz.models.text_config import find_text_part, read_text_fields
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the list. `trained_length` may differ from the spec's context, which is what the config says.
+    """A model of the list.
+
+    `trained_length` is a documented length of training, with its `trained_source`; None where only a config was copied.
+    `original_length` is what its scaling divides from, where the config itself does not say it.
 
     Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, a sentence.
     """
@@ -33,9 +38,11 @@ class Model:
     source: str
     status: str
     note: str
-    trained_length: int
     pairing: str
     config: Mapping[str, Any] = field(hash=False)
+    trained_length: int | None = None
+    trained_source: str = ""
+    original_length: int | None = None
     layer: str | None = None
     sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
@@ -64,13 +71,13 @@ def model_specs(id: str) -> Mapping[str, RopeSpec]:
     """{layer type: embedding} of a model of the list, "" where all layers share one. Raises `ValueError` by name."""
     if id not in catalog():
         raise ValueError(f"there is no model {shorten(id)} in the list")
-    return MappingProxyType(from_config(catalog()[id].config))
+    fields = read_text_fields(find_text_part(catalog()[id].config))
+    return MappingProxyType(build_specs(fields, rope_layers(fields)))
 
 
 def main_layer(model: Model, specs: Mapping[str, RopeSpec]) -> str:
     """The layer type an entry is about: its own, else the full-attention layers, else the first."""
-    wanted = (model.layer, "", "full_attention")
-    return next((layer for layer in wanted if layer is not None and layer in specs), next(iter(specs)))
+    return model.layer if model.layer is not None and model.layer in specs else find_main_layer(specs)
 
 
 def read(id: str, text: str) -> Model:
