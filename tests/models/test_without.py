@@ -5,21 +5,35 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.models.architecture import all_architectures
+from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers, find_rotating_layers
 from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.no_rope_types import TYPES, WHY, WRAPPERS, NoRope
+from rope_viz.models.no_rope_types import NoRope, reasons, table
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
-RUN = json.loads((GOLDENS / "find_rotating_layers.json").read_text())["rows"]
+RUN = json.loads((GOLDENS / "turning.json").read_text())["rows"]
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
+
+
+# These three rotate, but hold no parameters of their own for it.
+ROTATING = ("gemma4_assistant", "lasr_ctc", "pi0")
+# Wrappers whose language model has no rotary embedding unless the config names another.
+WRAPPERS = sorted(
+    name
+    for name, record in all_architectures().items()
+    if record.text is not None
+    and (
+        record.text.type in reasons()
+        or (record.text.type in ("gemma4_text", "lasr_encoder", "paligemma") and not record.since)
+    )
+)
 
 
 @pytest.mark.parametrize("row", RUN, ids=lambda row: row["config"]["model_type"])
 def test_the_layers_that_rotate_are_those_that_were_seen_to(row):
     # A null head stands where the class has no such key.
     config = {key: value for key, value in row["config"].items() if (key, value) != ("head_dim", None)}
-    seen = row["find_rotating_layers"]
+    seen = row["turning"]
     if not any(seen):
         with pytest.raises(NoRope, match="has no rotary embedding: "):
             from_config(config)
@@ -32,12 +46,12 @@ def test_the_layers_that_rotate_are_those_that_were_seen_to(row):
         assert f"{sum(seen)} of {len(seen)}" in describe_rotating_layers(fields)
 
 
-@pytest.mark.parametrize("kind", sorted({kind for kinds in TYPES.values() for kind in kinds}))
+@pytest.mark.parametrize("kind", sorted(reasons()))
 def test_every_type_without_rotary_embedding_says_why(kind):
     assert kind not in all_architectures()
     with pytest.raises(NoRope) as caught:
         from_config({**LLAMA, "model_type": kind, "text_config": {}})
-    assert str(caught.value).split(": ")[1] in WHY.values()
+    assert str(caught.value).split(": ")[1] in [entry["why"] for entry in table().values()]
 
 
 SWITCHED = [
@@ -81,12 +95,12 @@ def test_a_config_that_leaves_it_on_keeps_it(config):
 
 @pytest.mark.parametrize("kind", WRAPPERS)
 def test_a_wrapper_goes_by_what_is_inside(kind):
-    key = WRAPPERS[kind]["text"][0]
+    key = find_architecture(kind).text.path[0]
     assert from_config({"model_type": kind, key: LLAMA})[""].head_dim == 128
-    if WRAPPERS[kind]["type"] in ("gemma4_text", "lasr_encoder", "paligemma"):
+    if find_architecture(kind).text.type in ("gemma4_text", "lasr_encoder", "paligemma"):
         assert from_config({"model_type": kind})
     else:
-        with pytest.raises(NoRope, match=WRAPPERS[kind]["type"]):
+        with pytest.raises(NoRope, match=find_architecture(kind).text.type):
             from_config({"model_type": kind})
 
 

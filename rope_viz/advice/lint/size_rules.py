@@ -62,7 +62,7 @@ def base_not_read(view: View) -> Iterator[Finding]:
 
 
 def some_layers(view: View) -> Iterator[Finding]:
-    """Only some of the layers rotate, or the types of layers rotate different describe_rotated_shares of a head.
+    """Only some of the layers rotate, or the types of layers rotate different shares of a head.
 
     Source: the models of transformers 5.23.0, run with random weights (tests/goldens/turning.json).
     """
