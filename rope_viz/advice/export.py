@@ -35,7 +35,6 @@ from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import UNTOLD, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, apart, largest, quotient
-from rope_viz.runtimes.mlx import NEW_KEYS
 from rope_viz.runtimes.provenance import Known
 
 Config: TypeAlias = dict[str, Any]
@@ -350,7 +349,7 @@ def llamacpp_flags(spec: RopeSpec) -> str | None:
 
 def mlx(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """rope_theta and rope_scaling in config.json, with both names of the type; rope_parameters where they are read."""
-    today = ModelConfig.read(model).part.kind in NEW_KEYS
+    today = bool(ModelConfig.read(model).architecture.runtime("mlx-lm").get("new_keys"))
     for said in sayable(spec):
         change = (
             rewritten(model, said, layer_type) if today else rewritten_old(model, said, layer_type, both_types=True)

@@ -23,7 +23,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import rewritten, rewritten_old
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
-from rope_viz.runtimes import RUNTIMES, emulated, start
+from rope_viz.runtimes import RUNTIMES, emulated, read_case
 from rope_viz.runtimes.provenance import Known
 
 NAMES = {
@@ -211,7 +211,7 @@ def readers(config: Mapping[str, Any], spec: RopeSpec, layer: str | None) -> Rea
     length = spec.target if spec.scaling.name in ("longrope", "dynamic") else None
     asked = [(runtime, version) for runtime, version in RUNTIMES if runtime not in ("paper", "tensorrt-llm")]
     try:
-        case = start(config, length=length, layer_type=layer)
+        case = read_case(config, length=length, layer_type=layer)
     except ValueError as error:
         return Readers(unable=(f"any runtime: {error}",))
     for runtime, version in asked:

@@ -106,7 +106,8 @@ WHOLE = (
 class Validation:
     """What the configuration class of transformers refuses.
 
-    `whole` are keys that must be whole numbers, with a question mark where null is taken; `flags` those that must be
+    `whole` are keys that must be whole numbers, with a question mark where null is taken
+    and a plus sign where a list of them is; `flags` those that must be
     true or false; `not_null` those whose null raises. The rest are checks of single classes, each named after what it
     asks for.
     """

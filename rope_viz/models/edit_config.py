@@ -397,6 +397,3 @@ def under(path: Path, keys: Config) -> Config:
     for key in reversed(path):
         keys = {key: keys}
     return keys
-
-
-NULL_HEADS = ("mixtral", "ministral", "minimax", "hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text")  # BRIDGE

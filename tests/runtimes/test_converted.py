@@ -11,7 +11,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.provenance import executed_counts, read
+from rope_viz.runtimes.provenance import executed_counts, executed_types
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "converted.json").read_text())
 KINDS = sorted({row["config"]["model_type"] for row in GOLDEN["rows"]})
@@ -64,4 +64,4 @@ def test_what_the_converter_raised_for_is_refused(asked):
 def test_the_count_of_architectures_holds_those_of_the_converter():
     counts = {name: count for name, _, count in executed_counts()}
     assert counts["llama.cpp"] >= len(KINDS) > 100
-    assert set(KINDS) == set(read("executed.json")["llama.cpp 0c1e57098"]["converted.json"])
+    assert set(KINDS) == executed_types()["llama.cpp 0c1e57098"]["converted.json"]
