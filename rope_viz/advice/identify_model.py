@@ -74,7 +74,7 @@ class Recognised:
 
         None, too, where the reader says that it was trained on another length than the list does.
         """
-        if self.model is None or self.trained.length != self.model.trained_length or added_later(self.model):
+        if self.model is None or self.trained.length != self.model.start_length or added_later(self.model):
             return None
         found = shipped(self.model, self.layer)
         return None if found is None or found.scaling.name == "none" else found
@@ -296,7 +296,7 @@ def trained_length(fields: Fields, model: Model | None, spec: RopeSpec, says: in
         require_number(given, "the trained length", least=1, most=MAX_LENGTH, integer=True)
         return Trained(int(given), "your own word")
     if model is not None:
-        return Trained(model.trained_length, f"the list of models ({model.source})")
+        return Trained(model.start_length, f"the list of models ({model.trained_source or model.source})")
     if spec.scaling.name in PRETRAINED_TYPES and spec.context != says:
         return Trained(spec.context, f"{ORIGINAL} of the config")
     if fields.kind.startswith("qwen3") and says == 40_960:

@@ -1,10 +1,17 @@
 """The models that come with RoPE Viz: one config.json fragment each, with its source, in the format of an upload.
 
-To add one, put a file beside this one: the config's own keys, and `_about` with name, source, status (V1: a copy of
-the published file or the authors' code; V2: class defaults or other copies that agree; UNVERIFIED: a number from
-memory, or sources that conflict), note, trained_length, pairing and, where the entry is about one layer type, layer;
-`sizes`, what else the config.json says of layers, heads and vocabulary; `documented`, the extensions that its maker
-writes about and the config does not have.
+To add one, write a file `<id>.json` in this folder: the config's own keys, and `_about` with these:
+
+- `name`, `source`, `note`, `pairing`.
+- `status`: V1 (a copy of the published file or the authors' code), V2 (class defaults or other copies that agree) or
+  UNVERIFIED (a number from memory, or sources that conflict).
+- `trained_length` and `trained_source`, only where a paper, a model card, documentation or a training configuration
+  states the length of training: that length, and the document and the place in it.
+- `original_length`, only without `trained_length`, and only where the config does not state the length that its
+  scaling method divides from.
+- `layer`, where the entry is about one layer type.
+- `sizes`: what else the config.json states about layers, heads and vocabulary.
+- `documented`: the extensions that the model's maker documents and the config does not contain.
 """
 
 from __future__ import annotations
@@ -23,7 +30,7 @@ from rope_viz.models.rope_config import from_config
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the list. `trained_length` may differ from the spec's context, which is what the config says.
+    """A model in the list. Its documented `trained_length` may differ from the context of its spec.
 
     Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, a sentence.
     """
@@ -33,9 +40,11 @@ class Model:
     source: str
     status: str
     note: str
-    trained_length: int
     pairing: str
     config: Mapping[str, Any] = field(hash=False)
+    trained_length: int | None = None
+    trained_source: str = ""
+    original_length: int | None = None
     layer: str | None = None
     sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
@@ -44,6 +53,12 @@ class Model:
     def whole(self) -> dict[str, Any]:
         """The config with what else is known of its sizes."""
         return {**self.sizes, **self.config}
+
+    @functools.cached_property
+    def start_length(self) -> int:
+        """Return the length a method starts from: trained, else original, else the context of the main layer's spec."""
+        specs = from_config(self.config)
+        return self.trained_length or self.original_length or specs[main_layer(self, specs)].context
 
     @property
     def verified(self) -> bool:
