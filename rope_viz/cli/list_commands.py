@@ -14,9 +14,7 @@ from rope_viz.advice.extend import options
 from rope_viz.cli.spec import add_spec_flags, read_spec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.models.layer_patterns import partly, shares
-from rope_viz.models.text_config import text_fields
-from rope_viz.models.unknown_types import doubt
+from rope_viz.models.model_config import ModelConfig
 
 
 def add_table(commands: Any) -> None:
@@ -118,8 +116,7 @@ def remarks(config: Mapping[str, Any] | None) -> list[str]:
     """What has to be said before any number of a config: an unlisted type, layers that do not rotate."""
     if config is None:
         return []
-    fields = text_fields(config)
-    return [text for text in (doubt(fields), partly(fields), shares(fields)) if text]
+    return list(ModelConfig.read(config).notes)
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

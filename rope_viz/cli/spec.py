@@ -13,9 +13,9 @@ from rope_viz.cli.output import named as named
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import find_main_layer as usual_layer
 from rope_viz.models.spec_url import fitted, method_knobs, number, with_method
-from rope_viz.models.user_config import main_layer as usual_layer
 from rope_viz.models.user_config import parse
 
 NAMES = "config.json, its folder, a model of the list or of the local Hugging Face cache, or - for stdin"

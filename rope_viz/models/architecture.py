@@ -42,8 +42,9 @@ class RopeReading:
     """How a class brings its RoPE keys together.
 
     `rule` names a function of `rope_parameters.RULES`; the other fields are what these functions and the general rule
-    need. `layer_types` are those with an embedding of their own. `bases` has key and default of the base by layer type,
-    `old_bases` says nothing where `bases` does. `nested` tells when parameters must be nested by layer type.
+    need. `layer_types` are those with an embedding of their own. `bases` has key and default of the base by layer type.
+    `nested` tells when parameters must be nested by layer type, `layer_sizes` names a function of
+    `config_reader.LAYER_SIZES`.
     """
 
     rule: str = ""
@@ -56,10 +57,15 @@ class RopeReading:
     refuses_flat_scaling: bool = False
     late_partial: bool = False
     longrope_only: bool = False
-    global_heads: bool = False
+    layer_sizes: Literal["", "global_heads", "sliding_heads"] = ""
     plain_partial_default: float = 1.0
     alpha_is_ntk: bool = False
     short_mscale_is_attention: bool = False
+
+    @property
+    def global_heads(self) -> bool:
+        """Whether full-attention layers have heads of another size."""
+        return self.layer_sizes == "global_heads"
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,9 @@ class Architecture:
     overrides it. `partial_rotary`: plain RoPE honours partial_rotary_factor. `not_text`: the model has several position
     axes and no language model. `runtimes` has, by runtime, the file that reads the type and what that file does
     otherwise; `executed` {runtime and version: {golden: rope types that were run}}. `since` is the first of the known
-    transformers releases that has the type; `twin` a type that servers read by the same file. `listed` is False for a
+    transformers releases that has the type; `twin` a type that servers read by the same file.
+    `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
+    `listed` is False for a
     type without a record.
     """
 
@@ -175,12 +183,13 @@ class Architecture:
     memory: MemoryFacts = MemoryFacts()
     since: str = ""
     twin: str = ""
+    documented_lengths: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     runtimes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     executed: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     listed: bool = True
 
     def runtime(self, name: str) -> Mapping[str, Any]:
-        """Return what one runtime, such as "vllm" or "vllm 0.8.5", does with this type; empty where nothing is known."""
+        """Return what a runtime, "vllm" or "vllm 0.8.5", does with this type; empty where nothing is known."""
         return self.runtimes.get(name, {})
 
 
@@ -207,10 +216,10 @@ def parse_record(model_type: str, record: Mapping[str, Any]) -> Architecture:
 
 def freeze_lists(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a part of a record with tuples in place of lists and its layer patterns parsed."""
-    found = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
+    found: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
     for key in ("pattern", "cache_pattern"):
-        if key in found:
-            found[key] = LayerPattern(**found[key])
+        if key in record:
+            found[key] = LayerPattern(**record[key])
     return found
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.axes_spec import MIXED, STILL, AxesSpec
-from rope_viz.models.config_reader import name_of
-from rope_viz.models.text_config import text_part
+from rope_viz.models.config_reader import read_model_type
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
 from rope_viz.multi_axis.prompt_positions import MODELS, OMNI, lay_out
 from rope_viz.multi_axis.prompt_positions import SECONDED as SECONDED_TYPES
@@ -134,10 +134,10 @@ def several(kind: str, config: Mapping[str, Any]) -> bool:
 
 def model_kind(config: Mapping[str, Any]) -> str:
     """The model type that decides: the wrapper's where it is one of ours, else its text's."""
-    outer = name_of(config)
+    outer = read_model_type(config)
     if outer in TEXTS:
         return outer
-    inner = text_part(config).kind.removesuffix("_text")
+    inner = ModelConfig.read(config).part.kind.removesuffix("_text")
     return inner if inner in TEXTS else outer.removesuffix("_text")
 
 

@@ -20,9 +20,9 @@ import numpy as np
 from rope_viz.embedding.scaling import Yarn, blend
 from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
 from rope_viz.models.config_reader import Fields, Params
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import RENAMED_TYPES, scaling_of
 from rope_viz.models.rope_parameters import rope_layers
-from rope_viz.models.text_config import text_fields
 
 KINDS = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
 EXTENDED = ("yarn", "llama3", "longrope")
@@ -115,7 +115,7 @@ def read(config: Mapping[str, Any], layer_type: str | None, length: int | None) 
     """The case that every runtime starts from. Raises `ValueError` for what is no config or no layer of it."""
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {shorten(config)}")
-    fields = text_fields(config)
+    fields = ModelConfig.read(config).fields
     layers = rope_layers(fields)
     layer = chosen(layers, layer_type)
     params = layers[layer]

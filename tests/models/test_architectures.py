@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.config_reader import table
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.architecture import all_architectures
+from rope_viz.models.model_config import from_config
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 
@@ -65,7 +65,7 @@ def test_random_config_gives_what_transformers_computes(row: dict[str, Any]) -> 
 
 
 def test_every_architecture_in_the_table_can_be_read_alone() -> None:
-    readable = [name for name, facts in table().items() if not facts.get("not_text")]
+    readable = [name for name, record in all_architectures().items() if not record.not_text]
     assert len(readable) > 300
     for name in readable:
         assert from_config({"model_type": name})

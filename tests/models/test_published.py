@@ -9,10 +9,9 @@ import pytest
 
 from rope_viz.advice.lint import check
 from rope_viz.models import remote_code_types
-from rope_viz.models.layer_patterns import partly
+from rope_viz.models.layer_patterns import describe_rotating_layers
+from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.no_rope_types import NoRope
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.text_config import text_fields
 from rope_viz.runtimes import emulate
 
 GOLDEN = Path(__file__).parents[1] / "goldens" / "published.json"
@@ -88,7 +87,7 @@ def test_deepseek_vl2_tiny_has_whole_heads():
 
 def test_only_the_attention_layers_of_minimax_rotate():
     config = {"model_type": "minimax_text_01", "attn_type_list": [0, 0, 0, 1] * 4}
-    assert partly(text_fields(config)).startswith("Only some layers rotate, 4 of 16")
+    assert describe_rotating_layers(ModelConfig.read(config).fields).startswith("Only some layers rotate, 4 of 16")
 
 
 def test_baichuan_13b_has_no_rotary_embedding():

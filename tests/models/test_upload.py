@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.user_config import LARGEST, read_upload
+from rope_viz.models.model_config import from_config
+from rope_viz.models.user_config import LARGEST
+from rope_viz.multi_axis.read_upload import read_upload
 
 QWEN = {
     "model_type": "qwen3",

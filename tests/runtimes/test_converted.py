@@ -8,7 +8,8 @@ import pytest
 
 from rope_viz.embedding.scaling import Yarn, blend
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.rope_config import from_config, main_of
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.provenance import executed_counts, read
 
@@ -38,7 +39,7 @@ def loaded(row):
 def test_the_rules_give_what_the_converter_wrote(kind):
     for row in GOLDEN["rows"]:
         if row["config"]["model_type"] == kind:
-            layer = main_of(from_config(row["config"]))
+            layer = find_main_layer(from_config(row["config"]))
             found = emulate(row["config"], runtime="llama.cpp", version="0c1e57098", layer_type=layer or None)
             assert found.supported, found.reason
             # A divisor of 1e30 in the GGUF stands for no rotation.

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import RUNTIMES, emulate, resolve_release, start
 
 GOLDENS = Path(__file__).parents[1] / "goldens"

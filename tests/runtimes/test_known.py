@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rope_viz.models import remote_code_types
+from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
-from rope_viz.models.config_reader import table
 from rope_viz.runtimes import RUNTIMES, emulate
 from rope_viz.runtimes.compare import compare
 from rope_viz.runtimes.provenance import read, served
@@ -98,7 +98,7 @@ def test_model_files_with_keys_of_their_own_are_not_said_to_be_off(kind):
 
 def test_the_lists_name_only_what_the_table_knows():
     kinds = {kind for found in read("executed.json").values() for names in found.values() for kind in names}
-    assert kinds <= table().keys()
+    assert kinds <= all_architectures().keys()
     assert json.dumps(read("served.json"))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View, inside
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models import remote_code_types
-from rope_viz.models.rope_config import ROPE_TYPES, from_config, meant
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import ROPE_TYPES, meant
 from rope_viz.runtimes import Emulation, emulate, emulated, resolve_release, start
 from rope_viz.runtimes.compare import Comparison, against, compare
 
@@ -58,7 +58,7 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
     Source: the configuration and rotary classes of transformers 5.23.0, run (tests/goldens/releases.json,
     refused.json).
     """
-    if not view.fields.listed or view.fields.kind in remote_code_types.TYPES:
+    if not view.fields.is_listed or view.fields.architecture.remote_code:
         return
     for layer in view.specs:
         result = emulate(view.config, runtime="transformers", layer_type=layer or None)

@@ -25,12 +25,17 @@ from types import MappingProxyType
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.rope_config import build_specs, find_main_layer
+from rope_viz.models.rope_parameters import rope_layers
+from rope_viz.models.text_config import find_text_part, read_text_fields
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model in the list. Its documented `trained_length` may differ from the context of its spec.
+    """A model of the list.
+
+    `trained_length` is a documented length of training, with its `trained_source`; None where only a config was copied.
+    `original_length` is what its scaling divides from, where the config itself does not say it.
 
     Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, a sentence.
     """
@@ -54,12 +59,6 @@ class Model:
         """The config with what else is known of its sizes."""
         return {**self.sizes, **self.config}
 
-    @functools.cached_property
-    def start_length(self) -> int:
-        """Return the length a method starts from: trained, else original, else the context of the main layer's spec."""
-        specs = from_config(self.config)
-        return self.trained_length or self.original_length or specs[main_layer(self, specs)].context
-
     @property
     def verified(self) -> bool:
         """Whether every number of the entry was found in a source."""
@@ -79,13 +78,13 @@ def model_specs(id: str) -> Mapping[str, RopeSpec]:
     """{layer type: embedding} of a model of the list, "" where all layers share one. Raises `ValueError` by name."""
     if id not in catalog():
         raise ValueError(f"there is no model {shorten(id)} in the list")
-    return MappingProxyType(from_config(catalog()[id].config))
+    fields = read_text_fields(find_text_part(catalog()[id].config))
+    return MappingProxyType(build_specs(fields, rope_layers(fields)))
 
 
 def main_layer(model: Model, specs: Mapping[str, RopeSpec]) -> str:
     """The layer type an entry is about: its own, else the full-attention layers, else the first."""
-    wanted = (model.layer, "", "full_attention")
-    return next((layer for layer in wanted if layer is not None and layer in specs), next(iter(specs)))
+    return model.layer if model.layer is not None and model.layer in specs else find_main_layer(specs)
 
 
 def read(id: str, text: str) -> Model:

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.advice.shipped_scaling import TRAINED_WITH, added_later, departures, family, shipped
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
-from rope_viz.models.config_reader import Fields
-from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, from_config, main_of
-from rope_viz.models.text_config import text_fields, text_part
-from rope_viz.models.user_config import name_of
+from rope_viz.models.config_reader import Fields, name_config
+from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, find_main_layer
+from rope_viz.models.shipped_scaling import TRAINED_WITH, added_later, departures, family, shipped
+from rope_viz.models.text_config import find_text_part, read_text_fields
 
 # Lengths, which people change, and the base under its many names, which is compared as what it comes out as.
 PASSED_OVER = re.compile(
@@ -28,23 +27,25 @@ PASSED_OVER = re.compile(
 VOCABULARY = "vocab_size"
 # Without these it is any model of this type.
 NEEDED = ("hidden_size", "num_attention_heads")
+OWN_WORD = "your own word"
 ENOUGH = 6
 """So many numbers must agree where no name is given; one less where the list knows no more than one more."""
-# Types that another of transformers stands for in the list.
-SAME_CODE = {"kimi_k2": "deepseek_v3"}
-QWEN3 = "Qwen's documentation: pretrained on 32,768; 40,960 are 32,768 for the answer and 8,192 for the prompt"
 
 
 @dataclass(frozen=True)
-class Trained:
-    """How many tokens a model was trained on, and where that is known from."""
+class TrainedLength:
+    """The length that a new method starts from, in tokens, and where it is known from.
+
+    `is_documented` is False where it is the original length of the file's scaling, or the limit.
+    """
 
     length: int
     source: str
+    is_documented: bool = False
 
 
 @dataclass(frozen=True)
-class Recognised:
+class Identity:
     """What a config is.
 
     `name` is what to call it, `model` the model of the list whose numbers it has (None: none of them). `how` is
@@ -61,7 +62,7 @@ class Recognised:
     signs: tuple[str, ...]
     layer: str
     spec: RopeSpec
-    trained: Trained
+    trained: TrainedLength
     says: int
     room: int
     mistakes: tuple[str, ...]
@@ -74,7 +75,7 @@ class Recognised:
 
         None, too, where the reader says that it was trained on another length than the list does.
         """
-        if self.model is None or self.trained.length != self.model.start_length or added_later(self.model):
+        if self.model is None or self.trained.source == OWN_WORD or added_later(self.model):
             return None
         found = shipped(self.model, self.layer)
         return None if found is None or found.scaling.name == "none" else found
@@ -127,34 +128,39 @@ class Recognised:
         return f"{said}{signs}, {lengths}. {why}".rstrip()
 
 
-def recognise(
-    config: Mapping[str, Any], *, known: Model | None = None, trained: int | None = None, layer: str | None = None
-) -> Recognised:
-    """What a config is: by `known` where it was chosen from the list, else by its name and its numbers.
+def identify_model(
+    config: Mapping[str, Any],
+    fields: Fields,
+    specs: Mapping[str, RopeSpec],
+    *,
+    known: Model | None = None,
+    trained: int | None = None,
+    layer: str | None = None,
+) -> Identity:
+    """Return which model a config is of: `known` where it was picked from the list, else by its name and its numbers.
 
-    `trained` is the reader's own word on the trained length, `layer` the layer type in question. Raises `ValueError`
-    where the config cannot be read.
+    `fields` and `specs` are what was read of the config, `trained` is the user's own word on the trained length,
+    `layer` the layer type in question. Raises `ValueError` where the config cannot be read.
     """
-    fields, specs = text_fields(config), from_config(config)
     wanted = layer if layer in specs else (known.layer if known is not None and known.layer in specs else None)
-    chosen = wanted if wanted is not None else main_of(specs)
-    spec, close = specs[chosen], [] if known is not None else likenesses(config, fields, specs[main_of(specs)])
+    layer = wanted if wanted is not None else find_main_layer(specs)
+    spec, close = specs[layer], [] if known is not None else likenesses(config, fields, specs[find_main_layer(specs)])
     found = max((one for one in close if one.enough), key=lambda one: one.order, default=None)
     model = known if found is None else found.model
     signs = () if found is None else marks(config, fields, found.model)
     how = "" if model is None else "model"
     if found is not None:
         how = "fine-tune" if signs else "model" if called(config) else "numbers"
-    says = fields.required("max_position_embeddings")
-    length = trained_length(fields, model, spec, says, trained)
-    room = model_room(model, spec, says, length.length)
-    name = family(model) if model is not None else name_of(config)
-    mistakes = () if trained is not None else tuple(mistaken(spec, model, says, length, room, original(config)))
-    missing = "" if model is None or spec.scaling.name != "none" else left_out(close, model, says)
+    limit = fields.required("max_position_embeddings")
+    length = find_trained_length(fields, model, spec, limit, trained)
+    room = model_room(model, spec, limit, length)
+    name = family(model) if model is not None else name_config(config)
+    mistakes = () if trained is not None else tuple(mistaken(spec, model, limit, length, room, find_original(fields)))
+    missing = "" if model is None or spec.scaling.name != "none" else left_out(close, model, limit)
     mistakes = tuple(f"{text}{missing}" for text in mistakes)
     agree = (0, 0) if found is None else (found.agree, found.known)
     near = "" if model is not None else not_quite(close)
-    return Recognised(name, model, how, signs, chosen, spec, length, says, room, mistakes, agree, near)
+    return Identity(name, model, how, signs, layer, spec, length, limit, room, mistakes, agree, near)
 
 
 @dataclass(frozen=True)
@@ -183,13 +189,11 @@ def likenesses(config: Mapping[str, Any], fields: Fields, spec: RopeSpec) -> lis
     """The models of the list that have this type and contradict none of the sizes."""
     if any(fields.raw(key) is None for key in NEEDED):
         return []
-    found = (likeness(config, fields, spec, model) for model in catalog().values() if possible(fields.kind, model))
+    kind = fields.architecture.twin or fields.kind
+    found = (
+        likeness(config, fields, spec, model) for model in catalog().values() if model.config.get("model_type") == kind
+    )
     return [one for one in found if one is not None]
-
-
-def possible(kind: str, model: Model) -> bool:
-    """Whether an entry of the list is of this type, as far as its type says."""
-    return SAME_CODE.get(kind, kind) == model.config.get("model_type")
 
 
 def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: Model) -> Likeness | None:
@@ -216,13 +220,13 @@ def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: M
 def known_numbers(id: str) -> tuple[int, Mapping[str, float]]:
     """The head size and the numbers of a model of the list."""
     model = catalog()[id]
-    fields = text_fields(model.whole)
+    fields = read_text_fields(find_text_part(model.whole))
     return fields.head_dim(), numbers(fields)
 
 
 def numbers(fields: Fields) -> dict[str, float]:
     """{key: number} of what a config says of its sizes, under the usual names, without lengths and bases."""
-    usual = fields.facts.get("aliases", {})
+    usual = fields.architecture.aliases
     return {
         usual.get(key, key): value
         for key, value in fields.config.items()
@@ -282,39 +286,42 @@ def plain_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", re.sub(r"\(.*?\)|, YaRN.*", "", name).lower())
 
 
-def original(config: Mapping[str, Any]) -> int | None:
-    """original_max_position_embeddings as it stands in the config, at the top or in a rope dict."""
-    part = text_part(config).config
-    dicts = [part, *(part.get(key) for key in ("rope_scaling", "rope_parameters"))]
+def find_original(fields: Fields) -> int | None:
+    """Return original_max_position_embeddings as it is written, at the top or in a rope dict; None where it is not."""
+    dicts = [fields.config, *(fields.config.get(key) for key in ("rope_scaling", "rope_parameters"))]
     values = [one.get(ORIGINAL) for one in dicts if isinstance(one, Mapping)]
     return next((int(value) for value in values if isinstance(value, (int, float)) and value >= 1), None)
 
 
-def trained_length(fields: Fields, model: Model | None, spec: RopeSpec, says: int, given: int | None) -> Trained:
-    """The trained length: the reader's word, the list, original_max_position_embeddings, max_position_embeddings."""
+def find_trained_length(
+    fields: Fields, model: Model | None, spec: RopeSpec, limit: int, given: int | None
+) -> TrainedLength:
+    """Return the trained length: the user's own word, else documented, else the original length, else the limit."""
     if given is not None:
         require_number(given, "the trained length", least=1, most=MAX_LENGTH, integer=True)
-        return Trained(int(given), "your own word")
-    if model is not None:
-        return Trained(model.start_length, f"the list of models ({model.trained_source or model.source})")
-    if spec.scaling.name in PRETRAINED_TYPES and spec.context != says:
-        return Trained(spec.context, f"{ORIGINAL} of the config")
-    if fields.kind.startswith("qwen3") and says == 40_960:
-        return Trained(32_768, QWEN3)
-    return Trained(spec.context, "max_position_embeddings of the config")
+        return TrainedLength(int(given), OWN_WORD)
+    if model is not None and model.trained_length is not None:
+        return TrainedLength(model.trained_length, model.trained_source, True)
+    length, source = fields.architecture.documented_lengths.get(str(limit), (None, ""))
+    if length is not None:
+        return TrainedLength(length, source, True)
+    if model is not None and model.original_length is not None:
+        return TrainedLength(model.original_length, f"the length that its scaling divides from ({model.source})")
+    if spec.scaling.name in PRETRAINED_TYPES and spec.context != limit:
+        return TrainedLength(spec.context, f"{ORIGINAL} of the config")
+    return TrainedLength(spec.context, "max_position_embeddings of the config")
 
 
-def model_room(model: Model | None, spec: RopeSpec, says: int, trained: int) -> int:
-    """How much of max_position_embeddings its maker left beside the trained length."""
-    if spec.scaling.name != "none" or says <= trained:
+def model_room(model: Model | None, spec: RopeSpec, limit: int, trained: TrainedLength) -> int:
+    """Return how much of max_position_embeddings its maker left beyond the trained length."""
+    if spec.scaling.name != "none" or limit <= trained.length or not trained.is_documented:
         return 0
-    own = None if model is None else model.config.get("max_position_embeddings")
-    qwen3 = says == 40_960 and trained == 32_768
-    return says - trained if qwen3 or (own == says and says < 2 * trained) else 0
+    own = limit if model is None else model.config.get("max_position_embeddings")
+    return limit - trained.length if own == limit and limit < 2 * trained.length else 0
 
 
 def mistaken(
-    spec: RopeSpec, model: Model | None, says: int, trained: Trained, room: int, given: int | None
+    spec: RopeSpec, model: Model | None, says: int, trained: TrainedLength, room: int, given: int | None
 ) -> list[str]:
     """What the length keys say that cannot be meant."""
     out: list[str] = []
@@ -327,7 +334,7 @@ def mistaken(
             f"{trained.length:,} tokens. Raising this key alone teaches it nothing: beyond {trained.length:,} its slow "
             "pairs reach angles they never had."
         )
-    theirs = original(model.config)
+    theirs = find_original(read_text_fields(find_text_part(model.config)))
     if spec.scaling.name in PRETRAINED_TYPES and given is not None and given not in (trained.length, theirs):
         out.append(
             f"{ORIGINAL} is {given:,}, and {family(model)} was trained on {trained.length:,} tokens: the factor "
