@@ -305,8 +305,8 @@ def find_trained_length(
     length, source = fields.architecture.documented_lengths.get(str(limit), (None, ""))
     if length is not None:
         return TrainedLength(length, source, True)
-    if model is not None and model.original_length is not None:
-        return TrainedLength(model.original_length, f"the length that its scaling divides from ({model.source})")
+    if model is not None:
+        return TrainedLength(model.original_length, f"its config in the list of models ({model.source})")
     if spec.scaling.name in PRETRAINED_TYPES and spec.context != limit:
         return TrainedLength(spec.context, f"{ORIGINAL} of the config")
     return TrainedLength(spec.context, "max_position_embeddings of the config")

@@ -1,10 +1,16 @@
 """The models that come with RoPE Viz: one config.json fragment each, with its source, in the format of an upload.
 
-To add one, put a file beside this one: the config's own keys, and `_about` with name, source, status (V1: a copy of
-the published file or the authors' code; V2: class defaults or other copies that agree; UNVERIFIED: a number from
-memory, or sources that conflict), note, trained_length, pairing and, where the entry is about one layer type, layer;
-`sizes`, what else the config.json says of layers, heads and vocabulary; `documented`, the extensions that its maker
-writes about and the config does not have.
+To add one, write a file `<id>.json` in this folder: the config's own keys, and `_about` with these:
+
+- `name`, `source`, `note`, `pairing`.
+- `status`: V1 (a copy of the published file or the authors' code), V2 (class defaults or other copies that agree) or
+  UNVERIFIED (a number from memory, or sources that conflict).
+- `trained_length` and `trained_source`, only where a paper, a model card, documentation or a training configuration
+  states the length of training: that length, and the document and the place in it. A number that only a copied config
+  states is an original length or a limit; it stays in the config and is not repeated here.
+- `layer`, where the entry is about one layer type.
+- `sizes`: what else the config.json states about layers, heads and vocabulary.
+- `documented`: the extensions that the model's maker documents and the config does not contain.
 """
 
 from __future__ import annotations
@@ -28,7 +34,6 @@ class Model:
     """A model of the list.
 
     `trained_length` is a documented length of training, with its `trained_source`; None where only a config was copied.
-    `original_length` is what its scaling divides from, where the config itself does not say it.
 
     Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, a sentence.
     """
@@ -42,7 +47,6 @@ class Model:
     config: Mapping[str, Any] = field(hash=False)
     trained_length: int | None = None
     trained_source: str = ""
-    original_length: int | None = None
     layer: str | None = None
     sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
@@ -51,6 +55,12 @@ class Model:
     def whole(self) -> dict[str, Any]:
         """The config with what else is known of its sizes."""
         return {**self.sizes, **self.config}
+
+    @property
+    def original_length(self) -> int:
+        """The length that the entry's scaling divides from; its limit where nothing is scaled."""
+        specs = model_specs(self.id)
+        return specs[main_layer(self, specs)].context
 
     @property
     def verified(self) -> bool:
