@@ -144,8 +144,8 @@ def test_starting_the_app_does_not_load_torch():
     probe = (
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
-        "from rope_viz.ui import frame\n"
-        "frame.warm()\n"
+        "from rope_viz.ui import app_shell\n"
+        "app_shell.warm()\n"
         f"AppTest.from_file({str(ROOT / 'pages/_frame.py')!r}, default_timeout=60).run()\n"
         "print(sorted({'torch', 'triton', 'transformers'} & set(sys.modules)))"
     )

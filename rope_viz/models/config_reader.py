@@ -45,23 +45,6 @@ class Fields:
         """Whether the model type has a record; the others are read by general rules."""
         return self.architecture.listed
 
-    @property
-    def listed(self) -> bool:  # BRIDGE
-        return self.is_listed
-
-    @property
-    def facts(self) -> Mapping[str, Any]:  # BRIDGE
-        a = self.architecture
-        old = {
-            **a.defaults,
-            "aliases": a.aliases,
-            "head": a.head_size,
-            "partial": a.partial_rotary,
-            "pairing": a.pairing,
-        }
-        old["odd_head"] = a.pads_odd_head
-        return {key: value for key, value in old.items() if value not in ({}, False)}
-
     def with_values(self, *, general_rules: bool = False, **values: Any) -> Fields:
         """Return a copy with these values in the config; with `general_rules`, as of a type without a record."""
         architecture = dataclasses.replace(self.architecture, listed=False) if general_rules else self.architecture
@@ -197,5 +180,3 @@ def name_config(config: Mapping[str, Any]) -> str:
                 return name
     return "Your config"
 
-
-GLOBAL_HEADS = ("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", "embedding_gemma2_text")  # BRIDGE

@@ -21,10 +21,6 @@ class NoRope(ValueError):  # noqa: N818 - nothing is wrong
     """The config describes a model without rotary embedding: nothing is wrong with it, and there is nothing to say."""
 
 
-def names(text: str) -> frozenset[str]:  # BRIDGE
-    return frozenset(text.split())
-
-
 @functools.cache
 def reasons() -> Mapping[str, str]:
     """Return {model type without rotary embedding: the key of its reason}."""

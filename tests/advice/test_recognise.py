@@ -74,7 +74,9 @@ def test_the_trained_length_says_where_it_comes_from():
     scaled = {**other, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}}
     assert ModelConfig.read(scaled).identity.trained.length == 4096
     assert "original_max_position_embeddings" in ModelConfig.read(scaled).identity.trained.source
-    assert "list of models" in ModelConfig.read(STOCK).identity.trained.source
+    documented = ModelConfig.read(STOCK).trained_length
+    assert (documented.length, documented.is_documented) == (32_768, True)
+    assert "arXiv" in documented.source or "Qwen" in documented.source
     stated = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identify(trained=131_072)
     assert (stated.trained.length, stated.trained.source, stated.mistakes) == (131_072, "your own word", ())
 

@@ -89,7 +89,7 @@ def layer_types_unknown(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0, validate_layer_type of the configuration classes, which raises.
     """
     names = view.fields.layer_types()
-    if names is None or not view.fields.listed:
+    if names is None or not view.fields.is_listed:
         return
     unknown = [name for name in dict.fromkeys(names) if name not in LAYER_TYPES]
     if unknown:
@@ -130,7 +130,7 @@ def out_of_range(view: View) -> Iterator[Finding]:
     usual = reading.rule in ("", "share_from_rotary_dim")
     filled = not usual or bool(view.fields.default("rope_parameters"))
     type_filled = reading.nested == "with_rope_scaling" or reading.rule == "without_rope_scaling"
-    if view.fields.listed and not filled and "rope_theta" in view.text and all(value is None for value in base):
+    if view.fields.is_listed and not filled and "rope_theta" in view.text and all(value is None for value in base):
         text = "rope_theta is null, and transformers raises TypeError: leave it out or write a number."
         yield Finding("", "error", view.place("rope_theta"), text, None, view.changed(view.root, rope_theta=None))
     for site in view.sites:
