@@ -14,17 +14,16 @@ from typing import Any, TypeAlias
 from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import Fields, Params
-from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.rope_config import (
     ORIGINAL,
     PRETRAINED_TYPES,
-    build_specs,
     find_main_layer,
     rope_type,
     share_for,
     to_config,
 )
-from rope_viz.models.rope_parameters import Layers, rope_layers
+from rope_viz.models.rope_parameters import Layers
 from rope_viz.models.text_config import Part, Path
 
 Config: TypeAlias = dict[str, Any]
@@ -136,8 +135,9 @@ def with_embedding(config: Mapping[str, Any], spec: RopeSpec, layer: str = "") -
     return rewritten(config, spec, layer).whole
 
 
-def rewritten(config: Mapping[str, Any], spec: RopeSpec, layer: str | None = None) -> Change:
+def rewritten(config: Source, spec: RopeSpec, layer: str | None = None) -> Change:
     """The change that says this embedding in today's form."""
+    config = ModelConfig.read(config)
     now = Current.of(config, layer)
     params = now.parameters(spec, now.layer)
     if "" in now.layers:
@@ -151,16 +151,15 @@ def rewritten(config: Mapping[str, Any], spec: RopeSpec, layer: str | None = Non
     # Fuyu takes the old key only from its own level.
     only_old = bool(now.part.taken) and "rope_parameters" not in now.part.taken
     keys["rope_scaling" if only_old else "rope_parameters"] = rope
-    return Change(config, now.part, keys)
+    return Change(config.mapping, now.part, keys)
 
 
-def rewritten_old(
-    config: Mapping[str, Any], spec: RopeSpec, layer: str | None = None, *, both_types: bool = False
-) -> Change:
+def rewritten_old(config: Source, spec: RopeSpec, layer: str | None = None, *, both_types: bool = False) -> Change:
     """The change that says this embedding in the form before transformers 5.
 
     `both_types` writes the type under both its names, as mlx-lm's model files differ in which they read.
     """
+    config = ModelConfig.read(config)
     now = Current.of(config, layer)
     # The one rope_scaling belongs to the full layers where layer types differ.
     shared = now.layer if now.layer in ("", "full_attention", "main") else find_main_layer(now.layers)
@@ -189,7 +188,7 @@ def rewritten_old(
     keys["rope_scaling"] = None if plain else params
     if "rope_parameters" in now.raw:
         keys["rope_parameters"] = None
-    return Change(config, now.part, keys)
+    return Change(config.mapping, now.part, keys)
 
 
 @dataclass(frozen=True)
@@ -207,11 +206,9 @@ class Current:
     layer: str
 
     @classmethod
-    def of(cls, config: Mapping[str, Any], layer: str | None) -> Current:
+    def of(cls, config: ModelConfig, layer: str | None) -> Current:
         """Raises `ValueError` where the config cannot be read or has no such layers."""
-        part, fields = ModelConfig.read(config).part, ModelConfig.read(config).fields
-        layers = rope_layers(fields)
-        specs = build_specs(fields, layers)
+        part, fields, layers, specs = config.part, config.fields, config.rope_parameters, config.specs
         chosen = find_main_layer(specs) if not layer or "" in specs else layer
         if chosen not in specs:
             raise ValueError(f"layer_type must be one of {', '.join(specs)}, got {chosen!r}")
