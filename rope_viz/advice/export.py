@@ -30,7 +30,7 @@ from rope_viz.embedding.scaling import (
     Yarn,
 )
 from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
-from rope_viz.models.edit_config import Change, rewritten, rewritten_old
+from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import UNTOLD, Emulation, emulate
@@ -273,21 +273,21 @@ def option(name: str, changed: Config, *more: str) -> str:
 def transformers_new(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """rope_parameters in config.json."""
     for said in sayable(spec):
-        change = rewritten(model, said, layer_type)
+        change = write_new_keys(model, said, layer_type)
         yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
 
 
 def transformers_old(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """rope_theta and rope_scaling in config.json."""
     for said in sayable(spec):
-        change = rewritten_old(model, said, layer_type)
+        change = write_old_keys(model, said, layer_type)
         yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
 
 
 def vllm(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """--hf-overrides and --max-model-len. Into a wrapper's part the override is merged, dict by dict."""
     for said in sayable(spec):
-        change = rewritten(model, said, layer_type)
+        change = write_new_keys(model, said, layer_type)
         text = option("--hf-overrides", change.override, "--max-model-len", str(spec.target))
         yield Draft(text, change.merged if change.part.loaded else change.whole)
 
@@ -299,11 +299,11 @@ def sglang(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Dr
     stands deeper has to be written into config.json.
     """
     for said in sayable(spec):
-        change = rewritten(model, said, layer_type)
+        change = write_new_keys(model, said, layer_type)
         yield Draft(sglang_text(change, spec), change.whole if change.part.loaded else change.merged)
         if layer_type is not None:
             # Its own OLMo 3 takes flat keys only.
-            change = rewritten_old(model, said, layer_type)
+            change = write_old_keys(model, said, layer_type)
             yield Draft(sglang_text(change, spec), change.whole)
 
 
@@ -323,7 +323,7 @@ def llamacpp(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[
     if flags is not None:
         yield Draft(f"{flags} -c {spec.target}", model, flags)
     for said in sayable(spec):
-        change = rewritten(model, said, layer_type)
+        change = write_new_keys(model, said, layer_type)
         betas = said.scaling
         lost = (
             f"--yarn-beta-fast {betas.beta_fast:g} --yarn-beta-slow {betas.beta_slow:g}"
@@ -352,7 +352,9 @@ def mlx(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft
     today = bool(ModelConfig.read(model).architecture.runtime("mlx-lm").get("new_keys"))
     for said in sayable(spec):
         change = (
-            rewritten(model, said, layer_type) if today else rewritten_old(model, said, layer_type, both_types=True)
+            write_new_keys(model, said, layer_type)
+            if today
+            else write_old_keys(model, said, layer_type, both_types=True)
         )
         yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
 

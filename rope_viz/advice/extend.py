@@ -17,7 +17,7 @@ import numpy as np
 from rope_viz.embedding.scaling import METHODS, Proportional, turns
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL, bands
-from rope_viz.models.edit_config import rewritten
+from rope_viz.models.edit_config import write_new_keys
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.decay import first_negative_distance
 
@@ -135,6 +135,6 @@ def unseen_pairs(spec: RopeSpec, target: int) -> int:
 def written(spec: RopeSpec, config: Mapping[str, Any] | None = None, layer: str | None = None) -> dict[str, Any] | None:
     """The config fragment, None where transformers cannot express the method."""
     try:
-        return to_config(spec) if config is None else rewritten(config, spec, layer).fragment
+        return to_config(spec) if config is None else write_new_keys(config, spec, layer).fragment
     except ValueError:
         return None

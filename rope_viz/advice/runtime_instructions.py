@@ -20,7 +20,7 @@ from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.lint.multi_axis_rules import surely_one_axis
 from rope_viz.advice.snippets import SNIPPETS
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.edit_config import rewritten, rewritten_old
+from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import RUNTIMES, emulated, read_case
@@ -135,7 +135,7 @@ def whole(spec: RopeSpec, config: Mapping[str, Any] | None, layer: str | None = 
     judged: list[tuple[bool, Mapping[str, Any], Mapping[str, Any], Readers]] = []
     for old in (True, False):
         try:
-            change = (rewritten_old if old else rewritten)(model, spec, layer)
+            change = (write_old_keys if old else write_new_keys)(model, spec, layer)
         except ValueError:
             continue
         found = readers(change.whole, spec, layer)
@@ -336,7 +336,7 @@ def notes(runtime: str, spec: RopeSpec, made: Export, config: Mapping[str, Any] 
 def rope_of(spec: RopeSpec, config: Mapping[str, Any] | None) -> dict[str, Any]:
     """The rope_scaling that says it, with the keys of the method alone."""
     try:
-        found = rewritten_old(config if config is not None else architecture(spec), spec).keys.get("rope_scaling")
+        found = write_old_keys(config if config is not None else architecture(spec), spec).keys.get("rope_scaling")
     except ValueError:
         return {}
     return {} if not isinstance(found, dict) else found

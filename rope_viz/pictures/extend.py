@@ -19,7 +19,7 @@ from rope_viz.figures.runtimes import options as methods
 from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.runtimes import extension
 from rope_viz.models.catalog import catalog
-from rope_viz.models.edit_config import rewritten_old
+from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload
@@ -155,7 +155,7 @@ def options(now: Now) -> Table:
 @functools.lru_cache(KEPT)
 def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]:
     config = config_of(model, own)
-    return config if config is not None else {**rewritten_old(architecture(spec), spec).whole, **LLAMA}
+    return config if config is not None else {**write_old_keys(architecture(spec), spec).whole, **LLAMA}
 
 
 @functools.lru_cache(KEPT)

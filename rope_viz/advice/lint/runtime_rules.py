@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View, inside
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.edit_config import rewritten, rewritten_old
+from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, meant
 from rope_viz.runtimes import Emulation, emulate, emulated, read_case, resolve_release
@@ -185,7 +185,7 @@ def drafts(view: View, layer: str) -> Iterator[Config]:
         for key in site.rope:
             if key in OPTIONAL_KEYS:
                 yield view.changed(site.path, **{key: None})
-    for write in (rewritten_old, rewritten):
+    for write in (write_old_keys, write_new_keys):
         try:
             yield write(view.model, view.specs[layer], layer or None).whole
         except ValueError:
