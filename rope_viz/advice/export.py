@@ -152,9 +152,8 @@ def check_draft(
             effect = found
         ratio = quotient(result.attention_factor, spec.attention_factor(length))
         attention = ratio if apart(ratio) > apart(attention) else attention
-    release, told = version.split(" ")[0], {"known": known, "remote": remote}
-    made = (draft.text, draft.config, draft.flags)
-    return Export(runtime, release, *made, not reason, effect, attention, reason, draft.fragment, **told)
+    made = (runtime, version.split(" ")[0], draft.text, draft.config, draft.flags)
+    return Export(*made, not reason, effect, attention, reason, draft.fragment, known=known, remote=remote)
 
 
 def check_other_layers(result: Export, model: ModelConfig, written: ModelConfig, layer: str) -> Export:

@@ -133,13 +133,11 @@ def start(recognised: Identity) -> RopeSpec:
 
 
 def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> Iterator[Way]:
-    """Yield the ways that need no choice of ours: the config as it is where it reaches, and what the maker documented."""
+    """Yield the ways that need no judgement: the config as it is where it reaches, and what the maker documented."""
     model, spec, reach, trained = recognised.model, recognised.spec, recognised.reach, recognised.trained
     label, scaled = LABELS[spec.scaling.name], spec.scaling.name != "none"
-    documented = (
-        () if model is None or target <= trained.length else sorted(model.documented, key=lambda one: one["to"])
-    )
-    entry = next((one for one in documented if one["to"] >= target), None)
+    documented = [] if model is None or target <= trained.length else model.documented
+    entry = min((one for one in documented if one["to"] >= target), key=lambda one: int(one["to"]), default=None)
     if entry is not None:
         made = documented_spec(config, recognised, entry["rope_scaling"])
         yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])

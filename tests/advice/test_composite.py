@@ -165,7 +165,7 @@ def test_after_any_knob_the_config_stays_the_readers_own(case, data):
         spec = moved(start, name, value)
     except ValueError:
         return
-    asked = runtime_matrix.ask(spec, start=start, config=config, layer=layer, name="mine")
+    asked = runtime_matrix.config_for(spec, start=start, config=config, layer=layer, name="mine")
     assert "Llama" not in asked.whose
     assert asked.layer == layer
     assert wrap(text, asked.clean, path) == config
