@@ -64,7 +64,8 @@ def wanted(now: Now) -> int:
     spec, found = now.spec, _recognised(now.start, now.model, now.layer, now.own)
     if found is not None and found.mistakes and spec.scaling.name == "none":
         return max(spec.target, found.says)
-    return spec.target if spec.target > spec.context else max(131_072, 2 * spec.context)
+    extended = spec.target > spec.context and (spec.scaling.name != "none" or spec.target != now.start.target)
+    return spec.target if extended else max(131_072, 2 * spec.context)
 
 
 def config(now: Now) -> Mapping[str, Any]:
