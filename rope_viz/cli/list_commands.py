@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.extend import options
-from rope_viz.cli.spec import add_spec_flags, describe_lengths, read_model, read_spec
+from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
@@ -53,7 +53,7 @@ def run_table(parsed: argparse.Namespace) -> int:
         lists = ([float(value) if np.isfinite(value) else None for value in column] for column in columns)
         found: dict[str, Any] = {"rope": True, **dict(zip(names[1:], lists, strict=True))}
         factor = float(spec.attention_factor(parsed.length))
-        found |= {} if config is None else describe_lengths(read_model(parsed.model, config), spec)
+        found |= {} if config is None else describe_lengths(read_model(parsed.model, config))
         print(json.dumps({**found, "attention_factor": factor, "remarks": remarks(config)}, indent=2))
         return 0
     if parsed.csv:
@@ -73,13 +73,6 @@ def run_table(parsed: argparse.Namespace) -> int:
     for text in remarks(config):
         print(text)
     return 0
-
-
-def lengths_line(config: ModelConfig) -> str:
-    """Return the lengths of a config in one line."""
-    trained = config.trained_length
-    original = f", original length {config.original_length:,}" if config.has_original_length else ""
-    return f"trained length {trained.length:,} ({trained.source}){original}, limit {config.limit:,}"
 
 
 def run_compare(parsed: argparse.Namespace) -> int:

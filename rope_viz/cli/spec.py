@@ -114,11 +114,20 @@ def read_model(name: str, config: Mapping[str, Any]) -> ModelConfig:
     return ModelConfig.read(config, known=None if Path(name).exists() else catalog().get(name))
 
 
-def describe_lengths(config: ModelConfig, spec: RopeSpec) -> dict[str, Any]:
-    """Return the three lengths of a config, for JSON; `spec` is the one that is shown."""
-    trained = config.trained_length
+def describe_lengths(config: ModelConfig) -> dict[str, Any]:
+    """Return the three lengths of a config for JSON, {} where RoPE cannot be computed from it."""
+    if config.problems:
+        return {}
+    trained, original = config.trained_length, config.original_length if config.has_original_length else None
     found: dict[str, Any] = {"trained_length": trained.length, "trained_length_source": trained.source}
-    return {**found, "original_length": spec.context, "limit": config.limit}
+    return {**found, "original_length": original, "limit": config.limit}
+
+
+def lengths_line(config: ModelConfig) -> str:
+    """Return the lengths of a config in one line."""
+    trained = config.trained_length
+    original = f", original length {config.original_length:,}" if config.has_original_length else ""
+    return f"trained length {trained.length:,} ({trained.source}){original}, limit {config.limit:,}"
 
 
 def layer_of(name: str, specs: Mapping[str, RopeSpec]) -> str:
