@@ -87,6 +87,27 @@ def test_no_two_rooms_import_each_other():
     assert list(graphlib.TopologicalSorter(graph).static_order())
 
 
+def test_no_two_modules_import_each_other():
+    """No circle of modules, imports inside functions and imports for types alone included."""
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
+    graph = {name: imported_modules(path, set(modules)) for name, path in modules.items()}
+    assert list(graphlib.TopologicalSorter(graph).static_order())
+
+
+def imported_modules(path: Path, modules: set[str]) -> set[str]:
+    """Return the package's modules that a file imports; `from package import module` means the module."""
+    found: set[str] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{name_of(path)}: relative imports are not followed here"
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules else node.module for name in names}
+    return found & modules
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_heavy_libraries_stay_in_their_rooms(path):
     roots = {module.split(".")[0] for module in imports(path)}
@@ -144,8 +165,8 @@ def test_starting_the_app_does_not_load_torch():
     probe = (
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
-        "from rope_viz.ui import frame\n"
-        "frame.warm()\n"
+        "from rope_viz.ui import app_shell\n"
+        "app_shell.warm()\n"
         f"AppTest.from_file({str(ROOT / 'pages/_frame.py')!r}, default_timeout=60).run()\n"
         "print(sorted({'torch', 'triton', 'transformers'} & set(sys.modules)))"
     )

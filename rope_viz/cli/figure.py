@@ -22,9 +22,8 @@ from rope_viz.models.user_config import Upload, name_of
 from rope_viz.pictures import ROUTE
 
 if TYPE_CHECKING:
-    from rope_viz.pictures.choices import Choice
     from rope_viz.pictures.page import Picture
-    from rope_viz.pictures.picture_request import Now
+    from rope_viz.pictures.picture_request import Choice, Now
 
 NOT_IN_IT = {
     "own": "this address holds no config, which stays with the reader: name it behind the address, as in "

@@ -17,11 +17,10 @@ from rope_viz.multi_axis.prompt_syntax import LONGEST, USUAL, WHATS, Laid, Reade
 from rope_viz.pictures import decay
 from rope_viz.pictures.axes_model import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, models, scene, shown
 from rope_viz.pictures.axis_choice import roles
-from rope_viz.pictures.choices import Choice, Number, Pick, Positions
+from rope_viz.pictures.choices import Number, Pick, Pieces, Positions
 from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
 from rope_viz.pictures.page import Page
-from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.pieces import Pieces
+from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.runtimes.axes import HAS, INTERLEAVED, SECTIONED, axes_answers
 from rope_viz.studies.axis_extrapolation import METHODS, carried, offered
 

@@ -17,8 +17,8 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes, scenes
-from rope_viz.pictures.choices import Borders, Choice, Menu, Number, Pick
-from rope_viz.pictures.picture_request import Now, config_of, found_once
+from rope_viz.pictures.choices import Borders, Menu, Number, Pick
+from rope_viz.pictures.picture_request import Choice, Now, config_of, found_once
 
 SIDEBAR = "sidebar"
 RELEASED = "released"

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rope_viz.pictures.choices import Choice
 from rope_viz.pictures.outputs import Kind
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Choice, Now
 
 MAIN_HEIGHT = 430
 Draw: TypeAlias = Callable[[Now], Kind]

@@ -1,4 +1,4 @@
-"""The one value a picture is drawn from: what the reader has chosen, and how finely it is asked for."""
+"""The one value a picture is drawn from, and what all choices in it have in common."""
 
 from __future__ import annotations
 
@@ -7,19 +7,56 @@ import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.user_config import Upload
 
-if TYPE_CHECKING:
-    from rope_viz.pictures.choices import Choice
-
 T = TypeVar("T")
 View: TypeAlias = tuple[float, float]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def always(now: Now) -> bool:
+    """The usual `when`: the choice has a meaning whatever else was chosen."""
+    return True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice(Generic[T]):
+    """What all choices have. Where `when` does not hold, the choice has its default, and its widget is not shown."""
+
+    key: str
+    label: str
+    help: str = ""
+    when: Callable[[Now], bool] = always
+
+    @property
+    def name(self) -> str:
+        """The key without its page."""
+        return self.key.rpartition(".")[2]
+
+    def default(self, now: Now) -> T:
+        """The value where none was chosen."""
+        raise NotImplementedError
+
+    def parse(self, written: str) -> T:
+        """The value of a text. Raises `ValueError` for one that can never be meant."""
+        raise NotImplementedError
+
+    def settled(self, value: T, now: Now) -> T:
+        """The nearest value that has a meaning beside the rest."""
+        return value
+
+    def text(self, value: T) -> str:
+        """The text that `parse` reads back."""
+        return spec_url.text(value)
+
+    def says(self) -> str:
+        """What may be written, for the help of the command line."""
+        return ""
 
 
 @dataclass(frozen=True)

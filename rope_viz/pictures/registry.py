@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 from rope_viz.embedding.spec import RopeSpec, knobs, require_number, shorten
 from rope_viz.models import spec_url
 from rope_viz.pictures import blob_store, configs
-from rope_viz.pictures.choices import Borders, Choice, Held, Number
+from rope_viz.pictures.choices import Borders, Held, Number
 from rope_viz.pictures.page import Page, Picture
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Choice, Now
 
 PAGES = {
     "home": "Home",
