@@ -253,10 +253,11 @@ def length(
     unit: str = "tokens",
     limit: Callable[[Now], float] | None = None,
     when: Callable[[Now], bool] = always,
+    needs: tuple[Choice[Any], ...] = (),
 ) -> Number:
     """A number of tokens."""
     knob = Knob(label, least, most, "", log=True, integer=True, unit=unit)
-    return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when)
+    return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when, needs=needs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -119,6 +119,7 @@ LAYER = Number(
     knob=Knob("Layer, of those taken", 0, 511, "", integer=True),
     usual=0,
     limit=lambda now: max(len(source(now).layers) - 1, 0),
+    needs=(FILE,),
 )
 SHOW: Pick[str] = Pick(key="heads.show", label="Show", options=figures.QUANTITIES)
 HEAD = Number(
@@ -126,6 +127,7 @@ HEAD = Number(
     knob=Knob("Head, positional first", 0, 1023, "", integer=True),
     usual=0,
     limit=lambda now: count(now) - 1,
+    needs=(FILE, LAYER),
 )
 PAGE = Page("heads", (FILE, LAYER, SHOW, HEAD))
 _LOOKED: OrderedDict[tuple[str, int], Looked] = OrderedDict()

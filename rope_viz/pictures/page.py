@@ -65,6 +65,17 @@ class Picture:
         """One line on what it shows: the docstring of the function."""
         return (self.draw.__doc__ or "").strip().splitlines()[0]
 
+    @functools.cached_property
+    def depends(self) -> frozenset[str]:
+        """The keys of the choices that it uses, and of all that those need."""
+        found, left = set[str](), list(self.uses)
+        while left:
+            choice = left.pop()
+            if choice.key not in found:
+                found.add(choice.key)
+                left += choice.needs
+        return frozenset(found)
+
     def heights(self, now: Now) -> tuple[int, int]:
         """The room it takes in pixels, on a wide and on a narrow screen."""
         wide, narrow = (each(now) if callable(each) else each for each in (self.height, self.narrow or self.height))

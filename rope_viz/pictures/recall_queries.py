@@ -9,7 +9,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.scaling import short_label
-from rope_viz.pictures.picture_request import Now, found_once
+from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm.numpy_model import Reader
 from rope_viz.tiny_lm.recall import Recall, interval
@@ -22,7 +22,6 @@ MOST = 4096
 """Questions whose having been asked is remembered."""
 
 
-@found_once
 def misfit(now: Now) -> str:
     """Why the reader cannot read with what was chosen, if it cannot."""
     try:
@@ -33,7 +32,6 @@ def misfit(now: Now) -> str:
     return ""
 
 
-@found_once
 def lent(now: Now) -> RopeSpec:
     """The embedding the reader gets: the chosen one, or the chosen method on the reader's own."""
     return checkpoints.spec_for(now.spec, TRAINED)

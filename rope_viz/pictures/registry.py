@@ -133,9 +133,8 @@ def query(now: Now, picture: Picture) -> dict[str, str]:
 def chosen(now: Now, picture: Picture) -> dict[str, str]:
     """The part of the query that is about the pin and the page's own choices. Raises `KeyError` as `query` does."""
     out = {"pin": str(now.pin)} if picture.pin and now.pin is not None else {}
-    asked = now.asked(picture.uses)
     for choice in page(picture.page).choices:
-        if choice.key in asked and (value := now[choice]) != choice.default(now):
+        if choice.key in picture.depends and (value := now[choice]) != choice.default(now):
             if isinstance(value, Held) and not value.name:
                 raise KeyError(choice.key)
             out[choice.key] = choice.text(value)

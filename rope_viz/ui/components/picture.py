@@ -91,7 +91,7 @@ def _said(picture: Picture, now: Now) -> dict[str, Any]:
         "query": urlencode(registry.query(now, picture)),
         "still": picture.still,
         "parts": picture.parts(now),
-        "knobs": sorted(now.asked(picture.uses)),
+        "knobs": sorted(picture.depends),
         "height": picture.heights(now)[0],
         "room": _room(picture, now),
         "step": st.session_state.get("tour"),
