@@ -163,9 +163,9 @@ def test_a_picture_whose_process_is_killed_is_drawn_by_the_server(there):
 
 def test_a_process_ends_with_a_server_that_was_killed():
     script = (
-        "from rope_viz.ui import drawers; import sys, time\n"
+        "from rope_viz.ui import render_workers; import sys, time\n"
         "if __name__ == '__main__':\n"
-        "    found = drawers.Drawers(1); found.take_on()\n"
+        "    found = render_workers.Drawers(1); found.take_on()\n"
         "    while not found.ready: time.sleep(0.05)\n"
         "    print(*found._pool._processes, flush=True); time.sleep(600)\n"
     )
