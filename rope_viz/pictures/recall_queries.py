@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import Any
 
 import numpy as np
@@ -48,20 +49,23 @@ def label(spec: RopeSpec) -> str:
 
 
 _known: set[tuple[RopeSpec, int, int, int]] = set()
+_known_lock = threading.Lock()
 
 
 def reading(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Recall:
     """What the first seeds find in so many texts; the same question is answered once."""
     found = asked(readers()[:seeds], spec, tokens, sequences=sequences)
-    if len(_known) > MOST:
-        _known.clear()
-    _known.add((spec, tokens, sequences, seeds))
+    with _known_lock:
+        if len(_known) >= MOST:
+            _known.clear()
+        _known.add((spec, tokens, sequences, seeds))
     return found
 
 
 def is_known(spec: RopeSpec, tokens: int, sequences: int, seeds: int) -> bool:
     """Whether `reading` has been asked this before."""
-    return (spec, tokens, sequences, seeds) in _known
+    with _known_lock:
+        return (spec, tokens, sequences, seeds) in _known
 
 
 @functools.lru_cache(maxsize=256)
