@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rope_viz.embedding.spectrum import wavelength as wavelength
     from rope_viz.models.catalog import catalog as catalog
     from rope_viz.models.catalog import model_specs as model_specs
-    from rope_viz.models.rope_config import from_config as from_config
+    from rope_viz.models.model_config import from_config as from_config
     from rope_viz.models.rope_config import to_config as to_config
     from rope_viz.runtimes import emulate as emulate
     from rope_viz.tiny_lm.capture import capture as capture
@@ -36,7 +36,7 @@ _HOME = {
     "METHODS": "embedding.scaling",
     "bands": "embedding.spectrum",
     "wavelength": "embedding.spectrum",
-    "from_config": "models.rope_config",
+    "from_config": "models.model_config",
     "to_config": "models.rope_config",
     "catalog": "models.catalog",
     "model_specs": "models.catalog",

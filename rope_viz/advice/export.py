@@ -31,11 +31,10 @@ from rope_viz.embedding.scaling import (
 )
 from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
 from rope_viz.models.edit_config import Change, rewritten, rewritten_old
-from rope_viz.models.rope_config import from_config, main_of
-from rope_viz.models.text_config import text_part
+from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import UNTOLD, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, apart, largest, quotient
-from rope_viz.runtimes.mlx import NEW_KEYS
 from rope_viz.runtimes.provenance import Known
 
 Config: TypeAlias = dict[str, Any]
@@ -101,7 +100,7 @@ def export(
     model.pop("_about", None)
     best: Export | None = None
     specs = from_config(model)
-    layer = layer_type or main_of(specs)
+    layer = layer_type or find_main_layer(specs)
     for draft in drafts(spec, model, layer_type):
         result = verified(spec, draft, runtime, version, layer_type)
         if "" not in specs:
@@ -350,7 +349,7 @@ def llamacpp_flags(spec: RopeSpec) -> str | None:
 
 def mlx(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
     """rope_theta and rope_scaling in config.json, with both names of the type; rope_parameters where they are read."""
-    today = text_part(model).kind in NEW_KEYS
+    today = bool(ModelConfig.read(model).architecture.runtime("mlx-lm").get("new_keys"))
     for said in sayable(spec):
         change = (
             rewritten(model, said, layer_type) if today else rewritten_old(model, said, layer_type, both_types=True)

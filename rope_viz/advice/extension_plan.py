@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.advice.identify_model import Recognised, recognise
 from rope_viz.advice.kv_cache import GPU, USED, Cache, cache, human, sized
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.parameter_count import weight_bytes
@@ -14,6 +13,8 @@ from rope_viz.advice.rank_methods import Advice, Way, recommend
 from rope_viz.advice.runtime_instructions import Whole, Writing, whole, writing
 from rope_viz.embedding.spec import RopeSpec, require_number
 from rope_viz.models.catalog import Model
+from rope_viz.models.identify_model import Identity
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import listed
 
 MOST_SEQUENCES = 4096
@@ -55,7 +56,7 @@ class Plan:
 
     config: Mapping[str, Any]
     found: tuple[Finding, ...]
-    recognised: Recognised
+    recognised: Identity
     advice: Advice
     way: Way
     memory: Memory
@@ -87,7 +88,7 @@ def plan(
     the short name of the way to write (`Way.id`), the best unless told; `own` an embedding of the reader's, a way more.
     """
     clean = without_about(config)
-    recognised = recognise(clean, known=known, trained=trained, layer=layer)
+    recognised = ModelConfig.read(clean).identify(known=known, trained=trained, layer=layer)
     advice = recommend(clean, recognised, target, own=own)
     found = mistakes(clean)
     return planned(clean, recognised, advice, runtimes, found=found, way=way, dtype=dtype, sequences=sequences)
@@ -100,7 +101,7 @@ def mistakes(config: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 def planned(
     config: Mapping[str, Any],
-    recognised: Recognised,
+    recognised: Identity,
     advice: Advice,
     runtimes: Sequence[str],
     *,
@@ -126,7 +127,7 @@ def without_about(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def memory(
-    config: Mapping[str, Any], recognised: Recognised, length: int, *, dtype: str = "bfloat16", sequences: int = 1
+    config: Mapping[str, Any], recognised: Identity, length: int, *, dtype: str = "bfloat16", sequences: int = 1
 ) -> Memory:
     """What a length takes, with the sizes that the list knows where the config does not say them."""
     require_number(sequences, "sequences", least=1, most=MOST_SEQUENCES, integer=True)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number
-from rope_viz.models.architecture import Fields
-from rope_viz.models.layer_patterns import layer_kinds
-from rope_viz.models.text_config import text_fields
+from rope_viz.models.config_reader import Fields
+from rope_viz.models.layer_patterns import repeat_pattern, resolve_layer_types
+from rope_viz.models.model_config import ModelConfig
 
 # {name of a cache's type: bytes per number}. q8_0 and q4_0 are llama.cpp's: blocks of 32 numbers with one half.
 DTYPES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "fp8": 1.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
@@ -27,23 +27,6 @@ USED = 0.9
 """The share of a GPU that vLLM takes by default (--gpu-memory-utilization)."""
 
 ATTENTION = ("full_attention", "sliding_attention", "chunked_attention")
-# Every other layer has the window, beginning with the first.
-ALTERNATING = ("gemma2", "gpt_oss")
-# All layers have the window, where there is one; what a missing key means to the class.
-WINDOWED = {"mistral": 4096, "mixtral": None, "phi3": None, "starcoder2": None, "phimoe": None, "ministral": 4096}
-DEFAULT_WINDOWS = {"gemma2": 4096, "gpt_oss": 128, "gemma3_text": 4096, "olmo3": 4096, "cohere2": 4096}
-# Caches of these are not a matter of heads and windows alone: layers that share theirs, or compress along the length.
-BEYOND = (
-    *("gemma4_text", "gemma4_unified_text", "gemma3n_text", "deepseek_v4"),
-    *("minimax_m3_sparse", "dots3_note_text", "mimo_v2_flash", "hrm_text"),
-)
-# Their classes choose windows layer by layer by rules of their own; published configs say them.
-PATTERNED = ("cwm", "beam", "granite_swa", "granitemoe_swa", "flint", "kolibri1")
-# Their classes read sliding_window only where use_sliding_window is true.
-SWITCHED = ("qwen2", "qwen3")
-
-# These read a whole text at once.
-ENCODERS = ("modernbert", "roformer", "esm", "nomic_bert", "eurobert", "ultrabert", "embedding_gemma2_text")
 
 
 @dataclass(frozen=True)
@@ -99,14 +82,15 @@ def cache(config: Mapping[str, Any], *, dtype: str = "bfloat16") -> Cache:
     """
     if dtype not in DTYPES:
         raise ValueError(f"the type of the cache must be one of {', '.join(DTYPES)}, got {dtype!r}")
-    fields = text_fields(config)
-    if fields.kind in ENCODERS:
+    fields = ModelConfig.read(config).fields
+    facts = fields.architecture.memory
+    if facts.cache == "none":
         raise ValueError(f"{fields.kind} reads a whole text at once and keeps no cache")
-    if fields.kind in BEYOND:
+    if facts.cache == "unknown":
         raise ValueError(f"how {fields.kind} keeps its cache is not a matter of heads and windows alone")
     size, kinds = DTYPES[dtype], kinds_of(fields)
     notes = []
-    if "index_head_dim" in fields.config or fields.kind in ("deepseek_v32", "glm_moe_dsa"):
+    if "index_head_dim" in fields.config or facts.indexer:
         notes.append("The indexer of its sparse attention keeps some 132 bytes more per token and layer.")
     groups = [group(fields, kind, layers, size) for kind, layers in Counter(kinds).items()]
     if any(one.kind not in ATTENTION for one in groups):
@@ -119,30 +103,27 @@ def kinds_of(fields: Fields) -> list[str]:
     count = fields.required("num_hidden_layers")
     if not within(count):
         raise ValueError(f"num_hidden_layers must be at most 10,000, got {count:,}")
-    known = layer_kinds(fields)
-    if known is None and fields.kind == "olmo3":
-        known = ["full_attention" if (i + 1) % 4 == 0 else "sliding_attention" for i in range(count)]
-    if known is None and fields.kind in ALTERNATING:
-        known = ["full_attention" if i % 2 else "sliding_attention" for i in range(count)]
-    if known is None and fields.kind in WINDOWED and window_of(fields) is not None:
+    known = resolve_layer_types(fields)
+    layers, facts = fields.architecture.layers, fields.architecture.memory
+    if known is None and layers.cache_pattern is not None:
+        known = repeat_pattern(fields, layers.cache_pattern, count)
+    if known is None and layers.all_windowed and window_of(fields) is not None:
         known = ["sliding_attention"] * count
     if known is None and fields.config.get("use_sliding_window") and window_of(fields) is not None:
         first = fields.size("max_window_layers") or 0
         known = ["full_attention" if i < first else "sliding_attention" for i in range(count)]
-    if known is None and fields.kind == "minimax":
-        known = ["linear_attention" if i % 2 else "full_attention" for i in range(count)]
     if known is None and fields.config.get("attn_type_list"):
         known = ["full_attention" if flag else "linear_attention" for flag in fields.config["attn_type_list"]]
-    if known is None and fields.kind in PATTERNED:
+    if known is None and facts.needs_layer_types:
         raise ValueError(f"layer_types is missing: which layers of {fields.kind} have a window is not known")
-    if known is None and fields.config.get("sliding_window") and not fields.kind.startswith(SWITCHED):
+    if known is None and fields.config.get("sliding_window") and not facts.window_switch:
         # As the cache of transformers and vLLM take it for any type.
         known = ["sliding_attention"] * count
     if known is None:
         known = ["full_attention"] * count
     if window_of(fields) is None:
         known = ["full_attention" if kind == "sliding_attention" else kind for kind in known]
-    recurrent = "conv" if fields.kind.startswith("lfm") else "mamba" if fields.config.get("mamba_n_heads") else ""
+    recurrent = "conv" if facts.conv_layers else "mamba" if fields.config.get("mamba_n_heads") else ""
     return [recurrent or kind if kind == "linear_attention" else kind for kind in known[:count]]
 
 
@@ -154,7 +135,7 @@ def within(count: int) -> bool:
 def window_of(fields: Fields) -> int | None:
     """How many tokens a sliding layer looks back; None where it looks at all."""
     if "sliding_window" not in fields.config:
-        return WINDOWED.get(fields.kind) or DEFAULT_WINDOWS.get(fields.kind)
+        return fields.architecture.layers.window
     return fields.size("sliding_window") if fields.config["sliding_window"] else None
 
 
@@ -169,7 +150,7 @@ def group(fields: Fields, kind: str, layers: int, size: float) -> Group:
         return Group(kind, layers, 0.0, None, state(fields, kind, size))
     if kind in ("moe", "recurrent"):
         return Group(kind, layers, 0.0)
-    both = state(fields, "mamba", size) if fields.kind == "falcon_h1" else 0.0
+    both = state(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
     return Group("full_attention", layers, kept_per_token(fields, size), None, both)
 
 
@@ -178,7 +159,7 @@ def kept_per_token(fields: Fields, size: float) -> float:
     latent = fields.size("kv_lora_rank")
     if latent is not None:
         return (latent + fields.required("qk_rope_head_dim")) * size
-    if fields.facts.get("head") == "qk_rope_head_dim":
+    if fields.architecture.head_size == "qk_rope_head_dim":
         raise ValueError("kv_lora_rank is missing: expected a whole number")
     return 2.0 * kv_heads(fields) * fields.head_dim() * size
 
@@ -190,7 +171,7 @@ def kv_heads(fields: Fields) -> int:
         if found is not None:
             require_number(found, key, least=1, most=MAX_LENGTH, integer=True)
             return int(found)
-    if fields.config.get("multi_query", fields.kind == "falcon"):
+    if fields.config.get("multi_query", fields.architecture.memory.multi_query):
         return 1
     return fields.required("num_attention_heads")
 
@@ -205,7 +186,7 @@ def state(fields: Fields, kind: str, size: float) -> float:
         kernel = fields.size("mamba_d_conv") or 4
         # The recurrence itself is kept in float32.
         return (heads * width + 2 * groups * states) * kernel * size + heads * width * states * 4.0
-    if fields.kind.startswith("minimax"):
+    if fields.architecture.memory.square_state:
         return fields.required("num_attention_heads") * fields.head_dim() ** 2 * 2.0
     keys = (fields.size("linear_num_key_heads") or 16) * (fields.size("linear_key_head_dim") or 128)
     heads = fields.size("linear_num_value_heads") or 32

@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.advice.kv_cache import ATTENTION, kinds_of, kv_heads
-from rope_viz.models.architecture import Fields
-from rope_viz.models.text_config import text_fields
+from rope_viz.models.config_reader import Fields
+from rope_viz.models.model_config import ModelConfig
 
-# Feed-forward parts of two matrices and not three.
-PLAIN_MLP = ("gpt_neox", "gptj", "phi", "starcoder2", "falcon", "persimmon", "nemotron", "gpt_neox_japanese", "codegen")
-# Output and input embeddings are one matrix unless the config says otherwise.
-TIED = ("gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4_text", "cohere", "cohere2")
 # {quantisation method: bytes per weight}; the others say their bits.
 QUANTIZED = {"fp8": 1.0, "mxfp4": 17 / 32, "fbgemm_fp8": 1.0, "finegrained_fp8": 1.0}
 
 
 def parameters(config: Mapping[str, Any]) -> int:
     """The parameters of the language model, embeddings included. Raises `ValueError` naming a size that is missing."""
-    fields = text_fields(config)
+    fields = ModelConfig.read(config).fields
     hidden, kinds = fields.required("hidden_size"), kinds_of(fields)
     # Composite classes keep it at their own level.
-    tied = bool(fields.config.get("tie_word_embeddings", config.get("tie_word_embeddings", fields.kind in TIED)))
+    tied = bool(
+        fields.config.get(
+            "tie_word_embeddings", config.get("tie_word_embeddings", fields.architecture.memory.ties_embeddings)
+        )
+    )
     total = fields.required("vocab_size") * hidden * (1 if tied else 2)
     total += sum(count * mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
     dense = Counter(is_dense(fields, index) for index in range(len(kinds)))
@@ -59,7 +59,7 @@ def mixer(fields: Fields, hidden: int, kind: str) -> int:
         queries = hidden * asked if query is None else query * (hidden + asked)
         return queries + hidden * (latent + rotated) + latent * heads * (plain + values) + heads * values * hidden
     width = fields.head_dim()
-    gated = 2 if fields.kind in ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text") else 1
+    gated = 2 if fields.architecture.memory.gated_attention else 1
     return hidden * width * ((1 + gated) * heads + 2 * kv_heads(fields))
 
 
@@ -71,20 +71,22 @@ def is_dense(fields: Fields, index: int) -> bool:
 
 def feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
     """The matrices of a layer's feed-forward part; `dense`: it has no experts."""
-    matrices = 2 if fields.kind in PLAIN_MLP else 3
+    matrices = 2 if fields.architecture.memory.two_matrix_mlp else 3
     inner = fields.size("intermediate_size") or 4 * hidden
     experts = next((n for n in map(fields.size, ("n_routed_experts", "num_local_experts", "num_experts")) if n), None)
     if experts is None or dense:
         return matrices * hidden * inner
     width = fields.size("moe_intermediate_size") or inner
     shared = (fields.config.get("n_shared_experts") or 0) * width
-    shared += fields.size("shared_expert_intermediate_size") or (width if fields.kind == "llama4_text" else 0)
+    shared += fields.size("shared_expert_intermediate_size") or (
+        width if fields.architecture.memory.shared_expert else 0
+    )
     return matrices * hidden * (experts * width + shared) + experts * hidden
 
 
 def weight_bytes(config: Mapping[str, Any]) -> tuple[float, str]:
     """(bytes, how they are stored) of the weights as the config says they are stored."""
-    count, fields = parameters(config), text_fields(config)
+    count, fields = parameters(config), ModelConfig.read(config).fields
     asked = config.get("quantization_config") or fields.config.get("quantization_config")
     if isinstance(asked, Mapping):
         method, bits = str(asked.get("quant_method", "")), asked.get("bits", asked.get("w_bit"))

@@ -16,13 +16,12 @@ import numpy as np
 
 from rope_viz.advice.citations import Evidence, evidence
 from rope_viz.advice.extend import Option, described, extend, fits, unseen_pairs
-from rope_viz.advice.identify_model import Recognised
-from rope_viz.advice.shipped_scaling import TRAINED_WITH, added_later, alike, family
-from rope_viz.advice.shipped_scaling import fits as fitting
 from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, Yarn
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.text_config import text_part
+from rope_viz.models.identify_model import Identity
+from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.shipped_scaling import TRAINED_WITH, added_later, alike, family
+from rope_viz.models.shipped_scaling import fits as fitting
 
 Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
 RANKS: tuple[Rank, ...] = ("as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised")
@@ -43,7 +42,7 @@ class Way:
     rank: Rank
     spec: RopeSpec
     target: int
-    recognised: Recognised
+    recognised: Identity
     source: str = ""
     reach: int | None = None
 
@@ -74,7 +73,7 @@ class Way:
 class Advice:
     """All ways for one model and one length, the best first; `short` says what the best costs on short texts."""
 
-    recognised: Recognised
+    recognised: Identity
     target: int
     ways: tuple[Way, ...]
     short: tuple[str, ...]
@@ -89,7 +88,7 @@ class Advice:
         return next((way for way in self.ways if way.id == id), self.best)
 
 
-def recommend(config: Mapping[str, Any], recognised: Recognised, target: int, *, own: RopeSpec | None = None) -> Advice:
+def recommend(config: Mapping[str, Any], recognised: Identity, target: int, *, own: RopeSpec | None = None) -> Advice:
     """Everything that can be done to reach `target` tokens; `own` is an embedding that the reader has set himself.
 
     Raises `ValueError` where `target` is no length.
@@ -122,13 +121,13 @@ def same(one: RopeSpec, other: RopeSpec) -> bool:
     )
 
 
-def start(recognised: Recognised) -> RopeSpec:
+def start(recognised: Identity) -> RopeSpec:
     """The model as it was trained: its own sizes and base, nothing scaled, its trained length as the context."""
     length = recognised.trained.length
     return dataclasses.replace(recognised.spec, context=length, target=length, scaling=Scaling())
 
 
-def first(config: Mapping[str, Any], recognised: Recognised, target: int) -> Iterator[Way]:
+def first(config: Mapping[str, Any], recognised: Identity, target: int) -> Iterator[Way]:
     """What needs no choice of ours: the config as it is where it reaches, and what the maker documented."""
     model, spec = recognised.model, recognised.spec
     scaled = spec.scaling.name != "none"
@@ -168,7 +167,7 @@ def first(config: Mapping[str, Any], recognised: Recognised, target: int) -> Ite
         yield way("its own, further", made, target, recognised, title)
 
 
-def whose(config: Mapping[str, Any], recognised: Recognised) -> str:
+def whose(config: Mapping[str, Any], recognised: Identity) -> str:
     """Whose scaling the config has: the model's own, what its maker documents, or what somebody has changed."""
     model, spec = recognised.model, recognised.spec
     if model is None:
@@ -186,7 +185,7 @@ def whose(config: Mapping[str, Any], recognised: Recognised) -> str:
     return f"which {name} does not ship with"
 
 
-def shipped_way(recognised: Recognised, target: int) -> Way | None:
+def shipped_way(recognised: Identity, target: int) -> Way | None:
     """What the model of the list ships with, where the config has it otherwise or says a smaller limit."""
     model, ships, spec = recognised.model, recognised.shipped, recognised.spec
     if model is None or ships is None or ships.target < target or recognised.trained.length >= target:
@@ -203,7 +202,7 @@ def shipped_way(recognised: Recognised, target: int) -> Way | None:
     return way("documented", ships, target, recognised, title, model.source, reach=ships.target)
 
 
-def doubtful(recognised: Recognised, ships: Way | None) -> bool:
+def doubtful(recognised: Identity, ships: Way | None) -> bool:
     """Whether a changed scaling is rather a slip than what somebody trained a model with."""
     theirs = recognised.shipped
     if ships is None or theirs is None or not recognised.departs or recognised.how == "fine-tune":
@@ -211,7 +210,7 @@ def doubtful(recognised: Recognised, ships: Way | None) -> bool:
     return not fitting(recognised.spec, theirs, recognised.departs)
 
 
-def further(recognised: Recognised, target: int) -> RopeSpec:
+def further(recognised: Identity, target: int) -> RopeSpec:
     """The config's own method with a factor as much larger as the length is; the rest of it stays."""
     spec = recognised.spec
     factor = spec.scaling.factor_for(spec)
@@ -224,9 +223,9 @@ def further(recognised: Recognised, target: int) -> RopeSpec:
     return dataclasses.replace(spec, target=target, scaling=dataclasses.replace(scaling, factor=factor))
 
 
-def documented_spec(config: Mapping[str, Any], recognised: Recognised, rope: Mapping[str, Any]) -> RopeSpec:
+def documented_spec(config: Mapping[str, Any], recognised: Identity, rope: Mapping[str, Any]) -> RopeSpec:
     """The embedding of the model with the documented keys in its config."""
-    part = text_part(config)
+    part = ModelConfig.read(config).part
     length = round(float(rope["factor"]) * int(rope["original_max_position_embeddings"]))
     base = {"rope_theta": recognised.spec.base}
     kept = {
@@ -241,7 +240,7 @@ def documented_spec(config: Mapping[str, Any], recognised: Recognised, rope: Map
     return found.get(recognised.layer, next(iter(found.values())))
 
 
-def others(recognised: Recognised, target: int) -> Iterator[Way]:
+def others(recognised: Identity, target: int) -> Iterator[Way]:
     """The methods nobody documented for this model, each with its place."""
     base, trained = start(recognised), recognised.trained.length
     if target <= trained:
@@ -262,7 +261,7 @@ def way(
     rank: Rank,
     spec: RopeSpec,
     target: int,
-    recognised: Recognised,
+    recognised: Identity,
     title: str,
     source: str = "",
     *,
@@ -278,7 +277,7 @@ def numbers(spec: RopeSpec, target: int) -> Option:
     return described(spec, target, factor=spec.scaling.factor_for(spec))
 
 
-def reasons(spec: RopeSpec, measured: Option, recognised: Recognised, target: int, reach: int | None) -> Iterator[str]:
+def reasons(spec: RopeSpec, measured: Option, recognised: Identity, target: int, reach: int | None) -> Iterator[str]:
     """Why, in sentences with the numbers of this model at this length."""
     trained, pairs = recognised.trained.length, spec.pairs
     if reach is not None and reach > target:
@@ -329,7 +328,7 @@ def by_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -
         yield "It is known from models that were trained with it, and has no factor on cos and sin."
 
 
-def on_short_texts(best: Way, recognised: Recognised) -> Iterator[str]:
+def on_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     """What the method costs below the trained length."""
     trained, spec = recognised.trained.length, best.spec
     if spec.scaling.name == "none":

@@ -21,9 +21,9 @@ from rope_viz.advice.lint.multi_axis_rules import surely_one_axis
 from rope_viz.advice.snippets import SNIPPETS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import rewritten, rewritten_old
-from rope_viz.models.rope_config import from_config, main_of
-from rope_viz.models.text_config import text_part
-from rope_viz.runtimes import RUNTIMES, emulated, start
+from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.rope_config import find_main_layer
+from rope_viz.runtimes import RUNTIMES, emulated, read_case
 from rope_viz.runtimes.provenance import Known
 
 NAMES = {
@@ -160,7 +160,7 @@ def checked(config: Mapping[str, Any]) -> tuple[Finding, ...]:
 def unchanged(spec: RopeSpec, config: Mapping[str, Any], layer: str | None) -> bool:
     """Whether the config says this embedding as it stands."""
     specs = from_config(config)
-    return specs.get(layer if layer in specs else main_of(specs)) == spec
+    return specs.get(layer if layer in specs else find_main_layer(specs)) == spec
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def generation(old: bool, found: Readers, config: Mapping[str, Any]) -> str:
         text = "Written as rope_theta and rope_scaling; no release 4 of transformers that was run has this model."
     else:
         text = "Written as rope_parameters, for transformers 5: releases before 5 do not read this key."
-    version = config.get("transformers_version") or text_part(config).config.get("transformers_version")
+    version = config.get("transformers_version") or ModelConfig.read(config).part.config.get("transformers_version")
     if isinstance(version, str):
         text += (
             f' transformers_version stays "{version[:20]}": it names the release that wrote the file, and no runtime '
@@ -211,7 +211,7 @@ def readers(config: Mapping[str, Any], spec: RopeSpec, layer: str | None) -> Rea
     length = spec.target if spec.scaling.name in ("longrope", "dynamic") else None
     asked = [(runtime, version) for runtime, version in RUNTIMES if runtime not in ("paper", "tensorrt-llm")]
     try:
-        case = start(config, length=length, layer_type=layer)
+        case = read_case(config, length=length, layer_type=layer)
     except ValueError as error:
         return Readers(unable=(f"any runtime: {error}",))
     for runtime, version in asked:

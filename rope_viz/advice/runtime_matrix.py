@@ -17,8 +17,7 @@ from rope_viz.advice.extend import Option
 from rope_viz.embedding.scaling import DynamicNtk, LongRope
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.text_config import text_part
+from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.runtimes import Emulation
 from rope_viz.runtimes.compare import Comparison, compare, histories
 
@@ -125,7 +124,7 @@ def problem(made: Export, spec: RopeSpec, layer: str) -> str:
 
 def forms(config: Mapping[str, Any] | None) -> tuple[str, ...]:
     """The forms to say it in, that of the config itself first: older releases do not know rope_parameters."""
-    new = config is not None and "rope_parameters" in text_part(config).config
+    new = config is not None and "rope_parameters" in ModelConfig.read(config).part.config
     return FORMS[::-1] if new else FORMS
 
 

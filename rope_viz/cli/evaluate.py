@@ -16,8 +16,8 @@ from rope_viz.advice.export import TARGETS, export
 from rope_viz.cli.spec import read_config, tokens
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.user_config import main_layer
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import find_main_layer
 from rope_viz.tiny_lm.completion_clients import Counted, Engine, Local, Server
 from rope_viz.tiny_lm.evaluation_plan import Evaluation, read_evaluation
 from rope_viz.tiny_lm.passkey import WORDINGS
@@ -147,7 +147,7 @@ def locals_of(parsed: argparse.Namespace, longest: int) -> Found:
     about: dict[str, dict[str, Any]] = {}
     makers: dict[str, Callable[[], Engine]] = {}
     for method, spec in scaled(config, parsed.methods, parsed.factor, longest).items():
-        said = export(spec, to="transformers", config=config, layer_type=main_layer(from_config(config)))
+        said = export(spec, to="transformers", config=config, layer_type=find_main_layer(from_config(config)))
         if not said.faithful:
             raise ValueError(f"transformers cannot run {method} on this model: {said.reason}")
         about[method] = {"engine": "transformers", "config": said.text}
@@ -158,7 +158,7 @@ def locals_of(parsed: argparse.Namespace, longest: int) -> Found:
 def scaled(config: Mapping[str, Any], methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
     """{method: the model's embedding under it}; every factor is the same."""
     specs = from_config(config)
-    spec = specs[main_layer(specs)]
+    spec = specs[find_main_layer(specs)]
     factor = factor or max(longest / spec.context, 1.0)
     found = {}
     for method in methods.split(","):
@@ -178,7 +178,7 @@ def print_flags(parsed: argparse.Namespace, longest: int) -> int:
     config = read_config(name)
     faithful = True
     for method, spec in scaled(config, parsed.methods, parsed.factor, longest).items():
-        said = export(spec, to=parsed.flags, config=config, layer_type=main_layer(from_config(config)))
+        said = export(spec, to=parsed.flags, config=config, layer_type=find_main_layer(from_config(config)))
         print(f"# {method}" + ("" if said.faithful else f": not as intended, {said.reason}"))
         print(said.text)
         faithful = faithful and said.faithful

@@ -16,9 +16,8 @@ from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.models.rope_config import from_config
 from rope_viz.models.spec_url import method_knobs
-from rope_viz.models.user_config import Upload, name_of
+from rope_viz.multi_axis.read_upload import single_axis_upload
 from rope_viz.pictures import ROUTE
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def chosen(parsed: argparse.Namespace) -> Now:
 
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
-    own = Upload(name_of(config), config, from_config(config)) if config is not None and not listed else None
+    own = single_axis_upload(config) if config is not None and not listed else None
     return Now(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own)
 
 

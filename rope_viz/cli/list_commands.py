@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.extend import options
-from rope_viz.cli.spec import add_spec_flags, read_spec
+from rope_viz.cli.spec import add_spec_flags, describe_lengths, read_model, read_spec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.models.layer_patterns import partly, shares
-from rope_viz.models.text_config import text_fields
-from rope_viz.models.unknown_types import doubt
+from rope_viz.models.model_config import ModelConfig
 
 
 def add_table(commands: Any) -> None:
@@ -55,6 +53,7 @@ def run_table(parsed: argparse.Namespace) -> int:
         lists = ([float(value) if np.isfinite(value) else None for value in column] for column in columns)
         found: dict[str, Any] = {"rope": True, **dict(zip(names[1:], lists, strict=True))}
         factor = float(spec.attention_factor(parsed.length))
+        found |= {} if config is None else describe_lengths(read_model(parsed.model, config), spec)
         print(json.dumps({**found, "attention_factor": factor, "remarks": remarks(config)}, indent=2))
         return 0
     if parsed.csv:
@@ -67,11 +66,20 @@ def run_table(parsed: argparse.Namespace) -> int:
     rows = [
         (str(pair), *(f"{value:.6g}" for value in values)) for pair, values in enumerate(zip(*columns, strict=True))
     ]
+    if config is not None:
+        print(lengths_line(read_model(parsed.model, config)))
     print_rows(names, rows)
     print(f"factor on cos and sin: {spec.attention_factor(parsed.length):.8g}")
     for text in remarks(config):
         print(text)
     return 0
+
+
+def lengths_line(config: ModelConfig) -> str:
+    """Return the lengths of a config in one line."""
+    trained = config.trained_length
+    original = f", original length {config.original_length:,}" if config.has_original_length else ""
+    return f"trained length {trained.length:,} ({trained.source}){original}, limit {config.limit:,}"
 
 
 def run_compare(parsed: argparse.Namespace) -> int:
@@ -118,8 +126,7 @@ def remarks(config: Mapping[str, Any] | None) -> list[str]:
     """What has to be said before any number of a config: an unlisted type, layers that do not rotate."""
     if config is None:
         return []
-    fields = text_fields(config)
-    return [text for text in (doubt(fields), partly(fields), shares(fields)) if text]
+    return list(ModelConfig.read(config).notes)
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

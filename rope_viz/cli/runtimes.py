@@ -14,10 +14,9 @@ from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.spec import NAMES, add_spec_flags, named, read_config, read_spec, refuse_diffusion, tokens
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models.architecture import refuses_null
+from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import laid
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.text_config import text_part
+from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import listed
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Comparison, compare, histories
@@ -134,7 +133,7 @@ def run_export(parsed: argparse.Namespace) -> int:
         known = {"known": told.how, "source": told.source}
         print(json.dumps({**vars(result), "effect": effect, **known}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
-        print(json.dumps(laid(gone(result.fragment, text_part(config).kind), result.config), indent=2))
+        print(json.dumps(laid(gone(result.fragment, ModelConfig.read(config).part.kind), result.config), indent=2))
     else:
         print(result.text)
     for text in (*remarks(config), *turned(config, layer, spec), *touched(result)):
@@ -183,8 +182,10 @@ def gone(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
         for key, part in fragment.items()
         if key not in ("rope_parameters", "rope_scaling") or part is None
     }
+    record = find_architecture(kind)
+    refused = () if record is None else record.validation.not_null
     return {
         key: part
         for key, part in inner.items()
-        if (part is None and not refuses_null(kind, key)) or (isinstance(part, dict) and part)
+        if (part is None and key not in refused) or (isinstance(part, dict) and part)
     }

@@ -13,7 +13,7 @@ import numpy as np
 from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
 from rope_viz.cli.spec import NAMES, layer_of, named, read_config, tokens
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 
 LARGEST = 1 << 20
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -75,6 +75,7 @@ class DynamicNtk(Scaling):
     """
 
     name: str = field(default="dynamic", init=False)
+    divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob(2.0)
 
     def check(self, spec: RopeSpec) -> None:
@@ -95,6 +96,7 @@ class NtkByParts(Scaling):
     """The paper's ramp (eq. 17 to 20): linear in a pair's turns r in the trained context, from alpha to beta."""
 
     name: str = field(default="ntk-by-parts", init=False)
+    divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob()
     alpha: float = knob(
         1.0, "α", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
@@ -132,6 +134,7 @@ class Yarn(Scaling):
     """
 
     name: str = field(default="yarn", init=False)
+    divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob()
     beta_fast: float = knob(
         32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their speed.", log=True
@@ -197,6 +200,7 @@ class Llama3(Scaling):
     """Llama 3.1 scaling: the paper's ramp from low_freq_factor to high_freq_factor turns, no attention factor."""
 
     name: str = field(default="llama3", init=False)
+    divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob(8.0)
     low_freq_factor: float = knob(
         1.0, "Low freq. factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True
@@ -227,6 +231,7 @@ class LongRope(Scaling):
     """
 
     name: str = field(default="longrope", init=False)
+    divides_from_length: ClassVar[bool] = True
     short_factor: tuple[float, ...] = ()
     long_factor: tuple[float, ...] = ()
     factor: float | None = optional_knob(

@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -114,6 +114,7 @@ class Scaling:
     """
 
     name: str = field(default="none", init=False)
+    divides_from_length: ClassVar[bool] = False
 
     def check(self, spec: RopeSpec) -> None:
         """Raise `ValueError` where the knobs do not fit this spec."""
@@ -181,6 +182,11 @@ class RopeSpec:
     )
     scaling: Scaling = Scaling()
     pairing: Pairing = "half"
+
+    @property
+    def length_name(self) -> str:
+        """What to call `context`: "original" where the scaling divides from it, else "trained"."""
+        return "original" if self.scaling.divides_from_length else "trained"
 
     def __post_init__(self) -> None:
         for name, fallback in (("rotary_dim", "head_dim"), ("target", "context")):

@@ -13,10 +13,19 @@ from typing import Any, TypeAlias
 
 from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.architecture import GLOBAL_HEADS, Fields, Params
-from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, main_of, rope_type, share_for, specs_of, to_config
+from rope_viz.models.config_reader import Fields, Params
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.rope_config import (
+    ORIGINAL,
+    PRETRAINED_TYPES,
+    build_specs,
+    find_main_layer,
+    rope_type,
+    share_for,
+    to_config,
+)
 from rope_viz.models.rope_parameters import Layers, rope_layers
-from rope_viz.models.text_config import Part, Path, text_fields, text_part
+from rope_viz.models.text_config import Part, Path
 
 Config: TypeAlias = dict[str, Any]
 
@@ -35,19 +44,8 @@ STILL_READ: Config = {
     **{"mscale": 1.0, "mscale_all_dim": 0.0, "attention_factor": None},
     **{"short_mscale": None, "long_mscale": None},
 }
-# These classes leave head_dim null where the config gives none, and transformers multiplies it for these methods.
-NULL_HEADS = ("mixtral", "ministral", "minimax", "hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text")
+# Methods for which transformers multiplies head_dim, which some classes leave null.
 MULTIPLIED = ("dynamic", "yarn", "longrope")
-# The bases of single layer types under the names from before rope_parameters.
-GLOBAL_AND_LOCAL = (
-    (("gemma3_text", "gemma3n_text", "t5gemma2_text", "t5gemma2_decoder"), ("rope_theta", "rope_local_base_freq")),
-    (("modernbert", "modernbert-decoder"), ("global_rope_theta", "local_rope_theta")),
-)
-OLD_BASES = {
-    kind: dict(zip(("full_attention", "sliding_attention"), names, strict=True))
-    for kinds, names in GLOBAL_AND_LOCAL
-    for kind in kinds
-}
 
 
 @dataclass(frozen=True)
@@ -165,13 +163,13 @@ def rewritten_old(
     """
     now = Current.of(config, layer)
     # The one rope_scaling belongs to the full layers where layer types differ.
-    shared = now.layer if now.layer in ("", "full_attention", "main") else main_of(now.layers)
+    shared = now.layer if now.layer in ("", "full_attention", "main") else find_main_layer(now.layers)
     full = spec if shared == now.layer else now.specs[shared]
     params = {**now.extras(shared), **now.parameters(full, shared)}
     keys: Config = {now.name("max_position_embeddings"): length_of(spec), **now.sizes(spec)}
     keys["rope_theta"] = params.pop("rope_theta")
-    for other, name in OLD_BASES.get(now.fields.kind, {}).items():
-        if other in now.layers:
+    for other, (name, _) in now.fields.architecture.rope.bases.items():
+        if name and other in now.layers:
             keys[name] = spec.base if other == now.layer else now.layers[other]["rope_theta"]
     share = params.pop("partial_rotary_factor", None)
     if share is not None:
@@ -180,8 +178,8 @@ def rewritten_old(
         keys["partial_rotary_factor"] = None
     if isinstance(full.scaling, LongRope):
         keys[ORIGINAL] = params[ORIGINAL]
-        if now.fields.kind == "phi3":
-            # Its class before transformers 5 takes exactly these keys.
+        if now.fields.architecture.runtime("transformers 4").get("phi3_three_keys"):
+            # The class takes exactly these keys before transformers 5.
             params = {"type": "longrope", **{key: params[key] for key in ("short_factor", "long_factor")}}
     elif ORIGINAL in now.raw:
         keys[ORIGINAL] = params.get(ORIGINAL)
@@ -211,10 +209,10 @@ class Current:
     @classmethod
     def of(cls, config: Mapping[str, Any], layer: str | None) -> Current:
         """Raises `ValueError` where the config cannot be read or has no such layers."""
-        part, fields = text_part(config), text_fields(config)
+        part, fields = ModelConfig.read(config).part, ModelConfig.read(config).fields
         layers = rope_layers(fields)
-        specs = specs_of(fields, layers)
-        chosen = main_of(specs) if not layer or "" in specs else layer
+        specs = build_specs(fields, layers)
+        chosen = find_main_layer(specs) if not layer or "" in specs else layer
         if chosen not in specs:
             raise ValueError(f"layer_type must be one of {', '.join(specs)}, got {chosen!r}")
         raw = {key: value for key, value in part.config.items() if part.stands}
@@ -222,7 +220,7 @@ class Current:
 
     def name(self, key: str) -> str:
         """The name under which this config has a size."""
-        others = (other for other, usual in self.fields.facts.get("aliases", {}).items() if usual == key)
+        others = (other for other, usual in self.fields.architecture.aliases.items() if usual == key)
         return next((other for other in others if self.raw.get(key) is None and other in self.raw), key)
 
     def rope_dicts(self) -> list[Mapping[str, Any]]:
@@ -238,8 +236,8 @@ class Current:
 
     def beside_layers(self) -> Config:
         """What stands in a rope dict beside its layer types, and layer types that have no rotary embedding."""
-        usual = self.fields.facts.get("rope_parameters", {})
-        found = {key: value for key, value in usual.items() if value is None}
+        defaults = self.fields.default("rope_parameters") or {}
+        found = {key: value for key, value in defaults.items() if value is None}
         for part in self.rope_dicts():
             if any(isinstance(value, Mapping) for value in part.values()):
                 found |= copy.deepcopy(dict(part))
@@ -283,7 +281,7 @@ class Current:
         if spec.rotary_dim != head_dim:
             return share_for(spec.rotary_dim, head_dim)
         others = (
-            self.fields.facts.get("partial_rotary_factor"),
+            self.fields.default("partial_rotary_factor"),
             *map(self.raw.get, ("partial_rotary_factor", "rotary_pct")),
         )
         return 1.0 if any(value is not None for value in (given, *others)) else None
@@ -295,7 +293,7 @@ class Current:
 
     def odd(self, spec: RopeSpec) -> bool:
         """Whether this is a class default with an odd head, which is rotated with one more dimension than there is."""
-        return bool(self.fields.facts.get("odd_head")) and spec.head_dim == self.head_dim + 1
+        return self.fields.architecture.pads_odd_head and spec.head_dim == self.head_dim + 1
 
     def sizes(self, spec: RopeSpec) -> Config:
         """The keys that say head size, rotated dimensions and pairing, where these are to be others."""
@@ -303,23 +301,27 @@ class Current:
         before = self.specs[self.layer]
         if spec.head_dim != before.head_dim or spec.rotary_dim != before.rotary_dim:
             keys |= self.head_keys(spec)
-        if self.fields.kind in NULL_HEADS and self.fields.raw("head_dim") is None and spec.scaling.name in MULTIPLIED:
+        if (
+            self.fields.architecture.validation.null_head_dim
+            and self.fields.raw("head_dim") is None
+            and spec.scaling.name in MULTIPLIED
+        ):
             keys[self.name("head_dim")] = spec.head_dim
-        if spec.pairing != before.pairing and self.fields.facts.get("rope_interleave"):
+        if spec.pairing != before.pairing and self.fields.architecture.reads_rope_interleave:
             keys["rope_interleave"] = spec.pairing == "interleaved"
         return keys
 
     def head_keys(self, spec: RopeSpec) -> Config:
         """The keys that say another head."""
-        config, facts = self.fields.config, self.fields.facts
-        rule = facts.get("head", "head_dim")
-        if self.fields.kind in GLOBAL_HEADS and self.layer == "full_attention" and "per_layer_config" not in config:
+        config, architecture = self.fields.config, self.fields.architecture
+        rule = architecture.head_size
+        if architecture.rope.global_heads and self.layer == "full_attention" and "per_layer_config" not in config:
             return {"global_head_dim": spec.head_dim}
         if rule == "qk_nope_head_dim+qk_rope_head_dim":
             return {"qk_rope_head_dim": spec.rotary_dim, "qk_nope_head_dim": spec.head_dim - spec.rotary_dim}
         keys: Config = {}
         if spec.head_dim != self.head_dim and not self.odd(spec):
-            own = rule == "head_dim" or (facts.get("head_wins") and config.get("head_dim") is not None)
+            own = rule == "head_dim" or (architecture.head_dim_wins and config.get("head_dim") is not None)
             if own:
                 keys[self.name("head_dim")] = spec.head_dim
             if rule == "qk_rope_head_dim":
@@ -327,7 +329,9 @@ class Current:
             elif "hidden_size" in rule and not own:
                 heads = self.fields.required("num_attention_heads")
                 keys[self.name("hidden_size")] = spec.head_dim * heads // (2 if rule.startswith("2") else 1)
-        if self.raw.get("rotary_dim") is not None or self.fields.kind in ("gptj", "codegen"):
+        if self.raw.get("rotary_dim") is not None or (
+            architecture.rope.rule == "fixed_base" and "rotary_dim" in architecture.defaults
+        ):
             keys["rotary_dim"] = spec.rotary_dim
         return keys
 
@@ -335,17 +339,19 @@ class Current:
         """Old keys beside the rope dict that would win over it, or contradict it."""
         keys: Config = {}
         flat = self.layer == ""
-        held = self.raw.get(ORIGINAL) is not None or self.fields.facts.get(ORIGINAL) is not None
+        held = self.raw.get(ORIGINAL) is not None or self.fields.default(ORIGINAL) is not None
         if flat and held and spec.scaling.name in PRETRAINED_TYPES:
             keys[ORIGINAL] = spec.context
         base = self.raw.get("rope_theta")
         belongs = flat or self.layer in ("full_attention", "main")
-        if self.fields.kind == "esm" or (isinstance(base, (int, float)) and belongs and base != spec.base):
+        if self.fields.architecture.rope.rule == "theta_only" or (
+            isinstance(base, (int, float)) and belongs and base != spec.base
+        ):
             keys["rope_theta"] = spec.base
         share, wanted = self.raw.get("partial_rotary_factor"), self.share(spec, self.layer)
         if share is not None and flat and wanted is not None and share != wanted:
             keys["partial_rotary_factor"] = wanted
-        if self.fields.kind == "chatglm":
+        if self.fields.architecture.rope.rule == "chatglm":
             keys["rope_ratio"] = spec.base / 10_000.0
         return keys
 

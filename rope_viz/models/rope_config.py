@@ -13,9 +13,8 @@ from typing import Any
 
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
-from rope_viz.models.architecture import LONGROPE_ALONE, Fields, Params
-from rope_viz.models.rope_parameters import Layers, rope_layers
-from rope_viz.models.text_config import text_fields
+from rope_viz.models.config_reader import Fields, Params
+from rope_viz.models.rope_parameters import Layers
 
 # Names that older files use for today's types.
 RENAMED_TYPES = {"su": "longrope", "mrope": "default", "xdrope": "dynamic", "none": "default"}
@@ -28,31 +27,15 @@ ORIGINAL = "original_max_position_embeddings"
 PRETRAINED_TYPES = ("llama3", "yarn", "longrope")
 
 
-def from_config(config: Mapping[str, Any]) -> dict[str, RopeSpec]:
-    """{layer type: embedding} of a config.json; the key is "" where all layers share one embedding.
-
-    Frequencies and attention factors are those that transformers 5.23.0 computes for this config, its oddities
-    included. A missing key takes the default of the architecture's class. Keys that do not concern RoPE are ignored,
-    as is `_about`. Raises `ValueError` that names the key and what was expected.
-    """
-    if not isinstance(config, Mapping):
-        raise ValueError(f"a config must be an object, got {shorten(config)}")
-    try:
-        fields = text_fields(config)
-        return specs_of(fields, rope_layers(fields))
-    except RecursionError:
-        raise ValueError("the config is nested too deeply") from None
-
-
-def specs_of(fields: Fields, layers: Layers) -> dict[str, RopeSpec]:
-    """The same from what was read of the config already. Raises `ValueError`."""
+def build_specs(fields: Fields, layers: Layers) -> dict[str, RopeSpec]:
+    """Return the embedding of each layer type. Raises `ValueError` where no layer rotates or a number is wrong."""
     if not layers:
         raise ValueError("rope_parameters names no layer with a rotary embedding")
     return {layer: spec_of(fields, layer, params) for layer, params in layers.items()}
 
 
-def main_of(layers: Mapping[str, Any]) -> str:
-    """The layer type that a config is about: the shared one, else the full-attention layers, else the first."""
+def find_main_layer(layers: Mapping[str, Any]) -> str:
+    """Return the layer type that a config is about: the shared one, else the full-attention layers, else the first."""
     return next((name for name in ("", "full_attention", "main") if name in layers), next(iter(layers)))
 
 
@@ -104,7 +87,7 @@ def spec_of(fields: Fields, layer: str, params: Params) -> RopeSpec:
     base = number(params, "rope_theta")
     require_number(base, "rope_theta", above=1.0, most=1e30)
     rotary_dim = rotated(fields, params, kind, head_dim)
-    if head_dim % 2 and rotary_dim == head_dim and fields.facts.get("odd_head"):
+    if head_dim % 2 and rotary_dim == head_dim and fields.architecture.pads_odd_head:
         # The class default has an odd quotient; transformers rotates it with one more dimension than there is.
         head_dim += 1
     context = length if kind == "dynamic" else pretrained_length(fields, layer, params, kind, length)
@@ -133,7 +116,7 @@ def rope_type(fields: Fields, params: Params) -> str:
         return "longrope"
     if kind not in ROPE_TYPES:
         raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {shorten(kind)}")
-    if fields.kind in LONGROPE_ALONE and kind not in ("default", "longrope"):
+    if fields.architecture.rope.longrope_only and kind not in ("default", "longrope"):
         raise ValueError(f"rope_type must be longrope for {fields.kind}, whose class refuses others, got {kind}")
     return kind
 
@@ -150,10 +133,10 @@ def meant(kind: str) -> str:
 def rotated(fields: Fields, params: Params, kind: str, head_dim: int) -> int:
     """How many dimensions of the head rotate."""
     share = params.get("partial_rotary_factor")
-    share = (0.334 if fields.kind == "mimo_v2_flash" and kind == "default" else 1.0) if share is None else share
+    share = (fields.architecture.rope.plain_partial_default if kind == "default" else 1.0) if share is None else share
     require_number(share, "partial_rotary_factor", least=0.0, most=1.0)
     # Plain RoPE is computed by the architecture's own code, and most of it does not know partial_rotary_factor.
-    if kind == "proportional" or (kind == "default" and not fields.facts.get("partial")):
+    if kind == "proportional" or (kind == "default" and not fields.architecture.partial_rotary):
         return head_dim
     dim = int(head_dim * share)
     if dim < 2:
@@ -172,10 +155,9 @@ def pretrained_length(fields: Fields, layer: str, params: Params, kind: str, len
 
 def pairing(fields: Fields) -> Pairing:
     """Which dimensions form a pair in the code of this architecture."""
-    usual: Pairing = fields.facts.get("pairing", "half")
     asked = fields.config.get("rope_interleave")
-    if asked is None or not fields.facts.get("rope_interleave"):
-        return usual
+    if asked is None or not fields.architecture.reads_rope_interleave:
+        return fields.architecture.pairing
     if not isinstance(asked, bool):
         raise ValueError(f"rope_interleave must be true or false, got {shorten(asked)}")
     return "interleaved" if asked else "half"
@@ -185,14 +167,14 @@ def scaling_of(fields: Fields, layer: str, params: Params, kind: str, ratio: flo
     """The scaling method with the knobs that the parameters hold."""
     if kind == "default":
         return Scaling()
-    if kind == "dynamic" and fields.kind.startswith("hunyuan") and params.get("alpha"):
+    if kind == "dynamic" and fields.architecture.rope.alpha_is_ntk and params.get("alpha"):
         return NtkAware(factor=number(params, "alpha"))
     if kind == "proportional":
         share = params.get("partial_rotary_factor")
         return Proportional(share=1.0 if share is None else float(share), factor=number(params, "factor", 1.0))
     if kind == "longrope":
         attention = optional(params, "attention_factor")
-        if fields.kind == "phimoe" and params.get("short_mscale") is not None:
+        if fields.architecture.rope.short_mscale_is_attention and params.get("short_mscale") is not None:
             attention = number(params, "short_mscale")
         return LongRope(
             short_factor=factors(params, "short_factor"),

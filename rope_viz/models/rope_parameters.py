@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import MAX_HEAD_DIM, require_number, shorten
-from rope_viz.models.architecture import GLOBAL_HEADS, Fields, Params
+from rope_viz.models.architecture import Architecture
+from rope_viz.models.config_reader import Fields, Params
 
 Layers: TypeAlias = dict[str, Params]
 
@@ -30,14 +31,15 @@ FLAT = frozenset(("rope_type", "type", "factor", "rope_theta"))
 def rope_layers(fields: Fields) -> Layers:
     """The RoPE parameters by layer type, by "" where all layers share one; defaults are filled in."""
     refuse_shared(fields)
-    layers = RULES.get(fields.kind, folded)(fields)
-    if "" not in layers and fields.kind != "deepseek_v4":
+    reading = fields.architecture.rope
+    layers = RULES[reading.rule](fields)
+    if "" not in layers and "main" not in layers:
         types = fields.layer_types()
-        wanted = set(fields.facts.get("layer_types", layers) if types is None else types)
-        if fields.kind in GLOBAL_HEADS:
+        wanted = set((reading.layer_types or layers) if types is None else types)
+        if reading.global_heads:
             wanted.add("full_attention")
         layers = {layer: layers[layer] for layer in sorted(wanted) if layers.get(layer) is not None}
-    return late_partial(fields, layers) if fields.kind in LATE else layers
+    return late_partial(fields, layers) if reading.late_partial else layers
 
 
 def late_partial(fields: Fields, layers: Layers) -> Layers:
@@ -46,7 +48,7 @@ def late_partial(fields: Fields, layers: Layers) -> Layers:
     Layers that come before it and are plain keep the whole head.
     """
     partial = fields.config.get("partial_rotary_factor")
-    if partial is None and fields.kind == "deepseek_v4":
+    if partial is None and "main" in layers:
         partial = deepseek_v4_partial(fields)
     seen = False
     for params in layers.values():
@@ -60,23 +62,23 @@ def folded(fields: Fields) -> Layers:
     """The general rule: rope_scaling before rope_parameters, then the old top-level keys, then the class default."""
     params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters")
     for layer in nested_keys(params or {}):
-        if fields.listed and not fields.facts.get("layer_types"):
+        if fields.is_listed and not fields.architecture.rope.layer_types:
             raise ValueError(
                 f"the RoPE parameters are nested by layer type, {layer}, and all layers of {fields.kind} share one "
                 "embedding: transformers does not read what is nested. Write them without the layer type"
             )
-    return filled(fields, params or copied(fields.facts.get("rope_parameters", {})), fields.theta(), partial_of(fields))
+    return filled(fields, params or default_parameters(fields), fields.theta(), partial_of(fields))
 
 
 def partial_of(fields: Fields) -> Any:
     """The partial_rotary_factor of the top level, or the class default."""
-    default = fields.facts.get("partial_rotary_factor")
-    given = fields.config.get("partial_rotary_factor")
-    return default if given is None or fields.facts.get("partial_fixed") else given
+    default, given = fields.default("partial_rotary_factor"), fields.config.get("partial_rotary_factor")
+    return default if given is None or fields.architecture.partial_rotary_fixed else given
 
 
-def copied(params: Mapping[str, Any]) -> Params:
-    """The parameters, free to be changed."""
+def default_parameters(fields: Fields) -> Params:
+    """Return a copy of the class's default RoPE parameters, {} where it has none."""
+    params: Mapping[str, Any] = fields.default("rope_parameters") or {}
     return {key: dict(part) if isinstance(part, Mapping) else part for key, part in params.items()}
 
 
@@ -93,8 +95,8 @@ def filled(fields: Fields, params: Params, theta: float, partial: Any = None) ->
             layers[key]["rope_theta"] = theta
         if partial is not None and layers[key].get("partial_rotary_factor") is None:
             layers[key]["partial_rotary_factor"] = partial
-    if not nested and fields.facts.get("layer_types"):
-        return {layer: dict(layers[""]) for layer in fields.layer_types() or fields.facts["layer_types"]}
+    if not nested and fields.architecture.rope.layer_types:
+        return {layer: dict(layers[""]) for layer in fields.layer_types() or fields.architecture.rope.layer_types}
     return layers
 
 
@@ -106,42 +108,32 @@ def nested_keys(params: Params) -> list[str]:
     return [key for key, part in params.items() if isinstance(part, Mapping)]
 
 
-def global_and_local(
-    theta: tuple[str, float], local: tuple[str, float | None], *, scale_both: bool = False
-) -> Callable[[Fields], Layers]:
+def global_and_local(fields: Fields) -> Layers:
     """Gemma 3 and its like: a base per layer type under old names; rope_scaling is for the full layers only."""
-
-    def rule(fields: Fields) -> Layers:
-        params = fields.mapping("rope_parameters") or {}
-        scaling = fields.mapping("rope_scaling") or {}
-        layers: Layers = {}
-        for layer, (key, default) in (("full_attention", theta), ("sliding_attention", local)):
-            part = params.get(layer) or {"rope_type": "default"}
-            if not isinstance(part, Mapping):
-                raise ValueError(f"rope_parameters.{layer} must be an object, got {shorten(part)}")
-            # Only `rope_type` of an old rope_scaling counts here: its older name `type` loses to the default.
-            scaled = scaling if scale_both or layer == "full_attention" else {}
-            layers[layer] = {**part, **scaled}
-            layers[layer].setdefault("rope_theta", fields.theta(key, default))
-        return layers
-
-    return rule
+    params, scaling = fields.mapping("rope_parameters") or {}, fields.mapping("rope_scaling") or {}
+    layers: Layers = {}
+    for layer, (key, default) in fields.architecture.rope.bases.items():
+        part = params.get(layer) or {"rope_type": "default"}
+        if not isinstance(part, Mapping):
+            raise ValueError(f"rope_parameters.{layer} must be an object, got {shorten(part)}")
+        # Only `rope_type` of an old rope_scaling counts here: its older name `type` loses to the default.
+        scaled = scaling if fields.architecture.rope.scales_both or layer == "full_attention" else {}
+        layers[layer] = {**part, **scaled}
+        layers[layer].setdefault("rope_theta", fields.theta(key, default))
+    return layers
 
 
-def neox(share: float) -> Callable[[Fields], Layers]:
+def neox(fields: Fields) -> Layers:
     """GPT-NeoX: rotary_emb_base and rotary_pct."""
-
-    def rule(fields: Fields) -> Layers:
-        params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
-        partial = fields.config.get("rotary_pct")
-        return filled(fields, params, fields.theta("rotary_emb_base"), share if partial is None else partial)
-
-    return rule
+    params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
+    partial = fields.config.get("rotary_pct")
+    partial = fields.architecture.rope.rotary_pct if partial is None else partial
+    return filled(fields, params, fields.theta("rotary_emb_base"), partial)
 
 
 def as_given(fields: Fields) -> Layers:
     """Classes that take rope_parameters as it is and fold no old keys in."""
-    params = fields.mapping("rope_parameters") or copied(fields.facts.get("rope_parameters", {}))
+    params = fields.mapping("rope_parameters") or default_parameters(fields)
     if nested_keys(params):
         refuse_flat(fields)
     return filled(fields, params, fields.theta(default=10_000.0))
@@ -153,13 +145,13 @@ def refuse_shared(fields: Fields) -> None:
     Run with each type of transformers 5.23.0: KeyError, or TypeError from the check of the field.
     """
     params, beside = fields.mapping("rope_parameters"), fields.config.get("rope_scaling") is not None
-    alone = fields.kind in BY_LAYER or (fields.kind in BY_LAYER_BESIDE and beside)
-    if alone and params and not nested_keys(params):
+    nested = fields.architecture.rope.nested
+    if (nested == "always" or (nested == "with_rope_scaling" and beside)) and params and not nested_keys(params):
         raise ValueError(
             f"rope_parameters says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
             "KeyError. Write one object for each of them into it, full_attention and so on"
         )
-    if fields.kind in ("cohere_compass_text", "lfm3"):
+    if fields.architecture.rope.refuses_flat_scaling:
         refuse_flat(fields)
 
 
@@ -175,13 +167,13 @@ def refuse_flat(fields: Fields) -> None:
 
 def without_scaling(fields: Fields) -> Layers:
     """Cohere 2 MoE: a field of its own hides rope_scaling."""
-    return folded(Fields({**fields.config, "rope_scaling": None}, fields.facts, fields.kind))
+    return folded(fields.with_values(rope_scaling=None))
 
 
 def ultrabert(fields: Fields) -> Layers:
     """UltraBERT: rope_theta is a list, one base per layer, and only used where there are no rope_parameters."""
     bases, types = fields.config.get("rope_theta"), fields.layer_types()
-    fields = Fields({**fields.config, "rope_theta": None}, fields.facts, fields.kind)
+    fields = fields.with_values(rope_theta=None)
     if isinstance(bases, list) and types and not fields.config.get("rope_parameters"):
         return {kind: {"rope_type": "default", "rope_theta": base} for kind, base in zip(types, bases, strict=False)}
     refuse_flat(fields)
@@ -193,7 +185,7 @@ def mistral4(fields: Fields) -> Layers:
     rotated = fields.required("qk_rope_head_dim")
     share = rotated / (rotated + fields.required("qk_nope_head_dim"))
     if not fields.mapping("rope_scaling"):
-        params = fields.mapping("rope_parameters") or copied(fields.facts["rope_parameters"])
+        params = fields.mapping("rope_parameters") or default_parameters(fields)
         params.setdefault("partial_rotary_factor", share)
         return filled(fields, params, fields.theta())
     return filled(
@@ -299,15 +291,11 @@ def qwen(fields: Fields) -> Layers:
     return {"": {**params, "partial_rotary_factor": 1.0 if share is None else share}}
 
 
-def base_under(*places: str) -> Callable[[Fields], Layers]:
+def base_under(fields: Fields) -> Layers:
     """Types that keep their base under another name, or under a key of an object."""
-
-    def rule(fields: Fields) -> Layers:
-        found = [at(fields.config, place) for place in places]
-        base = next((value for value in found if value is not None), fields.config.get("rope_theta"))
-        return folded(Fields({**fields.config, "rope_theta": base}, fields.facts, ""))
-
-    return rule
+    base = at(fields.config, fields.architecture.rope.base_key)
+    base = fields.config.get("rope_theta") if base is None else base
+    return folded(fields.with_values(general_rules=True, rope_theta=base))
 
 
 def at(config: Mapping[str, Any], name: str) -> Any:
@@ -333,7 +321,9 @@ def deepseek_v4(fields: Fields) -> Layers:
     """DeepSeek V4: plain RoPE on the main layers, another base and perhaps YaRN on the compressed ones."""
     theta = fields.theta("rope_theta", 10_000.0)
     params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
-    whole = filled(Fields(fields.config, {}, ""), params, theta, fields.config.get("partial_rotary_factor"))
+    whole = filled(
+        Fields(fields.config, Architecture("", listed=False)), params, theta, fields.config.get("partial_rotary_factor")
+    )
     if {"main", "compress"} <= whole.keys():
         return {"main": whole["main"], "compress": whole["compress"]}
     partial = deepseek_v4_partial(fields)
@@ -358,42 +348,28 @@ def partial_from_rotary_dim(fields: Fields) -> Layers:
     rotary = fields.size("rotary_dim")
     if rotary is None or fields.config.get("partial_rotary_factor") is not None:
         return folded(fields)
-    return folded(Fields({**fields.config, "partial_rotary_factor": rotary / fields.head_dim()}, fields.facts, ""))
+    return folded(fields.with_values(general_rules=True, partial_rotary_factor=rotary / fields.head_dim()))
 
-
-gemma3 = global_and_local(("rope_theta", 1_000_000.0), ("rope_local_base_freq", 10_000.0))
-modernbert = global_and_local(("global_rope_theta", 160_000.0), ("local_rope_theta", 10_000.0), scale_both=True)
-olmo3 = global_and_local(("rope_theta", 500_000.0), ("", 500_000.0))
-AS_GIVEN = (*GLOBAL_HEADS, "laguna", "mellum", "zaya", "beam", "mimo_v2_flash", "cohere_compass_text")
-GEMMA3 = ("gemma3_text", "gemma3n_text", "t5gemma2_text", "t5gemma2_decoder")
-MODERNBERT = ("modernbert", "modernbert-decoder")
-# Their rope_parameters must be nested by layer type: always, or where a rope_scaling is laid over them.
-BY_LAYER = (*AS_GIVEN, *MODERNBERT, "lfm3", "neomme", "ultrabert")
-BY_LAYER_BESIDE = (*GEMMA3, "olmo3")
-LATE = frozenset((*AS_GIVEN, *GEMMA3, *MODERNBERT, "olmo3", "deepseek_v4"))
 
 RULES: dict[str, Callable[[Fields], Layers]] = {
-    **dict.fromkeys(GEMMA3, gemma3),
-    **dict.fromkeys(MODERNBERT, modernbert),
-    **dict.fromkeys(AS_GIVEN, as_given),
-    **dict.fromkeys(("gptj", "codegen", "roformer"), fixed_base),
-    **dict.fromkeys(("minimax_m2", "minimax_m1", "minimax_text_01"), partial_from_rotary_dim),
-    **dict.fromkeys(("baichuan", "grok-1"), written_base),
-    "telechat": telechat,
-    "qwen": qwen,
-    "internlm": base_under("rotary.base"),
-    "dbrx": base_under("attn_config.rope_theta"),
-    "phi3small": base_under("rope_embedding_base"),
-    "olmo3": olmo3,
-    "gpt_neox": neox(0.25),
-    "gpt_neox_japanese": neox(1.0),
-    "esm": plain_theta,
+    "": folded,
+    "as_given": as_given,
+    "base_under": base_under,
     "chatglm": chatglm,
-    "cohere2_moe": without_scaling,
-    "dots3_note_text": dots3,
+    "deepseek_v4": deepseek_v4,
+    "dots3": dots3,
+    "fixed_base": fixed_base,
+    "global_and_local": global_and_local,
     "mistral4": mistral4,
     "neomme": neomme,
+    "neox": neox,
+    "qwen1": qwen,
+    "share_from_rotary_dim": partial_from_rotary_dim,
     "step3p5": step3p5,
+    "telechat": telechat,
+    "theta_only": plain_theta,
     "ultrabert": ultrabert,
-    "deepseek_v4": deepseek_v4,
+    "without_rope_scaling": without_scaling,
+    "written_base": written_base,
 }
+"""By the name that a record gives as `rope.rule`."""

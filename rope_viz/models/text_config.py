@@ -6,6 +6,7 @@ looked for under the names that published configs use.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import shorten
 from rope_viz.models import no_rope_types
-from rope_viz.models.architecture import Fields, entry, insist, name_of, table
+from rope_viz.models.architecture import Architecture, TextPart, find_architecture
+from rope_viz.models.config_reader import Fields, read_model_type
 from rope_viz.models.unknown_types import refuse_others, unlisted_fields
 
 Path: TypeAlias = tuple[str, ...]
@@ -28,18 +30,6 @@ BESIDE_TEXT = re.compile(
     "vis|vit|image|img|video|audio|speech|sound|encoder|tower|talker|proj|quant|generat|draft|adapter|lora|tokenizer"
     "|diffusion|perceiver|resampler|rope|attn|moe|ssm|^_"
 )
-# Wrappers whose class also knows the name that the original checkpoints use.
-OTHER_NAMES = {"unlimited_ocr": ("language_config",)}
-# What stands between these and their language model where it names no type.
-BETWEEN = {"colpali": "paligemma", "colqwen2": "qwen2_vl", "colmodernvbert": "modernvbert"}
-# What such classes take of their own level beside what concerns RoPE, each class asked key by key.
-MANY = ("num_hidden_layers", "num_key_value_heads", "intermediate_size", "vocab_size")
-WINDOWS = ("use_sliding_window", "sliding_window", "max_window_layers", "layer_types")
-SIZES = {
-    **dict.fromkeys(("qwen2_vl", "qwen2_5_vl"), (*MANY, *WINDOWS)),
-    **dict.fromkeys(("hunyuan_vl", "paddleocr_vl"), (*MANY, "tie_word_embeddings")),
-    "fuyu": ("num_hidden_layers", "intermediate_size", "vocab_size"),
-}
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "num_hidden_layers", "n_layer", "n_layers")
 DEEPEST = 4
 
@@ -48,15 +38,15 @@ DEEPEST = 4
 class Part:
     """The part of a config that describes the language model.
 
-    `config` holds its keys, with what its wrapper's class fills in; `kind` is its model type and `facts` what is known
-    of that type, None where nothing is. `path` leads to where these keys stand in the file, or would have to stand
-    where it has none (`stands` is false then). `loaded` leads to them in the object that transformers makes of the
-    file; it is longer than `path` where a wrapper takes keys of its own level for its part. `taken` are then the keys
-    that it takes. `unlisted` names the outermost wrapper whose class is not known, None where there is none.
+    `config` holds its keys, with what its wrapper's class fills in; `kind` is its model type and `architecture` the
+    record of that type, None where there is none. `path` leads to these keys in the file, or to where they would be
+    (`stands` is false then). `loaded` leads to them in the object that transformers makes of the file; it is longer
+    than `path` where a wrapper takes keys of its own level for its part, and `taken` are then those keys. `unlisted`
+    names the outermost wrapper without a record, None where there is none.
     """
 
     config: Mapping[str, Any]
-    facts: Mapping[str, Any] | None
+    architecture: Architecture | None
     kind: str
     path: Path = ()
     loaded: Path = ()
@@ -65,48 +55,49 @@ class Part:
     unlisted: str | None = None
 
 
-def text_part(config: Mapping[str, Any]) -> Part:
+def find_text_part(config: Mapping[str, Any]) -> Part:
     """The language model inside a config, which may be the whole config. Raises `ValueError` naming a wrong key."""
-    part = Part(config, None, name_of(config))
+    part = Part(config, None, read_model_type(config))
     for _ in range(DEEPEST):
-        facts = entry(part.kind)
-        if facts is None:
+        found = find_architecture(part.kind)
+        if found is None:
             key = wrapper_key(part.config)
             if key is None:
                 break
             part = opened(part, key)
-        elif "text" in facts:
-            part = unwrapped(part, facts)
+        elif found.text is not None:
+            part = unwrapped(part, found.text)
         else:
             break
     # DeepSeek VL2 Tiny has the attention of the first DeepSeek MoE in its language model, and the type of the second.
     kind = "deepseek" if part.kind == "deepseek_v2" and part.config.get("use_mla") is False else part.kind
-    return Part(**{**vars(part), "kind": kind, "facts": table().get(kind)})
+    record = find_architecture(kind)
+    return dataclasses.replace(part, kind=kind, architecture=record if record is None or record.text is None else None)
 
 
-def unwrapped(part: Part, facts: Mapping[str, Any]) -> Part:
+def unwrapped(part: Part, text: TextPart) -> Part:
     """The language model of a wrapper whose class is known."""
-    keys = tuple(facts["text"])
+    keys = text.path
     between = inside(part.config, keys[:1])
-    if part.kind in BETWEEN and between is not None:
-        path, loaded, kind = (*part.path, keys[0]), (*part.loaded, keys[0]), name_of(between) or BETWEEN[part.kind]
+    if text.between and between is not None:
+        path, loaded, kind = (*part.path, keys[0]), (*part.loaded, keys[0]), read_model_type(between) or text.between
         return Part(between, None, kind, path, loaded, part.stands, (), part.unlisted)
     inner = inside(part.config, keys)
-    for name in OTHER_NAMES.get(part.kind, ()):
+    for name in text.other_names:
         if inner is None and part.config.get(name) is not None:
             keys, inner = (name,), inside(part.config, (name,))
-    stands, path, taken = inner is not None and part.stands, (*part.path, *keys), ()
+    taken: Path = ()
+    stands, path = inner is not None and part.stands, (*part.path, *keys)
     if inner is None:
         # Early checkpoints of Qwen2-VL and its like keep the text keys at the top.
-        hoisted = tuple(facts.get("flat", ()))
-        hoisted = (*hoisted, *SIZES.get(part.kind, ())) if "rope_scaling" in hoisted else ()
+        hoisted = text.hoisted if "rope_scaling" in text.hoisted else ()
         inner = {key: part.config[key] for key in hoisted if key in part.config}
         if inner:
             stands, path, taken = part.stands, part.path, hoisted
-    kind = facts["type"] if facts.get("fixed") else name_of(inner) or facts["type"]
+    kind = text.type if text.fixed_type else read_model_type(inner) or text.type
     # A part that is there, and be it empty, gets the wrapper's values from some classes only.
-    fills = facts.get("fills", {}) if facts.get("merges") or not (stands or inner) else {}
-    loaded = (*part.loaded, *facts["text"])
+    fills = text.fills if text.merges or not (stands or inner) else {}
+    loaded = (*part.loaded, *text.path)
     return Part({**fills, **inner}, None, kind, path, loaded, stands, taken, part.unlisted)
 
 
@@ -114,7 +105,9 @@ def opened(part: Part, key: str) -> Part:
     """The part that a wrapper of unknown type keeps under this key; it may go without a type of its own."""
     inner = part.config[key]
     unlisted = part.kind if part.unlisted is None else part.unlisted
-    return Part(inner, None, name_of(inner) or part.kind, (*part.path, key), (*part.loaded, key), True, (), unlisted)
+    return Part(
+        inner, None, read_model_type(inner) or part.kind, (*part.path, key), (*part.loaded, key), True, (), unlisted
+    )
 
 
 def wrapper_key(config: Mapping[str, Any]) -> str | None:
@@ -152,34 +145,28 @@ def inside(config: Mapping[str, Any], keys: Path) -> Mapping[str, Any] | None:
     return part
 
 
-def text_fields(config: Mapping[str, Any]) -> Fields:
-    """The fields of the language model inside a config, which may be the whole config.
+def read_text_fields(part: Part) -> Fields:
+    """Return the fields of the language model of a config.
 
     Raises `NoRope` where it has no rotary embedding, and `ValueError` where it is no language model.
     """
-    part = text_part(config)
-    why = no_rope_types.reason(part.kind, part.config, listed=part.facts is not None)
+    why = no_rope_types.reason(part.kind, part.config, listed=part.architecture is not None)
     if why:
         raise no_rope_types.NoRope(
-            f"{said(part.kind or no_rope_types.by_class(part.config))} has no rotary embedding: {why}"
+            f"{shown_type(part.kind or no_rope_types.by_class(part.config))} has no rotary embedding: {why}"
         )
-    if part.facts is None:
+    if part.architecture is None:
         refuse_others(part.config, part.kind)
         return unlisted_fields(part.config, part.kind, part.unlisted)
-    if part.facts.get("not_text"):
+    if part.architecture.not_text:
         raise ValueError(f"model_type must be a language model's: {part.kind} has positions in more than one dimension")
     if part.kind == "chatglm" and part.config.get("position_encoding_2d") is True:
         raise ValueError(
             "position_encoding_2d is true: ChatGLM-6B rotates by two positions, which is not computed here"
         )
-    if part.path and part.unlisted is None:
-        for key in ("vision_config", "audio_config"):
-            inside(config, (key,))
-    fields = Fields(part.config, part.facts, part.kind, wrapper=part.unlisted)
-    insist(fields)
-    return fields
+    return Fields(part.config, part.architecture, wrapper=part.unlisted)
 
 
-def said(kind: str) -> str:
-    """A model type in a sentence."""
+def shown_type(kind: str) -> str:
+    """Return a model type as it stands in a sentence."""
     return shorten(kind).strip("'\"") if kind else "this model"

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.architecture import UNKNOWN, Fields, table
+from rope_viz.models.architecture import Architecture, RopeReading, listed_types
+from rope_viz.models.config_reader import Fields
 from rope_viz.models.rope_parameters import at
 
 # {the usual key: names that cannot be mistaken for anything else, whatever the type}
@@ -65,23 +66,33 @@ def refuse_others(config: Mapping[str, Any], kind: str) -> None:
 
 def unlisted_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -> Fields:
     """The fields of a model type outside the list, defaults of a Llama behind them."""
-    read, taken, facts = dict(config), [], dict(UNKNOWN)
+    read, taken = dict(config), []
+    head_size = "head_dim"
     for usual, others in UNMISTAKABLE.items():
         name = next((name for name in others if config.get(usual) is None and at(config, name) is not None), None)
         if name is not None:
             read[usual] = at(config, name)
             taken.append(name)
     if config.get("qk_rope_head_dim") is not None:
-        facts["head"] = "qk_rope_head_dim"
+        head_size = "qk_rope_head_dim"
         taken.append("qk_rope_head_dim")
     elif config.get("rotary_dim") is not None and read.get("partial_rotary_factor") is None:
-        fields = Fields(read, facts, kind)
+        fields = Fields(read, Architecture(kind, listed=False))
         rotary, head_dim = fields.required("rotary_dim"), fields.head_dim()
         if rotary > head_dim:
             raise ValueError(f"rotary_dim must be at most head_dim = {head_dim}, got {rotary}")
         read["partial_rotary_factor"] = rotary / head_dim
         taken.append("rotary_dim")
-    return Fields(read, facts, kind, taken=tuple(taken), wrapper=wrapper)
+    # Partial rotation and pairing are believed where the config names them.
+    architecture = Architecture(
+        kind,
+        head_size=head_size,
+        partial_rotary=True,
+        reads_rope_interleave=True,
+        rope=RopeReading(alpha_is_ntk=kind.startswith("hunyuan")),
+        listed=False,
+    )
+    return Fields(read, architecture, own_keys=tuple(taken), wrapper=wrapper)
 
 
 def letters(kind: str) -> str:
@@ -89,19 +100,19 @@ def letters(kind: str) -> str:
     return "".join(letter for letter in kind.lower() if letter.isalnum())
 
 
-def doubt(fields: Fields) -> str:
+def describe_doubt(fields: Fields) -> str:
     """One sentence where this model type, or its wrapper's, is outside the list; empty where both were read."""
-    if fields.listed:
+    if fields.is_listed:
         if not fields.wrapper:
             return ""
         return f"model_type {shorten(fields.wrapper)} is not in the list: the {fields.kind} in it is read by its code."
     if not fields.kind:
-        used = f"{', '.join(fields.taken)} is" if fields.taken else "it is"
+        used = f"{', '.join(fields.own_keys)} is" if fields.own_keys else "it is"
         return f"There is no model_type, and transformers refuses that: {used} read by the general rules."
-    spelled = next((name for name in table() if letters(name) == letters(fields.kind)), "")
+    spelled = next((name for name in sorted(listed_types()) if letters(name) == letters(fields.kind)), "")
     if spelled:
         return f"model_type {shorten(fields.kind)} is not in the list, where {spelled} is: transformers knows no other."
-    used = f", with {', '.join(fields.taken)} of its own," if fields.taken else ""
+    used = f", with {', '.join(fields.own_keys)} of its own," if fields.own_keys else ""
     return (
         f"model_type {shorten(fields.kind)} is not in the list: it is read{used} by the general rules, "
         "and its own code may do otherwise."

@@ -1,26 +1,22 @@
-"""A config.json as a reader drops or pastes it: any text at all, to the embeddings it describes or one sentence.
+"""A config.json as a user drops or pastes it: any text at all, to a mapping or one sentence.
 
-NaN and Infinity are refused where RoPE reads them, and repeated keys are named; see `raw`.
+NaN and Infinity are refused where RoPE reads them, and repeated keys are named; see `json_source`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models.architecture import name_of as type_of
 from rope_viz.models.json_source import LARGEST as LARGEST
 from rope_viz.models.json_source import read_raw
-from rope_viz.models.layer_patterns import partly
-from rope_viz.models.rope_config import ROPE_TYPES, from_config, meant
-from rope_viz.models.text_config import text_fields
-from rope_viz.models.unknown_types import doubt
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.rope_config import ROPE_TYPES, find_main_layer, meant
 
 DEEPEST = 32
-SIDE = 64  # patches, 1024 pixels of FLUX
 MOST_KEYS = 1000
 # Lists of labels and of quantised layers may be as long as they like: nothing here reads them.
 LONG = ("id2label", "label2id", "quantization_config", "compression_config")
@@ -39,77 +35,12 @@ class Upload:
     @property
     def layer(self) -> str:
         """The layer type to show first."""
-        return main_layer(self.specs)
+        return find_main_layer(self.specs)
 
-
-def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = "the current settings") -> Upload:
-    """The embeddings of a config.json, or of a bare rope_scaling whose missing sizes are those of `current`.
-
-    `name` is what the notes call it. Raises `ValueError` with one sentence that says what is wrong.
-    """
-    notes: list[str] = []
-    config = parse(text, notes)
-    check_shape(config)
-    if isinstance(config.get("_class_name"), str) or encodes(config):
-        return of_axes(config, notes)
-    config, filled = completed(config, current or RopeSpec())
-    if filled:
-        notes.append(f"Your config leaves out {listed(filled)}: taken from {name}. Change them with the knobs below.")
-    try:
-        specs = from_config(config)
-    except (ArithmeticError, RecursionError):
-        raise ValueError("the numbers in it are too large or too small to compute with") from None
-    fields = text_fields(config)
-    notes += [text for text in (doubt(fields), partly(fields)) if text]
-    return Upload(name_of(config), config, specs, tuple(notes))
-
-
-def encodes(config: Mapping[str, Any]) -> bool:
-    """Whether this is an encoder of images or films whose patches rotate over several axes, and no language model."""
-    try:
-        from_config(config)
-        return False
-    except (ValueError, ArithmeticError, RecursionError):
-        pass
-    # Here, so that other configs do not wait for it.
-    from rope_viz.multi_axis.model_axes import from_model, is_encoder
-
-    try:
-        return is_encoder(type_of(config), config) and any(len(part.axes) > 1 for part in from_model(config).values())
-    except (ValueError, ArithmeticError, RecursionError):
-        return False
-
-
-def of_axes(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
-    """A diffusion transformer's config, or an encoder's: the ladder of each axis, which the pages of one axis show.
-
-    Where its speeds are no ladder that a base describes, those pages show plain RoPE of as many pairs, and a note says
-    so. Raises `ValueError` where there is no such class. Time comes last: it often stands still.
-    """
-    from rope_viz.embedding.axis_sections import anatomy
-    from rope_viz.multi_axis.model_axes import from_model
-
-    part = next(iter(from_model(config).values()))
-    found = anatomy(part)
-    drawn = isinstance(config.get("_class_name"), str)
-    kind = re.sub(r"\W", "", str(config["_class_name"]))[:48] if drawn else name_of(config)
-    ladders = {} if found is None else {axis: each for axis, each in found.ladders.items() if each.first == 1.0}
-    what = (
-        f"{kind} is {'a diffusion transformer' if drawn else 'an encoder'} with {len(part.axes)} axes: page Axes shows"
-    )
-    if ladders:
-        specs = {
-            axis: RopeSpec(head_dim=2 * each.pairs, base=each.base, context=SIDE, pairing="interleaved")
-            for axis, each in sorted(ladders.items(), key=lambda item: item[0] == "t")
-        }
-        said = f"{what} them all, the others one of them, over {SIDE} patches or frames."
-    else:
-        specs = {"": RopeSpec(head_dim=2 * part.pairs, context=SIDE, pairing="interleaved")}
-        said = (
-            f"{what} them as they are. Its speeds are no ladder that a base describes: the other pages show plain RoPE "
-            f"of {part.pairs} pairs in its place, which this model does not compute."
-        )
-    return Upload(kind, config, specs, (*notes, said))
+    @functools.cached_property
+    def model_config(self) -> ModelConfig:
+        """The config as it was read."""
+        return ModelConfig.read(self.config)
 
 
 def parse(text: str | bytes, notes: list[str] | None = None) -> dict[str, Any]:
@@ -183,23 +114,6 @@ def is_rope_dict(part: Any) -> bool:
 def is_layered(part: Any) -> bool:
     """Whether this is rope_parameters nested by layer type."""
     return isinstance(part, dict) and bool(part) and all(is_rope_dict(item) for item in part.values())
-
-
-def main_layer(specs: Mapping[str, RopeSpec]) -> str:
-    """The layer type a config is about: the shared one, else the full-attention layers, else the first."""
-    return next((layer for layer in ("", "full_attention") if layer in specs), next(iter(specs)))
-
-
-def name_of(config: Mapping[str, Any]) -> str:
-    """What to call a config: its path's last two words, else its type; only what a name consists of."""
-    for key, words in (("_name_or_path", 2), ("model_type", 1)):
-        value = config.get(key)
-        if isinstance(value, str):
-            parts = [part for part in re.split(r"[/\\]", value[:200]) if part not in ("", ".", "..")]
-            name = re.sub(r"[^\w /.+-]", "", "/".join(parts[-words:])).strip(" /")[:48]
-            if name:
-                return name
-    return "Your config"
 
 
 def listed(items: list[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, directions
-from rope_viz.models.architecture import name_of
+from rope_viz.models.config_reader import read_model_type
 from rope_viz.multi_axis.catalog import AxesModel, axes_catalog, model_parts
 from rope_viz.multi_axis.model_axes import INSIDE, from_model, is_diffusion, vision_part
 
@@ -108,7 +108,7 @@ def scenes(id: str) -> dict[str, Scene]:
     """{part: scene} of a model of the list with several axes. Raises `ValueError` by name."""
     parts = model_parts(id)
     model = axes_catalog()[id]
-    normal = name_of(model.config) in NORMALISED
+    normal = read_model_type(model.config) in NORMALISED
     step, span = ({}, SPAN) if normal else (model.step, {})
     more = (step, span, model.grid_note, context_of(model.config))
     return {
@@ -127,7 +127,7 @@ def own_scenes(config: Mapping[str, Any], name: str) -> dict[str, Scene]:
     merge = merge_of(config)
     found = patches_of(config)
     sides: dict[Role, float] = found or {role: float(side) for role, side in USUAL.items()}
-    span = SPAN if name_of(config) in NORMALISED else {}
+    span = SPAN if read_model_type(config) in NORMALISED else {}
     note = "the image its config speaks of" if found else "its config speaks of no image: 32 × 32 are taken"
     out = {}
     for part, spec in with_all_heads(parts).items():
@@ -192,7 +192,7 @@ def merge_of(config: Mapping[str, Any]) -> int:
     tower = vision_part(config)
     if is_diffusion(config) or tower is config:
         return 1
-    kind = name_of(config)
+    kind = read_model_type(config)
     usual = {"gemma4": 3, "pixtral": 1, "llava": 1}.get(kind, 2)
     for key in ("spatial_merge_size", "merge_size", "pooling_kernel_size"):
         value = tower.get(key)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.architecture import name_of
+from rope_viz.models.config_reader import read_model_type
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.text_config import TEXT_KEYS
 from rope_viz.multi_axis.config_reader import Given
@@ -40,7 +40,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
         raise ValueError(f"a config must be an object, got {shorten(config)}")
     if isinstance(config.get("_class_name"), str):
         return diffusion(config)
-    kind = name_of(config)
+    kind = read_model_type(config)
     parts: dict[str, AxesSpec] = {}
     tower = tower_of(kind, config)
     if not is_encoder(kind, config):
@@ -93,7 +93,7 @@ def tower_of(kind: str, config: Mapping[str, Any]) -> str | None:
     inner = vision_part(config)
     names = [kind]
     if inner is not config:
-        names = [name_of(inner), kind] if name_of(inner) else [kind]
+        names = [read_model_type(inner), kind] if read_model_type(inner) else [kind]
     elif not is_encoder(kind, config):
         return None
     for name in names:

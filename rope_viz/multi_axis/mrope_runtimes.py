@@ -24,7 +24,7 @@ from rope_viz.embedding.axes_spec import (
 )
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, Scaling, shorten
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.multi_axis.config_reader import Given
 from rope_viz.multi_axis.text import TEXTS, as_held, keys, laid, renamed, repeated, scheduled, text_layers
 

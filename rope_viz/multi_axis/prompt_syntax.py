@@ -18,7 +18,7 @@ import numpy as np
 
 from rope_viz.embedding.position_ids import Positions, patches
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.architecture import name_of
+from rope_viz.models.config_reader import read_model_type
 from rope_viz.multi_axis.model_axes import INSIDE, vision_part
 from rope_viz.multi_axis.prompt_positions import ERNIE, MODELS, OMNI, STAMPED, lay_out
 
@@ -139,7 +139,7 @@ def piece(part: str) -> Wanted:
 
 def reader(config: Mapping[str, Any]) -> Reader | None:
     """How the prompts of a model's config are laid out; None where its language model counts tokens alone."""
-    outer = name_of(config)
+    outer = read_model_type(config)
     names = [outer, outer.removesuffix("_text"), outer.removesuffix("_thinker")]
     kind = next((name for name in names if name in MODELS and name != "neomme"), None)
     if kind is None:

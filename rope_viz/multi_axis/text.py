@@ -26,9 +26,9 @@ from rope_viz.embedding.axes_spec import (
     without_rotation,
 )
 from rope_viz.embedding.spec import FloatArray, RopeSpec, shorten
-from rope_viz.models.architecture import table
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.text_config import TEXT_KEYS, text_part
+from rope_viz.models.architecture import find_architecture
+from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.text_config import TEXT_KEYS
 from rope_viz.multi_axis.config_reader import plainly
 
 Pattern: TypeAlias = Literal[
@@ -151,9 +151,9 @@ def renamed(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     if nested and name not in LIKE:
         whole.setdefault("model_type", name)
     else:
-        inner = table().get(name, {})
-        whole["model_type"] = LIKE.get(name, inner.get("type", name) if "text" in inner else name)
-    if whole["model_type"] not in table():
+        record = find_architecture(name)
+        whole["model_type"] = LIKE.get(name, name if record is None or record.text is None else record.text.type)
+    if find_architecture(whole["model_type"]) is None:
         # An architecture without a table of class defaults: lengths do not matter to plain RoPE.
         whole.setdefault("max_position_embeddings", 32_768)
         whole.setdefault("rope_interleave", name == "bailing_moe_v3_vl")
@@ -163,7 +163,7 @@ def renamed(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
 def keys(config: Mapping[str, Any], layer: str) -> dict[str, Any]:
     """The RoPE parameters that name sections: of the language model, of its layer type, or beside it at the top."""
     found: dict[str, Any] = {}
-    for place in (config, text_part(config).config):
+    for place in (config, ModelConfig.read(config).part.config):
         for source in (place, place.get("rope_parameters"), place.get("rope_scaling")):
             part = source.get(layer) if layer and isinstance(source, Mapping) and layer in source else source
             if isinstance(part, Mapping):

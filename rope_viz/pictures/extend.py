@@ -8,7 +8,6 @@ from typing import Any
 
 from rope_viz.advice.export import architecture
 from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, mistakes, planned
-from rope_viz.advice.identify_model import Recognised, recognise
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.rank_methods import Advice, recommend, start
@@ -21,7 +20,10 @@ from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.runtimes import extension
 from rope_viz.models.catalog import catalog
 from rope_viz.models.edit_config import rewritten_old
-from rope_viz.models.user_config import Upload, encodes
+from rope_viz.models.identify_model import Identity
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.user_config import Upload
+from rope_viz.multi_axis.read_upload import encodes
 from rope_viz.pictures.choices import Number, Pick, Several, length
 from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
@@ -63,7 +65,8 @@ def wanted(now: Now) -> int:
     spec, found = now.spec, _recognised(now.start, now.model, now.layer, now.own)
     if found is not None and found.mistakes and spec.scaling.name == "none":
         return max(spec.target, found.says)
-    return spec.target if spec.target > spec.context else max(131_072, 2 * spec.context)
+    extended = spec.target > spec.context and (spec.scaling.name != "none" or spec.target != now.start.target)
+    return spec.target if extended else max(131_072, 2 * spec.context)
 
 
 def config(now: Now) -> Mapping[str, Any]:
@@ -158,9 +161,9 @@ def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]
 
 
 @functools.lru_cache(KEPT)
-def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Recognised | None:
+def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Identity | None:
     try:
-        return recognise(_config(spec, model, own), known=catalog().get(model), layer=layer or None)
+        return ModelConfig.read(_config(spec, model, own)).identify(known=catalog().get(model), layer=layer or None)
     except ValueError:
         return None
 
@@ -168,10 +171,10 @@ def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> R
 @functools.lru_cache(KEPT)
 def _found(
     spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
-) -> tuple[Recognised, Advice]:
+) -> tuple[Identity, Advice]:
     """What it is and the ways there are, which is all that tells whether there is an answer."""
     config, known = _config(spec, model, own), catalog().get(model)
-    found = recognise(config, known=known, trained=given, layer=layer or None)
+    found = ModelConfig.read(config).identify(known=known, trained=given, layer=layer or None)
     return found, recommend(config, found, target, own=changed)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.user_config import Upload
 
 T = TypeVar("T")
@@ -109,6 +110,13 @@ class Now:
     def config(self) -> Mapping[str, Any] | None:
         """The config.json of the model; None where there are numbers only."""
         return config_of(self.model, self.own)
+
+    @property
+    def model_config(self) -> ModelConfig | None:
+        """The config of the model as it was read; None where there are numbers only."""
+        if self.model == spec_url.CUSTOM:
+            return None if self.own is None else self.own.model_config
+        return read_catalog_model(self.model)
 
     @property
     def name(self) -> str:

@@ -11,7 +11,8 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words
 from rope_viz.figures.words.common import plain
-from rope_viz.models.user_config import Upload, encodes
+from rope_viz.models.user_config import Upload
+from rope_viz.multi_axis.read_upload import encodes
 from rope_viz.pictures.choices import Pick, Switch
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page

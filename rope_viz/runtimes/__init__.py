@@ -6,19 +6,15 @@ one module per runtime, over the one core of `rope_viz.embedding.scaling`.
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
 from rope_viz.embedding.spec import FloatArray, checked_length, shorten
-from rope_viz.models import remote_code_types
+from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.runtimes import llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
-from rope_viz.runtimes.provenance import Known
-from rope_viz.runtimes.provenance import known as how_known
-from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, frequencies, read, spec_of
+from rope_viz.runtimes.provenance import Known, find_provenance
+from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_case, frequencies, spec_of
 
 LLAMA_CPP = "0c1e57098 (llama-cpp-python 0.3.36)"
 TENSORRT = "functional.py@0071496 + _torch/attention_backend/interface.py@000a01d (two stored versions)"
@@ -63,7 +59,7 @@ class Emulation:
 
 
 def emulate(
-    config: Mapping[str, Any],
+    config: Source,
     *,
     runtime: str,
     version: str | None = None,
@@ -84,56 +80,31 @@ def emulate(
     overrides = llamacpp.parse_flags(flags)
     if length is None and "ctx" in overrides:
         length = int(overrides["ctx"]) or None
-    return emulated(name, release, start(config, length=length, layer_type=layer_type), overrides)
+    return emulated(name, release, read_case(config, length=length, layer_type=layer_type), overrides)
 
 
-def start(config: Mapping[str, Any], *, length: int | None = None, layer_type: str | None = None) -> Case:
-    """What every runtime starts from, to be read once for all of them. Raises `ValueError` as `emulate` does."""
-    with nameless():
-        return read(config, layer_type, checked_length(length))
+def read_case(config: Source, *, length: int | None = None, layer_type: str | None = None) -> Case:
+    """Return what every runtime starts from, to be read once for all of them. Raises `ValueError` as `emulate` does."""
+    with normalise_errors():
+        return build_case(ModelConfig.read(config), layer_type, checked_length(length))
 
 
 def emulated(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:
-    """What one runtime, by its full name and version, makes of a case. Raises `ValueError` as `emulate` does."""
-    if case.content is None or flags:
-        return _emulated(name, release, case, flags or {})
-    return _once(name, release, _Asked(case.content, case))
-
-
-@dataclass(frozen=True)
-class _Asked:
-    content: bytes
-    case: Case = field(compare=False)
-
-
-# The check, the repairs and the files to write ask the runtimes about the same few configs again and again.
-@functools.lru_cache(1024)
-def _once(name: str, release: str, asked: _Asked) -> Emulation:
-    return _emulated(name, release, asked.case, {})
+    """Return what one runtime, by its full name and version, makes of a case. Raises `ValueError` as `emulate` does."""
+    return _emulated(name, release, case, flags or {})
 
 
 def _emulated(name: str, release: str, case: Case, flags: Mapping[str, str | float]) -> Emulation:
-    told = how_known(name, release, case.fields, case.kind)
+    told = find_provenance(name, release, case.fields, case.kind)
     try:
-        with nameless():
+        with normalise_errors():
             case, applied = apply(ALL[name, release], case)
             inv_freq, attention, softmax = computed(name, case, flags)
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), told)
-    own = name == "transformers" and release == RUNTIMES[0][1] and case.model in remote_code_types.TYPES
+    own = name == "transformers" and release == RUNTIMES[0][1] and case.architecture.remote_code
     remote = f"{shorten(case.model).strip(chr(39))} is remote code, not in transformers" if own else ""
     return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=told, remote=remote)
-
-
-@contextlib.contextmanager
-def nameless() -> Iterator[None]:
-    """What a hostile config raises, as the `ValueError` that every other refusal is."""
-    try:
-        yield
-    except RecursionError:
-        raise ValueError("the config is nested too deeply") from None
-    except ArithmeticError:
-        raise ValueError("the numbers of the config are too large or too small to compute with") from None
 
 
 def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]:

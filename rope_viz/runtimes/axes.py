@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.axes_spec import MIXED, STILL, AxesSpec
-from rope_viz.models.architecture import name_of
-from rope_viz.models.text_config import text_part
+from rope_viz.models.architecture import find_architecture
+from rope_viz.models.config_reader import read_model_type
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
 from rope_viz.multi_axis.prompt_positions import MODELS, OMNI, lay_out
 from rope_viz.multi_axis.prompt_positions import SECONDED as SECONDED_TYPES
 from rope_viz.multi_axis.text import TEXTS, keys, text_layers
-from rope_viz.runtimes.transformers_history import INTRODUCED
 
 VERSIONS = {
     "transformers": "5.23.0",
@@ -134,17 +134,23 @@ def several(kind: str, config: Mapping[str, Any]) -> bool:
 
 def model_kind(config: Mapping[str, Any]) -> str:
     """The model type that decides: the wrapper's where it is one of ours, else its text's."""
-    outer = name_of(config)
+    outer = read_model_type(config)
     if outer in TEXTS:
         return outer
-    inner = text_part(config).kind.removesuffix("_text")
+    inner = ModelConfig.read(config).part.kind.removesuffix("_text")
     return inner if inner in TEXTS else outer.removesuffix("_text")
+
+
+def is_newer_than_4_57(kind: str) -> bool:
+    """Whether transformers 4.57 does not have this model type yet."""
+    record = find_architecture(kind)
+    return record is not None and record.since == "5.23.0"
 
 
 def asked(runtime: str, kind: str, config: Mapping[str, Any]) -> tuple[AxesSpec | None, str]:
     """The allocation in a runtime, or why there is none."""
     listed = kind in TEXTS
-    if runtime == "transformers-4.57" and kind in INTRODUCED["5.23.0"]:
+    if runtime == "transformers-4.57" and is_newer_than_4_57(kind):
         return None, "has no such model"
     if runtime in HAS and listed and kind not in HAS[runtime]:
         return None, "is not known to have this model"

@@ -11,7 +11,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.models.user_config import listed
-from rope_viz.runtimes import ALL, RUNTIMES, Emulation, emulated, resolve_release, start
+from rope_viz.runtimes import ALL, RUNTIMES, Emulation, emulated, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
 
 TOLERANCE = 2e-6
@@ -88,7 +88,7 @@ def compare(
 
     `releases` names older ones to put in the place of today's: {"vllm": "0.8.5"}.
     """
-    case = start(config, length=length, layer_type=layer_type)
+    case = read_case(config, length=length, layer_type=layer_type)
     base = emulated(*resolve_release(*reference), case)
     return [against(base, emulated(*other, case)) for other in chosen(releases or {})]
 
@@ -134,7 +134,7 @@ def histories(
     ratio: Callable[[float], str] = "×{:.4g}".format,
 ) -> list[History]:
     """The runtimes whose releases make different things of a config, as far as that is known."""
-    case = start(config, length=length, layer_type=layer_type)
+    case = read_case(config, length=length, layer_type=layer_type)
     base = emulated(*resolve_release("transformers"), case)
     found = []
     for name, versions in older().items():

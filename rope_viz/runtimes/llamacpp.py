@@ -18,10 +18,7 @@ import numpy as np
 from rope_viz.embedding.scaling import Yarn, blend
 from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
 from rope_viz.runtimes.gguf_converter import (
-    BARE,
-    LLAMAS,
-    NO_TENSOR,
-    WRITTEN,
+    FACTS,
     as_written,
     dbrx,
     ministral3,
@@ -29,16 +26,16 @@ from rope_viz.runtimes.gguf_converter import (
     shares,
     unscaled,
 )
-from rope_viz.runtimes.provenance import served
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
     Rule,
     frequencies,
+    has,
+    has_type,
     ignore,
-    model,
-    of,
+    is_absent,
     plainly,
     refuse,
     require,
@@ -51,11 +48,6 @@ from rope_viz.runtimes.transformers import OLMO3_SLIDING, SU_IS_LONGROPE, top_or
 FAR = math.inf
 """The divisor of a pair that shall not rotate: 1e30 in the GGUF, and the angle is 0 either way."""
 
-# Loaders that read the betas back, and those that read mscale_all_dim.
-READS_BETAS = ("ministral3", "mistral3", "grok")
-LOG_MUL = ("ministral3", "mistral3")
-# Sliding layers without the scaling of the full ones.
-PLAIN_SLIDING = ("gemma3_text", "olmo3", "gemma4_text", "gemma3n_text", "mellum", "exaone4")
 FLAGS = {
     "--rope-scaling": "scaling",
     "--rope-scale": "scale",
@@ -120,27 +112,22 @@ def flag_name(key: str) -> str:
     return key if key.startswith("-") else "--" + key.replace("_", "-")
 
 
-def missing(case: Case) -> bool:
-    """Whether no conversion class takes this architecture."""
-    return case.fields.listed and served("llama.cpp", case.model) is None
-
-
 def converted_original(case: Case) -> Case:
     """Conversion mirrors a length at the top into a flat dict, and yarn without any raises KeyError."""
     if case.kind == "yarn" and case.rope.get(ORIGINAL) is None and not case.nested and top_original(case) is not None:
-        case = case.using(**{ORIGINAL: top_original(case)})
+        case = case.with_rope(**{ORIGINAL: top_original(case)})
     return require(ORIGINAL)(case) if case.kind == "yarn" and case.rope.get("factor") is not None else case
 
 
 def phi3(case: Case) -> Case:
     """Phi-3: the lists become tensors, the factor on cos and sin comes from the lengths, nothing else is written."""
     if case.rope.get(ORIGINAL) is None:
-        case = case.using(**{ORIGINAL: top_original(case) or case.limit})
+        case = case.with_rope(**{ORIGINAL: top_original(case) or case.limit})
     length = case.original
-    case = case.but(context=length)
+    case = case.replace(context=length)
     long_list = case.rope.get("long_factor")
     if case.kind not in ("longrope", "yarn") or not long_list:
-        return case.plain()
+        return case.drop_scaling()
     require("short_factor")(case)
     ratio = case.limit / length
     attention = math.sqrt(1 + math.log(ratio) / math.log(length)) if ratio > 1 and length > 1 else 1.0
@@ -150,32 +137,33 @@ def phi3(case: Case) -> Case:
         raise Refused(f"the factor lists must have {case.rotary_dim // 2} numbers")
     for value in chosen:
         require_number(value, "factors", above=0.0)
-    return case.plain().but(divisors=tuple(float(value) for value in chosen), attention=attention)
+    return case.drop_scaling().replace(divisors=tuple(float(value) for value in chosen), attention=attention)
 
 
 def baked_llama3(case: Case) -> Case:
     """llama3 becomes a tensor of divisors at conversion, with the keys' defaults 8, 1, 4 and 8192."""
     filled = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, ORIGINAL: top_original(case) or 8192}
-    case = case.using(**{key: value for key, value in filled.items() if case.rope.get(key) is None})
+    case = case.with_rope(**{key: value for key, value in filled.items() if case.rope.get(key) is None})
     if case.number("high_freq_factor") < case.number("low_freq_factor"):
-        case = case.using(low_freq_factor=case.rope["high_freq_factor"])
-    scaled, plain = (frequencies(one, spec_of(one)) for one in (case, case.plain()))
-    return case.plain().but(divisors=tuple(float(value) for value in plain / scaled))
+        case = case.with_rope(low_freq_factor=case.rope["high_freq_factor"])
+    scaled, plain = (frequencies(one, spec_of(one)) for one in (case, case.drop_scaling()))
+    return case.drop_scaling().replace(divisors=tuple(float(value) for value in plain / scaled))
 
 
 def proportional(case: Case) -> Case:
     """Gemma 4: a tensor of ones for the pairs that rotate and 1e30 for the rest; factor is not read."""
     rotated = int(case.share * case.head_dim // 2)
     divisors = tuple(1.0 if i < rotated else FAR for i in range(case.head_dim // 2))
-    return case.plain().but(divisors=divisors, share=1.0, plain_share=1.0)
+    return case.drop_scaling().replace(divisors=divisors, share=1.0, plain_share=1.0)
 
 
 def hunyuan(case: Case) -> Case:
     """Hunyuan's alpha is baked into the base, with what the class asserts of the other numbers."""
-    moe = case.model == "hunyuan_v1_moe"
-    alpha = case.number("alpha", 1000.0 if moe else 50.0)
+    default = float(case.architecture.runtime(FACTS)["hunyuan_alpha"])
+    alpha = case.number("alpha", default)
     expected = case.base == 10_000.0 and case.limit in (1 << 15, 1 << 18)
-    if not expected or (moe and (alpha != 1000.0 or case.head_dim != 128)):
+    # Only the class of the mixture-of-experts model asserts these two.
+    if not expected or (default == 1000.0 and (alpha != 1000.0 or case.head_dim != 128)):
         raise Refused("AssertionError: HunYuan dynamic RoPE scaling assumptions changed")
     return static_base(lambda _: alpha)(case)
 
@@ -184,7 +172,7 @@ RULES = (
     Rule(
         "no-converter",
         "There is no conversion class for this architecture.",
-        when(missing, refuse("no converter class for {model}")),
+        when(is_absent(FACTS), refuse("no converter class for {model}")),
     ),
     SU_IS_LONGROPE,
     OLMO3_SLIDING,
@@ -194,60 +182,62 @@ RULES = (
     Rule(
         "base-not-written",
         "Conversion writes neither base nor scaling: the runtime takes base 10000, unscaled.",
-        when(model(*BARE), lambda case: case.plain().but(base=10_000.0)),
+        when(has(FACTS, "bare"), lambda case: case.drop_scaling().replace(base=10_000.0)),
     ),
     Rule(
         "as-written",
         "Conversion writes the base and the scaling of the config, which the model's own code does not read.",
-        when(model(*WRITTEN), as_written),
+        when(has(FACTS, "as_written"), as_written),
     ),
-    Rule("dbrx-base", "Conversion writes the base in attn_config alone.", when(model("dbrx"), dbrx)),
+    Rule("dbrx-base", "Conversion writes the base in attn_config alone.", when(has(FACTS, "dbrx_base"), dbrx)),
     Rule(
-        "nemotron-linear", "Conversion writes any scaling with a factor as linear.", when(model("nemotron"), nemotron)
+        "nemotron-linear",
+        "Conversion writes any scaling with a factor as linear.",
+        when(has(FACTS, "nemotron_linear"), nemotron),
     ),
     Rule("scaling-not-written", "Conversion writes no scaling for this architecture.", when(unscaled, plainly)),
     Rule(
         "phi3-tensors",
         "Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx decides once.",
-        when(model("phi3"), phi3),
+        when(has(FACTS, "phi3_tensors"), phi3),
     ),
     Rule(
         "sliding-plain",
         "The sliding layers run unscaled.",
-        when(lambda case: model(*PLAIN_SLIDING)(case) and case.layer == "sliding_attention", plainly),
+        when(lambda case: has(FACTS, "plain_sliding")(case) and case.layer == "sliding_attention", plainly),
     ),
     Rule(
         "yarn-original",
         f"yarn without {ORIGINAL} in the dict raises KeyError at conversion.",
-        when(of("yarn"), converted_original),
+        when(has_type("yarn"), converted_original),
     ),
     Rule(
         "ministral3-yarn",
         "Conversion of Ministral 3 asserts yarn, and reads mscale_all_dim.",
-        when(model("ministral3"), ministral3),
+        when(has(FACTS, "ministral3_yarn"), ministral3),
     ),
     Rule(
         "llama3-without-tensor",
         "Conversion raises for llama3: the architecture has no place for the tensor of divisors.",
         when(
-            lambda case: of("llama3")(case) and model(*NO_TENSOR)(case),
+            lambda case: has_type("llama3")(case) and has(FACTS, "no_llama3_tensor")(case),
             refuse("ValueError: {model} has no rope_freqs among its tensors, which llama3 is written to"),
         ),
     ),
     Rule(
         "llama3-tensor",
         "llama3 becomes a tensor of divisors.",
-        when(lambda case: of("llama3")(case) and model(*LLAMAS)(case), baked_llama3),
+        when(lambda case: has_type("llama3")(case) and has(FACTS, "llama3_tensor")(case), baked_llama3),
     ),
-    Rule("llama3-dropped", "This conversion class silently drops llama3.", when(of("llama3"), plainly)),
+    Rule("llama3-dropped", "This conversion class silently drops llama3.", when(has_type("llama3"), plainly)),
     Rule(
         "gemma4-alone",
         "Conversion asserts that the full-attention layers of Gemma 4 are scaled by proportional.",
         when(
             lambda case: (
-                model("gemma4_text", "gemma4_unified_text")(case)
+                has(FACTS, "proportional_tensor")(case)
                 and case.layer != "sliding_attention"
-                and not of("proportional")(case)
+                and not has_type("proportional")(case)
             ),
             refuse("AssertionError: the full-attention layers of {model} must be proportional"),
         ),
@@ -255,19 +245,19 @@ RULES = (
     Rule(
         "gemma4-tensor",
         "proportional becomes a tensor of divisors; factor is ignored.",
-        when(lambda case: of("proportional")(case) and case.model.startswith("gemma4"), proportional),
+        when(lambda case: has_type("proportional")(case) and has(FACTS, "proportional_tensor")(case), proportional),
     ),
     Rule(
         "hunyuan-alpha",
         "Conversion bakes Hunyuan's alpha into the base.",
-        when(lambda case: of("dynamic")(case) and model("hunyuan_v1_moe", "hunyuan_v1_dense")(case), hunyuan),
+        when(lambda case: has_type("dynamic")(case) and has(FACTS, "hunyuan_alpha")(case), hunyuan),
     ),
-    Rule("dynamic-dropped", "dynamic is not written to the GGUF.", when(of("dynamic"), plainly)),
-    Rule("longrope-dropped", "longrope is written for Phi-3 only.", when(of("longrope"), plainly)),
+    Rule("dynamic-dropped", "dynamic is not written to the GGUF.", when(has_type("dynamic"), plainly)),
+    Rule("longrope-dropped", "longrope is written for Phi-3 only.", when(has_type("longrope"), plainly)),
     Rule(
         "no-factor",
         "A missing factor leaves the scaling out.",
-        when(lambda case: of("linear", "yarn")(case) and case.rope.get("factor") is None, plainly),
+        when(lambda case: has_type("linear", "yarn")(case) and case.rope.get("factor") is None, plainly),
     ),
     Rule(
         "unknown-type",
@@ -283,20 +273,20 @@ RULES = (
     Rule(
         "betas-ignored",
         "beta_fast and beta_slow are written to the GGUF but not read back: 32 and 1.",
-        when(lambda case: case.model not in READS_BETAS, ignore("beta_fast", "beta_slow")),
+        when(lambda case: not has(FACTS, "reads_betas")(case), ignore("beta_fast", "beta_slow")),
     ),
     Rule(
         "deepseek-v4",
         "DeepSeek V4 cancels the factor on cos and sin.",
         when(
-            lambda case: model("deepseek_v4")(case) and of("yarn")(case),
-            lambda case: case.but(attention=1.0 / grown(case.number("factor"), 1.0)),
+            lambda case: has(FACTS, "deepseek_v4_yarn")(case) and has_type("yarn")(case),
+            lambda case: case.replace(attention=1.0 / grown(case.number("factor"), 1.0)),
         ),
     ),
     Rule(
         "mscale-ignored",
         "mscale and mscale_all_dim are not written for this architecture.",
-        when(lambda case: not case.mla and case.model not in LOG_MUL, ignore("mscale", "mscale_all_dim")),
+        when(lambda case: not case.mla and not has(FACTS, "reads_log_mul")(case), ignore("mscale", "mscale_all_dim")),
     ),
 )
 

@@ -6,104 +6,76 @@ The models were run on mlx 0.32.4 for CPU (tests/goldens/runtimes.json).
 from __future__ import annotations
 
 from rope_viz.embedding.spec import require_number
-from rope_viz.runtimes.provenance import served
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
     Rule,
     assume,
+    has,
+    has_type,
     ignore,
-    model,
+    is_absent,
     mscale_of,
-    of,
     plainly,
     refuse,
     require,
     when,
 )
 from rope_viz.runtimes.transformers import OLMO3_SLIDING, derived_head, mla_softmax, top_original
-from rope_viz.runtimes.transformers_history import names
 
-# Model files that call nn.RoPE themselves: no scaling at all. (llama4_text.py too, but Llama 4 is served by llama4.py.)
-UNSCALED = names(
-    "glm glm4 glm4_moe stablelm gpt_neox gemma gemma2 gemma3n_text mixtral cohere cohere2 olmo phi "
-    "starcoder2 qwen2_moe qwen3_moe helium dbrx lfm2 mimo_v2_flash minimax_m2 ernie4_5 ernie4_5_moe "
-    "phi3small qwen"
-)
-# Model files that know the rope_parameters of transformers 5.
-NEW_KEYS = names(
-    "qwen3 qwen3_5 qwen3_5_text ministral3 mistral4 gemma4_text exaone_moe glm_moe_dsa granitemoehybrid laguna "
-    "lfm2 lfm2_moe mellum olmo_hybrid minimax_m3_vl"
-)
-# Model files that read partial_rotary_factor (or rotary_pct); the others rotate the whole head.
-PARTIAL = names(
-    "gptj glm4 glm4_moe stablelm gpt_neox phi phi3 bailing_moe_linear qwen3_5 qwen3_5_text qwen3_next phimoe "
-    "gemma4_text nemotron minimax_m2"
-)
-# Model files that take hidden_size / num_attention_heads whatever head_dim says.
-DERIVED_HEADS = names(
-    "qwen2 qwen2_moe internlm2 phi3 stablelm gpt_neox phi mixtral cohere granite starcoder2 apertus olmo"
-)
-OWN_BASE = {"qwen2": 1e6, "gemma3_text": 1e6, "gpt_oss": 150_000.0}
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
-STRICT = ("phi3", "internlm2")
-# Classes of transformers with a scaling by default, of which the model file knows nothing.
-OWN_DEFAULTS = ("apertus",)
-# Model files that raise for every other type, and those that leave every other type out.
-TAKES: dict[str, tuple[str, ...]] = {
-    "qwen2_moe": ("linear",),
-    "phimoe": ("longrope",),
-    "internlm3": ("linear", "dynamic"),
-}
-LEAVES: dict[str, tuple[str, ...]] = {"deepseek": ("linear", "dynamic")}
-
-
-def missing(case: Case) -> bool:
-    """Whether there is no model file for this architecture."""
-    return case.fields.listed and served("mlx-lm", case.model) is None
+FACTS = "mlx-lm"
 
 
 def old_keys_only(case: Case) -> Case:
     """Most model files read rope_theta and rope_scaling at the top."""
     config = case.fields.config
-    if case.model in OWN_DEFAULTS and not config.get("rope_scaling") and not config.get("rope_parameters"):
-        return case.plain().but(base=case.fields.theta())
-    if case.model in NEW_KEYS or not config.get("rope_parameters") or config.get("rope_scaling"):
+    if (
+        has(FACTS, "ignores_class_defaults")(case)
+        and not config.get("rope_scaling")
+        and not config.get("rope_parameters")
+    ):
+        return case.drop_scaling().replace(base=case.fields.theta())
+    if has(FACTS, "new_keys")(case) or not config.get("rope_parameters") or config.get("rope_scaling"):
         return case
-    share = config.get("partial_rotary_factor") or case.fields.facts.get("partial_rotary_factor") or 1.0
-    base = config.get("rope_theta") or OWN_BASE.get(case.model, 10_000.0)
+    share = config.get("partial_rotary_factor") or case.fields.default("partial_rotary_factor") or 1.0
+    base = config.get("rope_theta") or case.architecture.runtime(FACTS).get("base", 10_000.0)
     require_number(base, "rope_theta", above=1.0)
     require_number(share, "partial_rotary_factor", above=0.0, most=1.0)
-    return case.plain().but(base=float(base), share=float(share), plain_share=float(share))
+    return case.drop_scaling().replace(base=float(base), share=float(share), plain_share=float(share))
 
 
 def shares(case: Case) -> Case:
     """The rotated share where the model file reads one."""
-    return case.but(plain_share=case.share) if case.model in PARTIAL else case.but(share=1.0, plain_share=1.0)
+    return (
+        case.replace(plain_share=case.share)
+        if has(FACTS, "partial")(case)
+        else case.replace(share=1.0, plain_share=1.0)
+    )
 
 
 def old_type_first(case: Case) -> Case:
     """initialize_rope reads "type" before "rope_type", and knows "su" in phi3.py only."""
     named = case.rope.get("type") or case.rope.get("rope_type")
-    if named == "su" and case.model not in ("phi3", "phimoe"):
+    if named == "su" and not has(FACTS, "knows_su")(case):
         raise Refused("unsupported RoPE type su")
-    return case if named is None or case.rope.get("rope_type") is None else case.using(rope_type=named)
+    return case if named is None or case.rope.get("rope_type") is None else case.with_rope(rope_type=named)
 
 
 def legacy_type(case: Case) -> Case:
     """phi3.py and internlm2.py raise without the old key "type"; what follows is computed as if it were there."""
-    return case if case.kind == "default" or "type" in case.rope else case.using(type=case.kind)
+    return case if case.kind == "default" or "type" in case.rope else case.with_rope(type=case.kind)
 
 
 def phi3(case: Case) -> Case:
     """phi3.py: longrope and linear, the trained length from the top of the config, 4096 by default."""
     require("long_factor")(case)
     if case.kind == "longrope":
-        return case.using(**{ORIGINAL: top_original(case) or 4096})
+        return case.with_rope(**{ORIGINAL: top_original(case) or 4096})
     if case.kind == "linear" and not isinstance(case.rope.get("factor"), float):
         raise Refused("a linear factor must be a float")
-    return case if case.kind == "linear" else case.plain()
+    return case if case.kind == "linear" else case.drop_scaling()
 
 
 def internlm2(case: Case) -> Case:
@@ -115,12 +87,13 @@ def internlm2(case: Case) -> Case:
 
 def some_types(case: Case) -> Case:
     """Model files that know some types only: they raise for the others, or leave them out."""
-    known = TAKES.get(case.model)
+    facts = case.architecture.runtime(FACTS)
+    known = facts.get("takes")
     if known is not None and case.kind not in known:
         raise Refused(f"{case.model}.py takes {' and '.join(known)} only")
-    if case.model == "hunyuan_v1_dense" and case.rope.get("alpha") is None:
+    if facts.get("needs_alpha") and case.rope.get("alpha") is None:
         raise Refused("rope_scaling must contain alpha, factor and type")
-    return case.plain() if case.kind not in LEAVES.get(case.model, (case.kind,)) else case
+    return case.drop_scaling() if case.kind not in facts.get("ignores_all_but", (case.kind,)) else case
 
 
 def nemotron(case: Case) -> Case:
@@ -135,19 +108,19 @@ def nemotron(case: Case) -> Case:
 def yarn(case: Case) -> Case:
     """m(s, mscale) / m(s, mscale_all_dim) with the defaults 1 and 0, and no other key."""
     changed = ignore("attention_factor", "truncate")(case)
-    return changed.but(attention=mscale_of(case, "mscale", 1.0) / mscale_of(case, "mscale_all_dim"))
+    return changed.replace(attention=mscale_of(case, "mscale", 1.0) / mscale_of(case, "mscale_all_dim"))
 
 
 def always_long(case: Case) -> Case:
     """longrope: the long list at every length, the factor on cos and sin from the lengths."""
-    return ignore("attention_factor", "factor")(case.but(length=case.original + 1))
+    return ignore("attention_factor", "factor")(case.replace(length=case.original + 1))
 
 
 RULES = (
     Rule(
         "no-such-model",
         "There is no model file for this architecture.",
-        when(missing, refuse("no mlx_lm model file for {model}")),
+        when(is_absent(FACTS), refuse("no mlx_lm model file for {model}")),
     ),
     Rule(
         "old-keys-only",
@@ -160,7 +133,7 @@ RULES = (
     Rule(
         "head-dim-derived",
         "The head dimension is hidden_size / num_attention_heads; head_dim is not read.",
-        when(model(*DERIVED_HEADS), derived_head),
+        when(has(FACTS, "derived_head"), derived_head),
     ),
     OLMO3_SLIDING,
     Rule(
@@ -171,28 +144,28 @@ RULES = (
     Rule(
         "unscaled",
         "The model file uses plain nn.RoPE: any rope_scaling is silently ignored.",
-        when(model(*UNSCALED), plainly),
+        when(has(FACTS, "unscaled"), plainly),
     ),
     Rule("old-type-first", 'The old key "type" wins over "rope_type".', old_type_first),
     Rule(
         "legacy-type",
         'The model file raises ValueError without the old key "type"; computed as if it were there.',
-        when(model(*STRICT), legacy_type),
+        when(has(FACTS, "legacy_type"), legacy_type),
     ),
     Rule(
         "phi3",
         "phi3.py knows longrope and linear; the trained length is read at the top, 4096 by default.",
-        when(lambda case: model("phi3")(case) and case.kind != "default", phi3),
+        when(lambda case: has(FACTS, "phi3_longrope")(case) and case.kind != "default", phi3),
     ),
     Rule(
         "nemotron",
         "nemotron.py knows linear.",
-        when(lambda case: model("nemotron")(case) and case.kind != "default", nemotron),
+        when(lambda case: has(FACTS, "nemotron_linear")(case) and case.kind != "default", nemotron),
     ),
     Rule(
         "internlm2",
         "internlm2.py knows linear and dynamic.",
-        when(lambda case: model("internlm2")(case) and case.kind != "default", internlm2),
+        when(lambda case: has(FACTS, "internlm2_types")(case) and case.kind != "default", internlm2),
     ),
     Rule(
         "unknown-type",
@@ -202,36 +175,40 @@ RULES = (
     Rule(
         "required",
         "A missing factor raises KeyError.",
-        when(of("linear", "dynamic", "yarn", "llama3"), require("factor")),
+        when(has_type("linear", "dynamic", "yarn", "llama3"), require("factor")),
     ),
     Rule(
         "gpt-oss-no-limit",
         "gpt_oss.py passes no max_position_embeddings: dynamic and longrope raise TypeError.",
         when(
-            lambda case: model("gpt_oss")(case) and of("dynamic", "longrope")(case),
+            lambda case: has(FACTS, "passes_no_limit")(case) and has_type("dynamic", "longrope")(case),
             refuse("TypeError: gpt_oss.py passes no max_position_embeddings for {kind}"),
         ),
     ),
     Rule(
         "longrope-required",
         "longrope without its lists or the trained length raises KeyError.",
-        when(of("longrope"), require("short_factor", "long_factor", ORIGINAL)),
+        when(has_type("longrope"), require("short_factor", "long_factor", ORIGINAL)),
     ),
-    Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 4096.", when(of("yarn"), assume(**{ORIGINAL: 4096}))),
+    Rule(
+        "yarn-original",
+        f"yarn takes a missing {ORIGINAL} to be 4096.",
+        when(has_type("yarn"), assume(**{ORIGINAL: 4096})),
+    ),
     Rule(
         "llama3-defaults",
         "llama3 takes missing bands to be 1 and 4 and a missing trained length to be 8192.",
-        when(of("llama3"), assume(low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192})),
+        when(has_type("llama3"), assume(low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192})),
     ),
     Rule("mla-softmax", "The softmax scale is multiplied by m(s, mscale_all_dim)².", mla_softmax),
     Rule(
         "yarn-attention",
         "yarn reads no attention_factor and no truncate; mscale counts alone, mscale_all_dim is 0.",
-        when(of("yarn"), yarn),
+        when(has_type("yarn"), yarn),
     ),
     Rule(
         "longrope-long",
         "longrope always uses the long list, and ignores attention_factor and factor.",
-        when(of("longrope"), always_long),
+        when(has_type("longrope"), always_long),
     ),
 )

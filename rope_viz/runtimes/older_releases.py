@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rope_viz.embedding.scaling import mscale
-from rope_viz.runtimes.provenance import served
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Rule,
+    has,
+    has_type,
     ignore,
-    model,
-    of,
+    is_absent,
     ordered_bands,
     plainly,
     refuse,
@@ -26,14 +26,9 @@ from rope_viz.runtimes.rule_engine import (
 )
 from rope_viz.runtimes.sglang import late_switch, square_growth
 from rope_viz.runtimes.transformers import SU_IS_LONGROPE, TOP_ORIGINAL, mla_softmax, old_keys_only
-from rope_viz.runtimes.transformers_history import names
 from rope_viz.runtimes.vllm import conflicting_types, deepseek, fixed_ntk, whole_factor
 
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope")
-# Their model files ask for plain RoPE.
-UNSCALED = ("gemma", "gemma2", "mixtral", "stablelm", "starcoder2", "phi", "gpt_neox", "gptj", "persimmon")
-# Their model files read partial_rotary_factor; the others rotate the whole head.
-PARTIAL = names("phi stablelm persimmon nemotron gpt_neox gptj chatglm glm")
 
 
 def yarn(case: Case) -> Case:
@@ -41,14 +36,15 @@ def yarn(case: Case) -> Case:
     needed = require("factor", ORIGINAL)(case)
     attention = mscale(case.number("factor")) * case.number("attn_factor", 1.0)
     changed = ignore("attention_factor", "truncate", "mscale", "mscale_all_dim")(needed)
-    return changed.but(attention=attention, kept_weight=case.number("extrapolation_factor", 1.0))
+    return changed.replace(attention=attention, kept_weight=case.number("extrapolation_factor", 1.0))
 
 
-def shares(partial: frozenset[str]) -> Callable[[Case], Case]:
+def shares(at: str) -> Callable[[Case], Case]:
     """The rotated share, where the model file reads it."""
 
     def change(case: Case) -> Case:
-        return case.but(plain_share=case.share) if case.model in partial else case.but(share=1.0, plain_share=1.0)
+        partial = has(at, "partial")(case)
+        return case.replace(plain_share=case.share) if partial else case.replace(share=1.0, plain_share=1.0)
 
     return change
 
@@ -56,17 +52,17 @@ def shares(partial: frozenset[str]) -> Callable[[Case], Case]:
 def rules(server: str, version: str) -> tuple[Rule, ...]:
     """What this release does."""
     at = f"{server} {version}"
-    later = server == "vllm" and version != "0.6.6"
     known = (*KNOWN, "ntk") if version == "0.10.2" else KNOWN
 
-    def missing(case: Case) -> bool:
-        return case.fields.listed and served(at, case.model) is None
-
     def alpha(case: Case) -> bool:
-        return of("dynamic")(case) and version == "0.10.2" and case.rope.get("alpha") is not None
+        return has_type("dynamic")(case) and version == "0.10.2" and case.rope.get("alpha") is not None
 
     return (
-        Rule("no-such-model", "Its registry has no such model.", when(missing, refuse(f"no {{model}} model in {at}"))),
+        Rule(
+            "no-such-model",
+            "Its registry has no such model.",
+            when(is_absent(at), refuse(f"no {{model}} model in {at}")),
+        ),
         Rule("type-conflict", "rope_type and type that differ raise ValueError.", conflicting_types),
         Rule(
             "old-keys-only",
@@ -78,7 +74,7 @@ def rules(server: str, version: str) -> tuple[Rule, ...]:
         Rule(
             "unscaled",
             "The model file asks for plain RoPE: any rope_scaling is ignored.",
-            when(model(*UNSCALED), plainly),
+            when(has(at, "unscaled"), plainly),
         ),
         Rule(
             "unknown-type",
@@ -88,7 +84,7 @@ def rules(server: str, version: str) -> tuple[Rule, ...]:
         Rule(
             "partial",
             "partial_rotary_factor is read by some model files only; the others rotate the whole head.",
-            shares(PARTIAL | {"llama", "mistral", "glm4"} if later else PARTIAL),
+            shares(at),
         ),
         Rule(
             "deepseek-softmax",
@@ -104,44 +100,44 @@ def rules(server: str, version: str) -> tuple[Rule, ...]:
             "yarn-plain",
             "yarn takes attn_factor and extrapolation_factor; attention_factor, mscale and truncate are not known, and "
             "the range is always rounded.",
-            when(lambda case: of("yarn")(case) and not case.mla, yarn),
+            when(lambda case: has_type("yarn")(case) and not case.mla, yarn),
         ),
         Rule(
             "llama3-required",
             "llama3 without one of its four keys raises KeyError.",
-            when(of("llama3"), require("factor", "low_freq_factor", "high_freq_factor", ORIGINAL)),
+            when(has_type("llama3"), require("factor", "low_freq_factor", "high_freq_factor", ORIGINAL)),
         ),
         Rule(
             "integer-factor",
             "linear with an integer factor raises TypeError: 'int' object is not iterable.",
             when(whole_factor, refuse("TypeError: a linear factor must be a float")),
         ),
-        Rule("linear-required", "linear without factor raises KeyError.", when(of("linear"), require("factor"))),
+        Rule("linear-required", "linear without factor raises KeyError.", when(has_type("linear"), require("factor"))),
         Rule(
             "dynamic-alpha",
             "dynamic with alpha multiplies the base by alpha^(d/(d−2)), once.",
             when(alpha, static_base(lambda case: case.number("alpha"))),
         ),
-        Rule("dynamic-required", "dynamic needs factor.", when(of("dynamic"), require("factor"))),
+        Rule("dynamic-required", "dynamic needs factor.", when(has_type("dynamic"), require("factor"))),
         Rule(
             "dynamic-static",
             "dynamic is static: its base is that for factor times the trained length, at every length.",
-            when(of("dynamic"), static_base(square_growth)),
+            when(has_type("dynamic"), static_base(square_growth)),
         ),
         Rule(
             "ntk-fixed",
             'Type "ntk" multiplies the base by the factor and divides every pair by factor^(2/d).',
-            when(of("ntk"), fixed_ntk),
+            when(has_type("ntk"), fixed_ntk),
         ),
         Rule(
             "longrope-required",
             f"longrope without its lists or {ORIGINAL} raises KeyError.",
-            when(of("longrope"), require("short_factor", "long_factor", ORIGINAL)),
+            when(has_type("longrope"), require("short_factor", "long_factor", ORIGINAL)),
         ),
         Rule(
             "longrope-late",
             "longrope switches one token late, and ignores attention_factor and factor.",
-            when(of("longrope"), late_switch),
+            when(has_type("longrope"), late_switch),
         ),
         Rule(
             "fast-first",

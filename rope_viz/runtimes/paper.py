@@ -6,7 +6,7 @@ scaling takes s = l / L (section 3.3).
 
 from __future__ import annotations
 
-from rope_viz.runtimes.rule_engine import Case, Rule, of, static_base, when
+from rope_viz.runtimes.rule_engine import Case, Rule, has_type, static_base, when
 from rope_viz.runtimes.transformers import FILL_ORIGINAL, SU_IS_LONGROPE, TOP_ORIGINAL, UNKNOWN_TYPE, required
 
 
@@ -24,11 +24,11 @@ RULES = (
     Rule(
         "dynamic-by-length",
         "The dynamic factor is the current length over the trained one; factor has no part in it.",
-        when(of("dynamic"), static_base(length_over_context)),
+        when(has_type("dynamic"), static_base(length_over_context)),
     ),
     Rule(
         "paper-ramp",
         "The ramp is linear in a pair's turns, and the factor on cos and sin is 0.1 ln s + 1.",
-        when(of("yarn"), lambda case: case.but(path="paper")),
+        when(has_type("yarn"), lambda case: case.replace(path="paper")),
     ),
 )

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
-import marshal
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,15 +17,14 @@ import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend
 from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
-from rope_viz.models.architecture import Fields, Params
-from rope_viz.models.rope_config import RENAMED_TYPES, scaling_of
-from rope_viz.models.rope_parameters import rope_layers
-from rope_viz.models.text_config import text_fields
+from rope_viz.models.architecture import Architecture
+from rope_viz.models.config_reader import Fields, Params
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.rope_config import RENAMED_TYPES, find_main_layer, scaling_of
 
 KINDS = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
 EXTENDED = ("yarn", "llama3", "longrope")
 ORIGINAL = "original_max_position_embeddings"
-LONGEST = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -37,8 +34,7 @@ class Case:
     `rope` is the layer's rope dict without base and rotated share, `base` and `share` those two, `limit`
     max_position_embeddings. The rest is for the rules of runtimes that need it: `plain_share` is the share that rotates
     without scaling, `kept_weight` multiplies YaRN's ramp, `divisors` divide the pairs, `attention` overrides the factor
-    on cos and sin. `content` is what it was read from, as long as nothing in it is changed: cases of equal content are
-    equal.
+    on cos and sin.
     """
 
     fields: Fields
@@ -58,7 +54,6 @@ class Case:
     kept_weight: float = 1.0
     attention: float | None = None
     softmax: float | None = 1.0
-    content: bytes | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @functools.cached_property
     def kind(self) -> str:
@@ -75,9 +70,14 @@ class Case:
         return int(self.head_dim * (self.plain_share if self.kind == "default" else self.share))
 
     @property
+    def architecture(self) -> Architecture:
+        """The record of the model type."""
+        return self.fields.architecture
+
+    @property
     def mla(self) -> bool:
         """Whether the softmax scale carries YaRN's factor too: DeepSeek V2, V3 and their like."""
-        return self.fields.raw("kv_lora_rank") is not None or self.fields.facts.get("head") == "qk_rope_head_dim"
+        return self.fields.has_latent_attention
 
     @property
     def original(self) -> int:
@@ -93,32 +93,29 @@ class Case:
         require_number(value, key)
         return float(value)
 
-    def using(self, **knobs: Any) -> Case:
+    def with_rope(self, **knobs: Any) -> Case:
         """With these entries of the rope dict; None removes one."""
         rope = {**self.rope, **knobs}
-        return self.but(rope={key: value for key, value in rope.items() if value is not None})
+        return self.replace(rope={key: value for key, value in rope.items() if value is not None})
 
-    def but(self, **fields: Any) -> Case:
+    def replace(self, **fields: Any) -> Case:
         """With these fields."""
-        return dataclasses.replace(self, content=None, **fields)
+        return dataclasses.replace(self, **fields)
 
-    def plain(self) -> Case:
+    def drop_scaling(self) -> Case:
         """Without any scaling; what rotates stays the same."""
-        return self if self.kind == "default" else self.but(rope={"rope_type": "default"})
+        return self if self.kind == "default" else self.replace(rope={"rope_type": "default"})
 
 
 class Refused(Exception):  # noqa: N818 - an outcome of the runtime, not an error of ours
     """The runtime raises, or has no such model."""
 
 
-def read(config: Mapping[str, Any], layer_type: str | None, length: int | None) -> Case:
-    """The case that every runtime starts from. Raises `ValueError` for what is no config or no layer of it."""
-    if not isinstance(config, Mapping):
-        raise ValueError(f"a config must be an object, got {shorten(config)}")
-    fields = text_fields(config)
-    layers = rope_layers(fields)
-    layer = chosen(layers, layer_type)
-    params = layers[layer]
+def build_case(config: ModelConfig, layer_type: str | None, length: int | None) -> Case:
+    """Return the case that every runtime starts from. Raises `ValueError` where the config has no such layer."""
+    fields, layers = config.fields, config.rope_parameters
+    layer = find_layer(layers, layer_type)
+    params = dict(layers[layer])
     sizes = fields.layer(layer) if layer else fields
     head_dim = sizes.head_dim()
     share = params.pop("partial_rotary_factor", None)
@@ -131,36 +128,24 @@ def read(config: Mapping[str, Any], layer_type: str | None, length: int | None) 
         model=fields.kind,
         layer=layer or (layer_type or "").split(" ")[0],
         # As from_config: a class default with an odd quotient rotates one dimension more than there is.
-        head_dim=head_dim + 1 if head_dim % 2 and share == 1.0 and fields.facts.get("odd_head") else head_dim,
+        head_dim=head_dim + 1 if head_dim % 2 and share == 1.0 and fields.architecture.pads_odd_head else head_dim,
         base=float(base),
         share=float(share),
-        plain_share=float(share) if fields.facts.get("partial") else 1.0,
+        plain_share=float(share) if fields.architecture.partial_rotary else 1.0,
         limit=fields.required("max_position_embeddings"),
         rope=params,
         length=length,
         nested=bool(layer),
         path="cpu" if layer_type is not None and "CPU" in layer_type else "",
-        content=content_of(dict(config), layer_type, length),
     )
 
 
-def content_of(*question: Any) -> bytes | None:
-    """A short name of what was asked; None for what is no plain JSON, or is long."""
-    try:
-        # It tells 1 from 1.0 and from True, and takes nothing that has a mind of its own.
-        text = marshal.dumps(question, 2)
-    except ValueError:
-        return None
-    return hashlib.blake2b(text, digest_size=16).digest() if len(text) <= LONGEST else None
-
-
-def chosen(layers: Mapping[str, Params], layer_type: str | None) -> str:
+def find_layer(layers: Mapping[str, Params], layer_type: str | None) -> str:
     """The key of the layer that is asked for; without a question, the full-attention layers."""
     if not layers:
         raise ValueError("rope_parameters names no layer with a rotary embedding")
     if layer_type is None or list(layers) == [""]:
-        usual = ("", "full_attention", "main")
-        return next((name for name in usual if name in layers), next(iter(layers)))
+        return find_main_layer(layers)
     named = layer_type.split(" ")[0]
     if named not in layers:
         raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {shorten(layer_type)}")
@@ -192,24 +177,34 @@ def when(test: Callable[[Case], bool], change: Callable[[Case], Case]) -> Callab
     return lambda case: change(case) if test(case) else case
 
 
-def of(*kinds: str) -> Callable[[Case], bool]:
+def has_type(*kinds: str) -> Callable[[Case], bool]:
     """Whether the case is scaled by one of these types."""
     return lambda case: case.kind in kinds
 
 
-def model(*names: str) -> Callable[[Case], bool]:
-    """Whether the case is of one of these model types."""
-    return lambda case: case.model in names
+def has(runtime: str, *facts: str) -> Callable[[Case], bool]:
+    """Return a test whether the record of the model type has one of these facts for a runtime."""
+    return lambda case: any(case.architecture.runtime(runtime).get(fact) for fact in facts)
+
+
+def is_absent(runtime: str) -> Callable[[Case], bool]:
+    """Return a test whether a runtime has no code for a model type that has a record."""
+
+    def test(case: Case) -> bool:
+        facts = case.architecture.runtime(runtime)
+        return (case.architecture.listed and "file" not in facts) or bool(facts.get("absent"))
+
+    return test
 
 
 def ignore(*keys: str) -> Callable[[Case], Case]:
     """The change that does not read these keys."""
-    return lambda case: case.using(**dict.fromkeys(keys)) if any(key in case.rope for key in keys) else case
+    return lambda case: case.with_rope(**dict.fromkeys(keys)) if any(key in case.rope for key in keys) else case
 
 
 def assume(**knobs: Any) -> Callable[[Case], Case]:
     """The change that fills in these keys where they are missing."""
-    return lambda case: case.using(**{key: value for key, value in knobs.items() if case.rope.get(key) is None})
+    return lambda case: case.with_rope(**{key: value for key, value in knobs.items() if case.rope.get(key) is None})
 
 
 def refuse(reason: str) -> Callable[[Case], Case]:
@@ -235,7 +230,7 @@ def require(*keys: str) -> Callable[[Case], Case]:
 
 def plainly(case: Case) -> Case:
     """The change that reads no scaling at all."""
-    return case.plain()
+    return case.drop_scaling()
 
 
 def static_base(growth: Callable[[Case], float]) -> Callable[[Case], Case]:
@@ -245,7 +240,7 @@ def static_base(growth: Callable[[Case], float]) -> Callable[[Case], Case]:
         dims, factor = case.rotary_dim, growth(case)
         if dims <= 2 or factor <= 0:
             raise Refused("the base of dynamic NTK has no value for these numbers")
-        return case.but(
+        return case.replace(
             rope={"rope_type": "default"}, base=case.base * factor ** (dims / (dims - 2)), plain_share=case.share
         )
 
@@ -256,7 +251,7 @@ def ordered_bands(case: Case) -> Case:
     """Llama 3 bounds that are swapped, where the runtime first asks whether a pair is fast."""
     if case.kind != "llama3" or case.number("high_freq_factor", 4.0) >= case.number("low_freq_factor", 1.0):
         return case
-    return case.using(low_freq_factor=case.rope["high_freq_factor"])
+    return case.with_rope(low_freq_factor=case.rope["high_freq_factor"])
 
 
 def mscale_of(case: Case, key: str, default: float = 0.0) -> float:
@@ -283,7 +278,7 @@ def spec_of(case: Case) -> RopeSpec:
         context=context,
         target=case.limit,
         scaling=scaling_of(case.fields, "", params, case.kind, case.limit / context),
-        pairing=case.fields.facts.get("pairing", "half"),
+        pairing=case.architecture.pairing,
     )
 
 

@@ -9,38 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from rope_viz.models import remote_code_types
-from rope_viz.models.edit_config import NULL_HEADS
 from rope_viz.models.rope_parameters import telechat_growth
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
     Rule,
+    has,
+    has_type,
     ignore,
-    model,
     mscale_of,
-    of,
     ordered_bands,
     plainly,
     refuse,
     require,
     when,
 )
-from rope_viz.runtimes.transformers_history import INTRODUCED, names
-from rope_viz.runtimes.transformers_validation import STRICT_CLASSES
+from rope_viz.runtimes.transformers_validation import STRICT_CLASSES, VALUES
 
+TRANSFORMERS_4, TRANSFORMERS = "transformers 4", "transformers"
 # The last one came with 5.0.
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
-REMOTE = tuple(remote_code_types.TYPES)
-# Their configuration classes in release 4 want exactly {type, factor}, or do not know the old key "type".
-STRICT = ("olmo", "olmo2")
-NEEDS_ROPE_TYPE = names(
-    "cohere cohere2 emu3_text_model gemma3_text gemma3n_text granite granitemoe granitemoehybrid granitemoeshared "
-    "nemotron qwen3_next olmo3"
-)
-# Release 4.43 gave only Llama the shared functions; these have classes of their own with linear and dynamic.
-OWN_CLASSES_443 = ("gpt_neox", "stablelm", "phi", "persimmon", "olmo", "falcon")
+# The releases that are emulated: `since` of a record is the first of them that has the type.
+SINCE = ("4.43.4", "4.52.4", "4.57.6", "5.23.0")
 
 
 def top_original(case: Case) -> int | None:
@@ -52,30 +43,32 @@ def top_original(case: Case) -> int | None:
 def original_from_top(case: Case) -> Case:
     """The length outside the dict wins over the one inside."""
     outer = top_original(case)
-    extended = of("yarn", "llama3", "longrope")(case) and not case.nested
-    return case.using(**{ORIGINAL: outer}) if extended and outer is not None else case
+    extended = has_type("yarn", "llama3", "longrope")(case) and not case.nested
+    return case.with_rope(**{ORIGINAL: outer}) if extended and outer is not None else case
 
 
 def original_from_limit(case: Case) -> Case:
     """A missing trained length is taken to be max_position_embeddings."""
-    extended = of("yarn", "llama3", "longrope")(case) and case.rope.get(ORIGINAL) is None
-    return case.using(**{ORIGINAL: case.limit}) if extended else case
+    extended = has_type("yarn", "llama3", "longrope")(case) and case.rope.get(ORIGINAL) is None
+    return case.with_rope(**{ORIGINAL: case.limit}) if extended else case
 
 
 def mla_softmax(case: Case) -> Case:
     """DeepSeek's attention multiplies its softmax scale by m(s, mscale_all_dim)²."""
     if not case.mla or case.kind == "default" or not case.rope.get("mscale_all_dim"):
         return case
-    return case.but(softmax=mscale_of(case, "mscale_all_dim") ** 2)
+    return case.replace(softmax=mscale_of(case, "mscale_all_dim") ** 2)
 
 
-def null_head(*names: str) -> Callable[[Case], Case]:
+def null_head(release_4: bool) -> Callable[[Case], Case]:
     """TypeError where head_dim is null and the function multiplies it by the rotated share."""
 
     def change(case: Case) -> Case:
-        absent = case.fields.raw("head_dim") is None and model(*names)(case)
+        null = case.architecture.validation.null_head_dim
+        null = null or (release_4 and bool(case.architecture.runtime(TRANSFORMERS_4).get("null_head_dim")))
+        absent = case.fields.raw("head_dim") is None and null
         # HunYuan computes dynamic with alpha itself.
-        if absent and of("dynamic", "yarn", "longrope")(case) and not case.rope.get("alpha"):
+        if absent and has_type("dynamic", "yarn", "longrope")(case) and not case.rope.get("alpha"):
             raise Refused(f"TypeError: {case.kind} multiplies head_dim, which is null")
         return case
 
@@ -84,9 +77,9 @@ def null_head(*names: str) -> Callable[[Case], Case]:
 
 def olmo3_sliding(case: Case) -> Case:
     """Releases before 5 and the runtimes with an OLMo 3 of their own use one base for all layers."""
-    if case.model != "olmo3" or case.layer != "sliding_attention" or case.fields.config.get("rope_theta") is None:
+    if case.layer != "sliding_attention" or case.fields.config.get("rope_theta") is None:
         return case
-    return case.but(base=case.fields.theta())
+    return case.replace(base=case.fields.theta())
 
 
 def needs_rope_type(case: Case) -> Case:
@@ -113,8 +106,8 @@ SU_IS_LONGROPE = Rule(
     "phi3-renamed",
     'For Phi-3 the types "su" and "yarn" are old names of "longrope".',
     when(
-        lambda case: model("phi3", "phi4_multimodal")(case) and of("yarn")(case),
-        lambda case: case.using(rope_type="longrope"),
+        lambda case: has(TRANSFORMERS, "su_is_longrope")(case) and has_type("yarn")(case),
+        lambda case: case.with_rope(rope_type="longrope"),
     ),
 )
 UNKNOWN_TYPE = Rule(
@@ -142,9 +135,13 @@ NULL_HEAD = "A head_dim that the class leaves null raises TypeError."
 FAST_FIRST = Rule(
     "fast-first", "A pair above high_freq_factor keeps its speed even where the bounds are swapped.", ordered_bands
 )
-OLMO3_SLIDING = Rule("olmo3-sliding-base", "OLMo 3's sliding layers use rope_theta like the full ones.", olmo3_sliding)
+OLMO3_SLIDING = Rule(
+    "olmo3-sliding-base",
+    "OLMo 3's sliding layers use rope_theta like the full ones.",
+    when(has(TRANSFORMERS_4, "one_base"), olmo3_sliding),
+)
 
-STANDARD = (SU_IS_LONGROPE, TOP_ORIGINAL, FILL_ORIGINAL)
+STANDARD = (VALUES, SU_IS_LONGROPE, TOP_ORIGINAL, FILL_ORIGINAL)
 """What the configuration classes of transformers 5 do, so what vLLM and SGLang start from."""
 
 
@@ -154,7 +151,7 @@ def dbrx(case: Case) -> Case:
     params = case.fields.mapping("rope_scaling") or case.fields.mapping("rope_parameters") or {}
     if inner.get("rope_theta") is None or params.get("rope_theta") is not None:
         return case
-    return case.but(base=case.fields.theta())
+    return case.replace(base=case.fields.theta())
 
 
 def telechat(case: Case) -> Case:
@@ -163,26 +160,27 @@ def telechat(case: Case) -> Case:
     if case.length is None or case.length <= trained:
         return case
     grown = 10_000.0 * telechat_growth(case.fields, case.length) ** (case.head_dim / (case.head_dim - 2))
-    return case.but(base=grown, attention=0.1 * math.log(case.length / trained) + 1.0)
+    return case.replace(base=grown, attention=0.1 * math.log(case.length / trained) + 1.0)
 
 
 V5 = (
+    VALUES,
     Rule(
         "telechat-growth",
         "Beyond training_seqlen the base grows with the length in steps, and the factor on cos and sin with it.",
-        when(model("telechat"), telechat),
+        when(has(TRANSFORMERS, "telechat_growth"), telechat),
     ),
     Rule(
         "dbrx-base",
         "attn_config.rope_theta is not read: the base is rope_theta at the top, or 10000.",
-        when(model("dbrx"), dbrx),
+        when(has(TRANSFORMERS, "dbrx_base"), dbrx),
     ),
     SU_IS_LONGROPE,
     UNKNOWN_TYPE,
     TOP_ORIGINAL,
     FILL_ORIGINAL,
     REQUIRED,
-    Rule("null-head", NULL_HEAD, null_head(*NULL_HEADS)),
+    Rule("null-head", NULL_HEAD, null_head(False)),
     *STRICT_CLASSES,
     NESTED_TRUNCATE,
     MLA,
@@ -191,9 +189,8 @@ V5 = (
 
 def missing_in(version: str) -> Callable[[Case], bool]:
     """Whether this release does not have the architecture yet."""
-    releases = ["4.43.4", "4.52.4", "4.57.6", "5.23.0"]
-    later = {name for release in releases[releases.index(version) + 1 :] for name in INTRODUCED[release]}
-    return lambda case: case.model in later
+    later = SINCE[SINCE.index(version) + 1 :]
+    return lambda case: case.architecture.since in later
 
 
 def old_keys_only(case: Case) -> Case:
@@ -201,7 +198,7 @@ def old_keys_only(case: Case) -> Case:
     config = case.fields.config
     if not config.get("rope_parameters") or config.get("rope_scaling"):
         return case
-    return case.plain().but(base=case.fields.theta(), share=1.0, plain_share=1.0)
+    return case.drop_scaling().replace(base=case.fields.theta(), share=1.0, plain_share=1.0)
 
 
 def phi3_dict(case: Case) -> Case:
@@ -217,39 +214,39 @@ def phi3_dict(case: Case) -> Case:
         if not isinstance(values, (list, tuple)) or len(values) != case.rotary_dim // 2:
             raise Refused(f"its Phi3Config wants {case.rotary_dim // 2} numbers in {key}")
     # With "rope_type" alone the class raises; what follows is computed as if "type" were there.
-    return case if "type" in scaled else case.using(type=case.kind)
+    return case if "type" in scaled else case.with_rope(type=case.kind)
 
 
 def old_longrope(case: Case) -> Case:
     """Before 5 longrope reads the trained length outside the dict only, and then sets the factor itself."""
     outer = top_original(case)
     if outer is not None:
-        return case.using(**{ORIGINAL: outer, "factor": case.limit / outer})
+        return case.with_rope(**{ORIGINAL: outer, "factor": case.limit / outer})
     if case.rope.get("factor") is None:
         raise Refused("longrope needs factor where original_max_position_embeddings is not at the top")
-    return case.using(**{ORIGINAL: case.limit})
+    return case.with_rope(**{ORIGINAL: case.limit})
 
 
 def ratio_as_factor(case: Case) -> Case:
     """4.52 uses max_position_embeddings over the trained length and not the factor."""
-    return case.using(factor=case.limit / case.original) if case.rope.get(ORIGINAL) is not None else case
+    return case.with_rope(factor=case.limit / case.original) if case.rope.get(ORIGINAL) is not None else case
 
 
 def everywhere(case: Case) -> Case:
     """The shared plain function of release 4 knows partial_rotary_factor."""
-    return case.but(plain_share=case.share)
+    return case.replace(plain_share=case.share)
 
 
 def derived_head(case: Case) -> Case:
     """The head dimension without head_dim."""
-    return case.but(head_dim=case.fields.required("hidden_size") // case.fields.required("num_attention_heads"))
+    return case.replace(head_dim=case.fields.required("hidden_size") // case.fields.required("num_attention_heads"))
 
 
 def yarn_443(case: Case) -> Case:
     """4.43: the range comes from max_position_embeddings, and only attention_factor is read of the rest."""
     explicit = case.rope.get("attention_factor")
     attention = 0.1 * math.log(case.number("factor")) + 1.0 if explicit is None else None
-    return ignore(ORIGINAL, "mscale", "mscale_all_dim", "truncate")(case).but(attention=attention)
+    return ignore(ORIGINAL, "mscale", "mscale_all_dim", "truncate")(case).replace(attention=attention)
 
 
 def longrope_443(case: Case) -> Case:
@@ -257,7 +254,7 @@ def longrope_443(case: Case) -> Case:
     if case.rope.get("attention_factor") is None:
         raise Refused("TypeError: its check compares a missing attention_factor with 0")
     longer = case.number("factor") > 1 or (top_original(case) or case.limit) < case.limit
-    return case.but(length=case.original + 1 if longer else None)
+    return case.replace(length=case.original + 1 if longer else None)
 
 
 def own_class(case: Case) -> Case:
@@ -284,7 +281,7 @@ def old(version: str) -> tuple[Rule, ...]:
         Rule(
             "remote-code",
             "The model's code travels with the model.",
-            when(model(*REMOTE), refuse("{model} is remote code, not in transformers")),
+            when(lambda case: case.architecture.remote_code, refuse("{model} is remote code, not in transformers")),
         ),
         Rule(
             "old-keys-only",
@@ -294,7 +291,7 @@ def old(version: str) -> tuple[Rule, ...]:
         Rule(
             "phi3-three-keys",
             "Phi3Config accepts exactly type, short_factor and long_factor.",
-            when(model("phi3"), phi3_dict),
+            when(has(TRANSFORMERS_4, "phi3_three_keys"), phi3_dict),
         ),
         SU_IS_LONGROPE,
         Rule(
@@ -303,27 +300,31 @@ def old(version: str) -> tuple[Rule, ...]:
             when(lambda case: case.kind not in KNOWN[:-1], refuse("no rope type {kind} in its table of functions")),
         ),
         REQUIRED,
-        Rule("llama3-original", f"llama3 without {ORIGINAL} raises KeyError.", when(of("llama3"), require(ORIGINAL))),
+        Rule(
+            "llama3-original",
+            f"llama3 without {ORIGINAL} raises KeyError.",
+            when(has_type("llama3"), require(ORIGINAL)),
+        ),
     )
 
 
 LONGROPE_TOP = Rule(
     "longrope-top-original",
     "longrope reads the trained length at the top of the config only.",
-    when(of("longrope"), old_longrope),
+    when(has_type("longrope"), old_longrope),
 )
 SHARED = (
     Rule(
         "strict-config",
         "The configuration class accepts exactly type and factor, linear or dynamic.",
-        when(model(*STRICT), own_class),
+        when(has(TRANSFORMERS_4, "exact_rope_scaling"), own_class),
     ),
     Rule(
         "old-type-key",
         "The configuration class knows rope_type only.",
-        when(model(*NEEDS_ROPE_TYPE), needs_rope_type),
+        when(has(TRANSFORMERS_4, "needs_rope_type"), needs_rope_type),
     ),
-    Rule("null-head", NULL_HEAD, null_head("mistral", *NULL_HEADS)),
+    Rule("null-head", NULL_HEAD, null_head(True)),
     OLMO3_SLIDING,
     Rule("partial-everywhere", "The shared plain function honours partial_rotary_factor.", everywhere),
     LONGROPE_TOP,
@@ -333,21 +334,26 @@ SHARED = (
 V457 = (
     *old("4.57.6"),
     *SHARED,
-    Rule("mla-softmax", MLA.text, when(lambda case: case.model != "deepseek_v2", mla_softmax)),
+    Rule("mla-softmax", MLA.text, when(lambda case: not has(TRANSFORMERS_4, "no_mla_softmax_4.57")(case), mla_softmax)),
 )
 V452 = (
     *old("4.52.4"),
     Rule(
         "modernbert-unscaled",
         "ModernBERT passes no config to the shared function: any scaling raises.",
-        when(lambda case: model("modernbert")(case) and case.kind != "default", refuse("ModernBERT cannot be scaled")),
+        when(
+            lambda case: has(TRANSFORMERS_4, "unscalable_4.52")(case) and case.kind != "default",
+            refuse("ModernBERT cannot be scaled"),
+        ),
     ),
     *SHARED,
-    Rule("no-truncate", "truncate is not known: the range is always rounded.", when(of("yarn"), ignore("truncate"))),
+    Rule(
+        "no-truncate", "truncate is not known: the range is always rounded.", when(has_type("yarn"), ignore("truncate"))
+    ),
     Rule(
         "factor-replaced",
         f"yarn replaces factor by max_position_embeddings / {ORIGINAL}.",
-        when(of("yarn"), ratio_as_factor),
+        when(has_type("yarn"), ratio_as_factor),
     ),
     MLA,
 )
@@ -356,38 +362,46 @@ V443 = (
     Rule(
         "own-class",
         "The class knows linear and dynamic only, and its config accepts exactly type and factor.",
-        when(model(*OWN_CLASSES_443), own_class),
+        when(has(TRANSFORMERS_4, "own_class_4.43"), own_class),
     ),
     Rule(
         "unscaled",
         "The architecture has a rotary class of its own without any scaling: rope_scaling is ignored.",
-        when(lambda case: not model("llama", "phi3", *OWN_CLASSES_443)(case), plainly),
+        when(
+            lambda case: not has(TRANSFORMERS_4, "shared_functions_4.43", "phi3_three_keys", "own_class_4.43")(case),
+            plainly,
+        ),
     ),
     Rule(
         "head-dim-derived",
         "The head dimension is hidden_size / num_attention_heads; head_dim is not read.",
-        when(model("llama"), derived_head),
+        when(has(TRANSFORMERS_4, "shared_functions_4.43"), derived_head),
     ),
     Rule(
         "partial-llama",
         "The shared plain function honours partial_rotary_factor.",
-        when(model("llama"), everywhere),
+        when(has(TRANSFORMERS_4, "shared_functions_4.43"), everywhere),
     ),
     Rule(
         "phi3-no-partial",
         "Phi-3 rotates the whole head and its config wants as many factors.",
-        when(lambda case: model("phi3")(case) and case.share < 1.0, lambda case: phi3_dict(case.but(share=1.0))),
+        when(
+            lambda case: has(TRANSFORMERS_4, "phi3_three_keys")(case) and case.share < 1.0,
+            lambda case: phi3_dict(case.replace(share=1.0)),
+        ),
     ),
     LONGROPE_TOP,
     Rule(
         "longrope-once",
         "longrope takes the long list once and for all where the model is extended.",
-        when(lambda case: model("llama")(case) and of("longrope")(case), longrope_443),
+        when(
+            lambda case: has(TRANSFORMERS_4, "shared_functions_4.43")(case) and has_type("longrope")(case), longrope_443
+        ),
     ),
     Rule(
         "yarn-from-limit",
         f"yarn computes its range from max_position_embeddings; {ORIGINAL}, mscale and truncate are not read.",
-        when(of("yarn"), yarn_443),
+        when(has_type("yarn"), yarn_443),
     ),
     FAST_FIRST,
 )

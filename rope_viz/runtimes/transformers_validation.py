@@ -1,31 +1,188 @@
-"""What the configuration and rotary classes of transformers 5.23.0 refuse, beyond missing keys.
+"""What the configuration and rotary classes of transformers 5.23.0 refuse.
 
-Each class was built with every rope type (tests/goldens/make_composites.py); what raised is a rule here.
+Each class was built with every rope type (tests/goldens/make_composites.py) and with wrong values of its keys
+(refused.json, refused_types.json); what raised is a rule here. vLLM and SGLang load a config through the same classes.
 """
 
 from __future__ import annotations
 
-from rope_viz.embedding.spec import shorten
-from rope_viz.models import remote_code_types
-from rope_viz.models.architecture import GLOBAL_HEADS
-from rope_viz.runtimes.rule_engine import Case, Refused, Rule, model, of, refuse, when
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
-DEFAULT_ONLY = ("cosmos3_edge_text", "ernie4_5_vl_moe_text", "recurrent_gemma")
-LONGROPE_ONLY = ("phi3", "phi4_multimodal")
-# Types under names of older code, and the classes that put today's in their place.
-OLD_NAMES: dict[str, tuple[str, ...]] = {
-    "mrope": ("qwen2_vl_text", "qwen2_5_vl_text"),
-    "su": LONGROPE_ONLY,
-    "xdrope": ("hunyuan_vl_text",),
-    "none": (),
-}
+from rope_viz.embedding.spec import MAX_LENGTH, require_number, shorten
+from rope_viz.models.config_reader import Fields
+from rope_viz.runtimes.rule_engine import Case, Refused, Rule, has_type, refuse, when
+
+# Sizes that must be above 0, and those that may be 0: then the model has no such part.
+POSITIVE = ("hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "vocab_size")
+OPTIONAL_PARTS = ("intermediate_size", "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "v_head_dim")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A key that the configuration class refuses, what it expects, and a value that is meant (None: leave it out).
+
+    `is_repairable` says whether `meant` is right for every model.
+    """
+
+    key: str
+    message: str
+    meant: Any = None
+    is_repairable: bool = False
+
+
+def find_refusal(fields: Fields) -> Refusal | None:
+    """Return the first key whose value the configuration class of the model type refuses, None where it takes all."""
+    if not fields.is_listed or fields.architecture.remote_code:
+        return None
+    return next((one for check in CHECKS for one in check(fields)), None)
+
+
+def check_whole_numbers(fields: Fields) -> Iterator[Refusal]:
+    """Sizes are typed: "4096", 4096.0 and true raise, and so does null for most of them."""
+    for word in fields.architecture.validation.whole:
+        key, value = word.rstrip("?+"), fields.config.get(word.rstrip("?+"))
+        if isinstance(value, list) and word.endswith("+"):
+            continue
+        if value is None:
+            if key in fields.config and not word.endswith("?"):
+                yield Refusal(key, f"{key} is null: leave it out or write a number", None, True)
+            continue
+        if isinstance(value, bool) or not isinstance(value, int):
+            meant = whole_number(value)
+            yield Refusal(key, f"{key} must be a whole number, got {shorten(value)}", meant, meant is not None)
+        elif key in (*POSITIVE, *OPTIONAL_PARTS):
+            yield from numeric(key, value, least=0 if key in OPTIONAL_PARTS else 1)
+    for key in ("num_attention_heads", "num_hidden_layers"):
+        yield from numeric(key, fields.raw(key), least=1)
+
+
+def whole_number(value: Any) -> int | None:
+    """Return the whole number that a text or a float means, None where it means none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    is_whole = not isinstance(value, bool) and number == number // 1 and 0 < number <= MAX_LENGTH
+    return int(number) if is_whole else None
+
+
+def numeric(key: str, value: Any, **bounds: float) -> Iterator[Refusal]:
+    """Yield a refusal where a value is there and is no whole number within the bounds."""
+    try:
+        if value is not None:
+            require_number(value, key, **bounds, most=MAX_LENGTH, integer=True)
+    except ValueError as error:
+        yield Refusal(key, str(error))
+
+
+def check_head_widths(fields: Fields) -> Iterator[Refusal]:
+    """Some classes insist that the heads divide the width, whatever head_dim says."""
+    if not fields.architecture.validation.heads_divide_width:
+        return
+    width, heads = fields.size("hidden_size"), fields.size("num_attention_heads")
+    if width and heads and width % heads:
+        text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, whatever head_dim says"
+        yield Refusal("hidden_size", text)
+
+
+def check_own_keys(fields: Fields) -> Iterator[Refusal]:
+    """Keys of single classes: flags, nulls that are read all the same, keys that the class derives."""
+    config, validation = fields.config, fields.architecture.validation
+    for key in validation.flags:
+        if config.get(key) is not None and not isinstance(config[key], bool):
+            yield Refusal(key, f"{key} must be true or false, got {shorten(config[key])}")
+    for key in validation.not_null:
+        if key in config and config[key] is None:
+            yield Refusal(key, f"{key} is null: leave it out or fill it in", None, True)
+    if config.get("rope_scaling") == {} and "rope_scaling" in validation.not_null:
+        yield Refusal("rope_scaling", "rope_scaling is empty, and its layer types are read: leave it out", None, True)
+    if validation.derives_head_dim and "head_dim" in config:
+        yield Refusal("head_dim", "head_dim cannot be set, since the class derives it: leave it out", None, True)
+
+
+def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
+    """What makes a class fail where it counts out which layers are of another kind."""
+    config, validation = fields.config, fields.architecture.validation
+    unlisted = config.get("layer_types") is None
+    if validation.window_needs_layer_types and unlisted:
+        if "sliding_window" in config and config["sliding_window"] is None:
+            text = "sliding_window is null and there is no layer_types: the class divides by 0"
+            yield Refusal("sliding_window", text)
+        if "sliding_window_pattern" in config and config["sliding_window_pattern"] is None:
+            text = "sliding_window_pattern is null and there is no layer_types: the class divides by it"
+            yield Refusal("sliding_window_pattern", text)
+        yield from numeric("sliding_window_pattern", config.get("sliding_window_pattern"), least=1)
+    key = validation.every_nth_key
+    if key in config and unlisted:
+        value = config[key]
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
+            what = "null" if value is None else shorten(value)
+            yield Refusal(key, f"{key} is {what} and there is no layer_types: the class divides by it, write a number")
+    if validation.lists_no_rope_layers:
+        yield from check_no_rope_layers(fields)
+    rotated = fields.size("rotary_dim") if validation.even_rotary_dim else None
+    if rotated is not None and rotated % 2:
+        yield Refusal("rotary_dim", f"rotary_dim must be even, got {rotated}: the first forward raises")
+
+
+def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
+    """A list of which layers rotate must have an entry per layer, and its interval divides."""
+    config, exact = fields.config, fields.architecture.layers.chunk is not None
+    rotating, count = config.get("no_rope_layers"), fields.size("num_hidden_layers")
+    if rotating is not None and not (isinstance(rotating, list) and all(type(one) is int for one in rotating)):
+        yield Refusal("no_rope_layers", f"no_rope_layers must be a list of 0 and 1, got {shorten(rotating)}")
+    elif rotating is not None and count is not None and config.get("layer_types") is None:
+        wrong = rotating and len(rotating) != count if exact else len(rotating) < count
+        if wrong:
+            text = f"no_rope_layers has {len(rotating)} entries, and num_hidden_layers is {count}"
+            yield Refusal("no_rope_layers", text)
+    if config.get("no_rope_layer_interval") == 0 and (exact or not rotating):
+        text = "no_rope_layer_interval is 0, and the class divides by it: leave it out"
+        yield Refusal("no_rope_layer_interval", text, None, True)
+
+
+def check_layer_types(fields: Fields) -> Iterator[Refusal]:
+    """layer_types must be a list of names."""
+    try:
+        fields.layer_types()
+    except ValueError as error:
+        yield Refusal("layer_types", str(error))
+
+
+CHECKS: tuple[Callable[[Fields], Iterator[Refusal]], ...] = (
+    check_whole_numbers,
+    check_head_widths,
+    check_own_keys,
+    check_layer_patterns,
+    check_layer_types,
+)
+
+
+def refuse_values(case: Case) -> Case:
+    """Raise `Refused` for a value that the configuration class refuses."""
+    try:
+        refusal = find_refusal(case.fields)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    if refusal is not None:
+        raise Refused(refusal.message)
+    return case
+
+
+VALUES = Rule("refused-value", "The configuration class checks the type of each key, and raises.", refuse_values)
+
+
+# Types under names of older code, which some classes replace by today's (`old_rope_types` of a record).
+OLD_NAMES = ("mrope", "su", "xdrope", "none")
 
 
 def old_name(case: Case) -> Case:
     """A type under the name of older code, where no class renames it: the table of functions has no such type."""
     named = case.rope.get("rope_type", case.rope.get("type"))
-    own = case.fields.listed and case.model not in remote_code_types.TYPES
-    if own and isinstance(named, str) and case.model not in OLD_NAMES.get(named, (case.model,)):
+    own = case.architecture.listed and not case.architecture.remote_code
+    if own and named in OLD_NAMES and named not in case.architecture.validation.old_rope_types:
         raise Refused(f"KeyError: its table of functions has no rope type {shorten(named)}")
     return case
 
@@ -52,10 +209,11 @@ def phi3_lists(case: Case) -> Case:
 
 def several_heads(case: Case) -> bool:
     """Whether the head size differs between the layer types."""
-    if case.model == "dots3_note_text":
+    sizes = case.architecture.rope.layer_sizes
+    if sizes == "sliding_heads":
         return True
     layers = ("full_attention", "sliding_attention")
-    return model(*GLOBAL_HEADS)(case) and len({case.fields.layer(layer).head_dim() for layer in layers}) > 1
+    return bool(sizes) and len({case.fields.layer(layer).head_dim() for layer in layers}) > 1
 
 
 def scaled(case: Case) -> bool:
@@ -69,7 +227,7 @@ STRICT_CLASSES = (
         "default-only",
         "The class takes the default rope type only.",
         when(
-            lambda case: model(*DEFAULT_ONLY)(case) and scaled(case),
+            lambda case: case.architecture.validation.default_type_only and scaled(case),
             refuse("{model} takes the default rope type only, and raises ValueError for {kind}"),
         ),
     ),
@@ -77,25 +235,25 @@ STRICT_CLASSES = (
         "longrope-only",
         "Phi3Config takes the types default and longrope only.",
         when(
-            lambda case: model(*LONGROPE_ONLY)(case) and scaled(case) and not of("longrope")(case),
+            lambda case: case.architecture.validation.phi3_longrope and scaled(case) and not has_type("longrope")(case),
             refuse("its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}"),
         ),
     ),
     Rule(
         "phi3-lists",
         "Phi3Config wants one number per pair of hidden_size / num_attention_heads dimensions.",
-        when(lambda case: model(*LONGROPE_ONLY)(case) and of("longrope")(case), phi3_lists),
+        when(lambda case: case.architecture.validation.phi3_longrope and has_type("longrope")(case), phi3_lists),
     ),
     Rule(
         "phimoe-mscales",
         "PhimoeConfig wants short_mscale and long_mscale wherever RoPE is scaled.",
-        when(lambda case: model("phimoe")(case) and scaled(case), phimoe),
+        when(lambda case: case.architecture.validation.needs_mscales and scaled(case), phimoe),
     ),
     Rule(
         "heads-by-layer",
         "longrope's lists are checked against one head_dim, and this class has one per layer type.",
         when(
-            lambda case: of("longrope")(case) and several_heads(case),
+            lambda case: has_type("longrope")(case) and several_heads(case),
             refuse("its class has a head size per layer type, and raises AttributeError for longrope"),
         ),
     ),

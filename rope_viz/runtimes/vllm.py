@@ -7,16 +7,16 @@ rotary package was run (tests/goldens/runtimes.json).
 from __future__ import annotations
 
 from rope_viz.embedding.spec import shorten
-from rope_viz.runtimes.provenance import served
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
     Rule,
+    has,
+    has_type,
     ignore,
-    model,
+    is_absent,
     mscale_of,
-    of,
     ordered_bands,
     refuse,
     require,
@@ -30,12 +30,7 @@ KNOWN = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "p
 
 def native(case: Case) -> bool:
     """Whether vLLM has a model file of its own."""
-    return served("vllm", case.model) != "transformers"
-
-
-def missing(case: Case) -> bool:
-    """Whether its registry has no such architecture, not even by way of transformers."""
-    return model("roformer")(case) or (case.fields.listed and served("vllm", case.model) is None)
+    return case.architecture.runtime("vllm").get("file") != "transformers"
 
 
 def conflicting_types(case: Case) -> Case:
@@ -57,7 +52,7 @@ def rope_dim(case: Case) -> Case:
     if not case.rope.get("rope_dim"):
         return case
     share = min(case.number("rope_dim") / case.head_dim, 1.0)
-    return case.but(share=share, plain_share=share) if share > 0 else case
+    return case.replace(share=share, plain_share=share) if share > 0 else case
 
 
 def table_growth(case: Case) -> float:
@@ -70,7 +65,9 @@ def fixed_ntk(case: Case) -> Case:
     """Type "ntk": the base times s, then every pair divided by s^(2/d)."""
     factor, dims = case.number("factor"), max(case.rotary_dim, 1)
     divisors = (factor ** (2.0 / dims),) * ((dims + 1) // 2)
-    return case.but(rope={"rope_type": "default"}, base=case.base * factor, divisors=divisors, plain_share=case.share)
+    return case.replace(
+        rope={"rope_type": "default"}, base=case.base * factor, divisors=divisors, plain_share=case.share
+    )
 
 
 def fixed_attention(case: Case) -> Case:
@@ -79,20 +76,22 @@ def fixed_attention(case: Case) -> Case:
     explicit = case.rope.get("long_mscale" if longer else "short_mscale")
     changed = ignore("attention_factor", "factor")(case)
     return (
-        changed if explicit is None else changed.but(attention=case.number("long_mscale" if longer else "short_mscale"))
+        changed
+        if explicit is None
+        else changed.replace(attention=case.number("long_mscale" if longer else "short_mscale"))
     )
 
 
 def of_deepseek(case: Case) -> bool:
     """Whether DeepSeek's attention scales this. MiniCPM 3 has heads of that kind and a file of its own."""
-    return case.mla and case.kind != "default" and case.model != "minicpm3"
+    return case.mla and case.kind != "default" and not has("vllm", "no_deepseek_yarn")(case)
 
 
 def deepseek(case: Case) -> Case:
     """deepseek_yarn whatever the type: mscale 1 and mscale_all_dim 0 by default, always rounded."""
-    changed = require("factor", ORIGINAL)(case.using(rope_type="yarn", type=None))
+    changed = require("factor", ORIGINAL)(case.with_rope(rope_type="yarn", type=None))
     changed = ignore("attention_factor", "truncate")(changed)
-    return changed.but(attention=mscale_of(changed, "mscale", 1.0) / mscale_of(changed, "mscale_all_dim"))
+    return changed.replace(attention=mscale_of(changed, "mscale", 1.0) / mscale_of(changed, "mscale_all_dim"))
 
 
 def deepseek_softmax(case: Case) -> Case:
@@ -103,21 +102,21 @@ def deepseek_softmax(case: Case) -> Case:
 def gpt_oss(case: Case) -> Case:
     """The model file passes these keys and no others."""
     needed = require("factor", ORIGINAL, "beta_fast", "beta_slow")(case)
-    return ignore("attention_factor", "mscale", "mscale_all_dim")(needed.using(rope_type="yarn", type=None))
+    return ignore("attention_factor", "mscale", "mscale_all_dim")(needed.with_rope(rope_type="yarn", type=None))
 
 
 RULES = (
     Rule(
         "no-such-model",
         "There is no such model in its registry.",
-        when(missing, refuse("{model} is not in the vLLM registry")),
+        when(is_absent("vllm"), refuse("{model} is not in the vLLM registry")),
     ),
     Rule("type-conflict", "rope_type and type that differ raise ValueError.", conflicting_types),
     *STANDARD,
     Rule(
         "transformers-backend",
         "There is no native model: the rotary code is that of transformers.",
-        when(lambda case: not native(case), lambda case: NESTED_TRUNCATE.change(case.but(path="transformers"))),
+        when(lambda case: not native(case), lambda case: NESTED_TRUNCATE.change(case.replace(path="transformers"))),
     ),
     Rule(
         "unknown-type",
@@ -127,11 +126,13 @@ RULES = (
     Rule(
         "partial-everywhere",
         "partial_rotary_factor is honoured by every model, scaled or not.",
-        when(native, lambda case: case.but(plain_share=case.share)),
+        when(native, lambda case: case.replace(plain_share=case.share)),
     ),
     Rule("rope-dim", "rope_dim, where it is given, is how many dimensions rotate.", when(native, rope_dim)),
     Rule(
-        "gpt-oss-keys", "Only factor, original length, betas and truncate are passed.", when(model("gpt_oss"), gpt_oss)
+        "gpt-oss-keys",
+        "Only factor, original length, betas and truncate are passed.",
+        when(has("vllm", "gpt_oss_keys"), gpt_oss),
     ),
     Rule(
         "deepseek-softmax",
@@ -146,50 +147,50 @@ RULES = (
     Rule(
         "yarn-required",
         f"yarn without factor or {ORIGINAL} raises KeyError.",
-        when(of("yarn"), require("factor", ORIGINAL)),
+        when(has_type("yarn"), require("factor", ORIGINAL)),
     ),
     Rule(
         "llama3-required",
         "llama3 without one of its four keys raises KeyError.",
-        when(of("llama3"), require("factor", "low_freq_factor", "high_freq_factor", ORIGINAL)),
+        when(has_type("llama3"), require("factor", "low_freq_factor", "high_freq_factor", ORIGINAL)),
     ),
     Rule(
         "integer-factor",
         "linear with an integer factor raises TypeError: 'int' object is not iterable.",
         when(lambda case: native(case) and whole_factor(case), refuse("TypeError: a linear factor must be a float")),
     ),
-    Rule("linear-required", "linear without factor raises KeyError.", when(of("linear"), require("factor"))),
+    Rule("linear-required", "linear without factor raises KeyError.", when(has_type("linear"), require("factor"))),
     Rule(
         "dynamic-alpha",
         "dynamic with alpha multiplies the base by alpha^(d/(d−2)), once.",
         when(
-            lambda case: native(case) and of("dynamic")(case) and case.rope.get("alpha") is not None,
+            lambda case: native(case) and has_type("dynamic")(case) and case.rope.get("alpha") is not None,
             static_base(lambda case: case.number("alpha")),
         ),
     ),
-    Rule("dynamic-required", "dynamic needs alpha or factor.", when(of("dynamic"), require("factor"))),
+    Rule("dynamic-required", "dynamic needs alpha or factor.", when(has_type("dynamic"), require("factor"))),
     Rule(
         "dynamic-static",
         "dynamic is static: its base is computed once for max_trained_positions, so by default it is "
         "the plain one at every length.",
-        when(lambda case: native(case) and of("dynamic")(case), static_base(table_growth)),
+        when(lambda case: native(case) and has_type("dynamic")(case), static_base(table_growth)),
     ),
     Rule(
         "ntk-fixed",
         'Type "ntk" multiplies the base by the factor and divides every pair by factor^(2/d).',
-        when(of("ntk"), fixed_ntk),
+        when(has_type("ntk"), fixed_ntk),
     ),
     Rule(
         "longrope-required",
         "longrope without its lists raises KeyError.",
-        when(of("longrope"), require("short_factor", "long_factor")),
+        when(has_type("longrope"), require("short_factor", "long_factor")),
     ),
     Rule(
         "longrope-attention",
         "longrope ignores attention_factor and factor; the lengths give the factor.",
-        when(lambda case: native(case) and of("longrope")(case), fixed_attention),
+        when(lambda case: native(case) and has_type("longrope")(case), fixed_attention),
     ),
-    Rule("proportional-factor", "proportional ignores factor.", when(of("proportional"), ignore("factor"))),
+    Rule("proportional-factor", "proportional ignores factor.", when(has_type("proportional"), ignore("factor"))),
     Rule(
         "fast-first",
         "A pair above high_freq_factor keeps its speed even where the bounds are swapped.",

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.tiny_lm.capture_file import Layer, write_capture
 
 Tensor: TypeAlias = Any

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import RopeSpec, require_number, shorten
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.studies.heads import Heads
 from rope_viz.studies.tensors import TensorFile, open_tensors, write_tensors
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.exact_angles import exact_angles
 from rope_viz.embedding.spec import RopeSpec, require_number, shorten
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.studies.heads import Turning
 from rope_viz.studies.tensors import open_tensors
 from rope_viz.tiny_lm.tasks import Tokens

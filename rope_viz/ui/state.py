@@ -15,7 +15,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.models.user_config import Upload, read_upload
+from rope_viz.models.user_config import Upload
+from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import blob_store, configs, registry
 from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.picture_request import Now

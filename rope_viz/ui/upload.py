@@ -10,7 +10,8 @@ from rope_viz.advice.lint import summary
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.models import spec_url
 from rope_viz.models.hf_cache import id_of, in_cache, is_id
-from rope_viz.models.user_config import LARGEST, read_upload
+from rope_viz.models.user_config import LARGEST
+from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.ui import configs, state
 from rope_viz.ui import query_params as written
 from rope_viz.ui.notes import warn

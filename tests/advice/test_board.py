@@ -13,7 +13,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words_runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.models.user_config import read_upload
+from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import registry
 from rope_viz.pictures import runtimes as pictures
 from rope_viz.runtimes import RUNTIMES, emulate

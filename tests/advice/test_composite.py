@@ -14,10 +14,9 @@ from rope_viz.advice.export import TARGETS, export
 from rope_viz.advice.lint import check, repair
 from rope_viz.embedding.spec import knobs
 from rope_viz.models.edit_config import laid
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.rope_config import find_main_layer
 from rope_viz.models.spec_url import moved
-from rope_viz.models.text_config import text_part
-from rope_viz.models.user_config import main_layer
 from rope_viz.runtimes import RUNTIMES, emulate
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
@@ -28,7 +27,7 @@ def language_models():
     found = {}
     for path in sorted(CATALOG.glob("*.json")):
         config = json.loads(path.read_text())
-        part = text_part({key: value for key, value in config.items() if key != "_about"})
+        part = ModelConfig.read({key: value for key, value in config.items() if key != "_about"}).part
         found[path.stem] = {**part.config, "model_type": part.kind}
     return found
 
@@ -88,7 +87,7 @@ def inside(config, path):
 @given(composites())
 def test_it_is_read_as_by_itself(case):
     config, text, path = case
-    assert text_part(config).path == path
+    assert ModelConfig.read(config).part.path == path
     assert from_config(config) == from_config(text)
 
 
@@ -130,7 +129,7 @@ def test_it_is_emulated_as_by_itself(case, runtime):
 @given(composites(), st.sampled_from(sorted(TARGETS)), st.sampled_from(["none", "linear", "yarn", "llama3", "ntk"]))
 def test_it_is_exported_into_its_part_and_twice_is_once(case, target, method):
     config, text, path = case
-    layer = main_layer(from_config(config))
+    layer = find_main_layer(from_config(config))
     spec = extend.extend(from_config(config)[layer], method, 2 * from_config(config)[layer].target)
     made, alone = (export(spec, to=target, config=one, layer_type=layer or None) for one in (config, text))
     assert (made.faithful, made.reason, made.changed, made.kept) == (

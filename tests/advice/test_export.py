@@ -24,7 +24,7 @@ from rope_viz.embedding.scaling import (
     Yarn,
 )
 from rope_viz.embedding.spec import RopeSpec, Scaling
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import emulate
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"

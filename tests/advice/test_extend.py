@@ -12,7 +12,7 @@ from rope_viz.advice.extend import extend, first_negative_distance, options
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import with_embedding
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 

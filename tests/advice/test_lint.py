@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rope_viz.advice.lint import RULES, SEVERITIES, check, repair
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import emulate
 from tests.advice.test_recognise import FEW
 from tests.advice.test_recognise import STOCK as QWEN3

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rope_viz.advice.identify_model import recognise
 from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import ModelConfig
 
 STOCK = {
     **{"architectures": ["Qwen3ForCausalLM"], "attention_bias": False, "head_dim": 128, "hidden_size": 4096},
@@ -19,14 +19,14 @@ STOCK = {
 def test_every_model_of_the_list_is_known_by_its_numbers(id):
     model = catalog()[id]
     config = {**model.sizes, **{key: value for key, value in model.config.items() if key != "_about"}}
-    found = recognise(config)
+    found = ModelConfig.read(config).identity
     assert found.model == model
-    assert found.trained.length == model.trained_length
+    assert found.trained.length == (model.trained_length or model.original_length)
     assert not found.mistakes
 
 
 def test_stock_qwen3_was_trained_on_less_than_it_says():
-    found = recognise({**STOCK, "_name_or_path": "Qwen/Qwen3-8B"})
+    found = ModelConfig.read({**STOCK, "_name_or_path": "Qwen/Qwen3-8B"}).identity
     assert found.how == "model"
     assert (found.trained.length, found.says, found.room, found.reach) == (32_768, 40_960, 8_192, 32_768)
     assert "This is Qwen3 8B (matches the list), trained on 32,768 tokens" in found.sentence
@@ -34,7 +34,7 @@ def test_stock_qwen3_was_trained_on_less_than_it_says():
 
 
 def test_without_a_name_the_numbers_say_it():
-    found = recognise(STOCK)
+    found = ModelConfig.read(STOCK).identity
     assert found.how == "numbers"
     assert "its numbers are those of Qwen3 8B" in found.sentence
 
@@ -49,7 +49,7 @@ def test_without_a_name_the_numbers_say_it():
     ],
 )
 def test_a_fine_tune_is_told_as_one(changes, sign):
-    found = recognise({**STOCK, **changes})
+    found = ModelConfig.read({**STOCK, **changes}).identity
     assert found.how == "fine-tune"
     assert found.sentence.startswith("This is a fine-tune of Qwen3 8B (")
     assert sign in found.sentence
@@ -57,37 +57,41 @@ def test_a_fine_tune_is_told_as_one(changes, sign):
 
 
 def test_a_longer_limit_without_scaling_is_told_as_the_mistake_it_is():
-    found = recognise({**STOCK, "max_position_embeddings": 131_072})
+    found = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identity
     assert found.reach == 32_768
     assert "max_position_embeddings is 131,072 and nothing scales" in found.mistakes[0]
 
 
 def test_a_factor_that_counts_from_the_stock_limit_is_a_mistake():
     rope = {"rope_type": "yarn", "factor": 3.2, "original_max_position_embeddings": 40_960}
-    found = recognise({**STOCK, "max_position_embeddings": 131_072, "rope_scaling": rope})
+    found = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072, "rope_scaling": rope}).identity
     assert "original_max_position_embeddings is 40,960" in found.mistakes[0]
 
 
 def test_the_trained_length_says_where_it_comes_from():
     other = {**STOCK, "num_hidden_layers": 20, "max_position_embeddings": 16_384}
-    assert recognise(other).trained.source == "max_position_embeddings of the config"
+    assert ModelConfig.read(other).identity.trained.source == "max_position_embeddings of the config"
     scaled = {**other, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}}
-    assert recognise(scaled).trained.length == 4096
-    assert "original_max_position_embeddings" in recognise(scaled).trained.source
-    assert "list of models" in recognise(STOCK).trained.source
-    stated = recognise({**STOCK, "max_position_embeddings": 131_072}, trained=131_072)
+    assert ModelConfig.read(scaled).identity.trained.length == 4096
+    assert "original_max_position_embeddings" in ModelConfig.read(scaled).identity.trained.source
+    documented = ModelConfig.read(STOCK).trained_length
+    assert (documented.length, documented.is_documented) == (32_768, True)
+    assert "arXiv" in documented.source or "Qwen" in documented.source
+    stated = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identify(trained=131_072)
     assert (stated.trained.length, stated.trained.source, stated.mistakes) == (131_072, "your own word", ())
 
 
 def test_a_qwen3_of_another_size_has_the_same_room():
-    found = recognise({**STOCK, "num_hidden_layers": 40, "hidden_size": 5120, "num_attention_heads": 40})
+    found = ModelConfig.read(
+        {**STOCK, "num_hidden_layers": 40, "hidden_size": 5120, "num_attention_heads": 40}
+    ).identity
     assert (found.model, found.trained.length, found.room) == (None, 32_768, 8_192)
 
 
 def test_another_base_or_another_layer_count_is_another_model():
-    assert recognise({**STOCK, "rope_theta": 5_000_000}).model is None
-    assert recognise({**STOCK, "num_hidden_layers": 35}).model is None
-    assert "of Qwen3 8B, and another base" in recognise({**STOCK, "rope_theta": 5_000_000}).near
+    assert ModelConfig.read({**STOCK, "rope_theta": 5_000_000}).identity.model is None
+    assert ModelConfig.read({**STOCK, "num_hidden_layers": 35}).identity.model is None
+    assert "of Qwen3 8B, and another base" in ModelConfig.read({**STOCK, "rope_theta": 5_000_000}).identity.near
 
 
 FEW = {
@@ -98,28 +102,31 @@ LLAMA3 = {**FEW, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_si
 
 
 def test_a_few_numbers_that_agree_make_no_model():
-    found = recognise(FEW)
+    found = ModelConfig.read(FEW).identity
     assert (found.model, found.trained.length) == (None, 4096)
     assert "4 of the 7 numbers that the list knows of Llama 3 8B: too few" in found.sentence
-    assert recognise({**FEW, "_name_or_path": "meta-llama/Meta-Llama-3-8B"}).model == catalog()["llama-3-8b"]
+    assert (
+        ModelConfig.read({**FEW, "_name_or_path": "meta-llama/Meta-Llama-3-8B"}).identity.model
+        == catalog()["llama-3-8b"]
+    )
 
 
 def test_how_many_numbers_agree_is_said():
-    assert recognise(LLAMA3).agree == (7, 7)
-    assert recognise({**LLAMA3, "vocab_size": 128_300}).agree == (6, 7)
-    assert "7 of the 7 numbers that the list knows of it agree" in recognise(LLAMA3).sentence
-    assert recognise({**LLAMA3, "intermediate_size": 11008}).model is None
+    assert ModelConfig.read(LLAMA3).identity.agree == (7, 7)
+    assert ModelConfig.read({**LLAMA3, "vocab_size": 128_300}).identity.agree == (6, 7)
+    assert "7 of the 7 numbers that the list knows of it agree" in ModelConfig.read(LLAMA3).identity.sentence
+    assert ModelConfig.read({**LLAMA3, "intermediate_size": 11008}).identity.model is None
 
 
 def test_a_limit_that_another_model_of_these_numbers_has_by_scaling_names_that_model():
-    found = recognise({**LLAMA3, "max_position_embeddings": 131_072})
+    found = ModelConfig.read({**LLAMA3, "max_position_embeddings": 131_072}).identity
     assert found.model == catalog()["llama-3-8b"]
     assert (
         "Llama 3.1 8B has the same numbers and this length: with it, its rope_scaling is missing" in found.mistakes[0]
     )
-    assert "same numbers" not in recognise({**STOCK, "max_position_embeddings": 131_072}).mistakes[0]
+    assert "same numbers" not in ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identity.mistakes[0]
 
 
 def test_kimi_k2_under_its_own_type_is_the_model_of_the_list():
     model = catalog()["kimi-k2-instruct"]
-    assert recognise({**model.sizes, **model.config, "model_type": "kimi_k2"}).model == model
+    assert ModelConfig.read({**model.sizes, **model.config, "model_type": "kimi_k2"}).identity.model == model

@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from rope_viz.advice.identify_model import recognise
 from rope_viz.advice.rank_methods import recommend
 from rope_viz.advice.runtime_instructions import NAMES, difference, whole, writing
 from rope_viz.models.catalog import catalog
-from rope_viz.models.text_config import text_part
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import compare
 from tests.advice.test_recognise import STOCK
@@ -57,12 +56,12 @@ DOCUMENTED = [
 @pytest.mark.parametrize(("id", "length", "keys", "where"), DOCUMENTED, ids=lambda value: str(value)[:24])
 def test_the_first_recommendation_is_what_the_maker_documented(id, length, keys, where):
     model = catalog()[id]
-    found = recognise(model.config, known=model)
+    found = ModelConfig.read(model.config).identify(known=model)
     best = recommend(model.config, found, length).best
     assert best.rank in ("documented", "as it is")
     assert best.source
     written = whole(best.spec, model.config, found.layer).config
-    part = text_part(written).config
+    part = ModelConfig.read(written).part.config
     rope = part.get("rope_scaling") or part["rope_parameters"]
     rope = rope.get("full_attention", rope) if isinstance(rope.get("full_attention"), dict) else rope
     assert {key: rope[key] for key in keys} == keys
@@ -73,7 +72,7 @@ def test_the_first_recommendation_is_what_the_maker_documented(id, length, keys,
 @pytest.mark.parametrize("limit", [40_960, 131_072])
 def test_stock_qwen3_is_extended_over_what_it_was_trained_on(length, factor, limit):
     config = {**STOCK, "max_position_embeddings": limit}
-    best = recommend(config, recognise(config), length).best
+    best = recommend(config, ModelConfig.read(config).identity, length).best
     assert best.rank == "documented"
     flags = writing(best.spec, "llama.cpp", config=config, length=length).text
     assert f"--rope-scale {factor} --yarn-orig-ctx 32768" in flags
@@ -92,7 +91,7 @@ def test_stock_qwen3_is_extended_over_what_it_was_trained_on(length, factor, lim
 )
 def test_both_generations_of_readers_read_the_written_file(runtime, changes):
     config = {key: value for key, value in {**STOCK, **changes}.items() if value is not None}
-    best = recommend(config, recognise(config), 131_072).best
+    best = recommend(config, ModelConfig.read(config).identity, 131_072).best
     file = whole(best.spec, config)
     assert file.fit
     assert not [finding for finding in file.findings if finding.severity != "note"]
@@ -107,7 +106,7 @@ def test_both_generations_of_readers_read_the_written_file(runtime, changes):
 
 
 def test_nothing_is_changed_where_the_model_was_trained_for_the_length():
-    best = recommend(STOCK, recognise(STOCK), 32_768).best
+    best = recommend(STOCK, ModelConfig.read(STOCK).identity, 32_768).best
     assert (best.rank, best.spec.scaling.name) == ("as it is", "none")
     file = whole(best.spec, STOCK)
     assert (file.config, file.fragment) == (STOCK, {})
@@ -117,14 +116,14 @@ def test_nothing_is_changed_where_the_model_was_trained_for_the_length():
 def test_a_method_that_does_nothing_for_the_model_is_not_the_best():
     long = {**STOCK, "rope_theta": 1e9, "num_hidden_layers": 8, "max_position_embeddings": 32_768}
     for length in (65_536, 262_144):
-        advice = recommend(long, recognise(long), length)
+        advice = recommend(long, ModelConfig.read(long).identity, length)
         assert advice.best.method not in ("none", "proportional")
         assert next(way for way in advice.ways if way.method == "none").rank == "not advised"
 
 
 def test_a_scaled_model_goes_further_by_its_own_method():
     model = catalog()["llama-3.1-8b"]
-    advice = recommend(model.config, recognise(model.config, known=model), 262_144)
+    advice = recommend(model.config, ModelConfig.read(model.config).identify(known=model), 262_144)
     assert (advice.best.rank, advice.best.method) == ("its own, further", "llama3")
     assert advice.best.spec.scaling.factor == 16.0
 
@@ -132,18 +131,18 @@ def test_a_scaled_model_goes_further_by_its_own_method():
 def test_yarn_goes_further_from_the_length_that_its_factor_reaches():
     rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
     config = {**STOCK, "rope_scaling": rope}  # max_position_embeddings is 40,960 still
-    assert recommend(config, recognise(config), 1_048_576).best.spec.scaling.factor == 32.0
+    assert recommend(config, ModelConfig.read(config).identity, 1_048_576).best.spec.scaling.factor == 32.0
 
 
 def test_the_trained_length_a_reader_gives_decides_the_factor():
-    found = recognise({**STOCK, "num_hidden_layers": 20}, trained=16_384)
+    found = ModelConfig.read({**STOCK, "num_hidden_layers": 20}).identify(trained=16_384)
     advice = recommend(STOCK, found, 65_536)
     assert advice.best.spec.scaling.factor == 4.0
     assert advice.best.spec.context == 16_384
 
 
 def test_what_a_static_factor_costs_on_short_texts_is_said():
-    advice = recommend(STOCK, recognise(STOCK), 131_072)
+    advice = recommend(STOCK, ModelConfig.read(STOCK).identity, 131_072)
     assert "40 of 64 pairs turn more slowly below 32,768 tokens too" in advice.short[0]
     assert "Serve two configs" in advice.short[1]
     assert any("RULER" in one.text for one in advice.best.evidence)
@@ -151,7 +150,7 @@ def test_what_a_static_factor_costs_on_short_texts_is_said():
 
 def test_sentences_are_sentences():
     for model in catalog().values():
-        advice = recommend(model.config, recognise(model.config, known=model), 65_536)
+        advice = recommend(model.config, ModelConfig.read(model.config).identify(known=model), 65_536)
         for way in advice.ways:
             for sentence in (*way.reasons, *(one.text for one in way.evidence)):
                 assert sentence.endswith("."), sentence
@@ -159,7 +158,7 @@ def test_sentences_are_sentences():
 
 
 def test_the_file_downloaded_is_json_and_the_diff_names_what_changed():
-    best = recommend(STOCK, recognise(STOCK), 131_072).best
+    best = recommend(STOCK, ModelConfig.read(STOCK).identity, 131_072).best
     file = whole(best.spec, STOCK)
     assert json.loads(file.text) == file.config
     changed = difference(STOCK, file.config)
@@ -169,7 +168,7 @@ def test_the_file_downloaded_is_json_and_the_diff_names_what_changed():
 
 def test_a_config_that_reaches_a_short_length_is_kept_and_called_so():
     model = catalog()["qwen3-8b-yarn"]
-    best = recommend(model.config, recognise(model.config, known=model), 16_384).best
+    best = recommend(model.config, ModelConfig.read(model.config).identify(known=model), 16_384).best
     assert (best.rank, best.id) == ("as it is", "kept")
 
 
@@ -178,7 +177,7 @@ def test_a_config_that_reaches_a_short_length_is_kept_and_called_so():
 )
 def test_short_texts_are_said_to_be_as_trained_where_the_model_was_trained_so(id, trained):
     model = catalog()[id]
-    advice = recommend(model.config, recognise(model.config, known=model), 16_384)
+    advice = recommend(model.config, ModelConfig.read(model.config).identify(known=model), 16_384)
     assert ("trained with this scaling" in advice.short[0]) == trained
 
 
@@ -198,7 +197,7 @@ QWEN2_VL = {
 
 @pytest.mark.parametrize("config", [MPT, QWEN2_VL, STOCK], ids=["mpt", "flat qwen2_vl", "qwen3"])
 def test_proved_is_said_only_where_it_was_executed_or_read(config):
-    found = recognise(config)
+    found = ModelConfig.read(config).identity
     best = recommend(config, found, 131_072).best
     file = whole(best.spec, config)
     known = {
@@ -219,7 +218,7 @@ def test_proved_is_said_only_where_it_was_executed_or_read(config):
 def test_of_remote_code_transformers_alone_proves_nothing():
     config = {"model_type": "internlm2", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 1000000.0}
     config |= {"num_key_value_heads": 8, "num_hidden_layers": 32, "max_position_embeddings": 32768}
-    file = whole(recommend(config, recognise(config), 131_072).best.spec, config)
+    file = whole(recommend(config, ModelConfig.read(config).identity, 131_072).best.spec, config)
     assert "transformers 5.23.0" not in " ".join(file.readers)
     assert any("transformers 5.23.0, which refuses it without the model's own code" in one for one in file.others)
     given = writing(file_spec(config), "transformers", config=config, file=file)
@@ -228,11 +227,11 @@ def test_of_remote_code_transformers_alone_proves_nothing():
 
 
 def file_spec(config):
-    return recommend(config, recognise(config), 131_072).best.spec
+    return recommend(config, ModelConfig.read(config).identity, 131_072).best.spec
 
 
 def test_of_a_model_that_nobody_read_nothing_is_proved():
-    file = whole(recommend(MPT, recognise(MPT), 131_072).best.spec, MPT)
+    file = whole(recommend(MPT, ModelConfig.read(MPT).identity, 131_072).best.spec, MPT)
     assert file.readers == ()
     assert "vllm 0.33.0" in file.unverified
     assert file.proof[-1].startswith("By the general rules, not verified for this model, it means what is intended to")

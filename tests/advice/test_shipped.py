@@ -2,12 +2,11 @@
 
 import pytest
 
-from rope_viz.advice.identify_model import recognise
 from rope_viz.advice.lint import check
 from rope_viz.advice.rank_methods import recommend
 from rope_viz.advice.runtime_instructions import whole
 from rope_viz.models.catalog import catalog
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import ModelConfig, from_config
 
 LLAMA31 = {
     **{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32},
@@ -72,8 +71,8 @@ CHANGED = [
 @pytest.mark.parametrize(("stock", "changes", "said"), CHANGED, ids=[said for *_, said in CHANGED])
 def test_what_somebody_changed_is_not_said_to_be_what_the_maker_trained(stock, changes, said):
     config = rescaled(stock, **changes)
-    found = recognise(config)
-    name = recognise(stock).name
+    found = ModelConfig.read(config).identity
+    name = ModelConfig.read(stock).identity.name
     assert found.name == name
     assert not found.exact
     advice = recommend(config, found, 131_072)
@@ -92,7 +91,7 @@ def test_what_somebody_changed_is_not_said_to_be_what_the_maker_trained(stock, c
 
 @pytest.mark.parametrize("stock", [LLAMA31, DEEPSEEK, GPT_OSS], ids=lambda stock: stock["model_type"])
 def test_what_ships_is_said_to_ship(stock):
-    found = recognise(stock)
+    found = ModelConfig.read(stock).identity
     advice = recommend(stock, found, 131_072)
     assert advice.best.rank == "as it is"
     assert f"what {found.name} ships with" in advice.best.title
@@ -103,7 +102,7 @@ def test_what_ships_is_said_to_ship(stock):
 def test_a_key_that_says_what_the_formula_gives_changes_nothing():
     # 0.1 ln(32) + 1
     config = rescaled(GPT_OSS, attention_factor=1.3465735902799727)
-    assert recognise(config).exact
+    assert ModelConfig.read(config).identity.exact
     assert "not-as-shipped" not in {one.rule for one in check(config)}
 
 
@@ -113,7 +112,7 @@ def test_a_fine_tune_for_another_length_is_no_more_than_noted():
     named = {**rescaled(LLAMA31, high_freq_factor=8.0), "_name_or_path": "acme/support-bot"}
     for config, target in ((longer, 300_000), (shorter, 60_000), (named, 131_072)):
         assert {one.severity for one in check(config) if one.rule == "not-as-shipped"} == {"note"}
-        advice = recommend(config, recognise(config), target)
+        advice = recommend(config, ModelConfig.read(config).identity, target)
         assert advice.best.rank == "as it is"
         assert "unless whoever changed them trained it so" in advice.short[0]
 
@@ -121,29 +120,29 @@ def test_a_fine_tune_for_another_length_is_no_more_than_noted():
 def test_a_method_that_its_maker_documents_is_not_called_changed():
     model = catalog()["qwen3-8b-yarn"]
     assert "not-as-shipped" not in {one.rule for one in check(model.whole)}
-    kept = recommend(model.config, recognise(model.config, known=model), 16_384).way("kept")
+    kept = recommend(model.config, ModelConfig.read(model.config).identify(known=model), 16_384).way("kept")
     assert "the maker of Qwen3 8B documents" in kept.title
 
 
 def test_a_factor_reaches_no_further_than_its_own_length():
     half = rescaled(DEEPSEEK, factor=20)
-    assert recognise(half).reach == 20 * 4096
-    advice = recommend(half, recognise(half), 131_072)
+    assert ModelConfig.read(half).identity.reach == 20 * 4096
+    advice = recommend(half, ModelConfig.read(half).identity, 131_072)
     assert "as it is" not in {one.rank for one in advice.ways}
     assert advice.best.spec.scaling.factor == 40
-    assert recommend(half, recognise(half), 65_536).way("kept").reach == 81_920
+    assert recommend(half, ModelConfig.read(half).identity, 65_536).way("kept").reach == 81_920
 
 
 def test_a_linear_factor_counts_from_the_trained_length():
     llama2 = {**catalog()["llama-2-7b"].whole, "max_position_embeddings": 32768}
-    found = recognise({**llama2, "rope_scaling": {"rope_type": "linear", "factor": 2.0}})
+    found = ModelConfig.read({**llama2, "rope_scaling": {"rope_type": "linear", "factor": 2.0}}).identity
     assert (found.trained.length, found.reach) == (4096, 8192)
 
 
 @pytest.mark.parametrize("limit", [8_192, 16_384])
 def test_a_limit_that_was_cut_is_raised_and_the_factor_stays(limit):
     config = {**LLAMA31, "max_position_embeddings": limit}
-    found = recognise(config)
+    found = ModelConfig.read(config).identity
     assert found.reach == 131_072
     assert f"its written limit, {limit:,}, is below the 131,072" in found.sentence
     best = recommend(config, found, 131_072).best
@@ -162,7 +161,7 @@ def test_a_limit_that_was_cut_is_raised_and_the_factor_stays(limit):
     ids=["llama 3.2 3b", "llama 3.1 70b", "gemma 3 4b", "nested gemma 3"],
 )
 def test_a_stock_config_of_no_listed_model_is_not_called_an_addition(config):
-    found = recognise(config)
+    found = ModelConfig.read(config).identity
     assert found.model is None
     advice = recommend(config, found, 131_072)
     assert advice.best.rank == "as it is"

@@ -11,7 +11,7 @@ from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
 from rope_viz.cli.main import main
 from rope_viz.embedding.scaling import Linear, LongRope, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "verify.json").read_text())
 ROWS = GOLDEN["rows"]

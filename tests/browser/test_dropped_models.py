@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 
 KIMI_K2 = {
     "model_type": "kimi_k2",

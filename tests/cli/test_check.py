@@ -93,11 +93,11 @@ def test_a_value_of_no_use_is_named_otherwise_than_a_file_that_cannot_be_read(ca
     config = json.dumps({**LLAMA, "hidden_size": 0}).replace('"hidden_size": 0', f'"hidden_size": {text}')
     Path("config.json").write_text(config)
     code, out, _ = run(capsys, "config.json")
-    assert (code, "(not-computable)" in out, "(unreadable)" in out) == (2, True, False)
-    assert run(capsys, "--explain", "not-computable")[0] == 0
+    assert (code, "(transformers-refuses)" in out, "(unreadable)" in out) == (2, True, False)
+    assert run(capsys, "--explain", "transformers-refuses")[0] == 0
     Path("config.json").write_text(config[:-1])
     code, out, _ = run(capsys, "config.json")
-    assert (code, "(not-computable)" in out, "(unreadable)" in out) == (3, False, True)
+    assert (code, "(transformers-refuses)" in out, "(unreadable)" in out) == (3, False, True)
 
 
 ODD = [

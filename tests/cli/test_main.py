@@ -18,7 +18,7 @@ from rope_viz.embedding.scaling import METHODS, Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.edit_config import laid
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.models.spec_url import method_knobs
 from rope_viz.runtimes import RUNTIMES
 

@@ -1,4 +1,4 @@
-"""Write rope_viz/runtimes/executed.json: which architectures were executed in which runtime, by the goldens here.
+"""Write `executed` into the records of model types: which were run in which runtime, by the goldens here.
 
 Run from the root of the repository: python tests/goldens/make_executed.py
 An architecture counts where its golden holds frequencies, or what the runtime itself raised.
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-TARGET = HERE.parents[1] / "rope_viz" / "runtimes" / "executed.json"
 # The golden that says most first.
 ROWS = ("servers.json", "model_files.json", "glue.json", "older.json", "mlx.json", "releases.json", "runtimes.json")
 ROWS += ("converted.json",)
@@ -56,12 +55,16 @@ def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
 
 
 def main() -> None:
-    lines = [
-        f' "{at}": {{\n' + ",\n".join(f'  "{name}": {json.dumps(kinds)}' for name, kinds in goldens.items()) + "\n }"
-        for at, goldens in executed().items()
-    ]
-    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    print(TARGET.stat().st_size, "bytes")
+    from records import read_records, write_record
+
+    found = executed()
+    for kind, record in read_records().items():
+        ran = {
+            at: {name: kinds[kind] for name, kinds in goldens.items() if kind in kinds} for at, goldens in found.items()
+        }
+        place = {key: value for key, value in record.items() if key not in ("executed", "remote_code", "source")}
+        rest = {key: record[key] for key in ("remote_code", "source") if key in record}
+        write_record(kind, {**place, "executed": {at: goldens for at, goldens in ran.items() if goldens}, **rest})
 
 
 if __name__ == "__main__":

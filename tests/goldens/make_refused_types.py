@@ -12,9 +12,9 @@ from pathlib import Path
 import torch
 import transformers
 from make_refused import MLA, MOE, SIZES, takes
+from records import read_records
 
 HERE = Path(__file__).parent
-TABLE = HERE.parents[1] / "rope_viz" / "models" / "architectures.json"
 PATH = HERE / "refused_types.json"
 HEADLESS = {key: value for key, value in SIZES.items() if key != "head_dim"}
 BASES = [SIZES, {**SIZES, **MOE}, {**HEADLESS, **MLA}, HEADLESS]
@@ -37,7 +37,7 @@ def refused(kind: str, base: dict) -> dict[str, list]:
 if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
     rows = {}
-    for kind, facts in json.loads(TABLE.read_text()).items():
+    for kind, facts in read_records().items():
         base = next((number for number, base in enumerate(BASES) if takes(kind, base)), None)
         if "text" not in facts and not facts.get("not_text") and base is not None:
             rows[kind] = {"base": base, "refused": refused(kind, BASES[base])}

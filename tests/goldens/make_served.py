@@ -1,4 +1,4 @@
-"""Write rope_viz/runtimes/served.json: which file of a runtime reads which model type, looked up in its own registry.
+"""Write `runtimes.*.file` into the records: which file of a runtime reads a type, by its own registry.
 
 Run from the root of the repository with transformers 5.23.0 installed, and the unpacked wheels of vLLM, SGLang and
 mlx-lm and the source of llama.cpp as arguments:
@@ -11,15 +11,13 @@ of transformers; a model type that is not named has no file there.
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
 from pathlib import Path
 
 import transformers.models.auto.modeling_auto as auto
+from records import read_records, write_record
 
-TABLE = Path(__file__).parents[2] / "rope_viz" / "models" / "architectures.json"
-TARGET = Path(__file__).parents[2] / "rope_viz" / "runtimes" / "served.json"
 MAPPINGS = (
     "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
     "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
@@ -73,7 +71,7 @@ REMOTE = {
 
 def architectures(kind: str, table: dict, mappings=MAPPINGS) -> list[str]:
     """The classes of transformers that may stand under `architectures` for this type, and for what wraps it."""
-    wrappers = [name for name, facts in table.items() if facts.get("type") == kind and "text" in facts]
+    wrappers = [name for name, facts in table.items() if facts.get("text", {}).get("type") == kind]
     found: list[str] = list(REMOTE.get(kind, ()))
     for name in (kind, *wrappers):
         for mapping in mappings:
@@ -124,7 +122,7 @@ def mlx(root: Path, table: dict, kinds: list[str]) -> dict[str, str]:
     )
     found = {}
     for kind in kinds:
-        wrappers = [name for name, facts in table.items() if facts.get("type") == kind and "text" in facts]
+        wrappers = [name for name, facts in table.items() if facts.get("text", {}).get("type") == kind]
         named = [renamed.get(name, name) for name in (kind, *wrappers)]
         module = next((name for name in named if (models / f"{name}.py").exists()), None)
         if module:
@@ -134,9 +132,8 @@ def mlx(root: Path, table: dict, kinds: list[str]) -> dict[str, str]:
 
 def main(folders: list[str]) -> None:
     roots = [Path(folder) for folder in folders]
-    table = json.loads(TABLE.read_text())
+    table = read_records()
     kinds = [kind for kind, facts in table.items() if "text" not in facts and not facts.get("not_text")]
-    kinds = sorted({*kinds, *REMOTE})
     served: dict[str, dict[str, str]] = {}
     for name, registry in (("vllm", vllm(roots[0])), ("sglang", sglang(roots[1])), ("llama.cpp", llamacpp(roots[3]))):
         served[name] = {}
@@ -152,8 +149,13 @@ def main(folders: list[str]) -> None:
         found = {kind: [registry[one] for one in architectures(kind, table) if one in registry] for kind in kinds}
         served[f"{name} {version}"] = {kind: modules[0] for kind, modules in found.items() if modules}
     served["mlx-lm"] = mlx(roots[2], table, kinds)
-    lines = ",\n".join(f' "{name}": {json.dumps(found, sort_keys=True)}' for name, found in served.items())
-    TARGET.write_text("{\n" + lines + "\n}\n")
+    for kind, record in table.items():
+        runtimes = record.setdefault("runtimes", {})
+        for name, found in served.items():
+            facts = {key: value for key, value in runtimes.get(name, {}).items() if key != "file"}
+            runtimes[name] = {"file": found[kind], **facts} if kind in found else facts
+        record["runtimes"] = {name: facts for name, facts in runtimes.items() if facts}
+        write_record(kind, record)
     print({name: (len(found), sum(m != "transformers" for m in found.values())) for name, found in served.items()})
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rope_viz.advice.lint import check
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.architecture import table
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.architecture import all_architectures
+from rope_viz.models.model_config import from_config
+from rope_viz.models.no_rope_types import reasons
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 
@@ -65,7 +67,11 @@ def test_random_config_gives_what_transformers_computes(row: dict[str, Any]) -> 
 
 
 def test_every_architecture_in_the_table_can_be_read_alone() -> None:
-    readable = [name for name, facts in table().items() if not facts.get("not_text")]
+    readable = [
+        name
+        for name, record in all_architectures().items()
+        if not record.not_text and not (record.text is not None and record.text.type in reasons())
+    ]
     assert len(readable) > 300
     for name in readable:
         assert from_config({"model_type": name})
@@ -122,9 +128,18 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("wrong", "said"), REFUSED, ids=str)
-def test_what_transformers_refuses_is_not_computed(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        from_config({**HEAD, **wrong})
+def test_what_transformers_refuses_is_an_error_that_names_the_key(wrong: dict[str, Any], said: str) -> None:
+    errors = [one.message for one in check({**HEAD, **wrong}) if one.severity == "error"]
+    assert [message for message in errors if said in message], errors
+
+
+def test_a_key_that_rope_does_not_need_is_no_reason_not_to_compute() -> None:
+    for wrong in ({"intermediate_size": [8192, 8192]}, {"vocab_size": None}, {"num_hidden_layers": "28"}):
+        assert from_config({"model_type": "llama", **HEAD, **wrong}) == from_config({"model_type": "llama", **HEAD})
+    # Both list and number are official for Gemma 3n, and transformers takes both.
+    gemma = {"model_type": "gemma3n_text", **HEAD, "intermediate_size": [8192] * 35}
+    assert from_config(gemma).keys() == {"full_attention", "sliding_attention"}
+    assert not [one for one in check(gemma) if one.severity == "error"]
 
 
 @pytest.mark.parametrize("kind", ["exaone4", "mistral", "llama", "kimi_k2", "zorp"])

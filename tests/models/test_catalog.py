@@ -9,7 +9,8 @@ import pytest
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.models.rope_config import from_config, to_config
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import to_config
 
 # Made by running transformers 5.23.0 on the same parameters; what made it stands in the file.
 GOLDENS: dict[str, Any] = json.loads(
@@ -48,10 +49,18 @@ def test_an_entry_says_where_it_comes_from(id: str) -> None:
     assert model.source.strip("; ")
     assert model.status in ("V1", "V2", "UNVERIFIED")
     assert model.verified == (model.status != "UNVERIFIED")
-    assert 1 <= model.trained_length <= main_spec(id).target
+    assert 1 <= (model.trained_length or model.original_length) <= main_spec(id).target
     assert model.layer is None or model.layer in model_specs(id)
     # A model is listed with its authors' pairing; transformers' own code may have permuted the weights.
     assert main_spec(id).pairing in model.pairing
+
+
+@pytest.mark.parametrize("id", MODELS)
+def test_a_trained_length_needs_a_source_and_an_original_length_stands_in_the_config(id: str) -> None:
+    model = catalog()[id]
+    assert (model.trained_length is None) == (not model.trained_source.strip())
+    assert model.original_length == main_spec(id).context
+    assert "original_length" not in model.config["_about"]
 
 
 @pytest.mark.parametrize("id", MODELS)
@@ -68,3 +77,8 @@ def test_an_unknown_model_is_named() -> None:
 def test_a_trained_length_may_differ_from_what_the_config_says() -> None:
     assert (catalog()["qwen3-8b"].trained_length, main_spec("qwen3-8b").context) == (32768, 40960)
     assert (catalog()["mistral-7b-v0.1"].trained_length, main_spec("mistral-7b-v0.1").context) == (8192, 32768)
+
+
+def test_the_number_of_a_copied_config_is_no_trained_length() -> None:
+    for id, original in (("llama-3.1-8b", 8192), ("gpt-oss-20b", 4096), ("deepseek-v3", 4096), ("phi-4-mini", 4096)):
+        assert (catalog()[id].trained_length, catalog()[id].original_length) == (None, original)

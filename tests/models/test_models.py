@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from rope_viz.embedding.scaling import METHODS, DynamicNtk, Linear, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.architecture import table
+from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
-from rope_viz.models.rope_config import from_config, to_config
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import to_config
 
 LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
@@ -192,7 +193,7 @@ def hostile_configs(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         params = {layer: params for layer in ("full_attention", "sliding_attention", "main", "compress")}
     config[draw(st.sampled_from(("rope_parameters", "rope_scaling")))] = params
-    config["model_type"] = draw(st.sampled_from(sorted(table())))
+    config["model_type"] = draw(st.sampled_from(sorted(all_architectures())))
     return config
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.lint import check
-from rope_viz.models import remote_code_types
-from rope_viz.models.layer_patterns import partly
+from rope_viz.models.architecture import all_architectures, find_architecture
+from rope_viz.models.layer_patterns import describe_rotating_layers
+from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.no_rope_types import NoRope
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.text_config import text_fields
 from rope_viz.runtimes import emulate
 
 GOLDEN = Path(__file__).parents[1] / "goldens" / "published.json"
+REMOTE = {kind: record for kind, record in all_architectures().items() if record.remote_code}
 SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
 
 
@@ -40,14 +40,13 @@ def test_a_published_type_is_read_as_its_file_computes(row):
 
 
 def test_every_published_type_names_where_it_was_read():
-    assert remote_code_types.SOURCES.keys() == remote_code_types.TYPES.keys()
-    assert {row["config"]["model_type"] for row in rows()} <= remote_code_types.TYPES.keys()
-    for kind in remote_code_types.TYPES:
+    assert {row["config"]["model_type"] for row in rows()} <= REMOTE.keys()
+    for kind in REMOTE:
         config = {"model_type": kind}
         assert not [finding for finding in check(config) if finding.rule == "unlisted-type"]
         known = emulate(config, runtime="transformers").known
         assert known.how == "by rule"
-        assert remote_code_types.SOURCES[kind] in known.source
+        assert REMOTE[kind].source in known.source
 
 
 # Keys as the published config.json have them, read in the files that `SOURCES` names.
@@ -68,9 +67,9 @@ def test_a_type_is_read_by_its_own_keys(config, base, pairs):
     assert (spec.base, spec.pairs) == (base, pairs)
 
 
-@pytest.mark.parametrize("kind", remote_code_types.WRAPPERS)
+@pytest.mark.parametrize("kind", ["deepseek_vl_v2", "kimi_vl", "mimo_vl", "minimax_vl_01", "step3_vl"])
 def test_a_published_wrapper_keeps_its_language_model_where_it_says(kind):
-    place = remote_code_types.WRAPPERS[kind]["text"][0]
+    place = find_architecture(kind).text.path[0]
     config = {"model_type": kind, place: {**SIZES, "rope_theta": 77777.0, "qk_rope_head_dim": 64}}
     assert from_config(config)[""].base == 77777.0
     assert not [finding for finding in check(config) if finding.rule == "unlisted-type"]
@@ -88,7 +87,7 @@ def test_deepseek_vl2_tiny_has_whole_heads():
 
 def test_only_the_attention_layers_of_minimax_rotate():
     config = {"model_type": "minimax_text_01", "attn_type_list": [0, 0, 0, 1] * 4}
-    assert partly(text_fields(config)).startswith("Only some layers rotate, 4 of 16")
+    assert describe_rotating_layers(ModelConfig.read(config).fields).startswith("Only some layers rotate, 4 of 16")
 
 
 def test_baichuan_13b_has_no_rotary_embedding():

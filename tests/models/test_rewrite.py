@@ -10,7 +10,7 @@ import pytest
 from rope_viz.embedding.scaling import Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import laid, rewritten, with_embedding
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 SIZES = {"hidden_size": 2048, "num_attention_heads": 16, "max_position_embeddings": 32768, "vocab_size": 1000}

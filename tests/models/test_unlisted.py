@@ -5,9 +5,8 @@ import pytest
 
 from rope_viz.advice.lint import check
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.text_config import text_fields
-from rope_viz.models.unknown_types import doubt
+from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.unknown_types import describe_doubt
 
 SIZES = {"model_type": "nobody_knows", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
 
@@ -41,16 +40,16 @@ def test_an_old_name_of_the_length_is_read():
 
 
 def test_what_was_taken_is_said():
-    said = doubt(text_fields({**SIZES, "rotary_dim": 64, "n_embd": 4096, "hidden_size": None}))
+    said = describe_doubt(ModelConfig.read({**SIZES, "rotary_dim": 64, "n_embd": 4096, "hidden_size": None}).fields)
     assert "'nobody_knows' is not in the list" in said
     assert "n_embd, rotary_dim" in said
-    assert doubt(text_fields({**SIZES, "model_type": "llama"})) == ""
+    assert describe_doubt(ModelConfig.read({**SIZES, "model_type": "llama"}).fields) == ""
 
 
 def test_a_wrapper_outside_the_list_is_said_and_what_is_inside_is_read():
-    fields = text_fields({"model_type": "my_vlm", "text_config": {**SIZES, "model_type": "llama"}})
-    assert (fields.kind, fields.listed) == ("llama", True)
-    assert "'my_vlm' is not in the list" in doubt(fields)
+    fields = ModelConfig.read({"model_type": "my_vlm", "text_config": {**SIZES, "model_type": "llama"}}).fields
+    assert (fields.kind, fields.is_listed) == ("llama", True)
+    assert "'my_vlm' is not in the list" in describe_doubt(fields)
 
 
 def test_more_rotated_dimensions_than_the_head_has_are_refused_by_name():
@@ -79,7 +78,7 @@ def test_a_file_that_lies_beside_a_config_is_named(name):
 
 def test_a_type_with_capitals_is_told_as_the_one_that_is_meant():
     sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
-    assert "where qwen3 is" in doubt(text_fields({"model_type": "Qwen3", **sizes}))
+    assert "where qwen3 is" in describe_doubt(ModelConfig.read({"model_type": "Qwen3", **sizes}).fields)
 
 
 def test_a_config_without_a_model_type_is_said_to_have_none():

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.user_config import LARGEST, read_upload
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.user_config import LARGEST
+from rope_viz.multi_axis.read_upload import read_upload
 
 QWEN = {
     "model_type": "qwen3",
@@ -69,7 +70,7 @@ def test_what_is_no_config_is_one_sentence(text):
 
 def test_a_config_is_taken_whole():
     found = read_upload(json.dumps(QWEN).encode())
-    assert found.specs == from_config(QWEN)
+    assert found.specs == ModelConfig.read(QWEN).start_specs
     assert (found.name, found.layer, found.notes) == ("qwen3", "", ())
     assert found.config == QWEN
 
@@ -104,7 +105,7 @@ def test_bare_parameters_by_layer_type_are_layers():
 
 def test_infinity_beside_rope_is_taken_as_transformers_does():
     text = json.dumps({**QWEN, "time_step_limit": [0.0, float("inf")]})
-    assert read_upload(text).specs == from_config(QWEN)
+    assert read_upload(text).specs == ModelConfig.read(QWEN).start_specs
 
 
 def test_a_key_that_stands_twice_is_named_and_the_last_one_counts():
@@ -115,7 +116,7 @@ def test_a_key_that_stands_twice_is_named_and_the_last_one_counts():
 
 def test_long_label_lists_do_no_harm():
     labels = {str(i): f"LABEL_{i}" for i in range(21_000)}
-    assert read_upload(json.dumps({**QWEN, "id2label": labels})).specs == from_config(QWEN)
+    assert read_upload(json.dumps({**QWEN, "id2label": labels})).specs == ModelConfig.read(QWEN).start_specs
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rope_viz.models import spec_url
-from rope_viz.models.user_config import read_upload
 from rope_viz.multi_axis import from_model
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import with_all_heads
+from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import axes, axes_model, axis_choice, extend, frequencies, runtimes
 from rope_viz.pictures.configs import upload_bytes, upload_of
 from rope_viz.pictures.picture_request import Now

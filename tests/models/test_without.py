@@ -5,15 +5,28 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.models.architecture import table
-from rope_viz.models.layer_patterns import partly, shares, turning
-from rope_viz.models.no_rope_types import TYPES, WHY, WRAPPERS, NoRope
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.text_config import text_fields
+from rope_viz.models.architecture import all_architectures, find_architecture
+from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers, find_rotating_layers
+from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.no_rope_types import NoRope, reasons, table
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 RUN = json.loads((GOLDENS / "turning.json").read_text())["rows"]
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
+
+
+# These three rotate, but hold no parameters of their own for it.
+ROTATING = ("gemma4_assistant", "lasr_ctc", "pi0")
+# Wrappers whose language model has no rotary embedding unless the config names another.
+WRAPPERS = sorted(
+    name
+    for name, record in all_architectures().items()
+    if record.text is not None
+    and (
+        record.text.type in reasons()
+        or (record.text.type in ("gemma4_text", "lasr_encoder", "paligemma") and not record.since)
+    )
+)
 
 
 @pytest.mark.parametrize("row", RUN, ids=lambda row: row["config"]["model_type"])
@@ -25,20 +38,20 @@ def test_the_layers_that_rotate_are_those_that_were_seen_to(row):
         with pytest.raises(NoRope, match="has no rotary embedding: "):
             from_config(config)
         return
-    fields = text_fields(config)
+    fields = ModelConfig.read(config).fields
     if all(seen):
-        assert partly(fields) == ""
+        assert describe_rotating_layers(fields) == ""
     else:
-        assert turning(fields) == seen
-        assert f"{sum(seen)} of {len(seen)}" in partly(fields)
+        assert find_rotating_layers(fields) == seen
+        assert f"{sum(seen)} of {len(seen)}" in describe_rotating_layers(fields)
 
 
-@pytest.mark.parametrize("kind", sorted({kind for kinds in TYPES.values() for kind in kinds}))
+@pytest.mark.parametrize("kind", sorted(reasons()))
 def test_every_type_without_rotary_embedding_says_why(kind):
-    assert kind not in table()
+    assert kind not in all_architectures()
     with pytest.raises(NoRope) as caught:
         from_config({**LLAMA, "model_type": kind, "text_config": {}})
-    assert str(caught.value).split(": ")[1] in WHY.values()
+    assert str(caught.value).split(": ")[1] in [entry["why"] for entry in table().values()]
 
 
 SWITCHED = [
@@ -82,27 +95,29 @@ def test_a_config_that_leaves_it_on_keeps_it(config):
 
 @pytest.mark.parametrize("kind", WRAPPERS)
 def test_a_wrapper_goes_by_what_is_inside(kind):
-    key = WRAPPERS[kind]["text"][0]
+    key = find_architecture(kind).text.path[0]
     assert from_config({"model_type": kind, key: LLAMA})[""].head_dim == 128
-    if WRAPPERS[kind]["type"] in ("gemma4_text", "lasr_encoder", "paligemma"):
+    if find_architecture(kind).text.type in ("gemma4_text", "lasr_encoder", "paligemma"):
         assert from_config({"model_type": kind})
     else:
-        with pytest.raises(NoRope, match=WRAPPERS[kind]["type"]):
+        with pytest.raises(NoRope, match=find_architecture(kind).text.type):
             from_config({"model_type": kind})
 
 
 def test_gemma_4_says_how_much_of_a_head_rotates():
-    assert "0.25" in shares(text_fields({"model_type": "gemma4"}))
-    assert shares(text_fields(LLAMA)) == ""
+    assert "0.25" in describe_rotated_shares(ModelConfig.read({"model_type": "gemma4"}).fields)
+    assert describe_rotated_shares(ModelConfig.read(LLAMA).fields) == ""
 
 
 def test_exaone_4_rotates_everywhere_without_a_window_and_in_the_windows_with_one():
     exaone = {"model_type": "exaone4", "num_hidden_layers": 30}
     # Without layer_types its model divides by a pattern of 0 layers.
     everywhere = {"sliding_window": None, "layer_types": ["full_attention"] * 30}
-    assert partly(text_fields({**exaone, **everywhere})) == ""
-    assert "23 of 30" in partly(text_fields(exaone))
-    assert "the full-attention layers have no positions" in partly(text_fields({"model_type": "exaone4"}))
+    assert describe_rotating_layers(ModelConfig.read({**exaone, **everywhere}).fields) == ""
+    assert "23 of 30" in describe_rotating_layers(ModelConfig.read(exaone).fields)
+    assert "the full-attention layers have no positions" in describe_rotating_layers(
+        ModelConfig.read({"model_type": "exaone4"}).fields
+    )
 
 
 JINA = {"hidden_size": 768, "num_attention_heads": 12, "max_position_embeddings": 8192}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.pictures import extend
 from rope_viz.ui import upload
 from tests.advice.test_recognise import STOCK

@@ -10,7 +10,7 @@ import pytest
 from rope_viz.cli.figure import addressed, query_of
 from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
-from rope_viz.models.user_config import read_upload
+from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import ROUTE, blob_store, configs, export, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.outputs import Clocks

@@ -8,9 +8,10 @@ import pytest
 
 from rope_viz.embedding.scaling import Yarn, blend
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.rope_config import from_config, main_of
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.provenance import executed_counts, read
+from rope_viz.runtimes.provenance import executed_counts, executed_types
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "converted.json").read_text())
 KINDS = sorted({row["config"]["model_type"] for row in GOLDEN["rows"]})
@@ -38,7 +39,7 @@ def loaded(row):
 def test_the_rules_give_what_the_converter_wrote(kind):
     for row in GOLDEN["rows"]:
         if row["config"]["model_type"] == kind:
-            layer = main_of(from_config(row["config"]))
+            layer = find_main_layer(from_config(row["config"]))
             found = emulate(row["config"], runtime="llama.cpp", version="0c1e57098", layer_type=layer or None)
             assert found.supported, found.reason
             # A divisor of 1e30 in the GGUF stands for no rotation.
@@ -63,4 +64,4 @@ def test_what_the_converter_raised_for_is_refused(asked):
 def test_the_count_of_architectures_holds_those_of_the_converter():
     counts = {name: count for name, _, count in executed_counts()}
     assert counts["llama.cpp"] >= len(KINDS) > 100
-    assert set(KINDS) == set(read("executed.json")["llama.cpp 0c1e57098"]["converted.json"])
+    assert set(KINDS) == executed_types()["llama.cpp 0c1e57098"]["converted.json"]

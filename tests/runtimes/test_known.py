@@ -1,20 +1,25 @@
 """What is executed, what is known by rule and what is not known are three different answers."""
 
 import importlib.util
-import json
 from pathlib import Path
 
 import pytest
 
-from rope_viz.models import remote_code_types
-from rope_viz.models.architecture import table
+from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
 from rope_viz.runtimes import RUNTIMES, emulate
 from rope_viz.runtimes.compare import compare
-from rope_viz.runtimes.provenance import read, served
+from rope_viz.runtimes.provenance import executed_types
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768}
+
+
+REMOTE = [kind for kind, record in all_architectures().items() if record.remote_code]
+
+
+def served(runtime, kind):
+    return all_architectures()[kind].runtime(runtime).get("file")
 
 
 def made(name):
@@ -25,11 +30,16 @@ def made(name):
 
 
 def test_the_list_of_what_was_executed_is_what_the_goldens_hold():
-    assert made("make_executed").executed() == read("executed.json")
+    held: dict = {}
+    for kind, record in all_architectures().items():
+        for at, goldens in record.executed.items():
+            for golden, types in goldens.items():
+                held.setdefault(at, {}).setdefault(golden, {})[kind] = list(types)
+    assert made("make_executed").executed() == held
 
 
 def test_what_was_executed_names_its_golden_and_the_golden_is_there():
-    for at, goldens in read("executed.json").items():
+    for at, goldens in executed_types().items():
         for golden, kinds in goldens.items():
             assert (GOLDENS / golden).exists()
             runtime, version = at.split(" ")
@@ -41,7 +51,7 @@ def test_what_was_executed_names_its_golden_and_the_golden_is_there():
 
 def test_a_runtime_serves_only_types_of_the_list():
     for runtime in ("vllm", "sglang", "llama.cpp", "mlx-lm"):
-        assert len(read("served.json")[runtime]) > 90
+        assert sum(served(runtime, kind) is not None for kind in all_architectures()) > 90
         assert served(runtime, "llama") is not None
     assert served("vllm", "gpt_neox") == "transformers"
     assert served("mlx-lm", "minimax_m2") == "minimax"
@@ -96,13 +106,7 @@ def test_model_files_with_keys_of_their_own_are_not_said_to_be_off(kind):
             assert emulate(config, runtime=runtime).inv_freq == pytest.approx(reference.inv_freq, rel=1e-9)
 
 
-def test_the_lists_name_only_what_the_table_knows():
-    kinds = {kind for found in read("executed.json").values() for names in found.values() for kind in names}
-    assert kinds <= table().keys()
-    assert json.dumps(read("served.json"))
-
-
-@pytest.mark.parametrize("kind", remote_code_types.TYPES)
+@pytest.mark.parametrize("kind", REMOTE)
 def test_transformers_is_not_said_to_agree_on_a_type_that_it_does_not_know(kind):
     found = {(one.emulation.runtime, one.emulation.version): one for one in compare({"model_type": kind})}
     newest = found["transformers", "5.23.0"]
@@ -114,7 +118,7 @@ def test_transformers_is_not_said_to_agree_on_a_type_that_it_does_not_know(kind)
 
 def test_the_installed_transformers_knows_none_of_these_types():
     transformers = pytest.importorskip("transformers", "5.23.0")
-    assert not [kind for kind in remote_code_types.TYPES if kind in transformers.CONFIG_MAPPING]
+    assert not [kind for kind in REMOTE if kind in transformers.CONFIG_MAPPING]
 
 
 def test_a_type_of_transformers_is_not_called_remote():

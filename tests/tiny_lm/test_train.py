@@ -130,7 +130,7 @@ def test_everything_is_made_and_what_was_measured_is_written(tmp_path):
 def test_every_main_method_can_be_said_in_a_config(method):
     spec = build_checkpoints.scaled(build_checkpoints.TRAINED, method, 1024)
     said = train.config_of(build_checkpoints.sayable(spec))
-    from rope_viz.models.rope_config import from_config
+    from rope_viz.models.model_config import from_config
 
     found = from_config(said)[""]
     np.testing.assert_allclose(found.inv_freq(1024), spec.inv_freq(1024), rtol=1e-12)

@@ -14,7 +14,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
-from rope_viz.models.user_config import read_upload
+from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import blob_store, configs, export, registry
 from rope_viz.ui import picture_route, server
 from rope_viz.ui.components.scripts import PREFIX

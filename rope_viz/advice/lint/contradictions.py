@@ -7,12 +7,11 @@ from typing import Any
 
 from rope_viz.advice.lint.lint_context import Finding, View, inside
 from rope_viz.embedding.spec import shorten
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, optional
-from rope_viz.models.rope_parameters import GEMMA3, LAYER_TYPES, RULES, partial_from_rotary_dim
-from rope_viz.models.text_config import text_part
+from rope_viz.models.rope_parameters import LAYER_TYPES
 
 # Their classes put a type over a null one.
-TYPE_FILLED = (*GEMMA3, "olmo3", "cohere2_moe")
 ROPE_DICTS = ("rope_scaling", "rope_parameters")
 # Composite types that rotate something of their own beside their language model.
 ROTATES_ITSELF = ("musicflamingo", "blt")
@@ -47,7 +46,7 @@ def unread_rope_keys(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0, whose composite classes hand the part alone to the language model's class. They look at
     a scaling of their own level all the same, and raise AttributeError or KeyError for what it lacks.
     """
-    part = text_part(view.config)
+    part = ModelConfig.read(view.config).part
     if not part.path or not part.stands or part.taken or view.config.get("model_type") in ROTATES_ITSELF:
         return
     for depth in range(len(part.path)):
@@ -90,7 +89,7 @@ def layer_types_unknown(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0, validate_layer_type of the configuration classes, which raises.
     """
     names = view.fields.layer_types()
-    if names is None or not view.fields.listed:
+    if names is None or not view.fields.is_listed:
         return
     unknown = [name for name in dict.fromkeys(names) if name not in LAYER_TYPES]
     if unknown:
@@ -110,7 +109,7 @@ def heads_do_not_divide(view: View) -> Iterator[Finding]:
     """
     heads, keys = view.fields.size("num_attention_heads"), view.text.get("num_key_value_heads")
     width = view.fields.size("hidden_size")
-    own = view.fields.raw("head_dim") is not None or view.fields.facts.get("head_dim") is not None
+    own = view.fields.raw("head_dim") is not None or view.fields.default("head_dim") is not None
     if not own and not view.mla and heads and width and width % heads:
         text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, and there is no head_dim: the "
         text += f"class takes heads of {width // heads}, and others refuse."
@@ -127,14 +126,16 @@ def out_of_range(view: View) -> Iterator[Finding]:
     a null type KeyError, run (tests/goldens/refused.json).
     """
     base = [params.get("rope_theta") for params in (view.text, *(site.rope for site in view.sites))]
-    usual = RULES.get(view.fields.kind) in (None, partial_from_rotary_dim)
-    filled = not usual or bool(view.fields.facts.get("rope_parameters"))
-    if view.fields.listed and not filled and "rope_theta" in view.text and all(value is None for value in base):
+    reading = view.fields.architecture.rope
+    usual = reading.rule in ("", "share_from_rotary_dim")
+    filled = not usual or bool(view.fields.default("rope_parameters"))
+    type_filled = reading.nested == "with_rope_scaling" or reading.rule == "without_rope_scaling"
+    if view.fields.is_listed and not filled and "rope_theta" in view.text and all(value is None for value in base):
         text = "rope_theta is null, and transformers raises TypeError: leave it out or write a number."
         yield Finding("", "error", view.place("rope_theta"), text, None, view.changed(view.root, rope_theta=None))
     for site in view.sites:
         rope = dict(site.rope)
-        if "rope_type" in rope and rope["rope_type"] is None and view.fields.kind not in TYPE_FILLED:
+        if "rope_type" in rope and rope["rope_type"] is None and not type_filled:
             text = "rope_type is null, and transformers raises KeyError: leave it out or write a type."
             repaired = view.changed(site.path, rope_type=rope.get("type"))
             yield Finding("", "error", f"{site.key}.rope_type", text, None, repaired)

@@ -18,11 +18,12 @@ def trained_length(view: View) -> Iterator[Finding]:
     Source: the trained length and the documented extensions of rope_viz.models.catalog, each with its source.
     """
     # Here, so that what rules share does not wait for the list of models.
-    from rope_viz.advice.identify_model import Recognised, recognise
+    from rope_viz.models.identify_model import Identity
+    from rope_viz.models.model_config import ModelConfig
 
     if all(spec.scaling.name not in ("none", "yarn", "llama3") for spec in view.specs.values()):
         return
-    found: Recognised = recognise(view.config)
+    found: Identity = ModelConfig.read(view.config).identity
     for text in found.mistakes:
         site = next((site for site in view.sites if found.layer in site.layers), None)
         if found.spec.scaling.name == "none":
@@ -47,10 +48,10 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
 
     Source: the model's own config.json in rope_viz.models.catalog, each with its source.
     """
-    from rope_viz.advice.identify_model import recognise
-    from rope_viz.advice.shipped_scaling import family, fits
+    from rope_viz.models.model_config import ModelConfig
+    from rope_viz.models.shipped_scaling import family, fits
 
-    found = recognise(view.config)
+    found = ModelConfig.read(view.config).identity
     theirs, ours = found.shipped, found.spec
     # A wrong trained length is told by its own rule.
     departs = {key: text for key, text in found.departs.items() if key != ORIGINAL or not found.mistakes}

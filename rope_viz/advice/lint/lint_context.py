@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.architecture import Fields
-from rope_viz.models.rope_config import from_config, rope_type
+from rope_viz.models.config_reader import Fields
+from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.rope_config import rope_type
 from rope_viz.models.rope_parameters import Layers, nested_keys, rope_layers
-from rope_viz.models.text_config import text_fields, text_part
 from rope_viz.runtimes.compare import Effect, largest
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
@@ -61,7 +61,7 @@ class View:
     @functools.cached_property
     def root(self) -> Path:
         """Where the language model's keys stand in the config, the top of it where they stand nowhere."""
-        part = text_part(self.config)
+        part = ModelConfig.read(self.config).part
         return part.path if part.stands else ()
 
     def place(self, key: str) -> str:
@@ -77,7 +77,7 @@ class View:
     @functools.cached_property
     def fields(self) -> Fields:
         """The same with the class defaults behind it."""
-        return text_fields(self.config)
+        return ModelConfig.read(self.config).fields
 
     @functools.cached_property
     def layers(self) -> Layers:
@@ -119,7 +119,7 @@ class View:
     @property
     def mla(self) -> bool:
         """Whether the model is of DeepSeek's kind, with a part of the head that never rotates."""
-        return self.fields.raw("kv_lora_rank") is not None or self.fields.facts.get("head") == "qk_rope_head_dim"
+        return self.fields.has_latent_attention
 
     @property
     def limit(self) -> int:

@@ -14,9 +14,9 @@ import numpy as np
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.architecture import entry, name_of
-from rope_viz.models.rope_config import from_config
-from rope_viz.models.text_config import text_part
+from rope_viz.models.architecture import find_architecture
+from rope_viz.models.config_reader import read_model_type
+from rope_viz.models.model_config import ModelConfig, from_config
 
 if TYPE_CHECKING:
     from rope_viz.embedding.axes_spec import AxesSpec
@@ -205,9 +205,10 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
         return None
     from rope_viz.multi_axis.model_axes import from_model, is_encoder
 
-    kind = name_of(config)
+    kind = read_model_type(config)
     # A wrapper that is called after its tower, such as aya_vision, has a language model at its defaults.
-    wraps = "text" in (entry(kind) or {})
+    record = find_architecture(kind)
+    wraps = record is not None and record.text is not None
     if not isinstance(config.get("_class_name"), str) and (wraps or not is_encoder(kind, config)):
         return None
     try:
@@ -237,7 +238,7 @@ def path_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Where the sections stand."""
     from rope_viz.multi_axis.text import SECTION_KEYS
 
-    part = text_part(config)
+    part = ModelConfig.read(config).part
     roots = (part.path, ()) if part.path else ((),)
     for root in roots:
         place: Any = config

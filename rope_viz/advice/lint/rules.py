@@ -39,7 +39,8 @@ from rope_viz.advice.lint.size_rules import (
 )
 from rope_viz.embedding.scaling import DynamicNtk, mscale
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.rope_config import PRETRAINED_TYPES, from_config, number, optional
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import PRETRAINED_TYPES, number, optional
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, largest
 
@@ -182,7 +183,10 @@ def type_keys(view: View) -> Iterator[Finding]:
         if new is None:
             text = f'The type stands under the old key "type": {shorten(old)}; some readers know "rope_type" only.'
             renamed = view.changed(site.path, rope_type=old)
-            severity, repaired = "note", None if view.fields.kind in ("phi3", "internlm2") else renamed
+            severity, repaired = (
+                "note",
+                None if view.fields.architecture.runtime("mlx-lm").get("legacy_type") else renamed,
+            )
             yield Finding("", "note" if severity == "note" else "error", f"{site.key}.type", text, None, repaired)
             continue
         if [old, new] in (["su", "longrope"], ["mrope", "default"]):
@@ -204,7 +208,7 @@ def mscale_keys(view: View) -> Iterator[Finding]:
             continue
         pair = [optional(dict(site.rope), key) for key in ("mscale", "mscale_all_dim")]
         explicit, factor = site.rope.get("attention_factor"), number(dict(site.rope), "factor", 1.0)
-        usual = view.fields.facts.get("rope_parameters", {})
+        usual = view.fields.default("rope_parameters") or {}
         trained = pair == [optional(usual, key) for key in ("mscale", "mscale_all_dim")]
         if explicit is not None or view.mla or pair == [None, None] or trained:
             continue

@@ -8,10 +8,11 @@ from typing import Any
 
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View, inside
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models import remote_code_types
-from rope_viz.models.rope_config import ROPE_TYPES, from_config, meant
-from rope_viz.runtimes import Emulation, emulate, emulated, resolve_release, start
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import ROPE_TYPES, meant
+from rope_viz.runtimes import Emulation, emulate, emulated, read_case, resolve_release
 from rope_viz.runtimes.compare import Comparison, against, compare
+from rope_viz.runtimes.transformers_validation import find_refusal
 
 LEAST = 1.05
 """A runtime that is off by more than 5 % in a frequency or in the factor on cos and sin serves another model."""
@@ -58,7 +59,13 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
     Source: the configuration and rotary classes of transformers 5.23.0, run (tests/goldens/releases.json,
     refused.json).
     """
-    if not view.fields.listed or view.fields.kind in remote_code_types.TYPES:
+    if not view.fields.is_listed or view.fields.architecture.remote_code:
+        return
+    refusal = find_refusal(view.fields)
+    if refusal is not None:
+        text = f"transformers 5.23.0 refuses this, as do vLLM and SGLang, which load it by that: {refusal.message}."
+        repaired = view.changed(view.root, **{refusal.key: refusal.meant}) if refusal.is_repairable else None
+        yield Finding("", "error", view.place(refusal.key), text, None, repaired)
         return
     for layer in view.specs:
         result = emulate(view.config, runtime="transformers", layer_type=layer or None)
@@ -144,7 +151,7 @@ def repair(view: View, layer: str, found: list[Comparison]) -> Config | None:
 
 def mends(draft: Config, layer: str, off: list[Emulation]) -> bool:
     """Whether one of the runtimes that were off computes what transformers does from this draft."""
-    case = start(draft, layer_type=layer or None)
+    case = read_case(draft, layer_type=layer or None)
     base = emulated(*resolve_release("transformers"), case)
     others = (emulated(one.runtime, one.version, case) for one in off)
     return any(other.supported and not apart(against(base, other)) for other in others)

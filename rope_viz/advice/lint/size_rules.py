@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rope_viz.advice.lint.lint_context import Finding, View
-from rope_viz.models.layer_patterns import partly, shares, window
-from rope_viz.models.rope_config import from_config, optional
-from rope_viz.models.unknown_types import doubt
+from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers, find_window
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import optional
+from rope_viz.models.unknown_types import describe_doubt
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import largest
 
@@ -16,9 +17,9 @@ from rope_viz.runtimes.compare import largest
 def unlisted_type(view: View) -> Iterator[Finding]:
     """A model type, or a wrapper's, whose code was not read: the general rules may not be its own.
 
-    Source: the types of transformers 5.23.0 and those of rope_viz.models.remote_code_types.
+    Source: the types of transformers 5.23.0 and those of records with remote_code.
     """
-    text = doubt(view.fields)
+    text = describe_doubt(view.fields)
     if text:
         yield Finding("", "note", "model_type", text)
 
@@ -30,7 +31,7 @@ def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
     of n tokens α = 2^⌈log2(n / seq_length) + 1⌉ − 1, at least 1, and the base times α^(d / (d − 2)). models/qwen.py of
     vLLM and of mlx-lm, read at one commit each, do not read the key.
     """
-    if view.fields.kind != "qwen" or view.text.get("use_dynamic_ntk") is not True:
+    if view.fields.architecture.rope.rule != "qwen1" or view.text.get("use_dynamic_ntk") is not True:
         return
     spec = next(iter(view.specs.values()))
     length = view.fields.size("seq_length") or spec.context
@@ -50,7 +51,7 @@ def base_not_read(view: View) -> Iterator[Finding]:
 
     Source: transformers 5.23.0, run: DbrxConfig fills rope_parameters with base 10000 beside attn_config.rope_theta.
     """
-    spec = view.specs.get("") if view.fields.kind == "dbrx" else None
+    spec = view.specs.get("") if view.fields.architecture.runtime("transformers").get("dbrx_base") else None
     theirs = None if spec is None else emulate(view.config, runtime="transformers").inv_freq
     effect = None if spec is None or theirs is None else largest(spec.inv_freq(), theirs)
     if spec is None or effect is None:
@@ -65,7 +66,7 @@ def some_layers(view: View) -> Iterator[Finding]:
 
     Source: the models of transformers 5.23.0, run with random weights (tests/goldens/turning.json).
     """
-    for text in (partly(view.fields), shares(view.fields)):
+    for text in (describe_rotating_layers(view.fields), describe_rotated_shares(view.fields)):
         if text:
             yield Finding("", "note", "", text)
 
@@ -99,7 +100,7 @@ def scaled_window(view: View) -> Iterator[Finding]:
 
     Source: the attention masks of transformers 5.23.0 (Command R7B, Exaone 4: windows; Llama 4: chunks of 8192).
     """
-    size = window(view.fields)
+    size = find_window(view.fields)
     for site in view.sites:
         spec = view.specs[site.layers[0]]
         if size is None or spec.scaling.name == "none" or size > spec.context:
@@ -152,7 +153,7 @@ def partial_ignored(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0, run: LlamaConfig(partial_rotary_factor=0.5) rotates the whole head without scaling and
     half of it with linear scaling; vLLM 0.33.0 honours it always.
     """
-    if view.fields.facts.get("partial"):
+    if view.fields.architecture.partial_rotary:
         return
     for layer, params in view.layers.items():
         share, spec = optional(params, "partial_rotary_factor"), view.specs[layer]
@@ -176,7 +177,7 @@ def base_too_small(view: View) -> Iterator[Finding]:
         # What a scaled model does not need is not loaded for it.
         from rope_viz.studies.decay import first_negative_distance
 
-        length = min(spec.context, window(view.fields) or spec.context)
+        length = min(spec.context, find_window(view.fields) or spec.context)
         distance = first_negative_distance(spec, length)
         if distance is None:
             continue

@@ -1,10 +1,16 @@
 """The models that come with RoPE Viz: one config.json fragment each, with its source, in the format of an upload.
 
-To add one, put a file beside this one: the config's own keys, and `_about` with name, source, status (V1: a copy of
-the published file or the authors' code; V2: class defaults or other copies that agree; UNVERIFIED: a number from
-memory, or sources that conflict), note, trained_length, pairing and, where the entry is about one layer type, layer;
-`sizes`, what else the config.json says of layers, heads and vocabulary; `documented`, the extensions that its maker
-writes about and the config does not have.
+To add one, write a file `<id>.json` in this folder: the config's own keys, and `_about` with these:
+
+- `name`, `source`, `note`, `pairing`.
+- `status`: V1 (a copy of the published file or the authors' code), V2 (class defaults or other copies that agree) or
+  UNVERIFIED (a number from memory, or sources that conflict).
+- `trained_length` and `trained_source`, only where a paper, a model card, documentation or a training configuration
+  states the length of training: that length, and the document and the place in it. A number that only a copied config
+  states is an original length or a limit; it stays in the config and is not repeated here.
+- `layer`, where the entry is about one layer type.
+- `sizes`: what else the config.json states about layers, heads and vocabulary.
+- `documented`: the extensions that the model's maker documents and the config does not contain.
 """
 
 from __future__ import annotations
@@ -18,12 +24,16 @@ from types import MappingProxyType
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models.rope_config import from_config
+from rope_viz.models.rope_config import build_specs, find_main_layer
+from rope_viz.models.rope_parameters import rope_layers
+from rope_viz.models.text_config import find_text_part, read_text_fields
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the list. `trained_length` may differ from the spec's context, which is what the config says.
+    """A model of the list.
+
+    `trained_length` is a documented length of training, with its `trained_source`; None where only a config was copied.
 
     Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, a sentence.
     """
@@ -33,9 +43,10 @@ class Model:
     source: str
     status: str
     note: str
-    trained_length: int
     pairing: str
     config: Mapping[str, Any] = field(hash=False)
+    trained_length: int | None = None
+    trained_source: str = ""
     layer: str | None = None
     sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
@@ -44,6 +55,12 @@ class Model:
     def whole(self) -> dict[str, Any]:
         """The config with what else is known of its sizes."""
         return {**self.sizes, **self.config}
+
+    @property
+    def original_length(self) -> int:
+        """The length that the entry's scaling divides from; its limit where nothing is scaled."""
+        specs = model_specs(self.id)
+        return specs[main_layer(self, specs)].context
 
     @property
     def verified(self) -> bool:
@@ -64,13 +81,13 @@ def model_specs(id: str) -> Mapping[str, RopeSpec]:
     """{layer type: embedding} of a model of the list, "" where all layers share one. Raises `ValueError` by name."""
     if id not in catalog():
         raise ValueError(f"there is no model {shorten(id)} in the list")
-    return MappingProxyType(from_config(catalog()[id].config))
+    fields = read_text_fields(find_text_part(catalog()[id].config))
+    return MappingProxyType(build_specs(fields, rope_layers(fields)))
 
 
 def main_layer(model: Model, specs: Mapping[str, RopeSpec]) -> str:
     """The layer type an entry is about: its own, else the full-attention layers, else the first."""
-    wanted = (model.layer, "", "full_attention")
-    return next((layer for layer in wanted if layer is not None and layer in specs), next(iter(specs)))
+    return model.layer if model.layer is not None and model.layer in specs else find_main_layer(specs)
 
 
 def read(id: str, text: str) -> Model:

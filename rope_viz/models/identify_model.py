@@ -1,0 +1,344 @@
+"""Which model a config is of, by its numbers, how long it was trained for, and what its length keys get wrong.
+
+A config often names no model, or that of a fine-tune. Its sizes and its base tell which model of the list it comes
+from; the list then knows the trained length, which many configs do not say.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
+from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
+from rope_viz.models.config_reader import Fields, name_config
+from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, find_main_layer
+from rope_viz.models.shipped_scaling import TRAINED_WITH, added_later, departures, family, shipped
+from rope_viz.models.text_config import find_text_part, read_text_fields
+
+# Lengths, which people change, and the base under its many names, which is compared as what it comes out as.
+PASSED_OVER = re.compile(
+    r"max_position|original_max|n_positions|seq_length|window|theta|rope_|freq|emb_base|rotary_pct"
+)
+# A fine-tune may change this, and it counts all the same.
+VOCABULARY = "vocab_size"
+# Without these it is any model of this type.
+NEEDED = ("hidden_size", "num_attention_heads")
+OWN_WORD = "your own word"
+ENOUGH = 6
+"""So many numbers must agree where no name is given; one less where the list knows no more than one more."""
+
+
+@dataclass(frozen=True)
+class TrainedLength:
+    """The length that a new method starts from, in tokens, and where it is known from.
+
+    `is_documented` is False where it is the original length of the file's scaling, or the limit.
+    """
+
+    length: int
+    source: str
+    is_documented: bool = False
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a config is.
+
+    `name` is what to call it, `model` the model of the list whose numbers it has (None: none of them). `how` is
+    "model" (it is that model), "numbers" (it names none and has the numbers), "fine-tune", or "" (not of the list).
+    `signs` say what makes it a fine-tune. `says` is max_position_embeddings, `room` how much of that is room beside the
+    trained length by its maker's own word. `mistakes` are sentences on length keys that cannot be meant. `agree` are
+    how many numbers are those of the model, and how many the list knows; (0, 0) where it was chosen. `near` says which
+    model of the list it is not, and why.
+    """
+
+    name: str
+    model: Model | None
+    how: str
+    signs: tuple[str, ...]
+    layer: str
+    spec: RopeSpec
+    trained: TrainedLength
+    says: int
+    room: int
+    mistakes: tuple[str, ...]
+    agree: tuple[int, int] = (0, 0)
+    near: str = ""
+
+    @functools.cached_property
+    def shipped(self) -> RopeSpec | None:
+        """The scaled embedding that its maker trained the model of the list with; None where that is not known.
+
+        None, too, where the reader says that it was trained on another length than the list does.
+        """
+        if self.model is None or self.trained.source == OWN_WORD or added_later(self.model):
+            return None
+        found = shipped(self.model, self.layer)
+        return None if found is None or found.scaling.name == "none" else found
+
+    @functools.cached_property
+    def departs(self) -> Mapping[str, str]:
+        """{key: in words} of what the config's scaling has otherwise than what the model ships with."""
+        return {} if self.shipped is None else departures(self.spec, self.shipped)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the config scales as the model of the list was trained; its length may be another."""
+        return self.shipped is not None and not self.departs
+
+    @property
+    def reach(self) -> int:
+        """How far the config goes by its own method: the trained length where nothing scales.
+
+        What has a factor over a trained length goes no further than that. What ships so goes as far as that does, and
+        be max_position_embeddings smaller.
+        """
+        spec = self.spec
+        if spec.scaling.name == "none":
+            return self.trained.length
+        reach = max(spec.target, self.shipped.target) if self.exact and self.shipped is not None else spec.target
+        if spec.scaling.name in ("yarn", "linear"):
+            start = spec.context if spec.scaling.name == "yarn" else self.trained.length
+            reach = min(reach, round(spec.scaling.factor_for(spec) * start))
+        return max(reach, self.trained.length)
+
+    @property
+    def sentence(self) -> str:
+        """What you have, in words."""
+        said = {
+            "model": f"This is {self.name}",
+            "numbers": f"It names no model; its numbers are those of {self.name}",
+            "fine-tune": f"This is a fine-tune of {self.name}",
+            "": f"{self.name} is none of the models of the list",
+        }[self.how]
+        signs = f" ({'; '.join(self.signs)})" if self.signs else " (matches the list)" if self.how == "model" else ""
+        what = "trained on" if self.trained.is_documented else "no documented training length, so counted from"
+        lengths = f"{what} {self.trained.length:,} tokens"
+        if self.room:
+            lengths += f"; the config says {self.says:,}, of which {self.room:,} are room for the prompt"
+        elif self.says != self.trained.length:
+            lengths += f"; the config says {self.says:,}"
+        if self.exact and self.says < self.reach:
+            lengths += f" (its written limit, {self.says:,}, is below the {self.reach:,} that it ships with)"
+        count, known = self.agree
+        why = f"{count} of the {known} numbers that the list knows of it agree." if known else self.near
+        return f"{said}{signs}, {lengths}. {why}".rstrip()
+
+
+def identify_model(
+    config: Mapping[str, Any],
+    fields: Fields,
+    specs: Mapping[str, RopeSpec],
+    *,
+    known: Model | None = None,
+    trained: int | None = None,
+    layer: str | None = None,
+) -> Identity:
+    """Return which model a config is of: `known` where it was picked from the list, else by its name and its numbers.
+
+    `fields` and `specs` are what was read of the config, `trained` is the user's own word on the trained length,
+    `layer` the layer type in question. Raises `ValueError` where the config cannot be read.
+    """
+    wanted = layer if layer in specs else (known.layer if known is not None and known.layer in specs else None)
+    layer = wanted if wanted is not None else find_main_layer(specs)
+    spec, close = specs[layer], [] if known is not None else likenesses(config, fields, specs[find_main_layer(specs)])
+    found = max((one for one in close if one.enough), key=lambda one: one.order, default=None)
+    model = known if found is None else found.model
+    signs = () if found is None else marks(config, fields, found.model)
+    how = "" if model is None else "model"
+    if found is not None:
+        how = "fine-tune" if signs else "model" if called(config) else "numbers"
+    limit = fields.required("max_position_embeddings")
+    length = find_trained_length(fields, model, spec, limit, trained)
+    room = model_room(model, spec, limit, length)
+    name = family(model) if model is not None else name_config(config)
+    mistakes = () if trained is not None else tuple(mistaken(spec, model, limit, length, room, find_original(fields)))
+    missing = "" if model is None or spec.scaling.name != "none" else left_out(close, model, limit)
+    mistakes = tuple(f"{text}{missing}" for text in mistakes)
+    agree = (0, 0) if found is None else (found.agree, found.known)
+    near = "" if model is not None else not_quite(close)
+    return Identity(name, model, how, signs, layer, spec, length, limit, room, mistakes, agree, near)
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How a config stands to one model of the list, none of whose sizes it contradicts.
+
+    `agree` of the `known` numbers of the list stand in the config and are the same, `based` says whether its base is,
+    `named` whether its name is the model's, `order` which of several it is rather.
+    """
+
+    model: Model
+    agree: int
+    known: int
+    based: bool
+    named: bool
+    order: tuple[float, ...]
+
+    @property
+    def enough(self) -> bool:
+        """Whether so much agrees that it is this model, or a fine-tune of it."""
+        few = 3 if self.named else min(ENOUGH, max(self.known - 1, ENOUGH - 1))
+        return self.based and self.agree >= few
+
+
+def likenesses(config: Mapping[str, Any], fields: Fields, spec: RopeSpec) -> list[Likeness]:
+    """The models of the list that have this type and contradict none of the sizes."""
+    if any(fields.raw(key) is None for key in NEEDED):
+        return []
+    kind = fields.architecture.twin or fields.kind
+    found = (
+        likeness(config, fields, spec, model) for model in catalog().values() if model.config.get("model_type") == kind
+    )
+    return [one for one in found if one is not None]
+
+
+def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: Model) -> Likeness | None:
+    """How a config stands to a model of its type; None where one of its sizes is another."""
+    head_dim, listed = known_numbers(model.id)
+    ours = numbers(fields)
+    said = {key for key in listed if key in ours}
+    if head_dim != fields.head_dim() or any(ours[key] != listed[key] for key in said - {VOCABULARY}):
+        return None
+    specs = model_specs(model.id)
+    based = any(abs(one.base / spec.base - 1.0) < 1e-6 for one in specs.values())
+    main = specs[main_layer(model, specs)]
+    name, own = plain_name(called(config)), plain_name(model.name)
+    words = len(own) if own and own in name else 0
+    vocabulary = ours.get(VOCABULARY) == listed.get(VOCABULARY)
+    scaled, plain = main.scaling == spec.scaling, main.scaling.name == "none"
+    native = main.scaling.name == spec.scaling.name in TRAINED_WITH
+    order = (words, scaled, native, plain, main.target == spec.target, vocabulary, model.verified)
+    agree = based + sum(ours[key] == listed[key] for key in said)
+    return Likeness(model, agree, len(listed) + 1, based, words > 0, order)
+
+
+@functools.cache
+def known_numbers(id: str) -> tuple[int, Mapping[str, float]]:
+    """The head size and the numbers of a model of the list."""
+    model = catalog()[id]
+    fields = read_text_fields(find_text_part(model.whole))
+    return fields.head_dim(), numbers(fields)
+
+
+def numbers(fields: Fields) -> dict[str, float]:
+    """{key: number} of what a config says of its sizes, under the usual names, without lengths and bases."""
+    usual = fields.architecture.aliases
+    return {
+        usual.get(key, key): value
+        for key, value in fields.config.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and not PASSED_OVER.search(key)
+    }
+
+
+def not_quite(close: list[Likeness]) -> str:
+    """Which model of the list comes nearest, and why it is not said to be it; empty where none comes near."""
+    best = max(close, key=lambda one: (one.agree, one.based, one.order), default=None)
+    if best is None or best.agree < 3:
+        return ""
+    share = f"{best.agree} of the {best.known} numbers that the list knows of {family(best.model)}"
+    if not best.based and best.agree >= ENOUGH - 1:
+        return (
+            f"It has {share}, and another base: trained further, or changed, so what that was trained on says little."
+        )
+    return f"It has {share}: too few to call it that." if best.based else ""
+
+
+def left_out(close: list[Likeness], model: Model, says: int) -> str:
+    """Another model of the same numbers that reaches this length by its own scaling, which may have been left out."""
+    for one in close:
+        spec = model_specs(one.model.id)[main_layer(one.model, model_specs(one.model.id))]
+        other = one.enough and family(one.model) != family(model)
+        if other and spec.scaling.name != "none" and one.model.config.get("max_position_embeddings") == says:
+            return f" {family(one.model)} has the same numbers and this length: with it, its rope_scaling is missing."
+    return ""
+
+
+def marks(config: Mapping[str, Any], fields: Fields, model: Model) -> tuple[str, ...]:
+    """What tells a fine-tune from the model itself."""
+    found, named = [], called(config)
+    name = plain_name(named)
+    if name and not (name.startswith(plain_name(model.name)) and len(name) - len(plain_name(model.name)) < 3):
+        found.append(f"it is named {named[:60]}")
+    ours, theirs = fields.config.get("vocab_size"), model.sizes.get("vocab_size")
+    if isinstance(ours, int) and theirs and ours != theirs:
+        more = "more" if ours > theirs else "fewer"
+        found.append(f"its vocabulary has {abs(ours - theirs):,} entries {more}")
+    if any(str(key).startswith("unsloth") for key in config):
+        found.append("it was written by Unsloth")
+    kinds = [str(kind) for kind in config.get("architectures") or [] if isinstance(kind, str)]
+    if kinds and not any(kind.endswith(("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")) for kind in kinds):
+        found.append(f"its head is another one, {kinds[0][:60]}")
+    return tuple(found)
+
+
+def called(config: Mapping[str, Any]) -> str:
+    """The name that a config has for itself, empty where it has none."""
+    value = config.get("_name_or_path")
+    return "" if not isinstance(value, str) else re.split(r"[/\\]", value.rstrip("/\\"))[-1]
+
+
+def plain_name(name: str) -> str:
+    """Letters and digits of a name, without what the list adds in brackets."""
+    return re.sub(r"[^a-z0-9]", "", re.sub(r"\(.*?\)|, YaRN.*", "", name).lower())
+
+
+def find_original(fields: Fields) -> int | None:
+    """Return original_max_position_embeddings as it is written, at the top or in a rope dict; None where it is not."""
+    dicts = [fields.config, *(fields.config.get(key) for key in ("rope_scaling", "rope_parameters"))]
+    values = [one.get(ORIGINAL) for one in dicts if isinstance(one, Mapping)]
+    return next((int(value) for value in values if isinstance(value, (int, float)) and value >= 1), None)
+
+
+def find_trained_length(
+    fields: Fields, model: Model | None, spec: RopeSpec, limit: int, given: int | None
+) -> TrainedLength:
+    """Return the trained length: the user's own word, else documented, else the original length, else the limit."""
+    if given is not None:
+        require_number(given, "the trained length", least=1, most=MAX_LENGTH, integer=True)
+        return TrainedLength(int(given), OWN_WORD)
+    if model is not None and model.trained_length is not None:
+        return TrainedLength(model.trained_length, model.trained_source, True)
+    length, source = fields.architecture.documented_lengths.get(str(limit), (None, ""))
+    if length is not None:
+        return TrainedLength(length, source, True)
+    if model is not None:
+        return TrainedLength(model.original_length, f"its config in the list of models ({model.source})")
+    if spec.scaling.name in PRETRAINED_TYPES and spec.context != limit:
+        return TrainedLength(spec.context, f"{ORIGINAL} of the config")
+    return TrainedLength(spec.context, "max_position_embeddings of the config")
+
+
+def model_room(model: Model | None, spec: RopeSpec, limit: int, trained: TrainedLength) -> int:
+    """Return how much of max_position_embeddings its maker left beyond the trained length."""
+    if spec.scaling.name != "none" or limit <= trained.length or not trained.is_documented:
+        return 0
+    own = limit if model is None else model.config.get("max_position_embeddings")
+    return limit - trained.length if own == limit and limit < 2 * trained.length else 0
+
+
+def mistaken(
+    spec: RopeSpec, model: Model | None, says: int, trained: TrainedLength, room: int, given: int | None
+) -> list[str]:
+    """What the length keys say that cannot be meant."""
+    out: list[str] = []
+    if model is None:
+        return out
+    own = model.config.get("max_position_embeddings")
+    if spec.scaling.name == "none" and says > trained.length and not room and own != says:
+        out.append(
+            f"max_position_embeddings is {says:,} and nothing scales the positions, but {family(model)} was trained on "
+            f"{trained.length:,} tokens. Raising this key alone teaches it nothing: beyond {trained.length:,} its slow "
+            "pairs reach angles they never had."
+        )
+    theirs = find_original(read_text_fields(find_text_part(model.config)))
+    if spec.scaling.name in PRETRAINED_TYPES and given is not None and given not in (trained.length, theirs):
+        out.append(
+            f"{ORIGINAL} is {given:,}, and {family(model)} was trained on {trained.length:,} tokens: the factor "
+            "counts from the trained length."
+        )
+    return out

@@ -1,0 +1,220 @@
+"""`ModelConfig`: a config.json that has been read, once, into everything that other rooms ask of it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.models.architecture import Architecture
+from rope_viz.models.catalog import Model, catalog
+from rope_viz.models.config_reader import Fields
+from rope_viz.models.identify_model import Identity, TrainedLength, identify_model
+from rope_viz.models.layer_patterns import (
+    describe_rotated_shares,
+    describe_rotating_layers,
+    find_rotating_layers,
+    find_window,
+    resolve_layer_types,
+)
+from rope_viz.models.no_rope_types import NoRope
+from rope_viz.models.rope_config import PRETRAINED_TYPES, build_specs, find_main_layer
+from rope_viz.models.rope_parameters import Layers, rope_layers
+from rope_viz.models.text_config import Part, find_text_part, read_text_fields
+from rope_viz.models.unknown_types import describe_doubt
+
+Source: TypeAlias = "Mapping[str, Any] | ModelConfig"
+
+
+@dataclass(frozen=True, eq=False)
+class ModelConfig:
+    """A config.json that has been read. Every property is computed when it is first asked for.
+
+    Properties raise `ValueError` with one sentence where the config does not say what they need; `problems` collects
+    what RoPE cannot do without. Nothing is refused because of a key that RoPE does not need.
+    """
+
+    mapping: Mapping[str, Any]
+    known: Model | None = None
+
+    @classmethod
+    def read(cls, source: Source, *, known: Model | None = None) -> ModelConfig:
+        """Return the config of a mapping, or a config itself. Raises `ValueError` for anything that is no mapping.
+
+        `known` is the entry of the catalog that the user picked, where the mapping is its config.
+        """
+        if isinstance(source, ModelConfig):
+            return source
+        if not isinstance(source, Mapping):
+            raise ValueError(f"a config must be an object, got {shorten(source)}")
+        return cls(dict(source), known)
+
+    @functools.cached_property
+    def part(self) -> Part:
+        """The language model inside the config, which may be the whole config."""
+        with normalise_errors():
+            return find_text_part(self.mapping)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Where the language model's keys are in the config; () where that is the top, or nowhere."""
+        return self.part.path if self.part.stands else ()
+
+    @property
+    def model_type(self) -> str:
+        """The model type of the language model, empty where none is named."""
+        return self.part.kind
+
+    @property
+    def architecture(self) -> Architecture:
+        """The record of the model type."""
+        return self.fields.architecture
+
+    @functools.cached_property
+    def fields(self) -> Fields:
+        """The language model's keys with class defaults behind them. Raises `NoRope` for a model without RoPE."""
+        with normalise_errors():
+            return read_text_fields(self.part)
+
+    @functools.cached_property
+    def rope_parameters(self) -> Layers:
+        """The RoPE parameters by layer type, defaults filled in; "" is the only key where all layers share one."""
+        with normalise_errors():
+            return rope_layers(self.fields)
+
+    @functools.cached_property
+    def specs(self) -> dict[str, RopeSpec]:
+        """The embedding of each layer type, as transformers 5.23.0 computes it; "" where all layers share one."""
+        with normalise_errors():
+            return build_specs(self.fields, self.rope_parameters)
+
+    @functools.cached_property
+    def main_layer(self) -> str:
+        """The layer type that the config is about: the shared one, else full attention, else the first."""
+        return find_main_layer(self.specs)
+
+    @functools.cached_property
+    def start_specs(self) -> dict[str, RopeSpec]:
+        """The embeddings that a new scaling method starts from: unscaled ones reach from the trained length."""
+        return start_from(self.specs, self.trained_length.length)
+
+    @functools.cached_property
+    def limit(self) -> int:
+        """max_position_embeddings."""
+        return self.fields.required("max_position_embeddings")
+
+    @property
+    def original_length(self) -> int:
+        """The length that the scaling method in the file divides from; the limit where it names none."""
+        return self.specs[self.main_layer].context
+
+    @property
+    def has_original_length(self) -> bool:
+        """Whether the scaling in the file divides from a length."""
+        return self.specs[self.main_layer].scaling.name in PRETRAINED_TYPES
+
+    @property
+    def trained_length(self) -> TrainedLength:
+        """The length that a new method starts from, and where it is known from."""
+        return self.identity.trained
+
+    @functools.cached_property
+    def identity(self) -> Identity:
+        """Which model of the catalog this config is, by its name and its numbers."""
+        return self.identify()
+
+    def identify(self, *, known: Model | None = None, trained: int | None = None, layer: str | None = None) -> Identity:
+        """Return which model this is: `known` where it was picked from the catalog, else by name and numbers.
+
+        `trained` is the user's own word on the trained length, `layer` the layer type in question.
+        """
+        known = self.known if known is None else known
+        return identify_model(self.mapping, self.fields, self.specs, known=known, trained=trained, layer=layer)
+
+    @functools.cached_property
+    def layer_types(self) -> list[str] | None:
+        """The type of every layer, None where neither the config nor its class says it."""
+        return resolve_layer_types(self.fields)
+
+    @functools.cached_property
+    def rotating_layers(self) -> list[bool] | None:
+        """Whether each layer rotates, None where all do or it is not known."""
+        return find_rotating_layers(self.fields)
+
+    @functools.cached_property
+    def window(self) -> int | None:
+        """The window, in tokens, that every rotating layer keeps to; None where some see everything."""
+        return find_window(self.fields)
+
+    @functools.cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what was assumed, and on layers that rotate otherwise than the rest."""
+        texts = (
+            describe_doubt(self.fields),
+            describe_rotating_layers(self.fields),
+            describe_rotated_shares(self.fields),
+        )
+        return tuple(text for text in texts if text)
+
+    @functools.cached_property
+    def problems(self) -> tuple[str, ...]:
+        """What RoPE cannot be computed without, in sentences; () where it can be computed."""
+        try:
+            _ = self.specs
+        except ValueError as error:
+            return (str(error),)
+        return ()
+
+    @property
+    def has_rope(self) -> bool:
+        """Whether the model is not known to go without rotary embedding."""
+        try:
+            _ = self.fields
+        except NoRope:
+            return False
+        except ValueError:
+            return True
+        return True
+
+
+@functools.cache
+def read_catalog_model(id: str) -> ModelConfig:
+    """Return the config of a model of the catalog. Raises `ValueError` for an id that is not there."""
+    if id not in catalog():
+        raise ValueError(f"there is no model {shorten(id)} in the list")
+    return ModelConfig.read(catalog()[id].config, known=catalog()[id])
+
+
+def from_config(config: Source) -> dict[str, RopeSpec]:
+    """Return {layer type: embedding} of a config.json; the key is "" where all layers share one embedding.
+
+    Frequencies and attention factors are those that transformers 5.23.0 computes for this config, its oddities
+    included. A missing key takes the default of the architecture's class. Keys that do not concern RoPE are ignored,
+    as is `_about`. Raises `ValueError` that names the key and what was expected.
+    """
+    return dict(ModelConfig.read(config).specs)
+
+
+def start_from(specs: Mapping[str, RopeSpec], length: int) -> dict[str, RopeSpec]:
+    """Return the embeddings with this trained length where nothing scales them."""
+    return {
+        layer: dataclasses.replace(spec, context=length, target=max(spec.target, length))
+        if spec.scaling.name == "none"
+        else spec
+        for layer, spec in specs.items()
+    }
+
+
+@contextlib.contextmanager
+def normalise_errors() -> Iterator[None]:
+    """Turn recursion and arithmetic errors of hostile configs into `ValueError`."""
+    try:
+        yield
+    except RecursionError:
+        raise ValueError("the config is nested too deeply") from None
+    except ArithmeticError:
+        raise ValueError("the numbers of the config are too large or too small to compute with") from None
