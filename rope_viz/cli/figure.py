@@ -21,9 +21,8 @@ from rope_viz.multi_axis.read_upload import single_axis_upload
 from rope_viz.pictures import ROUTE
 
 if TYPE_CHECKING:
-    from rope_viz.pictures.choices import Choice
     from rope_viz.pictures.page import Picture
-    from rope_viz.pictures.picture_request import Now
+    from rope_viz.pictures.picture_request import Choice, Now
 
 NOT_IN_IT = {
     "own": "this address holds no config, which stays with the reader: name it behind the address, as in "
@@ -248,14 +247,12 @@ def found(name: str) -> Picture:
 def choices(name: str) -> list[Choice[Any]]:
     """The choices that a picture depends on; none for a name that is not one."""
     from rope_viz.pictures import registry
-    from rope_viz.pictures.picture_request import Now
 
     try:
         picture = found(name)
     except ValueError:
         return []
-    keys = Now(RopeSpec()).asked(picture.uses) | {choice.key for choice in picture.uses}
-    return [choice for choice in registry.page(picture.page).choices if choice.key in keys]
+    return [choice for choice in registry.page(picture.page).choices if choice.key in picture.depends]
 
 
 def flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:

@@ -51,6 +51,7 @@ WAY = Pick(
     label="Write it by",
     options=WAYS,
     offered=lambda now: offered(now),
+    needs=(TARGET, TRAINED),
     menu=260,
 )
 PAGE = Page("extend", (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY))

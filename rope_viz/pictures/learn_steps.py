@@ -17,9 +17,8 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words import attention as words
 from rope_viz.pictures import attention, frequencies, learn, registry, rotation, scaling
-from rope_viz.pictures.choices import Choice
 from rope_viz.pictures.page import Picture
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Choice, Now
 
 
 @dataclass(frozen=True)
