@@ -15,7 +15,6 @@ from rope_viz.cli.spec import (
     NAMES,
     add_spec_flags,
     describe_lengths,
-    lengths_line,
     named,
     read_config,
     read_model,
@@ -148,8 +147,6 @@ def run_export(parsed: argparse.Namespace) -> int:
         print(json.dumps(laid(gone(result.fragment, ModelConfig.read(config).part.kind), result.config), indent=2))
     else:
         print(result.text)
-    if config is not None:
-        print(f"rope-viz: {lengths_line(read_model(parsed.model, config))}", file=sys.stderr)
     for text in (*remarks(config), *turned(config, layer, spec), *touched(result)):
         print(f"rope-viz: {text}", file=sys.stderr)
     if config is not None and told.how != "executed":
