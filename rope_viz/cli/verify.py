@@ -44,9 +44,9 @@ def run(parsed: argparse.Namespace) -> int:
     """`verify`."""
     config = read_config(parsed.config)
     with named(parsed.config):
-        read = read_model(parsed.config, config)
-        specs = read.specs
-    layer = parsed.layer or read.main_layer
+        model = read_model(parsed.config, config)
+        specs = model.specs
+    layer = parsed.layer or model.main_layer
     if layer not in specs:
         raise ValueError(f"layer must be one of {', '.join(specs)}, got {shorten(layer)}")
     if parsed.flags and not parsed.source.startswith("gguf:"):
