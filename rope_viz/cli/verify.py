@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
-from rope_viz.cli.spec import NAMES, layer_of, named, read_config, tokens
+from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.model_config import from_config
 
 LARGEST = 1 << 20
 
@@ -46,8 +44,9 @@ def run(parsed: argparse.Namespace) -> int:
     """`verify`."""
     config = read_config(parsed.config)
     with named(parsed.config):
-        specs = from_config(config)
-    layer = parsed.layer or layer_of(parsed.config, specs)
+        model = read_model(parsed.config, config)
+        specs = model.specs
+    layer = parsed.layer or model.main_layer
     if layer not in specs:
         raise ValueError(f"layer must be one of {', '.join(specs)}, got {shorten(layer)}")
     if parsed.flags and not parsed.source.startswith("gguf:"):
@@ -98,8 +97,3 @@ def from_transformers(folder: str, layer: str) -> Held:
             label = f"{type(module).__name__} of transformers {transformers.__version__}"
             return Held(np.asarray(getattr(live, name).double().tolist()), float(factor), label)
     raise ValueError("the model has no rotary module that was built from a config")
-
-
-def as_text(held: Held) -> Mapping[str, Any]:
-    """What a snippet would have written."""
-    return {"inv_freq": held.inv_freq.tolist(), "attention_factor": held.attention_factor}

@@ -37,7 +37,7 @@ WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs 
 LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
 TARGET = length("extend.target", "I need", lambda now: wanted(now), least=1024, most=4_194_304)
-TRAINED = length("extend.trained", "It was trained on", lambda now: trained(now), most=16_777_216)
+TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=16_777_216)
 RUNTIMES = Several(key="extend.for", label="For", options=NAMES, usual=lambda now: ("vllm",))
 DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
 SEQUENCES = Number(
@@ -51,6 +51,7 @@ WAY = Pick(
     label="Write it by",
     options=WAYS,
     offered=lambda now: offered(now),
+    needs=(TARGET, TRAINED),
     menu=260,
 )
 PAGE = Page("extend", (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY))
@@ -64,7 +65,8 @@ def wanted(now: Now) -> int:
     spec, found = now.spec, _recognised(now.start, now.model, now.layer, now.own)
     if found is not None and found.mistakes and spec.scaling.name == "none":
         return max(spec.target, found.says)
-    return spec.target if spec.target > spec.context else max(131_072, 2 * spec.context)
+    extended = spec.target > spec.context and (spec.scaling.name != "none" or spec.target != now.start.target)
+    return spec.target if extended else max(131_072, 2 * spec.context)
 
 
 def config(now: Now) -> Mapping[str, Any]:

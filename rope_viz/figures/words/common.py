@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import LABELS, LongRope, Proportional
+from rope_viz.embedding.scaling import LABELS, LongRope, Proportional, critical_dimension
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.figures.scaling import compare_factor
@@ -63,7 +63,7 @@ def unturned(spec: RopeSpec, never: str) -> str:
 
 def training(spec: RopeSpec) -> str:
     """The trained length in words."""
-    return f"{tokens(spec.context)} {'token' if spec.context == 1 else 'tokens'} of training"
+    return f"the {spec.length_name} length of {tokens(spec.context)} {'token' if spec.context == 1 else 'tokens'}"
 
 
 def changes(spec: RopeSpec) -> list[str]:
@@ -140,7 +140,7 @@ def attention(spec: RopeSpec) -> str:
 
 def ranges(spec: RopeSpec) -> str:
     """The critical dimension, and YaRN's correction range where the method has one."""
-    critical = spectrum.critical_dimension(spec)
+    critical = critical_dimension(spec)
     text = f"Critical dimension **{critical}** of {spec.rotary_dim}: "
     if critical >= spec.rotary_dim:
         text += "before scaling every pair completed a turn in training."
