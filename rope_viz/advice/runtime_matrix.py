@@ -153,7 +153,7 @@ def board(asked: Asked, length: int | None = None, releases: Mapping[str, str] |
             found.sort(key=lambda one: (one.emulation.runtime, one.emulation.version) != reference)
     except ValueError as error:
         return Board((), str(error))
-    return Board(tuple(row(one, found[0].emulation, asked) for one in found))
+    return Board(tuple(make_row(one, found[0].emulation, asked) for one in found))
 
 
 def release_history(asked: Asked, length: int | None = None) -> list[str]:
@@ -165,12 +165,13 @@ def release_history(asked: Asked, length: int | None = None) -> list[str]:
     return [history.sentence(NAMES.get(history.runtime, history.runtime)) for history in found]
 
 
-def row(one: Comparison, base: Emulation, asked: Asked) -> Row:
+def make_row(one: Comparison, base: Emulation, asked: Asked) -> Row:
     """Return one answer in words."""
-    return Row(label(one.emulation), one, one.verdict("×{:.3g}".format), explain(one, base), repair(one, asked))
+    verdict = one.verdict("×{:.3g}".format)
+    return Row(display_name(one.emulation), one, verdict, explain(one, base), find_repair(one, asked))
 
 
-def label(emulation: Emulation) -> str:
+def display_name(emulation: Emulation) -> str:
     """Return a runtime's name and version as people write them."""
     name = NAMES.get(emulation.runtime, emulation.runtime)
     return name if emulation.runtime in ("paper", "tensorrt-llm") else f"{name} {emulation.version.split(' ')[0]}"
@@ -192,7 +193,7 @@ def explain(one: Comparison, base: Emulation) -> str:
     return own or (f"It leaves out what the reference does: {missing}" if missing else "")
 
 
-def repair(one: Comparison, asked: Asked) -> str:
+def find_repair(one: Comparison, asked: Asked) -> str:
     """Return what makes a differing runtime compute what is intended, or why nothing does."""
     target = EXPORTED.get((one.emulation.runtime, one.emulation.version.split(" ")[0]))
     if not one.differs or target is None or one.effect is None:
