@@ -53,3 +53,10 @@ def test_lines_have_at_most_120_characters(path):
 def test_relative_links_and_pictures_exist(path):
     missing = [link for link in find_relative_links(read_text(path)) if not (path.parent / link.split("#")[0]).exists()]
     assert missing == []
+
+
+def test_the_readme_example_computes_what_it_says():
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", read_text(ROOT / "README.md"), re.DOTALL)[1], names)
+    assert names["spec"].inv_freq().shape == (64,)
+    assert f"{names['spec'].attention_factor():.4f}" == "1.1386"
