@@ -11,8 +11,9 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.models.user_config import listed
-from rope_viz.runtimes import ALL, RUNTIMES, Emulation, emulated, read_case, resolve_release
+from rope_viz.runtimes import RUNTIMES, Emulation, emulated, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
+from rope_viz.runtimes.releases import RELEASES
 
 TOLERANCE = 2e-6
 """Differences up to here are the runtimes' own float32 arithmetic."""
@@ -94,19 +95,16 @@ def compare(
 
 
 def older() -> dict[str, tuple[str, ...]]:
-    """{runtime: its releases, today's first} of those of which older ones are known too."""
-    names = dict.fromkeys(name for name, version in ALL if (name, version) not in RUNTIMES)
-    return {name: tuple(version for one, version in ALL if one == name) for name in names}
+    """Return {runtime: its releases, today's first} of those of which older ones are known too."""
+    return {name: runtime.releases for name, runtime in RELEASES.items() if runtime.older}
 
 
 def chosen(releases: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The runtimes, with these releases in the place of today's. Raises `ValueError` for what is not known."""
+    """Return the runtimes, with these releases in the place of today's. Raises `ValueError` for what is not known."""
     for name in releases:
         if name not in older():
             raise ValueError(f"older releases are known of {' and '.join(older())}, not of {name}")
-    return [
-        resolve_release(name, releases[name]) if name in releases else (name, version) for name, version in RUNTIMES
-    ]
+    return [resolve_release(name, releases.get(name, version)) for name, version in RUNTIMES]
 
 
 UNKNOWN: Final = "not known"

@@ -12,7 +12,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, shorten
 from rope_viz.models.config_reader import Fields
-from rope_viz.runtimes.rule_engine import Case, Refused, Rule, has_type, refuse, when
+from rope_viz.runtimes.rule_engine import Case, Refused, Rule, Test, all_hold, has_type, is_not, is_scaled, refuse, rule
 
 # Sizes that must be above 0, and those that may be 0: then the model has no such part.
 POSITIVE = ("hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "vocab_size")
@@ -50,15 +50,15 @@ def check_whole_numbers(fields: Fields) -> Iterator[Refusal]:
                 yield Refusal(key, f"{key} is null: leave it out or write a number", None, True)
             continue
         if isinstance(value, bool) or not isinstance(value, int):
-            meant = whole_number(value)
+            meant = parse_whole_number(value)
             yield Refusal(key, f"{key} must be a whole number, got {shorten(value)}", meant, meant is not None)
         elif key in (*POSITIVE, *OPTIONAL_PARTS):
-            yield from numeric(key, value, least=0 if key in OPTIONAL_PARTS else 1)
+            yield from check_number(key, value, least=0 if key in OPTIONAL_PARTS else 1)
     for key in ("num_attention_heads", "num_hidden_layers"):
-        yield from numeric(key, fields.raw(key), least=1)
+        yield from check_number(key, fields.raw(key), least=1)
 
 
-def whole_number(value: Any) -> int | None:
+def parse_whole_number(value: Any) -> int | None:
     """Return the whole number that a text or a float means, None where it means none."""
     try:
         number = float(value)
@@ -68,7 +68,7 @@ def whole_number(value: Any) -> int | None:
     return int(number) if is_whole else None
 
 
-def numeric(key: str, value: Any, **bounds: float) -> Iterator[Refusal]:
+def check_number(key: str, value: Any, **bounds: float) -> Iterator[Refusal]:
     """Yield a refusal where a value is there and is no whole number within the bounds."""
     try:
         if value is not None:
@@ -113,7 +113,7 @@ def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
         if "sliding_window_pattern" in config and config["sliding_window_pattern"] is None:
             text = "sliding_window_pattern is null and there is no layer_types: the class divides by it"
             yield Refusal("sliding_window_pattern", text)
-        yield from numeric("sliding_window_pattern", config.get("sliding_window_pattern"), least=1)
+        yield from check_number("sliding_window_pattern", config.get("sliding_window_pattern"), least=1)
     key = validation.every_nth_key
     if key in config and unlisted:
         value = config[key]
@@ -160,8 +160,9 @@ CHECKS: tuple[Callable[[Fields], Iterator[Refusal]], ...] = (
 )
 
 
+@rule("refused-value")
 def refuse_values(case: Case) -> Case:
-    """Raise `Refused` for a value that the configuration class refuses."""
+    """The configuration class checks the type of each key, and raises."""
     try:
         refusal = find_refusal(case.fields)
     except ValueError as error:
@@ -171,24 +172,27 @@ def refuse_values(case: Case) -> Case:
     return case
 
 
-VALUES = Rule("refused-value", "The configuration class checks the type of each key, and raises.", refuse_values)
-
-
 # Types under names of older code, which some classes replace by today's (`old_rope_types` of a record).
 OLD_NAMES = ("mrope", "su", "xdrope", "none")
 
 
-def old_name(case: Case) -> Case:
-    """A type under the name of older code, where no class renames it: the table of functions has no such type."""
+@rule("old-name", lambda case: case.architecture.listed and not case.architecture.remote_code)
+def refuse_old_name(case: Case) -> Case:
+    """Old names of types are known to single classes only."""
     named = case.rope.get("rope_type", case.rope.get("type"))
-    own = case.architecture.listed and not case.architecture.remote_code
-    if own and named in OLD_NAMES and named not in case.architecture.validation.old_rope_types:
+    if named in OLD_NAMES and named not in case.architecture.validation.old_rope_types:
         raise Refused(f"KeyError: its table of functions has no rope type {shorten(named)}")
     return case
 
 
-def phimoe(case: Case) -> Case:
-    """PhimoeConfig wants both mscale numbers for every type but the default."""
+def asks_for(check: str) -> Test:
+    """Return a test whether the configuration class has this check of its own."""
+    return lambda case: bool(getattr(case.architecture.validation, check))
+
+
+@rule("phimoe-mscales", asks_for("needs_mscales"), is_scaled)
+def need_mscales(case: Case) -> Case:
+    """PhimoeConfig wants short_mscale and long_mscale wherever RoPE is scaled."""
     for key in ("short_mscale", "long_mscale"):
         value = case.rope.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -196,8 +200,9 @@ def phimoe(case: Case) -> Case:
     return case
 
 
-def phi3_lists(case: Case) -> Case:
-    """Phi3Config counts the pairs by hidden_size / num_attention_heads, whatever head_dim says."""
+@rule("phi3-lists", asks_for("phi3_longrope"), has_type("longrope"))
+def count_list(case: Case) -> Case:
+    """Phi3Config wants one number per pair of hidden_size / num_attention_heads dimensions."""
     heads = case.fields.required("num_attention_heads")
     pairs = int(case.fields.required("hidden_size") // heads * case.share) // 2
     for key in ("short_factor", "long_factor"):
@@ -207,8 +212,8 @@ def phi3_lists(case: Case) -> Case:
     return case
 
 
-def several_heads(case: Case) -> bool:
-    """Whether the head size differs between the layer types."""
+def has_several_heads(case: Case) -> bool:
+    """Return whether the head size differs between the layer types."""
     sizes = case.architecture.rope.layer_sizes
     if sizes == "sliding_heads":
         return True
@@ -216,45 +221,26 @@ def several_heads(case: Case) -> bool:
     return bool(sizes) and len({case.fields.layer(layer).head_dim() for layer in layers}) > 1
 
 
-def scaled(case: Case) -> bool:
-    """Whether the rope type is another than the default."""
-    return case.kind != "default"
-
-
 STRICT_CLASSES = (
-    Rule("old-name", "Old names of types are known to single classes only.", old_name),
+    refuse_old_name,
     Rule(
         "default-only",
         "The class takes the default rope type only.",
-        when(
-            lambda case: case.architecture.validation.default_type_only and scaled(case),
-            refuse("{model} takes the default rope type only, and raises ValueError for {kind}"),
-        ),
+        refuse("{model} takes the default rope type only, and raises ValueError for {kind}"),
+        all_hold(asks_for("default_type_only"), is_scaled),
     ),
     Rule(
         "longrope-only",
         "Phi3Config takes the types default and longrope only.",
-        when(
-            lambda case: case.architecture.validation.phi3_longrope and scaled(case) and not has_type("longrope")(case),
-            refuse("its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}"),
-        ),
+        refuse("its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}"),
+        all_hold(asks_for("phi3_longrope"), is_not(has_type("default", "longrope"))),
     ),
-    Rule(
-        "phi3-lists",
-        "Phi3Config wants one number per pair of hidden_size / num_attention_heads dimensions.",
-        when(lambda case: case.architecture.validation.phi3_longrope and has_type("longrope")(case), phi3_lists),
-    ),
-    Rule(
-        "phimoe-mscales",
-        "PhimoeConfig wants short_mscale and long_mscale wherever RoPE is scaled.",
-        when(lambda case: case.architecture.validation.needs_mscales and scaled(case), phimoe),
-    ),
+    count_list,
+    need_mscales,
     Rule(
         "heads-by-layer",
         "longrope's lists are checked against one head_dim, and this class has one per layer type.",
-        when(
-            lambda case: has_type("longrope")(case) and several_heads(case),
-            refuse("its class has a head size per layer type, and raises AttributeError for longrope"),
-        ),
+        refuse("its class has a head size per layer type, and raises AttributeError for longrope"),
+        all_hold(has_type("longrope"), has_several_heads),
     ),
 )
