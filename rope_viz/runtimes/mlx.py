@@ -139,12 +139,7 @@ RULES = (
         require("short_factor", "long_factor", ORIGINAL),
         has_type("longrope"),
     ),
-    Rule(
-        "yarn-original",
-        f"yarn takes a missing {ORIGINAL} to be 4096.",
-        assume(**{ORIGINAL: 4096}),
-        has_type("yarn"),
-    ),
+    Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 4096.", assume(**{ORIGINAL: 4096}), has_type("yarn")),
     Rule(
         "llama3-defaults",
         "llama3 takes missing bands to be 1 and 4 and a missing trained length to be 8192.",

@@ -199,9 +199,7 @@ NESTED_TRUNCATE = Rule(
 MLA_SOFTMAX = Rule("mla-softmax", SOFTMAX_TEXT, scale_softmax)
 DEEPSEEK_SOFTMAX = Rule("deepseek-softmax", SOFTMAX_TEXT, scale_softmax, has_latent_heads)
 HEAD_DERIVED = Rule(
-    "head-dim-derived",
-    "The head dimension is hidden_size / num_attention_heads; head_dim is not read.",
-    derive_head,
+    "head-dim-derived", "The head dimension is hidden_size / num_attention_heads; head_dim is not read.", derive_head
 )
 FAST_FIRST = Rule(
     "fast-first", "A pair above high_freq_factor keeps its speed even where the bounds are swapped.", order_bands

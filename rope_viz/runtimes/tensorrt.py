@@ -57,12 +57,7 @@ RULES = (
     refuse_rotary_base,
     Rule("partial-everywhere", "partial_rotary_factor is honoured by every model.", shared.rotate_share),
     prefer_top_original,
-    Rule(
-        "yarn-original",
-        f"yarn takes a missing {ORIGINAL} to be 1024.",
-        assume(**{ORIGINAL: 1024}),
-        has_type("yarn"),
-    ),
+    Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 1024.", assume(**{ORIGINAL: 1024}), has_type("yarn")),
     Rule("missing-factor", "A missing factor is taken to be 1.", assume(factor=1.0), has_type("linear", "yarn")),
     shared.take_mscale_alone,
     need_alpha,

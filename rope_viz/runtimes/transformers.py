@@ -204,12 +204,7 @@ def build_old(version: str) -> tuple[Rule, ...]:
         shared.rename_su,
         is_without_function(KNOWN[:-1]),
         need_keys,
-        Rule(
-            "llama3-original",
-            f"llama3 without {ORIGINAL} raises KeyError.",
-            require(ORIGINAL),
-            has_type("llama3"),
-        ),
+        Rule("llama3-original", f"llama3 without {ORIGINAL} raises KeyError.", require(ORIGINAL), has_type("llama3")),
     )
 
 
@@ -233,11 +228,7 @@ SHARED = (
 )
 """What the releases do whose models all share the functions."""
 
-V457 = (
-    *build_old("4.57.6"),
-    *SHARED,
-    shared.MLA_SOFTMAX.where(is_not(has(TRANSFORMERS_4, "no_mla_softmax_4.57"))),
-)
+V457 = (*build_old("4.57.6"), *SHARED, shared.MLA_SOFTMAX.where(is_not(has(TRANSFORMERS_4, "no_mla_softmax_4.57"))))
 V452 = (
     *build_old("4.52.4"),
     Rule(
