@@ -179,4 +179,3 @@ def name_config(config: Mapping[str, Any]) -> str:
             if name:
                 return name
     return "Your config"
-
