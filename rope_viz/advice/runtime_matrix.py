@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice import extend
-from rope_viz.advice.export import Export, export
+from rope_viz.advice.export import TARGETS, Export, export
 from rope_viz.advice.extend import Option
 from rope_viz.embedding.scaling import DynamicNtk, LongRope
 from rope_viz.embedding.spec import RopeSpec
@@ -20,22 +20,11 @@ from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.runtimes import Emulation
 from rope_viz.runtimes.compare import Comparison, compare, histories
+from rope_viz.runtimes.releases import format_name, format_version
 
-NAMES = {
-    "vllm": "vLLM",
-    "sglang": "SGLang",
-    "tensorrt-llm": "TensorRT-LLM",
-    "paper": "the YaRN paper",
-}
 FORMS = ("transformers-4", "transformers")
-# Runtimes that an export can be made for, by name and version.
-EXPORTED = {
-    ("transformers", "4.57.6"): "transformers-4",
-    ("vllm", "0.33.0"): "vllm",
-    ("sglang", "0.5.23"): "sglang",
-    ("llama.cpp", "0c1e57098"): "llama.cpp",
-    ("mlx-lm", "0.32.2"): "mlx-lm",
-}
+# Runtimes that an export can be made for, by name and version, but for the reference.
+EXPORTED = {(name, version): target for target, (name, version, _) in TARGETS.items() if target != "transformers"}
 
 
 @dataclass(frozen=True)
@@ -176,18 +165,18 @@ def since(asked: Asked, length: int | None = None) -> list[str]:
         found = histories(asked.config, length=length, layer_type=asked.layer or None)
     except ValueError:
         return []
-    return [history.sentence(NAMES.get(history.runtime, history.runtime)) for history in found]
+    return [history.sentence(format_name(history.runtime)) for history in found]
 
 
 def row(one: Comparison, base: Emulation, asked: Asked) -> Row:
     """One answer in words."""
-    return Row(label(one.emulation), one, verdict(one), why(one, base), repair(one, asked))
-
-
-def label(emulation: Emulation) -> str:
-    """A runtime's name and version as people write them."""
-    name = NAMES.get(emulation.runtime, emulation.runtime)
-    return name if emulation.runtime in ("paper", "tensorrt-llm") else f"{name} {emulation.version.split(' ')[0]}"
+    return Row(
+        one.emulation.name,
+        one,
+        verdict(one),
+        why(one, base),
+        repair(one, asked),
+    )
 
 
 def verdict(one: Comparison) -> str:
@@ -215,7 +204,7 @@ def why(one: Comparison, base: Emulation) -> str:
 def repair(one: Comparison, asked: Asked) -> str:
     """What makes a differing runtime compute what is meant: its flags, or where they are; why nothing does."""
     emulation = one.emulation
-    target = EXPORTED.get((emulation.runtime, emulation.version.split(" ")[0]))
+    target = EXPORTED.get((emulation.runtime, format_version(emulation.version)))
     if not one.differs or target is None or one.effect is None:
         return ""
     try:

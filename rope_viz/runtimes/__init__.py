@@ -14,7 +14,7 @@ from rope_viz.embedding.spec import FloatArray, checked_length, shorten
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.runtimes import gguf_converter, llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
 from rope_viz.runtimes.provenance import Known, find_provenance
-from rope_viz.runtimes.releases import RUNTIMES, resolve_release
+from rope_viz.runtimes.releases import RUNTIMES, format_release, resolve_release
 from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_case, build_spec, compute_frequencies
 
 __all__ = ["RUNTIMES", "Emulation", "Known", "emulate", "emulated", "read_case", "resolve_release"]
@@ -54,6 +54,11 @@ class Emulation:
     reason: str = ""
     known: Known = UNTOLD
     remote: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name and version as people write them: "vLLM 0.33.0"."""
+        return format_release(self.runtime, self.version)
 
 
 def emulate(

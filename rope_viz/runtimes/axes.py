@@ -205,7 +205,12 @@ READ: dict[str, Callable[[str, Mapping[str, Any]], tuple[AxesSpec | None, str]]]
 
 
 def answer(
-    runtime: str, kind: str, config: Mapping[str, Any], spec: AxesSpec | None, reason: str, reference: AxesSpec | None
+    runtime: str,
+    kind: str,
+    config: Mapping[str, Any],
+    spec: AxesSpec | None,
+    reason: str,
+    reference: AxesSpec | None,
 ) -> AxesAnswer:
     """One runtime's answer beside transformers'."""
     moved: tuple[int, ...] = ()

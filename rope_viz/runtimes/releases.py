@@ -55,7 +55,7 @@ def format_version(release: str) -> str:
     return release.split(" ")[0]
 
 
-def find_release(runtime: str, place: int = 0) -> str:
+def find_version(runtime: str, place: int = 0) -> str:
     """Return the short version of a runtime: the newest, or the one at this place."""
     return format_version(RELEASES[runtime].releases[place])
 
@@ -83,3 +83,7 @@ def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]
         short = ", ".join(map(format_version, versions))
         raise ValueError(f"version of {runtime} must be one of {short}, got {shorten(version)}")
     return runtime, found
+
+
+REFERENCE = format_release(*RUNTIMES[0])
+"""The release that the others are compared with, as in "transformers 5.23.0"."""

@@ -228,9 +228,13 @@ SHARED = (
 )
 """What the releases do whose models all share the functions."""
 
-V457 = (*build_old("4.57.6"), *SHARED, shared.MLA_SOFTMAX.where(is_not(has(TRANSFORMERS_4, "no_mla_softmax_4.57"))))
+V457 = (
+    *build_old(NEWEST_FIRST[1]),
+    *SHARED,
+    shared.MLA_SOFTMAX.where(is_not(has(TRANSFORMERS_4, "no_mla_softmax_4.57"))),
+)
 V452 = (
-    *build_old("4.52.4"),
+    *build_old(NEWEST_FIRST[2]),
     Rule(
         "modernbert-unscaled",
         "ModernBERT passes no config to the shared function: any scaling raises.",
@@ -243,7 +247,7 @@ V452 = (
     shared.MLA_SOFTMAX,
 )
 V443 = (
-    *build_old("4.43.4"),
+    *build_old(NEWEST_FIRST[3]),
     Rule(
         "own-class",
         "The class knows linear and dynamic only, and its config accepts exactly type and factor.",
