@@ -162,9 +162,7 @@ def writes_no_scaling(case: Case) -> bool:
 
 
 RULES = (
-    shared.no_such_model(
-        FACTS, "There is no conversion class for this architecture.", "no converter class for {model}"
-    ),
+    refuse("no converter class for {model}", shared.is_absent(FACTS)),
     shared.rename_su,
     shared.share_base,
     write_share,
@@ -192,23 +190,18 @@ RULES = (
     ),
     need_original,
     need_mscale_all_dim,
-    Rule(
-        "llama3-without-tensor",
-        "Conversion raises for llama3: the architecture has no place for the tensor of divisors.",
-        refuse("ValueError: {model} has no rope_freqs among its tensors, which llama3 is written to"),
-        all_hold(has_type("llama3"), has(FACTS, "no_llama3_tensor")),
+    refuse(
+        "ValueError: {model} has no rope_freqs among its tensors, which llama3 is written to",
+        has_type("llama3"),
+        has(FACTS, "no_llama3_tensor"),
     ),
     write_llama3_tensor,
     Rule("llama3-dropped", "This conversion class silently drops llama3.", Case.drop_scaling, has_type("llama3")),
-    Rule(
-        "gemma4-alone",
-        "Conversion asserts that the full-attention layers of Gemma 4 are scaled by proportional.",
-        refuse("AssertionError: the full-attention layers of {model} must be proportional"),
-        all_hold(
-            has(FACTS, "proportional_tensor"),
-            is_not(has_type("proportional")),
-            lambda case: case.layer != "sliding_attention",
-        ),
+    refuse(
+        "AssertionError: the full-attention layers of {model} must be proportional",
+        has(FACTS, "proportional_tensor"),
+        is_not(has_type("proportional")),
+        lambda case: case.layer != "sliding_attention",
     ),
     write_proportional_tensor,
     write_alpha_base,

@@ -12,14 +12,15 @@ from rope_viz.runtimes.rule_engine import (
     Case,
     Refused,
     Rule,
-    all_hold,
     assume,
     has,
     has_type,
     ignore,
+    is_not,
     is_scaled,
     refuse,
     require,
+    require_by_type,
     rule,
 )
 
@@ -108,7 +109,7 @@ def take_long_list(case: Case) -> Case:
 
 
 RULES = (
-    shared.no_such_model(FACTS, "There is no model file for this architecture.", "no mlx_lm model file for {model}"),
+    refuse("no mlx_lm model file for {model}", shared.is_absent(FACTS)),
     read_old_keys,
     shared.partial_share(FACTS),
     shared.HEAD_DERIVED.where(has(FACTS, "derived_head")),
@@ -120,25 +121,14 @@ RULES = (
     compute_phi3,
     compute_nemotron,
     compute_internlm2,
-    shared.unknown_type(KNOWN, "unsupported RoPE type {kind}"),
-    Rule(
-        "required",
-        "A missing factor raises KeyError.",
-        require("factor"),
-        has_type("linear", "dynamic", "yarn", "llama3"),
+    refuse("unsupported RoPE type {kind}", is_not(has_type(*KNOWN))),
+    require_by_type(linear=("factor",), dynamic=("factor",), yarn=("factor",), llama3=("factor",)),
+    refuse(
+        "TypeError: gpt_oss.py passes no max_position_embeddings for {kind}",
+        has(FACTS, "passes_no_limit"),
+        has_type("dynamic", "longrope"),
     ),
-    Rule(
-        "gpt-oss-no-limit",
-        "gpt_oss.py passes no max_position_embeddings: dynamic and longrope raise TypeError.",
-        refuse("TypeError: gpt_oss.py passes no max_position_embeddings for {kind}"),
-        all_hold(has(FACTS, "passes_no_limit"), has_type("dynamic", "longrope")),
-    ),
-    Rule(
-        "longrope-required",
-        "longrope without its lists or the trained length raises KeyError.",
-        require("short_factor", "long_factor", ORIGINAL),
-        has_type("longrope"),
-    ),
+    require_by_type(longrope=(*shared.LISTS, ORIGINAL)),
     Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 4096.", assume(**{ORIGINAL: 4096}), has_type("yarn")),
     Rule(
         "llama3-defaults",

@@ -9,7 +9,19 @@ from __future__ import annotations
 from rope_viz.embedding.scaling import mscale
 from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.releases import OLDER
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Rule, has_type, ignore, require, rule, static_base
+from rope_viz.runtimes.rule_engine import (
+    ORIGINAL,
+    Case,
+    Rule,
+    has_type,
+    ignore,
+    is_not,
+    refuse,
+    require,
+    require_by_type,
+    rule,
+    static_base,
+)
 
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope")
 # The first release of vLLM with the type "ntk" and with alpha for dynamic.
@@ -31,22 +43,25 @@ def build_rules(server: str, version: str) -> tuple[Rule, ...]:
     at = f"{server} {version}"
     has_ntk = version == HAS_NTK
     return (
-        shared.no_such_model(at, "Its registry has no such model.", f"no {{model}} model in {at}"),
+        refuse(f"no {{model}} model in {at}", shared.is_absent(at)),
         shared.refuse_conflicting_types,
         shared.read_old_keys,
         shared.rename_su,
         shared.prefer_top_original,
         shared.unscaled(at),
-        shared.unknown_type((*KNOWN, "ntk") if has_ntk else KNOWN, "unknown RoPE scaling type {kind}"),
+        refuse("unknown RoPE scaling type {kind}", is_not(has_type(*KNOWN, *(["ntk"] if has_ntk else [])))),
         shared.partial_share(at),
         shared.DEEPSEEK_SOFTMAX,
         shared.make_deepseek_yarn,
         pass_two_factors,
-        shared.LLAMA3_REQUIRED,
         shared.INTEGER_FACTOR,
-        shared.LINEAR_REQUIRED,
         *((shared.DYNAMIC_ALPHA,) if has_ntk else ()),
-        Rule("dynamic-required", "dynamic needs factor.", require("factor"), has_type("dynamic")),
+        require_by_type(
+            llama3=(*shared.LLAMA3_KEYS, ORIGINAL),
+            linear=("factor",),
+            dynamic=("factor",),
+            longrope=(*shared.LISTS, ORIGINAL),
+        ),
         Rule(
             "dynamic-static",
             "dynamic is static: its base is that for factor times the trained length, at every length.",
@@ -54,12 +69,6 @@ def build_rules(server: str, version: str) -> tuple[Rule, ...]:
             has_type("dynamic"),
         ),
         shared.fix_ntk,
-        Rule(
-            "longrope-required",
-            f"longrope without its lists or {ORIGINAL} raises KeyError.",
-            require("short_factor", "long_factor", ORIGINAL),
-            has_type("longrope"),
-        ),
         shared.switch_late,
         shared.FAST_FIRST,
     )

@@ -7,8 +7,8 @@ scaling takes s = l / L (section 3.3).
 from __future__ import annotations
 
 from rope_viz.runtimes import shared_rules as shared
-from rope_viz.runtimes.rule_engine import Case, Rule, has_type, static_base
-from rope_viz.runtimes.transformers import KNOWN, is_without_function, need_keys
+from rope_viz.runtimes.rule_engine import Case, Rule, has_type, is_not, refuse, static_base
+from rope_viz.runtimes.transformers import KNOWN, NO_FUNCTION, REQUIRED
 
 
 def length_over_context(case: Case) -> float:
@@ -18,10 +18,10 @@ def length_over_context(case: Case) -> float:
 
 RULES = (
     shared.rename_su,
-    is_without_function(KNOWN),
+    refuse(NO_FUNCTION, is_not(has_type(*KNOWN))),
     shared.prefer_top_original,
     shared.fill_original,
-    need_keys,
+    *REQUIRED,
     Rule(
         "dynamic-by-length",
         "The dynamic factor is the current length over the trained one; factor has no part in it.",

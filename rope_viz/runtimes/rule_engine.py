@@ -251,13 +251,13 @@ def assume(**knobs: Any) -> Change:
     return lambda case: case.with_rope(**{key: value for key, value in knobs.items() if case.rope.get(key) is None})
 
 
-def refuse(reason: str) -> Change:
-    """Return the change that raises `Refused`; {model} and {kind} are filled in."""
+def refuse(reason: str, *tests: Test) -> Rule:
+    """Return the rule that raises `Refused` where all tests hold; {model} and {kind} are filled into the reason."""
 
     def change(case: Case) -> Case:
         raise Refused(reason.format(model=case.model, kind=case.kind))
 
-    return change
+    return Rule("refused", reason, change, all_hold(*tests))
 
 
 def require(*keys: str) -> Change:
@@ -270,6 +270,12 @@ def require(*keys: str) -> Change:
         return case
 
     return change
+
+
+def require_by_type(**keys: tuple[str, ...]) -> Rule:
+    """Return the rule that raises `Refused` where one of the keys is missing that a type of scaling needs."""
+    text = "A missing required key raises KeyError."
+    return Rule("required", text, lambda case: require(*keys.get(case.kind, ()))(case))
 
 
 def static_base(growth: Callable[[Case], float]) -> Change:

@@ -21,6 +21,7 @@ from rope_viz.runtimes.rule_engine import (
     is_not,
     mscale_of,
     refuse,
+    require_by_type,
     rule,
     static_base,
 )
@@ -82,14 +83,9 @@ def compute_attention(case: Case) -> Case:
 
 
 RULES = (
-    shared.no_such_model("sglang", "There is no native model.", "no native {model} model in SGLang"),
+    refuse("no native {model} model in SGLang", shared.is_absent("sglang")),
     shared.use_transformers.where(is_by_backend),
-    Rule(
-        "olmo3-nested",
-        "OLMo 3 with rope_parameters nested by layer type raises TypeError; its own flat config works.",
-        refuse("TypeError: unhashable type dict"),
-        is_nested_olmo3,
-    ),
+    refuse("TypeError: unhashable type dict", is_nested_olmo3),
     *CONFIG_CLASS,
     shared.share_base,
     Rule(
@@ -135,7 +131,7 @@ RULES = (
         static_base(shared.square_growth),
         all_hold(is_native, has_type("dynamic")),
     ),
-    shared.LONGROPE_LISTS,
+    require_by_type(longrope=shared.LISTS),
     shared.switch_late.where(is_native),
     shared.PROPORTIONAL_FACTOR,
     shared.FAST_FIRST.where(is_native),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rope_viz.embedding.spec import shorten
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
     Rule,
+    Test,
     has,
     has_alpha,
     has_type,
@@ -25,23 +24,19 @@ from rope_viz.runtimes.rule_engine import (
 )
 
 TRANSFORMERS, TRANSFORMERS_4 = "transformers", "transformers 4"
+LISTS = ("short_factor", "long_factor")
+LLAMA3_KEYS = ("factor", "low_freq_factor", "high_freq_factor")
 SOFTMAX_TEXT = "The softmax scale is multiplied by m(s, mscale_all_dim)²."
 
 
-def no_such_model(at: str, text: str, reason: str) -> Rule:
-    """Return the rule that refuses a model type which has a record, and no file in this runtime."""
+def is_absent(at: str) -> Test:
+    """Return a test whether a model type has a record, and no file in this runtime."""
 
-    def is_absent(case: Case) -> bool:
+    def test(case: Case) -> bool:
         facts = case.architecture.runtime(at)
         return (case.architecture.listed and "file" not in facts) or bool(facts.get("absent"))
 
-    return Rule("no-such-model", text, refuse(reason), is_absent)
-
-
-def unknown_type(known: Iterable[str], reason: str) -> Rule:
-    """Return the rule that refuses types of scaling other than these."""
-    text = "A rope type outside its list raises ValueError."
-    return Rule("unknown-type", text, refuse(reason), lambda case: case.kind not in known)
+    return test
 
 
 def unscaled(at: str, text: str = "The model file asks for plain RoPE: any rope_scaling is ignored.") -> Rule:
@@ -204,32 +199,12 @@ HEAD_DERIVED = Rule(
 FAST_FIRST = Rule(
     "fast-first", "A pair above high_freq_factor keeps its speed even where the bounds are swapped.", order_bands
 )
-LLAMA3_REQUIRED = Rule(
-    "llama3-required",
-    "llama3 without one of its four keys raises KeyError.",
-    require("factor", "low_freq_factor", "high_freq_factor", ORIGINAL),
-    has_type("llama3"),
-)
-LINEAR_REQUIRED = Rule(
-    "linear-required", "linear without factor raises KeyError.", require("factor"), has_type("linear")
-)
-INTEGER_FACTOR = Rule(
-    "integer-factor",
-    "linear with an integer factor raises TypeError: 'int' object is not iterable.",
-    refuse("TypeError: a linear factor must be a float"),
-    has_whole_factor,
-)
+INTEGER_FACTOR = refuse("TypeError: a linear factor must be a float", has_whole_factor)
 DYNAMIC_ALPHA = Rule(
     "dynamic-alpha",
     "dynamic with alpha multiplies the base by alpha^(d/(d−2)), once.",
     static_base(lambda case: case.number("alpha")),
     has_alpha,
-)
-LONGROPE_LISTS = Rule(
-    "longrope-required",
-    "longrope without its lists raises KeyError.",
-    require("short_factor", "long_factor"),
-    has_type("longrope"),
 )
 PROPORTIONAL_FACTOR = Rule(
     "proportional-factor", "proportional ignores factor.", ignore("factor"), has_type("proportional")

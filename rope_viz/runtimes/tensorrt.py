@@ -18,6 +18,7 @@ from rope_viz.runtimes.rule_engine import (
     is_scaled,
     refuse,
     require,
+    require_by_type,
     rule,
     static_base,
 )
@@ -53,7 +54,7 @@ def choose_once(case: Case) -> Case:
 
 
 RULES = (
-    Rule("not-run", "This architecture was not run.", refuse("not run for {model}"), has(FACTS, "not_run")),
+    refuse("not run for {model}", has(FACTS, "not_run")),
     refuse_rotary_base,
     Rule("partial-everywhere", "partial_rotary_factor is honoured by every model.", shared.rotate_share),
     prefer_top_original,
@@ -67,12 +68,7 @@ RULES = (
         assume(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192}),
         has_type("llama3"),
     ),
-    Rule(
-        "longrope-required",
-        "longrope without its lists raises.",
-        require("short_factor", "long_factor"),
-        has_type("longrope"),
-    ),
+    require_by_type(longrope=shared.LISTS),
     choose_once,
     shared.FAST_FIRST,
     Rule(

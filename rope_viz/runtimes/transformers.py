@@ -23,7 +23,7 @@ from rope_viz.runtimes.rule_engine import (
     is_not,
     is_scaled,
     refuse,
-    require,
+    require_by_type,
     rule,
 )
 from rope_viz.runtimes.shared_rules import TRANSFORMERS, TRANSFORMERS_4
@@ -38,28 +38,12 @@ CONFIG_CLASS = (refuse_values, shared.rename_su, shared.prefer_top_original, sha
 """What the configuration classes of transformers 5 do, so what vLLM and SGLang start from."""
 
 
-def is_without_function(known: tuple[str, ...]) -> Rule:
-    """Return the rule that refuses types of scaling other than these."""
-    return Rule(
-        "unknown-type",
-        "A rope type outside its table raises KeyError.",
-        refuse("no rope type {kind} in its table of functions"),
-        is_not(has_type(*known)),
-    )
-
-
-@rule("required")
-def need_keys(case: Case) -> Case:
-    """A missing required key raises KeyError."""
-    keys = {
-        "linear": ("factor",),
-        "dynamic": ("factor",),
-        "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
-        "longrope": ("short_factor", "long_factor"),
-    }
-    if case.kind == "yarn" and "factor" not in case.rope:
-        raise Refused("yarn needs factor")
-    return require(*keys.get(case.kind, ()))(case)
+NO_FUNCTION = "no rope type {kind} in its table of functions"
+REQUIRED = (
+    refuse("yarn needs factor", has_type("yarn"), lambda case: "factor" not in case.rope),
+    require_by_type(linear=("factor",), dynamic=("factor",), llama3=shared.LLAMA3_KEYS, longrope=shared.LISTS),
+)
+"""The keys without which the configuration class or the function raises KeyError."""
 
 
 def refuse_null_head(release: str) -> Rule:
@@ -70,12 +54,8 @@ def refuse_null_head(release: str) -> Rule:
             return False  # HunYuan computes dynamic with alpha itself.
         return case.architecture.validation.null_head_dim or has(release, "null_head_dim")(case)
 
-    return Rule(
-        "null-head",
-        "A head_dim that the class leaves null raises TypeError.",
-        refuse("TypeError: {kind} multiplies head_dim, which is null"),
-        all_hold(has_type("dynamic", "yarn", "longrope"), is_null),
-    )
+    text = "TypeError: {kind} multiplies head_dim, which is null"
+    return refuse(text, has_type("dynamic", "yarn", "longrope"), is_null)
 
 
 @rule("dbrx-base", has(TRANSFORMERS, "dbrx_base"))
@@ -103,10 +83,10 @@ V5 = (
     grow_telechat,
     ignore_inner_base,
     shared.rename_su,
-    is_without_function(KNOWN),
+    refuse(NO_FUNCTION, is_not(has_type(*KNOWN))),
     shared.prefer_top_original,
     shared.fill_original,
-    need_keys,
+    *REQUIRED,
     refuse_null_head(TRANSFORMERS),
     *STRICT_CLASSES,
     shared.NESTED_TRUNCATE,
@@ -182,18 +162,11 @@ def build_old(version: str) -> tuple[Rule, ...]:
     """Return the rules of every release before 5."""
     later = NEWEST_FIRST[: NEWEST_FIRST.index(version)]
     return (
-        Rule(
-            "no-such-model",
-            f"transformers {version} does not have this architecture.",
-            refuse(f"model type {{model}} does not exist in transformers {version}"),
+        refuse(
+            f"model type {{model}} does not exist in transformers {version}",
             lambda case: case.architecture.since in later,
         ),
-        Rule(
-            "remote-code",
-            "The model's code travels with the model.",
-            refuse("{model} is remote code, not in transformers"),
-            lambda case: case.architecture.remote_code,
-        ),
+        refuse("{model} is remote code, not in transformers", lambda case: case.architecture.remote_code),
         shared.read_old_keys,
         Rule(
             "phi3-three-keys",
@@ -202,9 +175,9 @@ def build_old(version: str) -> tuple[Rule, ...]:
             has(TRANSFORMERS_4, "phi3_three_keys"),
         ),
         shared.rename_su,
-        is_without_function(KNOWN[:-1]),
-        need_keys,
-        Rule("llama3-original", f"llama3 without {ORIGINAL} raises KeyError.", require(ORIGINAL), has_type("llama3")),
+        refuse(NO_FUNCTION, is_not(has_type(*KNOWN[:-1]))),
+        *REQUIRED,
+        require_by_type(llama3=(ORIGINAL,)),
     )
 
 
@@ -215,11 +188,11 @@ SHARED = (
         accept_two_keys,
         has(TRANSFORMERS_4, "exact_rope_scaling"),
     ),
-    Rule(
-        "old-type-key",
-        "The configuration class knows rope_type only.",
-        refuse("KeyError: rope_scaling needs rope_type"),
-        all_hold(has(TRANSFORMERS_4, "needs_rope_type"), is_scaled, lambda case: "rope_type" not in case.rope),
+    refuse(
+        "KeyError: rope_scaling needs rope_type",
+        has(TRANSFORMERS_4, "needs_rope_type"),
+        is_scaled,
+        lambda case: "rope_type" not in case.rope,
     ),
     refuse_null_head(TRANSFORMERS_4),
     shared.share_base,
@@ -235,12 +208,7 @@ V457 = (
 )
 V452 = (
     *build_old(NEWEST_FIRST[2]),
-    Rule(
-        "modernbert-unscaled",
-        "ModernBERT passes no config to the shared function: any scaling raises.",
-        refuse("ModernBERT cannot be scaled"),
-        all_hold(has(TRANSFORMERS_4, "unscalable_4.52"), is_scaled),
-    ),
+    refuse("ModernBERT cannot be scaled", has(TRANSFORMERS_4, "unscalable_4.52"), is_scaled),
     *SHARED,
     Rule("no-truncate", "truncate is not known: the range is always rounded.", ignore("truncate"), has_type("yarn")),
     replace_factor,

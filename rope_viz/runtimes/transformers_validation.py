@@ -12,7 +12,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, shorten
 from rope_viz.models.config_reader import Fields
-from rope_viz.runtimes.rule_engine import Case, Refused, Rule, Test, all_hold, has_type, is_not, is_scaled, refuse, rule
+from rope_viz.runtimes.rule_engine import Case, Refused, Test, has_type, is_not, is_scaled, refuse, rule
 
 # Sizes that must be above 0, and those that may be 0: then the model has no such part.
 POSITIVE = ("hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "vocab_size")
@@ -223,24 +223,22 @@ def has_several_heads(case: Case) -> bool:
 
 STRICT_CLASSES = (
     refuse_old_name,
-    Rule(
-        "default-only",
-        "The class takes the default rope type only.",
-        refuse("{model} takes the default rope type only, and raises ValueError for {kind}"),
-        all_hold(asks_for("default_type_only"), is_scaled),
+    refuse(
+        "{model} takes the default rope type only, and raises ValueError for {kind}",
+        asks_for("default_type_only"),
+        is_scaled,
     ),
-    Rule(
-        "longrope-only",
-        "Phi3Config takes the types default and longrope only.",
-        refuse("its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}"),
-        all_hold(asks_for("phi3_longrope"), is_not(has_type("default", "longrope"))),
+    refuse(
+        "its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}",
+        asks_for("phi3_longrope"),
+        is_not(has_type("default", "longrope")),
     ),
     count_list,
     need_mscales,
-    Rule(
-        "heads-by-layer",
-        "longrope's lists are checked against one head_dim, and this class has one per layer type.",
-        refuse("its class has a head size per layer type, and raises AttributeError for longrope"),
-        all_hold(has_type("longrope"), has_several_heads),
+    # The lists are checked against one head_dim.
+    refuse(
+        "its class has a head size per layer type, and raises AttributeError for longrope",
+        has_type("longrope"),
+        has_several_heads,
     ),
 )

@@ -16,7 +16,9 @@ from rope_viz.runtimes.rule_engine import (
     has_type,
     ignore,
     is_not,
+    refuse,
     require,
+    require_by_type,
     rule,
     static_base,
 )
@@ -67,11 +69,11 @@ def has_plain_mla(case: Case) -> bool:
 HAS_DEEPSEEK_YARN = is_not(has("vllm", "no_deepseek_yarn"))
 
 RULES = (
-    shared.no_such_model("vllm", "There is no such model in its registry.", "{model} is not in the vLLM registry"),
+    refuse("{model} is not in the vLLM registry", shared.is_absent("vllm")),
     shared.refuse_conflicting_types,
     *CONFIG_CLASS,
     shared.use_transformers.where(is_not(is_native)),
-    shared.unknown_type(KNOWN, "unknown RoPE scaling type {kind}"),
+    refuse("unknown RoPE scaling type {kind}", is_not(has_type(*KNOWN))),
     Rule(
         "partial-everywhere",
         "partial_rotary_factor is honoured by every model, scaled or not.",
@@ -82,17 +84,15 @@ RULES = (
     pass_gpt_oss_keys,
     shared.DEEPSEEK_SOFTMAX.where(HAS_DEEPSEEK_YARN, is_not(has_plain_mla)),
     shared.make_deepseek_yarn.where(HAS_DEEPSEEK_YARN),
-    Rule(
-        "yarn-required",
-        f"yarn without factor or {ORIGINAL} raises KeyError.",
-        require("factor", ORIGINAL),
-        has_type("yarn"),
-    ),
-    shared.LLAMA3_REQUIRED,
     shared.INTEGER_FACTOR.where(is_native),
-    shared.LINEAR_REQUIRED,
     shared.DYNAMIC_ALPHA.where(is_native),
-    Rule("dynamic-required", "dynamic needs alpha or factor.", require("factor"), has_type("dynamic")),
+    require_by_type(
+        yarn=("factor", ORIGINAL),
+        llama3=(*shared.LLAMA3_KEYS, ORIGINAL),
+        linear=("factor",),
+        dynamic=("factor",),
+        longrope=shared.LISTS,
+    ),
     Rule(
         "dynamic-static",
         "dynamic is static: its base is computed once for max_trained_positions, so by default it is "
@@ -101,7 +101,6 @@ RULES = (
         all_hold(is_native, has_type("dynamic")),
     ),
     shared.fix_ntk,
-    shared.LONGROPE_LISTS,
     derive_longrope_attention,
     shared.PROPORTIONAL_FACTOR,
     shared.FAST_FIRST.where(is_native),
