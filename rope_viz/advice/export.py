@@ -36,7 +36,6 @@ from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import UNTOLD, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, apart, largest, quotient
 from rope_viz.runtimes.provenance import Known
-from rope_viz.runtimes.releases import find_version
 
 Config: TypeAlias = dict[str, Any]
 
@@ -361,11 +360,11 @@ def mlx(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft
 Drafts: TypeAlias = Callable[[RopeSpec, Config, str | None], Iterator[Draft]]
 
 TARGETS: dict[str, tuple[str, str, Drafts]] = {
-    "transformers": ("transformers", find_version("transformers"), transformers_new),
-    "transformers-4": ("transformers", find_version("transformers", 1), transformers_old),
-    "vllm": ("vllm", find_version("vllm"), vllm),
-    "sglang": ("sglang", find_version("sglang"), sglang),
-    "llama.cpp": ("llama.cpp", find_version("llama.cpp"), llamacpp),
-    "mlx-lm": ("mlx-lm", find_version("mlx-lm"), mlx),
+    "transformers": ("transformers", "5.23.0", transformers_new),
+    "transformers-4": ("transformers", "4.57.6", transformers_old),
+    "vllm": ("vllm", "0.33.0", vllm),
+    "sglang": ("sglang", "0.5.23", sglang),
+    "llama.cpp": ("llama.cpp", "0c1e57098", llamacpp),
+    "mlx-lm": ("mlx-lm", "0.32.2", mlx),
 }
 """{target: (runtime, version, the ways to say it)}."""

@@ -25,9 +25,15 @@ from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import RUNTIMES, emulated, read_case
 from rope_viz.runtimes.provenance import Known
-from rope_viz.runtimes.releases import format_release
 
-NAMES = {target: format_release(name, version) for target, (name, version, _) in TARGETS.items()}
+NAMES = {
+    "transformers": "transformers 5.23.0",
+    "transformers-4": "transformers 4.57.6",
+    "vllm": "vLLM 0.33.0",
+    "sglang": "SGLang 0.5.23",
+    "llama.cpp": "llama.cpp 0c1e57098",
+    "mlx-lm": "mlx-lm 0.32.2",
+}
 """Each runtime that can be written for, with the version that was read and run."""
 GENERAL = " (general rules, not verified for this model)"
 COMPARE = "Compare the running model's frequencies with rope-viz verify before you rely on it."
@@ -374,3 +380,6 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     old, new = (json.dumps(one, indent=2, ensure_ascii=False).splitlines() for one in (before, after))
     lines = difflib.unified_diff(old, new, "config.json (yours)", "config.json (to write)", lineterm="", n=2)
     return "\n".join(lines)
+
+
+assert set(NAMES) == set(TARGETS), "everything that can be exported has a name"

@@ -12,13 +12,12 @@ from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import ROPE_TYPES, meant
 from rope_viz.runtimes import Emulation, emulate, emulated, read_case, resolve_release
 from rope_viz.runtimes.compare import Comparison, against, compare
-from rope_viz.runtimes.releases import REFERENCE, RELEASES
 from rope_viz.runtimes.transformers_validation import find_refusal
 
 LEAST = 1.05
 """A runtime that is off by more than 5 % in a frequency or in the factor on cos and sin serves another model."""
 # Releases that are read for history: what they alone get wrong is worth a note.
-OLD = tuple(("transformers", release) for release in RELEASES["transformers"].today[2:])
+OLD = (("transformers", "4.43.4"), ("transformers", "4.52.4"))
 # Keys without which a method still says all it needs.
 BESIDE = frozenset(
     (
@@ -26,6 +25,7 @@ BESIDE = frozenset(
         *("mscale", "mscale_all_dim", "beta_fast", "beta_slow", "short_mscale", "long_mscale", "rope_dim"),
     )
 )
+NAMES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
 
 
 def runtimes_differ(view: View) -> Iterator[Finding]:
@@ -46,9 +46,9 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
             continue  # releases of the past alone: what they never knew is no fault of the config
         repaired = repair(view, layer, found)
         where = f" for the {layer} layers" if layer else ""
-        parts = "; ".join(f"{one.emulation.name}: {size(one)}{why(one, found[0])}" for one in off)
+        parts = "; ".join(f"{name(one)}: {size(one)}{why(one, found[0])}" for one in off)
         worst = max((one.effect for one in off if one.effect), key=lambda effect: effect.ratio, default=None)
-        text = f"Not every runtime computes what {REFERENCE} does{where}. {parts}.{mended(view, repaired)}"
+        text = f"Not every runtime computes what transformers 5.23.0 does{where}. {parts}.{mended(view, repaired)}"
         severity: Severity = "warning" if repaired is not None else "note"
         yield Finding("", severity, place(view, layer), text, worst, repaired)
 
@@ -63,7 +63,7 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
         return
     refusal = find_refusal(view.fields)
     if refusal is not None:
-        text = f"{REFERENCE} refuses this, as do vLLM and SGLang, which load it by that: {refusal.message}."
+        text = f"transformers 5.23.0 refuses this, as do vLLM and SGLang, which load it by that: {refusal.message}."
         repaired = view.changed(view.root, **{refusal.key: refusal.meant}) if refusal.is_repairable else None
         yield Finding("", "error", view.place(refusal.key), text, None, repaired)
         return
@@ -79,7 +79,7 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
             repaired = view.changed(site.path, factor=factor)
             more = f" {factor:g} is max_position_embeddings over the trained length."
         where = f" for the {layer} layers" if layer else ""
-        text = f"{REFERENCE} refuses this{where}: {result.reason}.{more}"
+        text = f"transformers 5.23.0 refuses this{where}: {result.reason}.{more}"
         yield Finding("", "error", place(view, layer), text, None, repaired)
         return
 
@@ -102,6 +102,13 @@ def apart(one: Comparison) -> bool:
         return False
     ratio = one.attention_ratio or 1.0
     return one.pairs_differ or (one.effect is not None and one.effect.ratio > LEAST) or abs(ratio - 1.0) > LEAST - 1.0
+
+
+def name(one: Comparison) -> str:
+    """A runtime's name and version as people write them."""
+    emulation = one.emulation
+    shown = NAMES.get(emulation.runtime, emulation.runtime)
+    return shown if emulation.runtime == "tensorrt-llm" else f"{shown} {emulation.version.split(' ')[0]}"
 
 
 def size(one: Comparison) -> str:
