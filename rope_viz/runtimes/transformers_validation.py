@@ -41,7 +41,8 @@ def find_refusal(fields: Fields) -> Refusal | None:
 
 def check_whole_numbers(fields: Fields) -> Iterator[Refusal]:
     """Sizes are typed: "4096", 4096.0 and true raise, and so does null for most of them."""
-    for word in fields.architecture.validation.whole:
+    validation = fields.architecture.validation
+    for word in (*validation.whole, *validation.also_whole):
         key, value = word.rstrip("?+"), fields.config.get(word.rstrip("?+"))
         if isinstance(value, list) and word.endswith("+"):
             continue
