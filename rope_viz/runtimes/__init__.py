@@ -1,7 +1,7 @@
-"""What a config really computes in each runtime: frequencies, factor on cos and sin, softmax multiplier, and why.
+"""What each runtime computes from a config: frequencies, factor on cos and sin, softmax multiplier, and why.
 
-Values were got by executing the runtimes (tests/goldens/runtimes.json says how); the rules that reproduce them are in
-one module per runtime, over the one core of `rope_viz.embedding.scaling`.
+Values were measured by executing the runtimes (tests/goldens/runtimes.json says how). The rules that reproduce them are
+in one module per runtime, over the core of `rope_viz.embedding.scaling`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def emulate(
     layer_type: str | None = None,
     flags: str | Mapping[str, object] | None = None,
 ) -> Emulation:
-    """What the runtime computes for a config.json.
+    """Return what a runtime computes for a config.json.
 
     `length` is max_model_len for vllm, n_ctx for llama.cpp, max_seq_len for tensorrt-llm, and the current length
     elsewhere. `version` may be shortened to its first word, or left out for the newest. `flags` are command-line
@@ -87,7 +87,7 @@ def emulate(
 
 
 def read_case(config: Source, *, length: int | None = None, layer_type: str | None = None) -> Case:
-    """Return what every runtime starts from, to be read once for all of them. Raises `ValueError` as `emulate` does."""
+    """Return what every runtime starts from, read once for all of them. Raises `ValueError` as `emulate` does."""
     with normalise_errors():
         return build_case(ModelConfig.read(config), layer_type, checked_length(length))
 
