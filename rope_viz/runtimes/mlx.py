@@ -112,7 +112,7 @@ RULES = (
     refuse("no mlx_lm model file for {model}", shared.is_absent(FACTS)),
     read_old_keys,
     shared.partial_share(FACTS),
-    shared.HEAD_DERIVED.where(has(FACTS, "derived_head")),
+    shared.derive_head.where(has(FACTS, "derived_head")),
     shared.share_base,
     take_some_types,
     shared.unscaled(FACTS, "The model file uses plain nn.RoPE: any rope_scaling is silently ignored."),
@@ -136,7 +136,7 @@ RULES = (
         assume(low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192}),
         has_type("llama3"),
     ),
-    shared.MLA_SOFTMAX,
+    shared.scale_softmax,
     shared.take_mscale_alone,
     take_long_list,
 )

@@ -230,17 +230,6 @@ def is_scaled(case: Case) -> bool:
     return case.kind != "default"
 
 
-def has_alpha(case: Case) -> bool:
-    """Return whether this is dynamic scaling with an alpha."""
-    return case.kind == "dynamic" and case.rope.get("alpha") is not None
-
-
-def has_whole_factor(case: Case) -> bool:
-    """Return whether a linear factor is a JSON integer."""
-    factor = case.rope.get("factor")
-    return case.kind == "linear" and isinstance(factor, int) and not isinstance(factor, bool)
-
-
 def ignore(*keys: str) -> Change:
     """Return the change that leaves these keys of the rope dict out."""
     return lambda case: case.with_rope(**dict.fromkeys(keys)) if any(key in case.rope for key in keys) else case

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from rope_viz.embedding.spec import shorten
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
@@ -9,10 +11,9 @@ from rope_viz.runtimes.rule_engine import (
     Refused,
     Rule,
     Test,
+    all_hold,
     has,
-    has_alpha,
     has_type,
-    has_whole_factor,
     ignore,
     is_scaled,
     mscale_of,
@@ -26,7 +27,6 @@ from rope_viz.runtimes.rule_engine import (
 TRANSFORMERS, TRANSFORMERS_4 = "transformers", "transformers 4"
 LISTS = ("short_factor", "long_factor")
 LLAMA3_KEYS = ("factor", "low_freq_factor", "high_freq_factor")
-SOFTMAX_TEXT = "The softmax scale is multiplied by m(s, mscale_all_dim)²."
 
 
 def is_absent(at: str) -> Test:
@@ -59,18 +59,6 @@ def set_share(case: Case, share: float) -> Case:
 def rotate_share(case: Case) -> Case:
     """Return the case with its share rotated without scaling too."""
     return case.replace(plain_share=case.share)
-
-
-def derive_head(case: Case) -> Case:
-    """Return the case with the head dimension that follows from the width."""
-    return case.replace(head_dim=case.fields.required("hidden_size") // case.fields.required("num_attention_heads"))
-
-
-def scale_softmax(case: Case) -> Case:
-    """Multiply the softmax scale by m(s, mscale_all_dim)², as DeepSeek's attention does."""
-    if not case.mla or not is_scaled(case) or not case.rope.get("mscale_all_dim"):
-        return case
-    return case.replace(softmax=mscale_of(case, "mscale_all_dim") ** 2)
 
 
 def square_growth(case: Case) -> float:
@@ -138,15 +126,29 @@ def share_base(case: Case) -> Case:
     return case.replace(base=case.fields.theta())
 
 
+@rule("nested-truncate", lambda case: case.nested, has_type("yarn"))
 def ignore_nested_truncate(case: Case) -> Case:
-    """Leave truncate out where parameters are nested: it is looked for in the outer dict."""
-    return ignore("truncate")(case) if case.nested and case.kind == "yarn" else case
+    """truncate is read from the outer dict, so in parameters nested by layer type it is ignored."""
+    return ignore("truncate")(case)
 
 
 @rule("transformers-backend")
 def use_transformers(case: Case) -> Case:
     """There is no native model: the rotary code is that of transformers."""
-    return ignore_nested_truncate(case.replace(path="transformers"))
+    case = case.replace(path="transformers")
+    return ignore("truncate")(case) if ignore_nested_truncate.applies(case) else case
+
+
+@rule("head-dim-derived")
+def derive_head(case: Case) -> Case:
+    """The head dimension is hidden_size / num_attention_heads; head_dim is not read."""
+    return case.replace(head_dim=case.fields.required("hidden_size") // case.fields.required("num_attention_heads"))
+
+
+@rule("mla-softmax", has_latent_heads, lambda case: bool(case.rope.get("mscale_all_dim")))
+def scale_softmax(case: Case) -> Case:
+    """The softmax scale is multiplied by m(s, mscale_all_dim)²."""
+    return case.replace(softmax=mscale_of(case, "mscale_all_dim") ** 2)
 
 
 # What get_rope of vLLM and SGLang does, and mlx-lm and TensorRT-LLM in part.
@@ -186,25 +188,18 @@ def take_mscale_alone(case: Case) -> Case:
     return changed.replace(attention=mscale_of(case, "mscale", 1.0) / mscale_of(case, "mscale_all_dim"))
 
 
-NESTED_TRUNCATE = Rule(
-    "nested-truncate",
-    "truncate is read from the outer dict, so in parameters nested by layer type it is ignored.",
-    ignore_nested_truncate,
-)
-MLA_SOFTMAX = Rule("mla-softmax", SOFTMAX_TEXT, scale_softmax)
-DEEPSEEK_SOFTMAX = Rule("deepseek-softmax", SOFTMAX_TEXT, scale_softmax, has_latent_heads)
-HEAD_DERIVED = Rule(
-    "head-dim-derived", "The head dimension is hidden_size / num_attention_heads; head_dim is not read.", derive_head
-)
+DEEPSEEK_SOFTMAX = dataclasses.replace(scale_softmax, key="deepseek-softmax")
 FAST_FIRST = Rule(
     "fast-first", "A pair above high_freq_factor keeps its speed even where the bounds are swapped.", order_bands
 )
-INTEGER_FACTOR = refuse("TypeError: a linear factor must be a float", has_whole_factor)
+INTEGER_FACTOR = refuse(
+    "TypeError: a linear factor must be a float", has_type("linear"), lambda case: type(case.rope.get("factor")) is int
+)
 DYNAMIC_ALPHA = Rule(
     "dynamic-alpha",
     "dynamic with alpha multiplies the base by alpha^(d/(d−2)), once.",
     static_base(lambda case: case.number("alpha")),
-    has_alpha,
+    all_hold(has_type("dynamic"), lambda case: case.rope.get("alpha") is not None),
 )
 PROPORTIONAL_FACTOR = Rule(
     "proportional-factor", "proportional ignores factor.", ignore("factor"), has_type("proportional")

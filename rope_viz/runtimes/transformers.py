@@ -27,7 +27,7 @@ from rope_viz.runtimes.rule_engine import (
     rule,
 )
 from rope_viz.runtimes.shared_rules import TRANSFORMERS, TRANSFORMERS_4
-from rope_viz.runtimes.transformers_validation import STRICT_CLASSES, refuse_values
+from rope_viz.runtimes.transformers_validation import STRICT_CLASSES, asks_for, refuse_values
 
 # The last one came with 5.0.
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
@@ -46,16 +46,16 @@ REQUIRED = (
 """The keys without which the configuration class or the function raises KeyError."""
 
 
-def refuse_null_head(release: str) -> Rule:
-    """Return the rule of functions that multiply head_dim by the rotated share, where the class leaves it null."""
+def multiplies_null_head(case: Case) -> bool:
+    """Return whether the function of this type multiplies head_dim, and the config has none."""
+    is_multiplied = has_type("dynamic", "yarn", "longrope")(case)
+    # HunYuan computes dynamic with alpha itself.
+    return is_multiplied and case.fields.raw("head_dim") is None and not case.rope.get("alpha")
 
-    def is_null(case: Case) -> bool:
-        if case.fields.raw("head_dim") is not None or case.rope.get("alpha"):
-            return False  # HunYuan computes dynamic with alpha itself.
-        return case.architecture.validation.null_head_dim or has(release, "null_head_dim")(case)
 
-    text = "TypeError: {kind} multiplies head_dim, which is null"
-    return refuse(text, has_type("dynamic", "yarn", "longrope"), is_null)
+NULL_HEAD = "TypeError: {kind} multiplies head_dim, which is null"
+NULL_HEAD_5 = refuse(NULL_HEAD, multiplies_null_head, asks_for("null_head_dim"))
+NULL_HEAD_4 = refuse(NULL_HEAD, multiplies_null_head, has(TRANSFORMERS_4, "null_head_dim"))
 
 
 @rule("dbrx-base", has(TRANSFORMERS, "dbrx_base"))
@@ -87,10 +87,10 @@ V5 = (
     shared.prefer_top_original,
     shared.fill_original,
     *REQUIRED,
-    refuse_null_head(TRANSFORMERS),
+    NULL_HEAD_5,
     *STRICT_CLASSES,
-    shared.NESTED_TRUNCATE,
-    shared.MLA_SOFTMAX,
+    shared.ignore_nested_truncate,
+    shared.scale_softmax,
 )
 
 
@@ -194,7 +194,8 @@ SHARED = (
         is_scaled,
         lambda case: "rope_type" not in case.rope,
     ),
-    refuse_null_head(TRANSFORMERS_4),
+    NULL_HEAD_5,
+    NULL_HEAD_4,
     shared.share_base,
     Rule("partial-everywhere", "The shared plain function honours partial_rotary_factor.", shared.rotate_share),
     need_top_original,
@@ -204,7 +205,7 @@ SHARED = (
 V457 = (
     *build_old(NEWEST_FIRST[1]),
     *SHARED,
-    shared.MLA_SOFTMAX.where(is_not(has(TRANSFORMERS_4, "no_mla_softmax_4.57"))),
+    shared.scale_softmax.where(is_not(has(TRANSFORMERS_4, "no_mla_softmax_4.57"))),
 )
 V452 = (
     *build_old(NEWEST_FIRST[2]),
@@ -212,7 +213,7 @@ V452 = (
     *SHARED,
     Rule("no-truncate", "truncate is not known: the range is always rounded.", ignore("truncate"), has_type("yarn")),
     replace_factor,
-    shared.MLA_SOFTMAX,
+    shared.scale_softmax,
 )
 V443 = (
     *build_old(NEWEST_FIRST[3]),
@@ -228,7 +229,7 @@ V443 = (
         Case.drop_scaling,
         is_not(has(TRANSFORMERS_4, "shared_functions_4.43", "phi3_three_keys", "own_class_4.43")),
     ),
-    shared.HEAD_DERIVED.where(has(TRANSFORMERS_4, "shared_functions_4.43")),
+    shared.derive_head.where(has(TRANSFORMERS_4, "shared_functions_4.43")),
     Rule(
         "partial-llama",
         "The shared plain function honours partial_rotary_factor.",

@@ -60,11 +60,6 @@ def derive_longrope_attention(case: Case) -> Case:
     return shared.read_mscales(case, case.length is not None and case.length > case.original)
 
 
-def has_plain_mla(case: Case) -> bool:
-    """Return whether attention_factor 1.0 turns the type into deepseek_llama_scaling, which leaves the softmax."""
-    return case.rope.get("attention_factor") == 1.0
-
-
 # MiniCPM 3 has heads of DeepSeek's kind and a file of its own.
 HAS_DEEPSEEK_YARN = is_not(has("vllm", "no_deepseek_yarn"))
 
@@ -82,7 +77,8 @@ RULES = (
     ),
     read_rope_dim,
     pass_gpt_oss_keys,
-    shared.DEEPSEEK_SOFTMAX.where(HAS_DEEPSEEK_YARN, is_not(has_plain_mla)),
+    # attention_factor 1.0 turns the type into deepseek_llama_scaling, which leaves the softmax.
+    shared.DEEPSEEK_SOFTMAX.where(HAS_DEEPSEEK_YARN, lambda case: case.rope.get("attention_factor") != 1.0),
     shared.make_deepseek_yarn.where(HAS_DEEPSEEK_YARN),
     shared.INTEGER_FACTOR.where(is_native),
     shared.DYNAMIC_ALPHA.where(is_native),
