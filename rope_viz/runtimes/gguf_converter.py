@@ -117,16 +117,6 @@ def need_original(case: Case) -> Case:
     return require(ORIGINAL)(case) if case.rope.get("factor") is not None else case
 
 
-@rule("ministral3-yarn", has(FACTS, "ministral3_yarn"))
-def need_mscale_all_dim(case: Case) -> Case:
-    """Conversion of Ministral 3 asserts yarn, and reads mscale_all_dim."""
-    if case.kind != "yarn":
-        raise Refused("AssertionError: ministral3 rope_type must be 'yarn'")
-    if case.rope.get("mscale_all_dim") is None:
-        raise Refused("KeyError: mscale_all_dim")
-    return case
-
-
 @rule("llama3-tensor", has_type("llama3"), has(FACTS, "llama3_tensor"))
 def write_llama3_tensor(case: Case) -> Case:
     """llama3 becomes a tensor of divisors."""
@@ -189,7 +179,13 @@ RULES = (
         all_hold(has(FACTS, "plain_sliding"), lambda case: case.layer == "sliding_attention"),
     ),
     need_original,
-    need_mscale_all_dim,
+    # The conversion of Ministral 3 asserts yarn and reads mscale_all_dim.
+    refuse(
+        "AssertionError: ministral3 rope_type must be 'yarn'", has(FACTS, "ministral3_yarn"), is_not(has_type("yarn"))
+    ),
+    refuse(
+        "KeyError: mscale_all_dim", has(FACTS, "ministral3_yarn"), lambda case: case.rope.get("mscale_all_dim") is None
+    ),
     refuse(
         "ValueError: {model} has no rope_freqs among its tensors, which llama3 is written to",
         has_type("llama3"),

@@ -94,14 +94,6 @@ def compute_nemotron(case: Case) -> Case:
     return refuse_whole_factor(require("factor")(case))
 
 
-@rule("internlm2", has(FACTS, "internlm2_types"), is_scaled)
-def compute_internlm2(case: Case) -> Case:
-    """internlm2.py knows linear and dynamic."""
-    if case.kind not in ("linear", "dynamic"):
-        raise Refused("rope_scaling supports linear and dynamic only")
-    return require("factor")(case)
-
-
 @rule("longrope-long", has_type("longrope"))
 def take_long_list(case: Case) -> Case:
     """longrope always uses the long list, and ignores attention_factor and factor."""
@@ -120,7 +112,11 @@ RULES = (
     add_old_type,
     compute_phi3,
     compute_nemotron,
-    compute_internlm2,
+    refuse(
+        "rope_scaling supports linear and dynamic only",
+        has(FACTS, "internlm2_types"),
+        is_not(has_type("default", "linear", "dynamic")),
+    ),
     refuse("unsupported RoPE type {kind}", is_not(has_type(*KNOWN))),
     require_by_type(linear=("factor",), dynamic=("factor",), yarn=("factor",), llama3=("factor",)),
     refuse(

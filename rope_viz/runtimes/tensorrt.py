@@ -9,7 +9,6 @@ from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
-    Refused,
     Rule,
     assume,
     has,
@@ -24,14 +23,6 @@ from rope_viz.runtimes.rule_engine import (
 )
 
 FACTS = "tensorrt-llm"
-
-
-@rule("neox-dim", has(FACTS, "neox_dim"))
-def refuse_rotary_base(case: Case) -> Case:
-    """from_config takes rotary_emb_base for the rotary dimension."""
-    if case.fields.config.get("rotary_emb_base") is None:
-        return case
-    raise Refused("the rotary dimension is read from rotary_emb_base (a bug of the version read)")
 
 
 @rule("original-at-top", is_scaled)
@@ -55,7 +46,12 @@ def choose_once(case: Case) -> Case:
 
 RULES = (
     refuse("not run for {model}", has(FACTS, "not_run")),
-    refuse_rotary_base,
+    # from_config takes rotary_emb_base for the rotary dimension.
+    refuse(
+        "the rotary dimension is read from rotary_emb_base (a bug of the version read)",
+        has(FACTS, "neox_dim"),
+        lambda case: case.fields.config.get("rotary_emb_base") is not None,
+    ),
     Rule("partial-everywhere", "partial_rotary_factor is honoured by every model.", shared.rotate_share),
     prefer_top_original,
     Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 1024.", assume(**{ORIGINAL: 1024}), has_type("yarn")),
