@@ -37,7 +37,7 @@ WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs 
 LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
 TARGET = length("extend.target", "I need", lambda now: wanted(now), least=1024, most=4_194_304)
-TRAINED = length("extend.trained", "It was trained on", lambda now: trained(now), most=16_777_216)
+TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=16_777_216)
 RUNTIMES = Several(key="extend.for", label="For", options=NAMES, usual=lambda now: ("vllm",))
 DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
 SEQUENCES = Number(

@@ -17,7 +17,9 @@ from rope_viz.runtimes.transformers import SINCE
 
 ROOT = Path(__file__).parents[2]
 GOLDENS = ROOT / "tests" / "goldens"
-COLUMNS = {name for name, _ in ALL} | {f"{name} {version.split(chr(32))[0]}" for name, version in ALL} | {"transformers 4"}
+COLUMNS = (
+    {name for name, _ in ALL} | {f"{name} {version.split(chr(32))[0]}" for name, version in ALL} | {"transformers 4"}
+)
 
 
 def strings_of(folder):
