@@ -118,7 +118,7 @@ def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
 @functools.lru_cache(maxsize=64)
 def _asked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
     now = Now(spec, model, layer, own)
-    return runtime_matrix.ask(spec, start=now.start, config=now.config, layer=layer, name=now.name)
+    return runtime_matrix.config_for(spec, start=now.start, config=now.config, layer=layer, name=now.name)
 
 
 @functools.lru_cache(maxsize=64)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
+from rope_viz.models.model_config import Source
 from rope_viz.models.user_config import listed
 from rope_viz.runtimes import RUNTIMES, Emulation, emulated, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
@@ -78,7 +79,7 @@ class Comparison:
 
 
 def compare(
-    config: Mapping[str, Any],
+    config: Source,
     *,
     length: int | None = None,
     layer_type: str | None = None,
@@ -125,7 +126,7 @@ class History:
 
 
 def histories(
-    config: Mapping[str, Any],
+    config: Source,
     *,
     length: int | None = None,
     layer_type: str | None = None,

@@ -96,7 +96,8 @@ def test_rotation(spec):
     rest, numbers = in_training(spec, "went round")
     is_scaled = any(abs(share - 1.0) > 1e-9 and share for share in turning_share(spec))
     after, start = (" after scaling", "Before it, in") if is_scaled else ("", "In")
-    pattern = f"At position m, pair i is turned by mθᵢ: {first}{after}. {start} the {spec.length_name} length of # tokens?, {rest}."
+    length = f"the {spec.length_name} length of # tokens?"
+    pattern = f"At position m, pair i is turned by mθᵢ: {first}{after}. {start} {length}, {rest}."
     expected = [*expected, spec.context, *numbers]
     assert found(pattern, rotation.rotation(spec)) == [near(each, 3) for each in expected]
     moves = np.count_nonzero(spec.inv_freq(spec.target))

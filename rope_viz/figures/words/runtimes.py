@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rope_viz.advice.export import Export
-from rope_viz.advice.runtime_matrix import Asked, Board, Row, models, since, worst
+from rope_viz.advice.runtime_matrix import Asked, Board, Row, models, release_history, worst
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
@@ -68,7 +68,7 @@ def whose(asked: Asked, length: int | None) -> str:
     at = "" if length is None else f", at {tokens(length)} tokens"
     layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
     problem = f" No config says exactly this ({plain(asked.problem)}); this is the closest." if asked.problem else ""
-    changed = "".join(f" {text}." for text in since(asked, length))
+    changed = "".join(f" {text}." for text in release_history(asked, length))
     return f"{plain(asked.whose)}{layer}{at}.{problem}{changed}"
 
 
