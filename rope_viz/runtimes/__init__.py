@@ -31,7 +31,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
 }
 """Every runtime that can be emulated, by name and release."""
 
-UNTOLD = Known("not known", "")
+NOT_KNOWN = Known("not known", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Emulation:
     softmax_multiplier: float | None
     rules: tuple[Rule, ...]
     reason: str = ""
-    known: Known = UNTOLD
+    known: Known = NOT_KNOWN
     remote: str = ""
 
     @property
@@ -83,7 +83,7 @@ def emulate(
     overrides = llamacpp.parse_flags(flags)
     if length is None and "ctx" in overrides:
         length = int(overrides["ctx"]) or None
-    return emulated(name, release, read_case(config, length=length, layer_type=layer_type), overrides)
+    return emulate_case(name, release, read_case(config, length=length, layer_type=layer_type), overrides)
 
 
 def read_case(config: Source, *, length: int | None = None, layer_type: str | None = None) -> Case:
@@ -92,7 +92,7 @@ def read_case(config: Source, *, length: int | None = None, layer_type: str | No
         return build_case(ModelConfig.read(config), layer_type, checked_length(length))
 
 
-def emulated(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:
+def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:
     """Return what one runtime, by its full name and version, makes of a case. Raises `ValueError` as `emulate` does."""
     known = find_provenance(name, release, case.fields, case.kind)
     try:

@@ -12,7 +12,7 @@ import numpy as np
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.models.model_config import Source
 from rope_viz.models.user_config import listed
-from rope_viz.runtimes import RUNTIMES, Emulation, emulated, read_case, resolve_release
+from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
 from rope_viz.runtimes.releases import RELEASES
 
@@ -91,11 +91,11 @@ def compare(
     `releases` names older ones to put in the place of today's: {"vllm": "0.8.5"}.
     """
     case = read_case(config, length=length, layer_type=layer_type)
-    base = emulated(*resolve_release(*reference), case)
-    return [against(base, emulated(*other, case)) for other in resolve_releases(releases or {})]
+    base = emulate_case(*resolve_release(*reference), case)
+    return [compare_with(base, emulate_case(*other, case)) for other in resolve_releases(releases or {})]
 
 
-def older() -> dict[str, tuple[str, ...]]:
+def list_releases() -> dict[str, tuple[str, ...]]:
     """Return {runtime: its releases, today's first} of those of which older ones are known too."""
     return {name: runtime.releases for name, runtime in RELEASES.items() if runtime.older}
 
@@ -103,8 +103,8 @@ def older() -> dict[str, tuple[str, ...]]:
 def resolve_releases(releases: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the runtimes, with these releases in the place of today's. Raises `ValueError` for what is not known."""
     for name in releases:
-        if name not in older():
-            raise ValueError(f"older releases are known of {' and '.join(older())}, not of {name}")
+        if name not in list_releases():
+            raise ValueError(f"older releases are known of {' and '.join(list_releases())}, not of {name}")
     return [resolve_release(name, releases.get(name, version)) for name, version in RUNTIMES]
 
 
@@ -134,12 +134,12 @@ def histories(
 ) -> list[History]:
     """Return the runtimes whose releases compute different things from a config, as far as that is known."""
     case = read_case(config, length=length, layer_type=layer_type)
-    base = emulated(*resolve_release("transformers"), case)
+    base = emulate_case(*resolve_release("transformers"), case)
     found = []
-    for name, versions in older().items():
+    for name, versions in list_releases().items():
         spans: list[tuple[tuple[str, ...], str]] = []
         for version in reversed(versions):
-            one = against(base, emulated(name, version, case))
+            one = compare_with(base, emulate_case(name, version, case))
             words = UNKNOWN if one.how == "not known" else one.words(ratio)
             if spans and spans[-1][1] == words:
                 spans[-1] = ((*spans[-1][0], version), words)
@@ -150,19 +150,19 @@ def histories(
     return found
 
 
-def against(base: Emulation, other: Emulation) -> Comparison:
+def compare_with(base: Emulation, other: Emulation) -> Comparison:
     """Compare one result with the reference."""
     if "not known" in (base.known.how, other.known.how):
         return Comparison(other, False, None, False, None, None)
     if base.inv_freq is None or other.inv_freq is None:
         return Comparison(other, base.supported == other.supported, None, False, None, None)
-    effect = largest(base.inv_freq, other.inv_freq)
+    effect = find_max_ratio(base.inv_freq, other.inv_freq)
     effect = effect if effect is not None and effect.ratio > 1.0 + TOLERANCE else None
     differ = not np.array_equal(base.inv_freq.shape, other.inv_freq.shape) or not np.array_equal(
         base.inv_freq > 0, other.inv_freq > 0
     )
     ratios = [
-        None if ours is None or theirs is None else quotient(theirs, ours)
+        None if ours is None or theirs is None else divide(theirs, ours)
         for ours, theirs in (
             (base.attention_factor, other.attention_factor),
             (base.softmax_multiplier, other.softmax_multiplier),
@@ -173,19 +173,19 @@ def against(base: Emulation, other: Emulation) -> Comparison:
     return Comparison(other, agrees, effect, differ, ratios[0], ratios[1])
 
 
-def quotient(theirs: float, ours: float) -> float:
+def divide(theirs: float, ours: float) -> float:
     """Return one factor over another; a config may ask for a factor of 0."""
     if ours == 0:
         return 1.0 if theirs == 0 else math.inf
     return theirs / ours
 
 
-def apart(ratio: float) -> float:
+def log_distance(ratio: float) -> float:
     """Return how far a ratio is from 1, in logarithms; a change of sign is infinitely far."""
     return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 
-def largest(ours: FloatArray, theirs: FloatArray) -> Effect | None:
+def find_max_ratio(ours: FloatArray, theirs: FloatArray) -> Effect | None:
     """Return the largest ratio over the pairs that both have and that turn in both; None where all are equal."""
     pairs = min(len(ours), len(theirs))
     ours, theirs = ours[:pairs], theirs[:pairs]
