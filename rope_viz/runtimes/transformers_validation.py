@@ -6,7 +6,7 @@ Each class was built with every rope type (tests/goldens/make_composites.py) and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ def find_refusal(fields: Fields) -> Refusal | None:
 
 
 def check_whole_numbers(fields: Fields) -> Iterator[Refusal]:
-    """Sizes are typed: "4096", 4096.0 and true raise, and so does null for most of them."""
+    """Yield sizes of a wrong type: "4096", 4096.0 and true raise, and so does null for most of them."""
     validation = fields.architecture.validation
     for word in (*validation.whole, *validation.also_whole):
         key, value = word.rstrip("?+"), fields.config.get(word.rstrip("?+"))
@@ -78,19 +78,14 @@ def check_number(key: str, value: Any, **bounds: float) -> Iterator[Refusal]:
         yield Refusal(key, str(error))
 
 
-def check_head_widths(fields: Fields) -> Iterator[Refusal]:
-    """Some classes insist that the heads divide the width, whatever head_dim says."""
-    if not fields.architecture.validation.heads_divide_width:
-        return
-    width, heads = fields.size("hidden_size"), fields.size("num_attention_heads")
-    if width and heads and width % heads:
-        text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, whatever head_dim says"
-        yield Refusal("hidden_size", text)
-
-
 def check_own_keys(fields: Fields) -> Iterator[Refusal]:
-    """Keys of single classes: flags, nulls that are read all the same, keys that the class derives."""
+    """Yield what single classes refuse: widths, flags, nulls that are read all the same, keys that they derive."""
     config, validation = fields.config, fields.architecture.validation
+    if validation.heads_divide_width:
+        width, heads = fields.size("hidden_size"), fields.size("num_attention_heads")
+        if width and heads and width % heads:
+            text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, whatever head_dim says"
+            yield Refusal("hidden_size", text)
     for key in validation.flags:
         if config.get(key) is not None and not isinstance(config[key], bool):
             yield Refusal(key, f"{key} must be true or false, got {shorten(config[key])}")
@@ -104,7 +99,7 @@ def check_own_keys(fields: Fields) -> Iterator[Refusal]:
 
 
 def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
-    """What makes a class fail where it counts out which layers are of another kind."""
+    """Yield what makes a class fail where it counts out which layers are of another kind."""
     config, validation = fields.config, fields.architecture.validation
     unlisted = config.get("layer_types") is None
     if validation.window_needs_layer_types and unlisted:
@@ -126,10 +121,14 @@ def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
     rotated = fields.size("rotary_dim") if validation.even_rotary_dim else None
     if rotated is not None and rotated % 2:
         yield Refusal("rotary_dim", f"rotary_dim must be even, got {rotated}: the first forward raises")
+    try:
+        fields.layer_types()
+    except ValueError as error:
+        yield Refusal("layer_types", str(error))
 
 
 def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
-    """A list of which layers rotate must have an entry per layer, and its interval divides."""
+    """Yield what is wrong with a list of layers that rotate: it has an entry per layer, and its interval divides."""
     config, exact = fields.config, fields.architecture.layers.chunk is not None
     rotating, count = config.get("no_rope_layers"), fields.size("num_hidden_layers")
     if rotating is not None and not (isinstance(rotating, list) and all(type(one) is int for one in rotating)):
@@ -144,21 +143,7 @@ def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
         yield Refusal("no_rope_layer_interval", text, None, True)
 
 
-def check_layer_types(fields: Fields) -> Iterator[Refusal]:
-    """layer_types must be a list of names."""
-    try:
-        fields.layer_types()
-    except ValueError as error:
-        yield Refusal("layer_types", str(error))
-
-
-CHECKS: tuple[Callable[[Fields], Iterator[Refusal]], ...] = (
-    check_whole_numbers,
-    check_head_widths,
-    check_own_keys,
-    check_layer_patterns,
-    check_layer_types,
-)
+CHECKS = (check_whole_numbers, check_own_keys, check_layer_patterns)
 
 
 @rule("refused-value")
