@@ -20,9 +20,10 @@ from rope_viz.embedding import scaling as methods
 from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
 from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.runtimes import UNTOLD, Emulation, emulate
-from rope_viz.runtimes.compare import Effect, apart, largest, quotient
+from rope_viz.runtimes import NOT_KNOWN, Emulation, emulate
+from rope_viz.runtimes.compare import Effect, divide, find_max_ratio, log_distance
 from rope_viz.runtimes.provenance import Known
+from rope_viz.runtimes.releases import find_version
 
 Config: TypeAlias = dict[str, Any]
 
@@ -57,7 +58,7 @@ class Export:
     fragment: Config = dataclasses.field(default_factory=dict)
     changed: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
-    known: Known = UNTOLD
+    known: Known = NOT_KNOWN
     remote: str = ""
 
 
@@ -123,7 +124,7 @@ def check_draft(
     spec: RopeSpec, draft: Draft, written: ModelConfig, runtime: str, version: str, layer_type: str | None
 ) -> Export:
     """Return the draft as its runtime computes it, compared with the spec at every length that makes a difference."""
-    effect, attention, reason, known, remote = None, 1.0, "", UNTOLD, ""
+    effect, attention, reason, known, remote = None, 1.0, "", NOT_KNOWN, ""
     asked: dict[str, Any] = {"runtime": runtime, "version": version, "layer_type": layer_type}
     for length in find_lengths(spec):
         try:
@@ -135,11 +136,11 @@ def check_draft(
         reason = reason or describe_difference(spec, result, length)
         if result.inv_freq is None or result.attention_factor is None:
             break
-        found = largest(spec.inv_freq(length), result.inv_freq)
+        found = find_max_ratio(spec.inv_freq(length), result.inv_freq)
         if found is not None and found.ratio > 1.0 + TOLERANCE and (effect is None or found.ratio > effect.ratio):
             effect = found
-        ratio = quotient(result.attention_factor, spec.attention_factor(length))
-        attention = ratio if apart(ratio) > apart(attention) else attention
+        ratio = divide(result.attention_factor, spec.attention_factor(length))
+        attention = ratio if log_distance(ratio) > log_distance(attention) else attention
     made = (runtime, version.split(" ")[0], draft.text, draft.config, draft.flags)
     return Export(*made, not reason, effect, attention, reason, draft.fragment, known=known, remote=remote)
 
@@ -204,7 +205,7 @@ def measure_distance(result: Export) -> float:
     """Return how far a result is off, for choosing the closest."""
     if result.effect is None and math.isclose(result.attention_ratio, 1.0, rel_tol=TOLERANCE):
         return math.inf
-    return math.log(result.effect.ratio if result.effect else 1.0) + apart(result.attention_ratio)
+    return math.log(result.effect.ratio if result.effect else 1.0) + log_distance(result.attention_ratio)
 
 
 def find_lengths(spec: RopeSpec) -> tuple[int | None, ...]:
@@ -324,11 +325,11 @@ def mlx(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[
 
 
 TARGETS: dict[str, tuple[str, str, Drafts]] = {
-    "transformers": ("transformers", "5.23.0", file_drafts(write_new_keys)),
-    "transformers-4": ("transformers", "4.57.6", file_drafts(write_old_keys)),
-    "vllm": ("vllm", "0.33.0", vllm),
-    "sglang": ("sglang", "0.5.23", sglang),
-    "llama.cpp": ("llama.cpp", "0c1e57098", llamacpp),
-    "mlx-lm": ("mlx-lm", "0.32.2", mlx),
+    "transformers": ("transformers", find_version("transformers"), file_drafts(write_new_keys)),
+    "transformers-4": ("transformers", find_version("transformers", 1), file_drafts(write_old_keys)),
+    "vllm": ("vllm", find_version("vllm"), vllm),
+    "sglang": ("sglang", find_version("sglang"), sglang),
+    "llama.cpp": ("llama.cpp", find_version("llama.cpp"), llamacpp),
+    "mlx-lm": ("mlx-lm", find_version("mlx-lm"), mlx),
 }
 """{target: (runtime, version, the ways to write it)}."""

@@ -20,18 +20,11 @@ from rope_viz.advice.snippets import SNIPPETS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.runtimes import RUNTIMES, emulated, read_case
+from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
+from rope_viz.runtimes.releases import format_release
 
-NAMES = {
-    "transformers": "transformers 5.23.0",
-    "transformers-4": "transformers 4.57.6",
-    "vllm": "vLLM 0.33.0",
-    "sglang": "SGLang 0.5.23",
-    "llama.cpp": "llama.cpp 0c1e57098",
-    "mlx-lm": "mlx-lm 0.32.2",
-}
+NAMES = {target: format_release(name, version) for target, (name, version, _) in TARGETS.items()}
 """Each runtime that can be written for, with the version that was read and run."""
-assert set(NAMES) == set(TARGETS), "everything that can be exported has a name"
 GENERAL = " (general rules, not verified for this model)"
 COMPARE = "Compare the running model's frequencies with rope-viz verify before you rely on it."
 
@@ -204,7 +197,7 @@ def find_readers(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Reade
             continue
         name, why = f"{runtime} {version.split(' ')[0]}", ""
         try:
-            found = emulated(runtime, version, case)
+            found = emulate_case(runtime, version, case)
         except ValueError as error:
             unable.append(f"{name}, which cannot be asked: {error}")
             continue

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice import extend
-from rope_viz.advice.export import Export, export, without_about
+from rope_viz.advice.export import TARGETS, Export, export, without_about
 from rope_viz.advice.extend import Option
 from rope_viz.embedding.scaling import DynamicNtk, LongRope
 from rope_viz.embedding.spec import RopeSpec
@@ -19,22 +19,11 @@ from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import Emulation
 from rope_viz.runtimes.compare import Comparison, compare, histories
+from rope_viz.runtimes.releases import format_name, format_version
 
-NAMES = {
-    "vllm": "vLLM",
-    "sglang": "SGLang",
-    "tensorrt-llm": "TensorRT-LLM",
-    "paper": "the YaRN paper",
-}
 FORMS = ("transformers-4", "transformers")
 # Releases that a repair can be exported for, by name and version.
-EXPORTED = {
-    ("transformers", "4.57.6"): "transformers-4",
-    ("vllm", "0.33.0"): "vllm",
-    ("sglang", "0.5.23"): "sglang",
-    ("llama.cpp", "0c1e57098"): "llama.cpp",
-    ("mlx-lm", "0.32.2"): "mlx-lm",
-}
+EXPORTED = {(name, version): target for target, (name, version, _) in TARGETS.items() if target != "transformers"}
 
 
 @dataclass(frozen=True)
@@ -162,19 +151,13 @@ def release_history(asked: Asked, length: int | None = None) -> list[str]:
         found = histories(asked.model, length=length, layer_type=asked.layer or None)
     except ValueError:
         return []
-    return [history.sentence(NAMES.get(history.runtime, history.runtime)) for history in found]
+    return [history.sentence(format_name(history.runtime)) for history in found]
 
 
 def make_row(one: Comparison, base: Emulation, asked: Asked) -> Row:
     """Return one answer in words."""
     verdict = one.verdict("×{:.3g}".format)
-    return Row(display_name(one.emulation), one, verdict, explain(one, base), find_repair(one, asked))
-
-
-def display_name(emulation: Emulation) -> str:
-    """Return a runtime's name and version as people write them."""
-    name = NAMES.get(emulation.runtime, emulation.runtime)
-    return name if emulation.runtime in ("paper", "tensorrt-llm") else f"{name} {emulation.version.split(' ')[0]}"
+    return Row(one.emulation.name, one, verdict, explain(one, base), find_repair(one, asked))
 
 
 def explain(one: Comparison, base: Emulation) -> str:
@@ -195,7 +178,7 @@ def explain(one: Comparison, base: Emulation) -> str:
 
 def find_repair(one: Comparison, asked: Asked) -> str:
     """Return what makes a differing runtime compute what is intended, or why nothing does."""
-    target = EXPORTED.get((one.emulation.runtime, one.emulation.version.split(" ")[0]))
+    target = EXPORTED.get((one.emulation.runtime, format_version(one.emulation.version)))
     if not one.differs or target is None or one.effect is None:
         return ""
     try:

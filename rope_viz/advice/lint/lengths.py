@@ -8,7 +8,7 @@ from typing import Any
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.rope_config import ORIGINAL
 from rope_viz.models.shipped_scaling import family, fits
-from rope_viz.runtimes.compare import largest
+from rope_viz.runtimes.compare import find_max_ratio
 
 
 def trained_length(view: View) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
     text = f"{' and '.join(departs.values())} as {family(found.model)} ships with and was trained with."
     text += " A model that was trained further may have another." if severity == "note" else ""
     length = min(ours.target, theirs.target)
-    yield Finding("", severity, place, text, largest(ours.inv_freq(length), theirs.inv_freq(length)))
+    yield Finding("", severity, place, text, find_max_ratio(ours.inv_freq(length), theirs.inv_freq(length)))
 
 
 def as_documented(view: View, documented: Sequence[Mapping[str, Any]], length: int) -> Config | None:

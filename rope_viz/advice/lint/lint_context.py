@@ -13,7 +13,7 @@ from rope_viz.models.config_reader import Fields
 from rope_viz.models.model_config import ModelConfig, Source, from_config
 from rope_viz.models.rope_config import number, optional, rope_type
 from rope_viz.models.rope_parameters import Layers, nested_keys
-from rope_viz.runtimes.compare import Effect, largest
+from rope_viz.runtimes.compare import Effect, find_max_ratio
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 Path: TypeAlias = tuple[str, ...]
@@ -151,7 +151,7 @@ class View:
         before, after = self.specs.get(layer), from_config(repaired).get(layer)
         if before is None or after is None:
             return None
-        return largest(before.inv_freq(before.target), after.inv_freq(after.target))
+        return find_max_ratio(before.inv_freq(before.target), after.inv_freq(after.target))
 
 
 def inside(part: Any, path: Path) -> Any:

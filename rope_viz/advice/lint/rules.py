@@ -11,7 +11,7 @@ from rope_viz.embedding.spec import shorten
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, optional
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.compare import Effect, largest
+from rope_viz.runtimes.compare import Effect, find_max_ratio
 
 # {rope type: keys that some runtime reads for it}; those of the first row are read for all types.
 READ = {
@@ -56,7 +56,7 @@ def compare_with_mlx(view: View, site: Site) -> Effect | None:
     ours, theirs = (
         emulate(view.model, runtime=name, layer_type=site.layer or None).inv_freq for name in ("transformers", "mlx-lm")
     )
-    return None if ours is None or theirs is None else largest(ours, theirs)
+    return None if ours is None or theirs is None else find_max_ratio(ours, theirs)
 
 
 def factor_mismatch(view: View) -> Iterator[Finding]:
@@ -79,7 +79,7 @@ def factor_mismatch(view: View) -> Iterator[Finding]:
             repaired = view.changed(view.model.path, max_position_embeddings=int(reached))
             meant = f"with this factor max_position_embeddings must be {reached:,.0f}"
         old = emulate(view.model, runtime="transformers", version="4.52.4", layer_type=site.layer or None).inv_freq
-        effect = view.effect(repaired, site.layer) or (None if old is None else largest(spec.inv_freq(), old))
+        effect = view.effect(repaired, site.layer) or (None if old is None else find_max_ratio(spec.inv_freq(), old))
         text = f"factor {factor:g} is not max_position_embeddings / {ORIGINAL} = {ratio:g}: {meant}. "
         # A few hundred tokens that are promised and not used change nothing but what 4.52 computes, and hardly that.
         severity: Severity = "note" if 1.0 < factor / ratio < 1.05 else "warning"
@@ -121,7 +121,7 @@ def nested_truncate(view: View) -> Iterator[Finding]:
         if site.rope.get("truncate", True) or site.layers == ("",):
             continue
         theirs = emulate(view.model, runtime="vllm", layer_type=site.layer).inv_freq
-        effect = None if theirs is None else largest(view.specs[site.layer].inv_freq(), theirs)
+        effect = None if theirs is None else find_max_ratio(view.specs[site.layer].inv_freq(), theirs)
         text = "truncate: false is ignored by transformers where parameters differ by layer type; vLLM honours it."
         yield Finding("", "warning", f"{site.key}.truncate", text, effect)
 
@@ -215,7 +215,7 @@ def longrope_switch(view: View) -> Iterator[Finding]:
     """
     for site in view.sites_of("longrope"):
         spec, place = view.specs[site.layer], f"{site.key}.{ORIGINAL}"
-        effect = largest(spec.inv_freq(spec.context), spec.inv_freq(spec.context + 1))
+        effect = find_max_ratio(spec.inv_freq(spec.context), spec.inv_freq(spec.context + 1))
         if spec.context >= spec.target:
             text = (
                 f"The switch at {spec.context:,} tokens is not below max_position_embeddings: no use for long_factor."
@@ -261,7 +261,7 @@ def dynamic_cache(view: View) -> Iterator[Finding]:
                 "dynamic changes its base with the length, but keys in the cache keep the old one; vLLM never scales "
                 "by default, SGLang always by the largest base, llama.cpp not at all."
             )
-            yield Finding("", "note", site.key, text, largest(spec.inv_freq(), spec.inv_freq(longest)))
+            yield Finding("", "note", site.key, text, find_max_ratio(spec.inv_freq(), spec.inv_freq(longest)))
 
 
 def unknown_keys(view: View) -> Iterator[Finding]:

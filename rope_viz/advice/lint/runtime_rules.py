@@ -9,14 +9,15 @@ from rope_viz.embedding.spec import shorten
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, meant
-from rope_viz.runtimes import Emulation, emulate, emulated, read_case, resolve_release
-from rope_viz.runtimes.compare import Comparison, against, compare
+from rope_viz.runtimes import Emulation, emulate, emulate_case, read_case, resolve_release
+from rope_viz.runtimes.compare import Comparison, compare, compare_with
+from rope_viz.runtimes.releases import REFERENCE, RELEASES
 from rope_viz.runtimes.transformers_validation import find_refusal
 
 LEAST = 1.05
 """A runtime that is off by more than 5 % in a frequency or in the factor on cos and sin serves another model."""
 # Releases that are read for history: what they alone get wrong is worth a note.
-OLD = (("transformers", "4.43.4"), ("transformers", "4.52.4"))
+OLD = tuple(("transformers", release) for release in RELEASES["transformers"].today[2:])
 # Keys that a method can do without.
 OPTIONAL_KEYS = frozenset(
     (
@@ -24,7 +25,6 @@ OPTIONAL_KEYS = frozenset(
         *("mscale", "mscale_all_dim", "beta_fast", "beta_slow", "short_mscale", "long_mscale", "rope_dim"),
     )
 )
-NAMES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
 
 
 def runtimes_differ(view: View) -> Iterator[Finding]:
@@ -43,9 +43,9 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
         if past or not found[0].emulation.supported:
             continue
         repaired = find_better_spelling(view, layer, found)
-        parts = "; ".join(f"{display_name(one)}: {describe_size(one)}{describe_rules(one, found[0])}" for one in off)
+        parts = "; ".join(f"{one.emulation.name}: {describe_size(one)}{describe_rules(one, found[0])}" for one in off)
         worst = max((one.effect for one in off if one.effect), key=lambda effect: effect.ratio, default=None)
-        text = f"Not every runtime computes what transformers 5.23.0 does{describe_layer(layer)}. {parts}."
+        text = f"Not every runtime computes what {REFERENCE} does{describe_layer(layer)}. {parts}."
         text += describe_repair(view, repaired)
         yield Finding("", "note" if repaired is None else "warning", find_place(view, layer), text, worst, repaired)
 
@@ -60,7 +60,7 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
         return
     refusal = find_refusal(view.fields)
     if refusal is not None:
-        text = f"transformers 5.23.0 refuses this, as do vLLM and SGLang, which load it by that: {refusal.message}."
+        text = f"{REFERENCE} refuses this, as do vLLM and SGLang, which load it by that: {refusal.message}."
         repaired = view.changed(view.model.path, **{refusal.key: refusal.meant}) if refusal.is_repairable else None
         yield Finding("", "error", view.place(refusal.key), text, None, repaired)
         return
@@ -70,7 +70,7 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
         if result.supported or "null" in result.reason:
             continue
         site, repaired = view.site_for(layer), None
-        text = f"transformers 5.23.0 refuses this{describe_layer(layer)}: {result.reason}."
+        text = f"{REFERENCE} refuses this{describe_layer(layer)}: {result.reason}."
         if site is not None and site.kind == "yarn" and "factor" not in site.rope:
             factor = view.model.limit / view.specs[layer].context
             repaired = view.changed(site.path, factor=factor)
@@ -119,13 +119,6 @@ def is_off(one: Comparison) -> bool:
     return one.pairs_differ or (one.effect is not None and one.effect.ratio > LEAST) or abs(ratio - 1.0) > LEAST - 1.0
 
 
-def display_name(one: Comparison) -> str:
-    """Return a runtime's name and version as people write them."""
-    emulation = one.emulation
-    shown = NAMES.get(emulation.runtime, emulation.runtime)
-    return shown if emulation.runtime == "tensorrt-llm" else f"{shown} {emulation.version.split(' ')[0]}"
-
-
 def describe_size(one: Comparison) -> str:
     """Return by how much a runtime is off, in words."""
     parts = [f"frequencies off by up to ×{one.effect.ratio:.4g}, at pair {one.effect.pair}"] if one.effect else []
@@ -169,9 +162,9 @@ def find_better_spelling(view: View, layer: str, found: list[Comparison]) -> Con
 def is_repair(draft: ModelConfig, layer: str, off: list[Emulation]) -> bool:
     """Return whether one of the runtimes that were off computes what transformers does from this draft."""
     case = read_case(draft, layer_type=layer or None)
-    base = emulated(*resolve_release("transformers"), case)
-    others = (emulated(one.runtime, one.version, case) for one in off)
-    return any(other.supported and not is_off(against(base, other)) for other in others)
+    base = emulate_case(*resolve_release("transformers"), case)
+    others = (emulate_case(one.runtime, one.version, case) for one in off)
+    return any(other.supported and not is_off(compare_with(base, other)) for other in others)
 
 
 def count_refusals(found: list[Comparison]) -> int:

@@ -11,7 +11,7 @@ from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import optional
 from rope_viz.models.unknown_types import describe_doubt
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.compare import largest
+from rope_viz.runtimes.compare import find_max_ratio
 
 
 def unlisted_type(view: View) -> Iterator[Finding]:
@@ -42,7 +42,7 @@ def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
         f"α^(d/(d-2)), with α 3 up to {2 * length:,} tokens and 7 up to {4 * length:,}. What is computed here, and by "
         f"the runtimes without that code, is plain RoPE at every length.{logn}"
     )
-    yield Finding("", "note", view.place("use_dynamic_ntk"), text, largest(spec.inv_freq(), grown.inv_freq()))
+    yield Finding("", "note", view.place("use_dynamic_ntk"), text, find_max_ratio(spec.inv_freq(), grown.inv_freq()))
 
 
 def base_not_read(view: View) -> Iterator[Finding]:
@@ -54,7 +54,7 @@ def base_not_read(view: View) -> Iterator[Finding]:
     if spec is None or not view.fields.architecture.runtime("transformers").get("dbrx_base"):
         return
     theirs = emulate(view.model, runtime="transformers").inv_freq
-    effect = None if theirs is None else largest(spec.inv_freq(), theirs)
+    effect = None if theirs is None else find_max_ratio(spec.inv_freq(), theirs)
     if effect is None:
         return
     text = f"transformers 5 does not read this base, {spec.base:g}, and takes 10000: write rope_theta at the top too."
@@ -81,7 +81,7 @@ def scaled_sliding(view: View) -> Iterator[Finding]:
     spec = view.specs.get("sliding_attention")
     if spec is None or "full_attention" not in view.specs or spec.scaling.name == "none":
         return
-    effect, site = largest(spec.inv_freq(), spec.plain_inv_freq), view.site_for("sliding_attention")
+    effect, site = find_max_ratio(spec.inv_freq(), spec.plain_inv_freq), view.site_for("sliding_attention")
     if site is None or effect is None:
         return
     plain = {"rope_type": "default", "rope_theta": spec.base}
@@ -104,7 +104,7 @@ def scaled_window(view: View) -> Iterator[Finding]:
         spec = view.specs[site.layer]
         if size is None or spec.scaling.name == "none" or size > spec.context:
             continue
-        effect = largest(spec.inv_freq(), spec.plain_inv_freq)
+        effect = find_max_ratio(spec.inv_freq(), spec.plain_inv_freq)
         text = f"RoPE runs within {size:,} tokens in every layer that rotates, so {spec.scaling.name} extends nothing."
         yield Finding("", "note", site.key, text, effect)
 
@@ -124,7 +124,7 @@ def head_dim_derived(view: View) -> Iterator[Finding]:
         if spec.head_dim != given or layer == "sliding_attention":
             continue
         other = from_config(view.changed(view.model.path, head_dim=derived)).get(layer)
-        effect = None if other is None else largest(spec.inv_freq(), other.inv_freq())
+        effect = None if other is None else find_max_ratio(spec.inv_freq(), other.inv_freq())
         text = (
             f"head_dim {given} is not hidden_size / num_attention_heads = {derived}; readers that derive it are wrong."
         )
