@@ -1,4 +1,4 @@
-"""What was measured of context extension, by whom: numbers to cite beside a method, none of them ours."""
+"""Published measurements of context extension, to cite for a method; none of them are ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Evidence:
-    """One finding: for these methods, only for these models of the list (none: for all), and where it stands."""
+    """One published finding about these methods and these models of the catalog (none: all), with its source."""
 
     methods: tuple[str, ...]
     models: tuple[str, ...]
@@ -59,6 +59,6 @@ EVIDENCE = (
 
 
 def evidence(method: str, model: str = "") -> tuple[Evidence, ...]:
-    """What was measured of a method: for this model first, then in general."""
+    """Return what was measured of a method: for this model first, then in general."""
     found = [one for one in EVIDENCE if method in one.methods and (not one.models or model in one.models)]
     return tuple(sorted(found, key=lambda one: not one.models))

@@ -34,16 +34,16 @@ MAX_BASE = 1e30
 
 @dataclass(frozen=True)
 class Export:
-    """What to give one runtime, and what it will make of it.
+    """What to give one runtime, and what it will compute from that.
 
     `text` is to be copied: a fragment of config.json, or a command's options. `fragment` is the former as data, null
     for a key that has to go, and {} where options say all. `config` is the config.json that the runtime then works with
     (for llama.cpp: the one to convert) and `flags` the overrides of llama.cpp. `faithful` says whether emulation gives
-    back the intended frequencies and factor on cos and sin, and leaves the layers of other types alone; where it does
-    not, `effect` and `attention_ratio` say by how much it is off and `reason` why. Where layer types differ, `changed`
-    are those that get another embedding and `kept` those that keep theirs. `known` says how the runtime's answer for
-    this model is known: what is not known is what its general rules give, and `faithful` proves nothing then. `remote`
-    is why the runtime alone refuses it where it is the model's own code that was asked.
+    back the intended frequencies and factor on cos and sin, and keeps the layers of other types. If not, `effect` and
+    `attention_ratio` say by how much it is off and `reason` why. `changed` and `kept` are the layer types that get
+    another embedding and those that keep theirs. `known` says how the runtime's answer for this model is known; if it
+    is not, it is that of its general rules, and `faithful` proves nothing. `remote` is why the runtime alone refuses a
+    model whose own code was emulated.
     """
 
     runtime: str
@@ -146,7 +146,7 @@ def check_draft(
 
 
 def check_other_layers(result: Export, model: ModelConfig, written: ModelConfig, layer: str) -> Export:
-    """Return the export with what becomes of the layers of other types, which are to keep their embeddings."""
+    """Return the export with whether the layers of other types keep their embeddings."""
     runtime = {"runtime": result.runtime, "version": result.version}
     others = [name for name in model.specs if name != layer]
     kept: list[str] = []

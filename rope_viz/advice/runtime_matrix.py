@@ -33,21 +33,16 @@ class Asked:
     `problem` is why no config can say what is intended; the config is then the closest one.
     """
 
-    config: Source
+    config: ModelConfig
     layer: str
     spec: RopeSpec
     whose: str
     problem: str = ""
 
-    @functools.cached_property
-    def model(self) -> ModelConfig:
-        """The config as it was read."""
-        return ModelConfig.read(self.config)
-
     @property
     def clean(self) -> dict[str, Any]:
         """The config without the catalog's remarks."""
-        return dict(without_about(self.model).mapping)
+        return dict(without_about(self.config).mapping)
 
 
 @dataclass(frozen=True)
@@ -91,22 +86,24 @@ def config_for(
 
     What none of the model's own keys can say is named in `problem`. Only without a config it is that of a Llama.
     """
-    if config is not None and spec == start:
-        return Asked(config, layer, spec, f"The config of {name}, as it stands")
-    model, whose = None if config is None else ModelConfig.read(config), f"The config of {name} with your changes"
+    model = None if config is None else ModelConfig.read(config)
+    if model is not None and spec == start:
+        return Asked(model, layer, spec, f"The config of {name}, as it stands")
+    whose = f"The config of {name} with your changes"
     if model is None:
         whose, layer = "The config of a Llama with these numbers", ""
     # The form of the config itself comes first: older releases do not know rope_parameters.
     forms = FORMS[::-1] if model is not None and "rope_parameters" in model.part.config else FORMS
-    made = (export(spec, to=form, config=model, layer_type=layer or None) for form in forms)
-    asked = [Asked(one.config, layer, spec, whose, describe_problem(one, spec, layer)) for one in made]
-    return next((one for one in asked if not one.problem), asked[0])
-
-
-def describe_problem(made: Export, spec: RopeSpec, layer: str) -> str:
-    """Return why an exported config does not say the embedding; empty where it does."""
-    missing = unexpressible_part(made.config, spec, layer)
-    return missing and (made.reason or f"no key of this architecture says {missing}")
+    asked = []
+    for form in forms:
+        made = export(spec, to=form, config=model, layer_type=layer or None)
+        written = ModelConfig.read(made.config)
+        missing = unexpressible_part(written, spec, layer)
+        problem = missing and (made.reason or f"no key of this architecture says {missing}")
+        asked.append(Asked(written, layer, spec, whose, problem))
+        if not problem:
+            return asked[-1]
+    return asked[0]
 
 
 def unexpressible_part(config: Source, spec: RopeSpec, layer: str) -> str:
@@ -134,30 +131,30 @@ def board(asked: Asked, length: int | None = None, releases: Mapping[str, str] |
     """
     question: dict[str, Any] = {"length": length, "layer_type": asked.layer or None, "releases": releases}
     try:
-        found = compare(asked.model, **question)
+        found = compare(asked.config, **question)
         able = next((one.emulation for one in found if one.emulation.supported), None)
         if able is not None and able is not found[0].emulation:
             reference = (able.runtime, able.version)
-            found = compare(asked.model, reference=reference, **question)
+            found = compare(asked.config, reference=reference, **question)
             found.sort(key=lambda one: (one.emulation.runtime, one.emulation.version) != reference)
     except ValueError as error:
         return Board((), str(error))
-    return Board(tuple(make_row(one, found[0].emulation, asked) for one in found))
+    base = found[0].emulation
+    return Board(
+        tuple(
+            Row(one.emulation.name, one, one.verdict("×{:.3g}".format), explain(one, base), find_repair(one, asked))
+            for one in found
+        )
+    )
 
 
 def release_history(asked: Asked, length: int | None = None) -> list[str]:
     """Return which runtimes' releases disagree about this config, and since which release, in sentences."""
     try:
-        found = histories(asked.model, length=length, layer_type=asked.layer or None)
+        found = histories(asked.config, length=length, layer_type=asked.layer or None)
     except ValueError:
         return []
     return [history.sentence(format_name(history.runtime)) for history in found]
-
-
-def make_row(one: Comparison, base: Emulation, asked: Asked) -> Row:
-    """Return one answer in words."""
-    verdict = one.verdict("×{:.3g}".format)
-    return Row(one.emulation.name, one, verdict, explain(one, base), find_repair(one, asked))
 
 
 def explain(one: Comparison, base: Emulation) -> str:
@@ -192,7 +189,7 @@ def find_repair(one: Comparison, asked: Asked) -> str:
 
 def exported(asked: Asked, target: str) -> Export:
     """Return the intended embedding for one target."""
-    return export(asked.spec, to=target, config=asked.model, layer_type=asked.layer or None)
+    return export(asked.spec, to=target, config=asked.config, layer_type=asked.layer or None)
 
 
 def by_length(spec: RopeSpec) -> bool:
@@ -207,7 +204,7 @@ def models() -> tuple[tuple[str, Board], ...]:
     for model in catalog().values():
         specs = model_specs(model.id)
         layer = main_layer(model, specs)
-        found.append((model.name, board(Asked(model.config, layer, specs[layer], model.name))))
+        found.append((model.name, board(Asked(ModelConfig.read(model.config), layer, specs[layer], model.name))))
     return tuple(sorted(found, key=lambda item: -worst(item[1].rows)))
 
 

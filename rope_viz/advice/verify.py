@@ -1,4 +1,4 @@
-"""Did it take? The frequencies that a running model or a file holds, against those that the config means.
+"""Compare the frequencies that a running model or a file holds with those that the config means.
 
 A GGUF file is read here: its header alone, as llama.cpp reads it (ggml's docs/gguf.md, version 2 and 3).
 """
@@ -31,7 +31,7 @@ NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What something holds: radians per position, (pairs,), the factor on cos and sin (None: not told), and who."""
+    """What a model or file holds: radians per position, (pairs,), the factor on cos and sin (None: unknown)."""
 
     inv_freq: FloatArray
     attention_factor: float | None
@@ -49,7 +49,7 @@ class Verdict:
 
 
 def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
-    """Whether something holds this embedding, at a length where the method depends on it."""
+    """Return whether a model or a file holds this embedding, at a length where the method depends on it."""
     meant = spec.inv_freq(length)
     if len(meant) != len(held.inv_freq):
         return Verdict(False, f"It did not take: {len(held.inv_freq)} pairs rotate in {held.source}, not {len(meant)}.")
@@ -59,10 +59,9 @@ def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
     ratio = None if held.attention_factor is None else divide(held.attention_factor, spec.attention_factor(length))
     factor = ratio is not None and not math.isclose(ratio, 1.0, rel_tol=COARSE)
     if not (wrong or still or factor):
-        told = "" if held.attention_factor is not None else "; the factor on cos and sin was not told"
-        return Verdict(
-            True, f"It took: all {len(meant)} frequencies of {held.source} are the meant ones{told}.", None, ratio
-        )
+        more = "" if held.attention_factor is not None else "; the factor on cos and sin was not told"
+        text = f"It took: all {len(meant)} frequencies of {held.source} are the meant ones{more}."
+        return Verdict(True, text, None, ratio)
     parts = []
     if wrong and effect is not None:
         plain = find_max_ratio(spec.plain_inv_freq, held.inv_freq)
@@ -75,7 +74,7 @@ def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
 
 
 def read_numbers(text: str | bytes, source: str) -> Held:
-    """What a snippet wrote: {"inv_freq": [...], "attention_factor": ...}. Raises `ValueError` for anything else."""
+    """Return what a snippet wrote: {"inv_freq": [...], "attention_factor": ...}. Raises `ValueError` for other text."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -92,7 +91,7 @@ def read_numbers(text: str | bytes, source: str) -> Held:
 
 
 def read_gguf(path: str | Path, flags: str | None = None) -> Held:
-    """What llama.cpp 0c1e57098 computes from a GGUF file and the flags of its command line.
+    """Return what llama.cpp 0c1e57098 computes from a GGUF file and the flags of its command line.
 
     Raises `ValueError` where the file is no GGUF, or names no architecture and head size.
     """
@@ -140,7 +139,7 @@ def read_gguf(path: str | Path, flags: str | None = None) -> Held:
 
 
 def choose_factors(factors: Mapping[str, FloatArray], spec: RopeSpec, length: int, original: int) -> FloatArray | None:
-    """The tensor of divisors that is used at a length: one for all, else the long or the short list."""
+    """Return the tensor of divisors that is used at a length: one for all, else the long or the short list."""
     name = "rope_freqs.weight" if "rope_freqs.weight" in factors else ""
     if not name and "rope_factors_long.weight" in factors:
         name = "rope_factors_long.weight" if length > original else "rope_factors_short.weight"
@@ -151,7 +150,7 @@ def choose_factors(factors: Mapping[str, FloatArray], spec: RopeSpec, length: in
 
 
 def read_gguf_keys(path: Path) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-    """The keys of a GGUF file, long arrays left out, and its tensors of divisors of frequencies."""
+    """Return the keys of a GGUF file, long arrays left out, and its tensors of divisors of frequencies."""
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ValueError(f"{path.name} is no GGUF file")
@@ -179,7 +178,7 @@ def read_gguf_keys(path: Path) -> tuple[dict[str, Any], dict[str, FloatArray]]:
 
 
 def read_value(file: BinaryIO, kind: int) -> Any:
-    """One value; of an array of more than 4,096 entries only that it was there."""
+    """Read one value; None for an array of more than 4,096 entries."""
     if kind == 8:
         return read_text(file)
     if kind == 9:
@@ -194,7 +193,7 @@ def read_value(file: BinaryIO, kind: int) -> Any:
 
 
 def read_text(file: BinaryIO) -> str:
-    """A text with its length before it."""
+    """Read a text with its length before it."""
     size = read_number(file, "Q")
     if size > MOST_TEXT:
         raise ValueError("the GGUF file holds a text that is too long")
@@ -202,12 +201,12 @@ def read_text(file: BinaryIO) -> str:
 
 
 def read_number(file: BinaryIO, code: str) -> Any:
-    """One little-endian number."""
+    """Read one little-endian number."""
     return struct.unpack(f"<{code}", read_exactly(file, struct.calcsize(f"<{code}")))[0]
 
 
 def read_exactly(file: BinaryIO, size: int) -> bytes:
-    """So many bytes. Raises `ValueError` where the file ends before."""
+    """Read so many bytes. Raises `ValueError` where the file ends before."""
     found = file.read(size)
     if len(found) < size:
         raise ValueError("the GGUF file ends too early")

@@ -14,6 +14,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words_runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import registry
 from rope_viz.pictures import runtimes as pictures
@@ -23,7 +24,7 @@ from rope_viz.runtimes import RUNTIMES, emulate
 def asked(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
-    return runtime_matrix.Asked(catalog()[model].config, layer, specs[layer], model)
+    return runtime_matrix.Asked(ModelConfig.read(catalog()[model].config), layer, specs[layer], model)
 
 
 def everything_the_page_does(question):
@@ -147,7 +148,7 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
     except ValueError:
         return
     for layer, spec in upload.specs.items():
-        everything_the_page_does(runtime_matrix.Asked(upload.config, layer, spec, upload.name))
+        everything_the_page_does(runtime_matrix.Asked(ModelConfig.read(upload.config), layer, spec, upload.name))
 
 
 def test_a_method_that_a_config_cannot_say_has_answers_and_no_repair():

@@ -26,6 +26,7 @@ from rope_viz.figures import (
 )
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.studies.attention import DEFAULT_SENTENCE
 from rope_viz.studies.conversion import conversion_mistakes
 from rope_viz.studies.precision import ROUNDINGS
@@ -60,7 +61,7 @@ def every_figure():
     for view in precision.VIEWS:
         yield view, lambda view=view: precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
     kimi = catalog()["kimi-k2-instruct"]
-    asked = runtime_matrix.Asked(kimi.config, "", model_specs("kimi-k2-instruct")[""], "")
+    asked = runtime_matrix.Asked(ModelConfig.read(kimi.config), "", model_specs("kimi-k2-instruct")[""], "")
     yield "runtimes", lambda: runtimes.curves(runtime_matrix.board(asked), asked.spec, pin=3)[0]
     yield "bases", lambda: per_distance.bases(LLAMA, 8192, quick=True)
 

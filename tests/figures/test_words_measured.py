@@ -13,6 +13,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes as drawn
 from rope_viz.figures.words import attention, kernels, precision, runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.pictures.runtimes import APART
 from rope_viz.studies.attention import DEFAULT_SENTENCE
 from rope_viz.studies.linear_attention import operations
@@ -184,7 +185,8 @@ def test_the_list_of_models_is_counted_right():
 def test_runtimes_that_agree_are_counted_right(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
-    answers = runtime_matrix.board(runtime_matrix.Asked(catalog()[model].config, layer, specs[layer], model))
+    config = ModelConfig.read(catalog()[model].config)
+    answers = runtime_matrix.board(runtime_matrix.Asked(config, layer, specs[layer], model))
     text = runtimes.agreement(answers)
     rows = [row for row in answers.rows if row.runtime]
     reference = answers.rows[0].comparison.emulation
