@@ -117,9 +117,7 @@ class Axis:
         if values is not None:
             values = list(np.ravel(array_of(values)))
             texts = self.given.get("ticktext")
-            texts = (
-                [str(text) for text in array_of(texts)] if texts is not None else [tick_text(value) for value in values]
-            )
+            texts = [str(text) for text in array_of(texts)] if texts is not None else [label(value) for value in values]
             places = (
                 self.coordinates(values) if self.log or not numeric(values) else np.asarray(values, dtype=np.float64)
             )
@@ -147,7 +145,7 @@ def linear_ticks(low: float, high: float, room: float, *, binary: bool = False) 
     if binary and high - low >= 4096:
         return [(float(value), theme.tokens(float(value)) if value > 0 else f"{value:,.0f}") for value in values]
     if decimals > 5 or max(abs(low), abs(high)) >= 1e7:
-        words = [tick_text(float(value)) for value in values]
+        words = [label(float(value)) for value in values]
         if len(set(words)) == len(words):
             return list(zip(map(float, values), words, strict=True))
     return [(float(value), f"{value + 0.0:,.{decimals}f}".replace("-", "−")) for value in values]
@@ -162,7 +160,7 @@ def log_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
             for power in range(first - 1, last + 1)
             for digit in (1, 2, 5)
         ]
-        ticks = [(at, tick_text(value)) for at, value in parts if low - 1e-9 <= at <= high + 1e-9]
+        ticks = [(at, label(value)) for at, value in parts if low - 1e-9 <= at <= high + 1e-9]
         if len(ticks) > 1:
             return ticks
         # A range between two of these values gets linear ticks.
@@ -172,7 +170,7 @@ def log_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
     return [(float(power), "1" if power == 0 else f"10{theme.exponent_text(power)}") for power in powers]
 
 
-def tick_text(value: Any) -> str:
+def label(value: Any) -> str:
     """Format a tick value with four significant digits and a minus sign (U+2212)."""
     if isinstance(value, str):
         return value
