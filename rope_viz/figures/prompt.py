@@ -1,4 +1,4 @@
-"""Positions along a prompt: a line per axis over its tokens, what an image costs, where a second runtime differs."""
+"""Positions along a prompt: a line per axis, the cost of images, and where a second runtime differs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUNTIMES = {
     "mlx-vlm": "mlx-vlm",
     "llama.cpp": "llama.cpp",
 }
-BINS = 900  # of tokens; in each the least and the greatest position are drawn
+BINS = 900  # of tokens; each is drawn by its lowest and highest position
 HEIGHT = 430
 TINTS = {"text": None, "image": theme.CURRENT, "video": theme.FURTHER[0], "sound": theme.FURTHER[3]}
 
@@ -30,7 +30,7 @@ TINTS = {"text": None, "image": theme.CURRENT, "video": theme.FURTHER[0], "sound
 def positions(
     laid: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "", *, view: View | None = None
 ) -> go.Figure:
-    """A line per axis over the tokens; at the right the next token, `rope_delta` from its index; the other dashed."""
+    """Draw a line per axis over the tokens, the next token `rope_delta` from its index, a second runtime dashed."""
     values = laid.positions.values
     count = len(values)
     first, end = (0, count) if view is None else (max(0, int(view[0])), min(count, int(view[1]) + 2))
@@ -57,17 +57,17 @@ def positions(
         notes=notes,
         hovermode="x unified",
         margin={"l": 68, "r": 24, "t": 58, "b": 48},
-        # What stands behind the last token needs its room.
+        # Room for the label after the last token.
         meta={"narrow": {"xaxis": {"range": [-0.5 - 0.01 * count, count * 1.45]}}},
     )
 
 
 def curves(laid: Laid, first: int, end: int, runtime: str, *, dash: str = "solid") -> list[dict[str, Any]]:
-    """A line per axis, and one over them where all axes count alike."""
+    """Return a line per axis, and one on top where all axes agree."""
     values = laid.positions.values
     alike = np.all(values == values[:, :1], axis=1)
     out = []
-    # Columns come and go most often: they are drawn first, and finest.
+    # The column axis varies most: draw it first, and thinnest.
     for k in reversed(range(len(laid.positions.axes))):
         x, y = outlined(values[:, k], first, min(end, len(values)))
         seen = look(laid.positions.axes[k])
@@ -81,7 +81,7 @@ def curves(laid: Laid, first: int, end: int, runtime: str, *, dash: str = "solid
 
 
 def outlined(values: FloatArray, first: int, end: int) -> tuple[FloatArray, FloatArray]:
-    """The tokens [first, end) and their values; of many, the least and the greatest of each bin, and gaps as gaps."""
+    """Return the tokens [first, end) and their values; of many, only the lowest and highest per bin. Gaps stay gaps."""
     count = end - first
     index = np.arange(first, end, dtype=np.float64)
     if count <= 2 * BINS:
@@ -89,18 +89,18 @@ def outlined(values: FloatArray, first: int, end: int) -> tuple[FloatArray, Floa
     edges = np.unique(np.linspace(first, end, BINS + 1).astype(np.int64))
     shown = values[first:end]
     sizes = np.diff(edges)
-    # A row for each bin, filled up with gaps; a bin of gaps alone stays one.
-    held = np.full((len(sizes), int(sizes.max())), np.nan)
-    held[np.arange(held.shape[1]) < sizes[:, None]] = shown
-    gone = np.isnan(held)
-    low, high = np.where(gone, np.inf, held).argmin(axis=1), np.where(gone, -np.inf, held).argmax(axis=1)
+    # A row per bin, padded with NaN; a bin of NaN alone stays a gap.
+    grid = np.full((len(sizes), int(sizes.max())), np.nan)
+    grid[np.arange(grid.shape[1]) < sizes[:, None]] = shown
+    is_gap = np.isnan(grid)
+    low, high = np.where(is_gap, np.inf, grid).argmin(axis=1), np.where(is_gap, -np.inf, grid).argmax(axis=1)
     places = np.sort(np.stack([low, high], axis=1), axis=1)
     x = (edges[:-1, None] + places).astype(np.float64).ravel()
-    return x, np.take_along_axis(held, places, axis=1).ravel()
+    return x, np.take_along_axis(grid, places, axis=1).ravel()
 
 
 def bands(laid: Laid) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The pieces as shaded columns, and what each is, above them."""
+    """Return shaded columns for the pieces of the prompt, and their labels."""
     shapes, notes = [], []
     total = laid.ends[-1]
     for index, piece in enumerate(laid.wanted):
@@ -119,7 +119,7 @@ def bands(laid: Laid) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def called(piece: Wanted) -> str:
-    """A piece in words."""
+    """Name a piece of the prompt."""
     if piece.what == "image":
         return f"image {piece.width} × {piece.height}"
     if piece.what == "video":
@@ -128,7 +128,7 @@ def called(piece: Wanted) -> str:
 
 
 def letters(laid: Laid) -> list[dict[str, Any]]:
-    """The letter of each axis at its line, in the widest piece in which they part."""
+    """Label each axis by its letter at its line, in the largest image or video."""
     visual = [k for k, piece in enumerate(laid.wanted) if piece.what in ("image", "video")]
     if not visual:
         return []
@@ -138,7 +138,7 @@ def letters(laid: Laid) -> list[dict[str, Any]]:
     notes = []
     for k, axis in enumerate(laid.positions.axes):
         seen = look(axis)
-        # Where each stands out: the first row's end, the last row, the middle.
+        # Where each axis is most visible: end of the first row, last row, middle.
         last = len(values) - 1 - int(np.argmax(values[::-1, k]))
         place = {"w": int(np.argmax(values[:, k])), "h": last}.get(seen.letter, len(values) // 2)
         at = {"x": start + place, "y": float(values[place, k]), "showarrow": False, "yshift": 9, "borderpad": 0}
@@ -148,7 +148,7 @@ def letters(laid: Laid) -> list[dict[str, Any]]:
 
 
 def line_marker(count: int, laid: Laid, runtime: str) -> dict[str, Any]:
-    """The token that is written next: at its index, and the position it gets."""
+    """Return a marker for the next token at its index and position."""
     at = following(laid)
     marker = {"size": 9, "color": theme.CURRENT}
     name = f"next token, {RUNTIMES.get(runtime, runtime)}"
@@ -157,20 +157,20 @@ def line_marker(count: int, laid: Laid, runtime: str) -> dict[str, Any]:
 
 
 def following(laid: Laid) -> float:
-    """The position of the token behind the prompt: its index + rope_delta, where the model has such."""
+    """Return the position after the prompt: index + rope_delta, if the model defines it."""
     delta = laid.positions.rope_delta
     return laid.starts[-1] if delta is None else laid.positions.tokens + delta
 
 
 def gap(count: int, laid: Laid, top: float) -> dict[str, Any]:
-    """The gap between the next token's position and its index, as far as the figure goes."""
+    """Return a line from the next token's position to its index, clipped to the figure."""
     ends = sorted((following(laid), min(float(count), top)))
     line = {"color": theme.CURRENT, "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": count, "x1": count, "y0": ends[0], "y1": ends[1], "line": line}
 
 
 def gap_note(count: int, laid: Laid, top: float) -> dict[str, Any]:
-    """What the gap is."""
+    """Return the label of this gap."""
     delta = laid.positions.rope_delta or 0.0
     where = {"x": count, "y": min(max(following(laid), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
     text = f"rope_delta<br><b>{signed(delta)}</b><br>token {count:,}<br>is at {theme.digits(following(laid))}"
@@ -180,7 +180,7 @@ def gap_note(count: int, laid: Laid, top: float) -> dict[str, Any]:
 
 
 def differs(at: int, laid: Laid, other: Laid, runtime: str, other_runtime: str) -> dict[str, Any]:
-    """Where two runtimes part, and what each has there."""
+    """Return a label where two runtimes first differ, with the positions of both."""
     names = [RUNTIMES.get(name, name) for name in (runtime, other_runtime)]
     found = [written(each.positions.values, at) for each in (laid, other)]
     text = f"token {at:,} differs<br>{names[0]} {found[0]}<br>{names[1]}, dashed, {found[1]}"
@@ -191,7 +191,7 @@ def differs(at: int, laid: Laid, other: Laid, runtime: str, other_runtime: str) 
 
 
 def written(values: FloatArray, at: int) -> str:
-    """The positions of one token: one number where all axes agree."""
+    """Format the positions of one token, as a single number if all axes agree."""
     if at >= len(values):
         return "has no such token"
     row = values[at].tolist()
@@ -199,12 +199,12 @@ def written(values: FloatArray, at: int) -> str:
 
 
 def signed(value: float) -> str:
-    """A whole number with its sign."""
+    """Format a whole number with its sign."""
     return f"{'−' if value < 0 else '+' if value > 0 else ''}{theme.digits(abs(value))}"
 
 
 def table(laid: Sequence[tuple[str, Laid]]) -> Mapping[str, list[Any]]:
-    """What each piece costs in each runtime: tokens and positions."""
+    """Return the tokens and positions of each piece in each runtime."""
     one = laid[0][1]
     out: dict[str, list[Any]] = {"piece": [called(piece) for piece in one.wanted]}
     out["tokens"] = [one.tokens(k) for k in range(len(one.wanted))]
