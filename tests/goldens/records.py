@@ -22,7 +22,9 @@ def write_record(kind: str, record: dict[str, Any]) -> None:
             continue
         text = json.dumps(value)
         if isinstance(value, dict) and len(text) > 100:
-            inner = ",\n".join(f"    {json.dumps(name)}: {json.dumps(part)}" for name, part in value.items())
+            # The classes build this one in no fixed order.
+            parts = {name: json.dumps(part, sort_keys=name == "rope_parameters") for name, part in value.items()}
+            inner = ",\n".join(f"    {json.dumps(name)}: {part}" for name, part in parts.items())
             text = f"{{\n{inner}\n  }}"
         lines.append(f'  "{key}": {text}')
     (FOLDER / f"{kind}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
