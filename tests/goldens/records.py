@@ -11,7 +11,8 @@ FOLDER = Path(__file__).parents[2] / "rope_viz" / "models" / "architectures"
 
 def read_records() -> dict[str, dict[str, Any]]:
     """Return {model type: record} of all of them."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+    paths = sorted(FOLDER.glob("*.json"), key=lambda path: path.stem)
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def write_record(kind: str, record: dict[str, Any]) -> None:
