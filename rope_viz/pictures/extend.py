@@ -6,8 +6,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.advice.export import architecture
-from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, mistakes, planned
+from rope_viz.advice.export import llama_config
+from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, mistakes, plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.rank_methods import Advice, recommend, start
@@ -19,7 +19,7 @@ from rope_viz.figures.runtimes import options as methods
 from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.runtimes import extension
 from rope_viz.models.catalog import catalog
-from rope_viz.models.edit_config import rewritten_old
+from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload
@@ -71,7 +71,7 @@ def wanted(now: Now) -> int:
 
 def config(now: Now) -> Mapping[str, Any]:
     """The config in question: the file, that of the list, or one of a Llama with the sizes of the knobs."""
-    return _config(now.start, now.model, now.own)
+    return _config(now.start, now.model, now.own).mapping
 
 
 def trained(now: Now) -> int:
@@ -97,7 +97,7 @@ def offered(now: Now) -> Mapping[str, str]:
     """The ways there are, by their short names."""
     if problem(now):
         return {}
-    return {way.id: WAYS[way.id] for way in _found(*_asked(now))[1].ways}
+    return {way.id: WAYS[way.id] for way in _found(*_asked(now)).ways}
 
 
 def unknown(now: Now) -> str:
@@ -155,15 +155,15 @@ def options(now: Now) -> Table:
 
 
 @functools.lru_cache(KEPT)
-def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]:
+def _config(spec: RopeSpec, model: str, own: Upload | None) -> ModelConfig:
     config = config_of(model, own)
-    return config if config is not None else {**rewritten_old(architecture(spec), spec).whole, **LLAMA}
+    return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA} if config is None else config)
 
 
 @functools.lru_cache(KEPT)
 def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Identity | None:
     try:
-        return ModelConfig.read(_config(spec, model, own)).identify(known=catalog().get(model), layer=layer or None)
+        return _config(spec, model, own).identify(known=catalog().get(model), layer=layer or None)
     except ValueError:
         return None
 
@@ -171,11 +171,10 @@ def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> I
 @functools.lru_cache(KEPT)
 def _found(
     spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
-) -> tuple[Identity, Advice]:
-    """What it is and the ways there are, which is all that tells whether there is an answer."""
+) -> Advice:
+    """Return the ways there are, which tells whether there is an answer."""
     config, known = _config(spec, model, own), catalog().get(model)
-    found = ModelConfig.read(config).identify(known=known, trained=given, layer=layer or None)
-    return found, recommend(config, found, target, own=changed)
+    return recommend(config, config.identify(known=known, trained=given, layer=layer or None), target, own=changed)
 
 
 @functools.lru_cache(KEPT)
@@ -186,9 +185,9 @@ def _answer(
     dtype: str,
     sequences: int,
 ) -> Plan:
-    spec, _, model, _, own, _, _ = asked
-    config, found = _config(spec, model, own), _mistakes(spec, model, own)
-    return planned(config, *_found(*asked), runtimes, found=found, way=way, dtype=dtype, sequences=sequences)
+    spec, _, model, _, own, target, _ = asked
+    config, advice, found = _config(spec, model, own), _found(*asked), _mistakes(spec, model, own)
+    return plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, advice=advice, found=found)
 
 
 @functools.lru_cache(KEPT)

@@ -12,13 +12,14 @@ from rope_viz.models.config_reader import LAYER_SIZES
 from rope_viz.models.layer_patterns import WHERE
 from rope_viz.models.no_rope_types import reasons
 from rope_viz.models.rope_parameters import RULES
-from rope_viz.runtimes import ALL
-from rope_viz.runtimes.transformers import SINCE
+from rope_viz.runtimes.releases import OLDER, RELEASES, RUNTIMES
 
 ROOT = Path(__file__).parents[2]
 GOLDENS = ROOT / "tests" / "goldens"
 COLUMNS = (
-    {name for name, _ in ALL} | {f"{name} {version.split(chr(32))[0]}" for name, version in ALL} | {"transformers 4"}
+    {name for name, _ in RUNTIMES}
+    | {f"{name} {version.split(chr(32))[0]}" for name, version in (*RUNTIMES, *OLDER)}
+    | {"transformers 4"}
 )
 
 
@@ -39,7 +40,7 @@ FACTS |= strings_of(ROOT / "rope_viz" / "advice" / "lint") | strings_of(ROOT / "
 @pytest.mark.parametrize("record", all_architectures().values(), ids=lambda record: record.model_type)
 def test_a_record_names_only_what_the_code_knows(record):
     assert record.source
-    assert record.since in (*SINCE, "")
+    assert record.since in (*RELEASES["transformers"].today, "")
     assert record.rope.rule in RULES
     assert record.rope.layer_sizes in ("", *LAYER_SIZES)
     assert record.layers.rotating in ("", "sliding_if_window", *WHERE)
