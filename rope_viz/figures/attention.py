@@ -63,13 +63,13 @@ def subscript(number: int) -> str:
 
 def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str = "weights") -> go.Figure:
     """Draw the four maps on one colour scale, with frames around the rows of the first repeated word."""
-    found, moved = sentence_maps(spec, sentence, offset, causal)
+    by_encoding, moved = sentence_maps(spec, sentence, offset, causal)
     repeated = attention.repeated_words(sentence)
-    values = {name: each.weights if shown == "weights" else each.scores for name, each in found.items()}
+    values = {name: each.weights if shown == "weights" else each.scores for name, each in by_encoding.items()}
     most = max(float(np.abs(each).max()) for each in values.values())
     labels = word_labels(sentence)
     drawn = []
-    for name, each in found.items():
+    for name, each in by_encoding.items():
         lines = []
         if repeated:
             _, first, second = repeated[0]
@@ -258,8 +258,8 @@ def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool
     )
 
 
-def _apart(difference: float) -> str:
-    return "equal" if difference == 0.0 else f"{theme.digits(float(f'{difference:.2g}'))} apart"
+def _apart(value: float) -> str:
+    return "equal" if value == 0.0 else f"{theme.digits(float(f'{value:.2g}'))} apart"
 
 
 def _change(difference: float) -> str:

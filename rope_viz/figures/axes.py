@@ -294,15 +294,15 @@ def lanes_of(scene: Scene) -> list[Lane]:
     seen, units = scene.seen, scene.units
     named = {"time": "frames", "row": f"{units} down", "column": f"{units} across"}
     sides: Mapping[str, int] = scene.sides  # type: ignore[assignment]
-    found = [
+    lanes = [
         Lane(k, look(axis), sides.get(axis, 1), named.get(axis, ""))
         for k, axis in enumerate(seen.axes)
         if np.any(seen.owner == k)
     ]
     if np.any(seen.owner == MIXED):
         longest = max((side for role, side in scene.sides.items() if role != "time"), default=1)
-        found.append(Lane(MIXED, MIX, longest, units))
-    return found
+        lanes.append(Lane(MIXED, MIX, longest, units))
+    return lanes
 
 
 def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool = False) -> dict[str, Any]:

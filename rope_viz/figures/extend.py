@@ -37,13 +37,13 @@ def why(way: Way, known: set[str]) -> Iterator[str]:
         known.add(result.text)
 
 
-def memory(held: Memory, target: int, trained: int) -> tuple[theme.Figure, str]:
+def memory(estimate: Memory, target: int, trained: int) -> tuple[theme.Figure, str]:
     """Draw the KV cache on top of the weights by length, with the usable memory of one 80 GB GPU."""
-    assert held.cache is not None
+    assert estimate.cache is not None
     last = max(4 * target, 4 * trained, 4 * LEAST)
     lengths = np.unique(np.geomspace(LEAST, last, 160).astype(np.int64))
-    cached = np.array([held.cache.bytes(int(length), held.sequences) for length in lengths]) / 1e9
-    total, weights = cached + held.weights / 1e9, held.weights / 1e9
+    cached = np.array([estimate.cache.bytes(int(length), estimate.sequences) for length in lengths]) / 1e9
+    total, weights = cached + estimate.weights / 1e9, estimate.weights / 1e9
     room = USED * GPU / 1e9
     top = max(float(total[-1]), room) * 1.6
     low = min(weights, room) / 2.0
@@ -74,7 +74,7 @@ def memory(held: Memory, target: int, trained: int) -> tuple[theme.Figure, str]:
         notes=theme.spread_labels(ends, theme.log_range(low, top), log=True),
         margin={"l": 68, "r": 132, "t": 26, "b": 48},
     )
-    title = f"Weights {human(held.weights)} and cache {human(held.cached)} at {target:,} tokens, by length"
+    title = f"Weights {human(estimate.weights)} and cache {human(estimate.cached)} at {target:,} tokens, by length"
     return fig, title
 
 

@@ -30,8 +30,8 @@ EXACT = ("bf16-positions", "bf16-inv-freq")
 def worst(spec: RopeSpec, where: str, bins: int, samples: int) -> tuple[FloatArray, FloatArray]:
     """Return bin edges, log-spaced from 1 to 10M, and the worst error found in each bin, shape (bins, pairs)."""
     edges = np.unique(np.geomspace(1, precision.MAX_POSITION + 1, bins + 1).astype(np.int64))
-    found = precision.worst_error(spec, edges, where, samples=samples, length=spec.target)
-    return edges.astype(np.float64), found
+    errors = precision.worst_error(spec, edges, where, samples=samples, length=spec.target)
+    return edges.astype(np.float64), errors
 
 
 @functools.lru_cache(maxsize=64)
@@ -45,10 +45,10 @@ def passes(spec: RopeSpec, where: str) -> FloatArray:
 def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pin: int | None = None) -> go.Figure:
     """Draw the angle error in radians of every pair over positions 1 to 10M, with a line where it passes 0.1 turn."""
     samples = fewer(3 if live else 12, spec.pairs, least=2, usual=256)
-    edges, found = worst(spec, where, fewer(80 if live else 220, spec.pairs, least=80, usual=512), samples)
+    edges, errors = worst(spec, where, fewer(80 if live else 220, spec.pairs, least=80, usual=512), samples)
     middle = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1.0, edges[:-1]))
     with np.errstate(divide="ignore"):
-        error = np.where(found > 0.0, np.log10(np.maximum(found, FLOOR)), np.nan).T
+        error = np.where(errors > 0.0, np.log10(np.maximum(errors, FLOOR)), np.nan).T
     powers = range(round(math.log10(FLOOR)), 1)
     trace: dict[str, Any] = {
         "type": "heatmap",
@@ -73,12 +73,12 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         "hovertemplate": "near position %{x:,.0f}<br>pair %{y}<br>off by 10^%{z:.2f} rad<extra></extra>",
     }
     if not live:
-        trace["customdata"] = found.T.astype(np.float32)
+        trace["customdata"] = errors.T.astype(np.float32)
         trace["hovertemplate"] = "near position %{x:,.0f}<br>pair %{y}<br>off by %{customdata:.2g} rad<extra></extra>"
     first = np.full(spec.pairs, np.nan) if live and where not in EXACT else passes(spec, where)
     if where not in EXACT:
         # Both are sampled: take the first position found by either.
-        beyond = found > TENTH * 2 * math.pi
+        beyond = errors > TENTH * 2 * math.pi
         first = np.fmin(first, np.where(beyond.any(axis=0), middle[beyond.argmax(axis=0)], np.nan))
     line = theme.line(
         theme.finite(first),
@@ -119,7 +119,7 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         margin={"l": 68, "r": 84, "t": 26, "b": 48},
     )
     fig.table = lambda: {
-        **cell_text.binned_table(edges, found, "largest error found (rad)"),
+        **cell_text.binned_table(edges, errors, "largest error found (rad)"),
         **cell_text.binned_table(edges, error.T.astype(np.float32), "its power of ten"),
     }
     return fig

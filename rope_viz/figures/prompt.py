@@ -26,26 +26,26 @@ TINTS = {"text": None, "image": theme.CURRENT, "video": theme.FURTHER[0], "sound
 
 
 def positions(
-    laid: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "", *, view: View | None = None
+    layout: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "", *, view: View | None = None
 ) -> go.Figure:
     """Draw a line per axis over the tokens, the next token `rope_delta` from its index, a second runtime dashed."""
-    values = laid.positions.values
+    values = layout.positions.values
     count = len(values)
     first, end = (0, count) if view is None else (max(0, int(view[0])), min(count, int(view[1]) + 2))
-    traces = curves(laid, first, end, runtime)
-    shapes, notes = bands(laid)
+    traces = curves(layout, first, end, runtime)
+    shapes, notes = bands(layout)
     if other is not None:
         traces += curves(other, first, end, other_runtime, dash="dash")
-        at = first_difference(laid, other)
+        at = first_difference(layout, other)
         if at is not None:
             shapes.append(theme.rule(at - 0.5, "", axis="x", dash="dot"))
-            notes.append(differs(at, laid, other, runtime, other_runtime))
+            notes.append(differs(at, layout, other, runtime, other_runtime))
     top = float(max(values.max(), 1.0 if other is None else other.positions.values.max(), 8.0)) * 1.12
-    traces.append(line_marker(count, laid, runtime))
-    if laid.positions.rope_delta is not None:
-        shapes.append(gap(count, laid, top))
-        notes.append(gap_note(count, laid, top))
-    notes += letters(laid)
+    traces.append(line_marker(count, layout, runtime))
+    if layout.positions.rope_delta is not None:
+        shapes.append(gap(count, layout, top))
+        notes.append(gap_note(count, layout, top))
+    notes += letters(layout)
     return theme.figure(
         traces,
         x={"title": "token", "range": [-0.5 - 0.01 * count, count * 1.16], "minallowed": -0.1 * count - 1},
@@ -60,15 +60,15 @@ def positions(
     )
 
 
-def curves(laid: Laid, first: int, end: int, runtime: str, *, dash: str = "solid") -> list[dict[str, Any]]:
+def curves(layout: Laid, first: int, end: int, runtime: str, *, dash: str = "solid") -> list[dict[str, Any]]:
     """Return a line per axis, and one on top where all axes agree."""
-    values = laid.positions.values
+    values = layout.positions.values
     alike = np.all(values == values[:, :1], axis=1)
     out = []
     # The column axis varies most: draw it first, and thinnest.
-    for k in reversed(range(len(laid.positions.axes))):
+    for k in reversed(range(len(layout.positions.axes))):
         x, y = outlined(values[:, k], first, min(end, len(values)))
-        seen = look(laid.positions.axes[k])
+        seen = look(layout.positions.axes[k])
         name = f"{seen.word} {seen.letter}, {RUNTIMES.get(runtime, runtime)}"
         hover = f"{name} %{{y:,.6~g}}<extra></extra>"
         width = 1.0 if seen.letter == "w" else 2.0
@@ -97,19 +97,19 @@ def outlined(values: FloatArray, first: int, end: int) -> tuple[FloatArray, Floa
     return x, np.take_along_axis(grid, places, axis=1).ravel()
 
 
-def bands(laid: Laid) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def bands(layout: Laid) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return shaded columns for the pieces of the prompt, and their labels."""
     shapes, notes = [], []
-    total = laid.ends[-1]
-    for index, piece in enumerate(laid.wanted):
-        start, stop = laid.ends[index], laid.ends[index + 1]
+    total = layout.ends[-1]
+    for index, piece in enumerate(layout.wanted):
+        start, stop = layout.ends[index], layout.ends[index + 1]
         colour = TINTS[piece.what]
         if colour is not None and stop > start:
             box = {"type": "rect", "layer": "below", "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 0}}
             shapes.append(box | {"x0": start - 0.5, "x1": stop - 0.5, "fillcolor": theme.tint(colour, 0.08)})
         if (stop - start) >= 0.1 * total or (colour is not None and (stop - start) >= 0.05 * total):
             where = {"x": (start + stop) / 2, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-            text = f"{called(piece)}<br>{laid.tokens(index):,} tokens<br>{theme.digits(laid.cost(index))} positions"
+            text = f"{called(piece)}<br>{layout.tokens(index):,} tokens<br>{theme.digits(layout.cost(index))} positions"
             notes.append(
                 where | {"text": text, "font": {"size": 12, "color": theme.TEXT}, "align": "center", "name": "panel"}
             )
@@ -125,16 +125,16 @@ def called(piece: Wanted) -> str:
     return "text" if piece.what == "text" else f"sound {piece.seconds:g} s"
 
 
-def letters(laid: Laid) -> list[dict[str, Any]]:
+def letters(layout: Laid) -> list[dict[str, Any]]:
     """Label each axis by its letter at its line, in the largest image or video."""
-    visual = [k for k, piece in enumerate(laid.wanted) if piece.what in ("image", "video")]
+    visual = [k for k, piece in enumerate(layout.wanted) if piece.what in ("image", "video")]
     if not visual:
         return []
-    widest = max(visual, key=laid.tokens)
-    start, stop = laid.ends[widest], laid.ends[widest + 1]
-    values = laid.positions.values[start:stop]
+    widest = max(visual, key=layout.tokens)
+    start, stop = layout.ends[widest], layout.ends[widest + 1]
+    values = layout.positions.values[start:stop]
     notes = []
-    for k, axis in enumerate(laid.positions.axes):
+    for k, axis in enumerate(layout.positions.axes):
         seen = look(axis)
         # Where each axis is most visible: end of the first row, last row, middle.
         last = len(values) - 1 - int(np.argmax(values[::-1, k]))
@@ -145,44 +145,44 @@ def letters(laid: Laid) -> list[dict[str, Any]]:
     return notes
 
 
-def line_marker(count: int, laid: Laid, runtime: str) -> dict[str, Any]:
+def line_marker(count: int, layout: Laid, runtime: str) -> dict[str, Any]:
     """Return a marker for the next token at its index and position."""
-    at = following(laid)
+    at = following(layout)
     marker = {"size": 9, "color": theme.CURRENT}
     name = f"next token, {RUNTIMES.get(runtime, runtime)}"
     point = {"type": "scatter", "mode": "markers", "x": [count], "y": [at], "marker": marker, "name": name}
     return point | {"hovertemplate": f"{name}: position %{{y:,}}<extra></extra>"}
 
 
-def following(laid: Laid) -> float:
+def following(layout: Laid) -> float:
     """Return the position after the prompt: index + rope_delta, if the model defines it."""
-    delta = laid.positions.rope_delta
-    return laid.starts[-1] if delta is None else laid.positions.tokens + delta
+    delta = layout.positions.rope_delta
+    return layout.starts[-1] if delta is None else layout.positions.tokens + delta
 
 
-def gap(count: int, laid: Laid, top: float) -> dict[str, Any]:
+def gap(count: int, layout: Laid, top: float) -> dict[str, Any]:
     """Return a line from the next token's position to its index, clipped to the figure."""
-    ends = sorted((following(laid), min(float(count), top)))
+    ends = sorted((following(layout), min(float(count), top)))
     line = {"color": theme.CURRENT, "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": count, "x1": count, "y0": ends[0], "y1": ends[1], "line": line}
 
 
-def gap_note(count: int, laid: Laid, top: float) -> dict[str, Any]:
+def gap_note(count: int, layout: Laid, top: float) -> dict[str, Any]:
     """Return the label of this gap."""
-    delta = laid.positions.rope_delta or 0.0
-    where = {"x": count, "y": min(max(following(laid), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
-    text = f"rope_delta<br><b>{signed(delta)}</b><br>token {count:,}<br>is at {theme.digits(following(laid))}"
-    side = {"yanchor": "top" if following(laid) > 0.5 * top else "bottom", "align": "left"}
+    delta = layout.positions.rope_delta or 0.0
+    where = {"x": count, "y": min(max(following(layout), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
+    text = f"rope_delta<br><b>{signed(delta)}</b><br>token {count:,}<br>is at {theme.digits(following(layout))}"
+    side = {"yanchor": "top" if following(layout) > 0.5 * top else "bottom", "align": "left"}
     look = {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.CURRENT}}
     return where | side | look
 
 
-def differs(at: int, laid: Laid, other: Laid, runtime: str, other_runtime: str) -> dict[str, Any]:
+def differs(at: int, layout: Laid, other: Laid, runtime: str, other_runtime: str) -> dict[str, Any]:
     """Return a label where two runtimes first differ, with the positions of both."""
     names = [RUNTIMES.get(name, name) for name in (runtime, other_runtime)]
-    found = [written(each.positions.values, at) for each in (laid, other)]
+    found = [written(each.positions.values, at) for each in (layout, other)]
     text = f"token {at:,} differs<br>{names[0]} {found[0]}<br>{names[1]}, dashed, {found[1]}"
-    left = at > 0.55 * len(laid.positions.values)
+    left = at > 0.55 * len(layout.positions.values)
     side = {"xanchor": "right" if left else "left", "xshift": -5 if left else 5, "align": "right" if left else "left"}
     where = {"x": at, "y": 0.98, "yref": "paper", "yanchor": "top", "showarrow": False}
     return where | side | {"text": text, "font": {"size": 12, "color": theme.TEXT}, "bgcolor": theme.BACKGROUND}
@@ -201,11 +201,11 @@ def signed(value: float) -> str:
     return f"{'−' if value < 0 else '+' if value > 0 else ''}{theme.digits(abs(value))}"
 
 
-def table(laid: Sequence[tuple[str, Laid]]) -> Mapping[str, list[Any]]:
+def table(layouts: Sequence[tuple[str, Laid]]) -> Mapping[str, list[Any]]:
     """Return the tokens and positions of each piece in each runtime."""
-    one = laid[0][1]
+    one = layouts[0][1]
     out: dict[str, list[Any]] = {"piece": [called(piece) for piece in one.wanted]}
     out["tokens"] = [one.tokens(k) for k in range(len(one.wanted))]
-    for runtime, each in laid:
+    for runtime, each in layouts:
         out[f"positions in {RUNTIMES.get(runtime, runtime)}"] = [each.cost(k) for k in range(len(each.wanted))]
     return out

@@ -151,14 +151,14 @@ def several(answers: Sequence[AxesAnswer]) -> list[dict[str, str]]:
         return [{"runtime": "all of them", "pairs of each axis": "one axis: every token has one position"}]
     return [
         {
-            "runtime": one.name,
-            "pairs of each axis": one.sections,
-            "against transformers": one.against,
-            "text behind the film": "-" if one.behind is None else f"at {one.behind:g}",
-            "times of four grids": "-" if one.times is None else ", ".join(f"{time:g}" for time in one.times),
-            "YaRN": one.extension or "-",
+            "runtime": answer.name,
+            "pairs of each axis": answer.sections,
+            "against transformers": answer.against,
+            "text behind the film": "-" if answer.behind is None else f"at {answer.behind:g}",
+            "times of four grids": "-" if answer.times is None else ", ".join(f"{time:g}" for time in answer.times),
+            "YaRN": answer.extension or "-",
         }
-        for one in answers
+        for answer in answers
     ]
 
 

@@ -142,10 +142,10 @@ def _rules(layout: Mapping[str, Any], short: str) -> list[float]:
 
 def _fitted(values: Any, least: float, most: float, *, log: bool) -> tuple[float, float]:
     """Return limits on the new scale for the values that were visible on the old one."""
-    seen = values[(values >= least) & (values <= most) & ((values > 0) | (not log))]
-    if not seen.size:
+    visible = values[(values >= least) & (values <= most) & ((values > 0) | (not log))]
+    if not visible.size:
         return least, most
-    low, high = float(seen.min()), float(seen.max())
+    low, high = float(visible.min()), float(visible.max())
     if log:
         room = (high / low) ** 0.05 if high > low else 2.0
         return low / room, high * room

@@ -144,11 +144,11 @@ def relabelled(shown: Columns, fig: go.Figure, style: Style) -> Columns:
         if wanted not in names:
             known = f"its lines are {listed(tuple(names))}" if names else "it has no named lines"
             raise ValueError(f"this figure has no line {shorten(wanted)}; {known}")
-    own = dict(style.labels)
+    custom = dict(style.labels)
 
     def renamed(column: str) -> str:
-        name = max((name for name in own if column == name or column.startswith(f"{name} ")), key=len, default=None)
-        return column if name is None else own[name] + column[len(name) :]
+        name = max((name for name in custom if column == name or column.startswith(f"{name} ")), key=len, default=None)
+        return column if name is None else custom[name] + column[len(name) :]
 
     out: dict[str, Any] = {}
     for column, values in shown.items():

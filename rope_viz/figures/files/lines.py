@@ -120,12 +120,12 @@ def relabel(data: list[dict[str, Any]], layout: dict[str, Any], labels: Sequence
 
 def retitled(title: str, data: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> str:
     """Replace line names in a figure's title by the user's labels, as whole words only."""
-    own = dict(labels)
-    names = sorted({*map(plain, line_names(data)), *own}, key=len, reverse=True)
-    if not own:
+    custom = dict(labels)
+    names = sorted({*map(plain, line_names(data)), *custom}, key=len, reverse=True)
+    if not custom:
         return title
     pattern = "|".join(map(re.escape, filter(None, names)))
-    return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", lambda found: own.get(found[0], found[0]), title)
+    return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", lambda found: custom.get(found[0], found[0]), title)
 
 
 def owner(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | None:
@@ -185,10 +185,10 @@ def _ends(data: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], names: S
     notes = []
     for name in names:
         parts = [trace for trace in data if line_name(trace) == name and trace.get("type", "scatter") == "scatter"]
-        found = _last_seen(axes, parts[-1]) if parts else None
-        if found is not None:
+        end = _last_seen(axes, parts[-1]) if parts else None
+        if end is not None:
             refs = {"xref": parts[-1].get("xaxis") or "x", "yref": parts[-1].get("yaxis") or "y"}
-            notes.append(theme.end_label(*found, name, look(parts[-1])[0]) | refs)
+            notes.append(theme.end_label(*end, name, look(parts[-1])[0]) | refs)
     return notes
 
 
@@ -214,14 +214,14 @@ def _last_seen(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> tuple[floa
     """Return the coordinates of a curve's rightmost visible point."""
     x_axis, y_axis = axes[trace.get("xaxis") or "x"], axes[trace.get("yaxis") or "y"]
     x, y = x_axis.coordinates(array_of(trace["x"])), y_axis.coordinates(array_of(trace["y"]))
-    seen = [
+    visible = [
         i
         for i, (a, b) in enumerate(zip(x, y, strict=True))
         if math.isfinite(a) and math.isfinite(b) and x_axis.holds(a) and y_axis.holds(b)
     ]
-    if not seen:
+    if not visible:
         return None
-    last = max(seen, key=lambda i: (x[i] - x_axis.low) / (x_axis.high - x_axis.low))
+    last = max(visible, key=lambda i: (x[i] - x_axis.low) / (x_axis.high - x_axis.low))
     return float(x[last]), float(y[last])
 
 
@@ -229,21 +229,21 @@ def in_greys(data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
     """Give every line a unique dash, every kind of bar a hatch, and maps a grey scale."""
     from rope_viz.figures.files.colours import grey_scale
 
-    own = _grey_looks(data)
+    grey_looks = _grey_looks(data)
     colours = {line_name(trace): look(trace)[0] for trace in reversed(data) if line_name(trace)}
     for note in layout.get("annotations", ()):
         # A label keeps its line's colour, by which `owner` matches them.
         name = owner(note, colours)
-        if name in own:
-            note["font"] = {**(note.get("font") or {}), "color": own[name][1]}
+        if name in grey_looks:
+            note["font"] = {**(note.get("font") or {}), "color": grey_looks[name][1]}
     for trace in data:
         name = line_name(trace)
         if trace.get("type") == "bar":
             trace["marker"] = _hatched(trace.get("marker") or {})
         elif trace.get("type") == "heatmap" and trace.get("colorscale") is not None:
             trace["colorscale"] = grey_scale(trace["colorscale"])
-        elif name in own:
-            dash, level = own[name]
+        elif name in grey_looks:
+            dash, level = grey_looks[name]
             line, marker = dict(trace.get("line") or {}), dict(trace.get("marker") or {})
             if "lines" in (trace.get("mode") or "lines") and line.get("width", 2) > 0:
                 line["dash"] = dash

@@ -146,15 +146,15 @@ def _readable(given: Any, name: str) -> dict[str, Any]:
 
 def _points(trace: dict[str, Any], name: str) -> dict[str, Any]:
     """Check curves, points and bars: missing x or y count from 0, longer lists are cut to the shorter one."""
-    given = {key: _line(trace[key], f"{key} of {name}") for key in "xy" if trace.get(key) is not None}
-    if not given:
+    arrays = {key: _line(trace[key], f"{key} of {name}") for key in "xy" if trace.get(key) is not None}
+    if not arrays:
         raise ValueError(f"{name}, a {trace['type']}, has neither x nor y: there is nothing to draw")
-    count = min(map(len, given.values()))
+    count = min(map(len, arrays.values()))
     for key in "xy":
-        if key not in given:
+        if key not in arrays:
             trace[key] = list(range(count))
-        elif len(given[key]) > count:
-            trace[key] = plain_list(given[key])[:count]
+        elif len(arrays[key]) > count:
+            trace[key] = plain_list(arrays[key])[:count]
     if "text" in str(trace.get("mode")):
         text = trace.get("text", "")
         words = [text] * count if isinstance(text, str) else text if isinstance(text, list) else []

@@ -162,8 +162,8 @@ class Style:
         for key in ("xmin", "xmax", "ymin", "ymax"):
             if key in given:
                 given[key] = _number(given[key], key)
-        own = tuple((key[len(LABEL) :], label) for key, label in params.items() if key.startswith(LABEL))
-        return Style(**given, labels=own)
+        custom = tuple((key[len(LABEL) :], label) for key, label in params.items() if key.startswith(LABEL))
+        return Style(**given, labels=custom)
 
     def query(self) -> dict[str, str]:
         """Return the shortest parameters that `read` turns back into this style, in a fixed order."""

@@ -12,11 +12,11 @@ from rope_viz.studies.linear_attention import crossover
 
 def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool) -> str:
     """Say whether attention distinguishes a repeated word, and what changes when the sentence moves."""
-    found, moved = sentence_maps(spec, sentence, offset, causal)
+    by_encoding, moved = sentence_maps(spec, sentence, offset, causal)
     repeated = attention.repeated_words(sentence)
     if repeated:
         word, first, second = repeated[0]
-        none, rope = (attention.row_difference(found[name], first, second) for name in ("none", "rope"))
+        none, rope = (attention.row_difference(by_encoding[name], first, second) for name in ("none", "rope"))
         text = (
             f"Without position, both {quoted(word)} attend alike: their score rows are **equal** (largest difference "
             f"{_brief(none[0])}). RoPE sets these scores up to {_brief(rope[0])} apart."

@@ -105,21 +105,21 @@ def turning(scene: Scene) -> str:
     return f"{scene.name}, {scene.part}: pairs that finish a turn are {listed(parts)}."
 
 
-def prompt(laid: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "") -> str:
+def prompt(layout: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "") -> str:
     """Say what images cost, where text continues, and where a second runtime differs."""
     name = RUNTIMES.get(runtime, runtime)
     parts = []
-    for k, piece in enumerate(laid.wanted):
-        if piece.what != "text" and laid.tokens(k):
-            cost = digits(laid.cost(k))
-            parts.append(f"{named(piece)} is {laid.tokens(k):,} tokens and takes **{cost} positions**.")
-    parts += overlaps(laid, name)
-    delta = laid.positions.rope_delta
+    for k, piece in enumerate(layout.wanted):
+        if piece.what != "text" and layout.tokens(k):
+            cost = digits(layout.cost(k))
+            parts.append(f"{named(piece)} is {layout.tokens(k):,} tokens and takes **{cost} positions**.")
+    parts += overlaps(layout, name)
+    delta = layout.positions.rope_delta
     if delta is not None:
-        count = laid.positions.tokens
-        parts.append(f"The next token, {count:,}, is at {digits(following(laid))}: rope_delta **{signed(delta)}**.")
+        count = layout.positions.tokens
+        parts.append(f"The next token, {count:,}, is at {digits(following(layout))}: rope_delta **{signed(delta)}**.")
     if other is not None:
-        parts.append(compared(laid, other, name, RUNTIMES.get(other_runtime, other_runtime)))
+        parts.append(compared(layout, other, name, RUNTIMES.get(other_runtime, other_runtime)))
     return " ".join(parts)
 
 
@@ -131,30 +131,30 @@ def named(piece: Wanted) -> str:
     return f"An image of {size}" if piece.what == "image" else f"A film of {size} and {piece.seconds:g} s"
 
 
-def overlaps(laid: Laid, name: str) -> list[str]:
+def overlaps(layout: Laid, name: str) -> list[str]:
     """Report text that starts before the preceding video's positions end, and the jump after the prompt."""
     out = []
-    values = laid.positions.values
-    for k, piece in enumerate(laid.wanted):
-        part = values[laid.ends[k] : laid.ends[k + 1]]
-        begins = laid.starts[k + 1]
+    values = layout.positions.values
+    for k, piece in enumerate(layout.wanted):
+        part = values[layout.ends[k] : layout.ends[k + 1]]
+        begins = layout.starts[k + 1]
         if piece.what == "video" and len(part) and begins <= part.max():
             out.append(
                 f"In {name} what follows the film begins at {digits(begins)}, though its time goes on to "
                 f"{digits(float(part.max()))}: **they overlap**."
             )
-    jump = following(laid) - laid.starts[-1]
+    jump = following(layout) - layout.starts[-1]
     if jump and out:
         out.append(f"The first token written after the prompt therefore jumps by {digits(jump)}.")
     return out
 
 
-def compared(laid: Laid, other: Laid, name: str, other_name: str) -> str:
+def compared(layout: Laid, other: Laid, name: str, other_name: str) -> str:
     """Say where two runtimes first differ."""
-    at = first_difference(laid, other)
+    at = first_difference(layout, other)
     if at is None:
         return f"{other_name} gives every token the same positions."
-    here, there = (written(each.positions.values, at) for each in (laid, other))
+    here, there = (written(each.positions.values, at) for each in (layout, other))
     return f"{other_name} differs first at **token {at:,}**: {there} instead of {here}."
 
 

@@ -17,8 +17,8 @@ from rope_viz.models.user_config import listed
 
 def frequencies(spec: RopeSpec) -> str:
     """Give the wavelengths before scaling, the pairs without a full turn in training, and the effect of scaling."""
-    first = ends(spectrum.trained_inv_freq(spec), "turns")
-    text = f"{first}: {unturned(spec, 'completed a turn')} in {training(spec)}."
+    wavelengths = ends(spectrum.trained_inv_freq(spec), "turns")
+    text = f"{wavelengths}: {unturned(spec, 'completed a turn')} in {training(spec)}."
     if not is_scaled(spec):
         return text[0].upper() + text[1:]
     return f"Before scaling {text} Scaled, {ends(spec.inv_freq(spec.target), 'turns')}: {listed(changes(spec))}."

@@ -105,9 +105,9 @@ def extension(spec: RopeSpec, target: int) -> str:
 def model_list() -> str:
     """Count the models of the catalog that some runtime computes differently."""
     found = models()
-    apart = sum(worst(board.rows) > 1.0 for _, board in found)
+    differing = sum(worst(board.rows) > 1.0 for _, board in found)
     return (
-        f"**{apart} of {len(found)} models** are computed differently by at least one runtime that takes them. "
+        f"**{differing} of {len(found)} models** are computed differently by at least one runtime that takes them. "
         f"A dot: agrees with {REFERENCE}, executed; a ring (∘): by rule; a question mark: not known. "
         "×8.93 · 19: off by that factor at pair 19, the largest."
     )
@@ -117,10 +117,10 @@ def several(answers: Sequence[AxesAnswer]) -> str:
     """Say where text continues after a video, and which runtimes assign pairs to axes differently."""
     if not answers:
         return "The positions of this model have one axis."
-    known = [one for one in answers if one.behind is not None]
+    known = [answer for answer in answers if answer.behind is not None]
     groups: dict[float, list[str]] = {}
-    for one in known:
-        groups.setdefault(one.behind or 0.0, []).append(one.name)
+    for answer in known:
+        groups.setdefault(answer.behind or 0.0, []).append(answer.name)
     film = "Behind a film of six grids of 2 × 2 tokens that begins at 3, text goes on"
     if len(groups) == 1:
         parts = [f"{film} at {next(iter(groups)):g} everywhere."]
@@ -128,9 +128,9 @@ def several(answers: Sequence[AxesAnswer]) -> str:
         parts = [f"{film} {'; '.join(f'**at {at:g}** in {listed(names)}' for at, names in groups.items())}."]
     else:
         parts = []
-    apart = [f"in {one.name} {one.against}" for one in answers if one.against not in ("-", "agrees")]
+    diffs = [f"in {answer.name} {answer.against}" for answer in answers if answer.against not in ("-", "agrees")]
     parts.append(
-        f"The pairs of each axis: {'; '.join(apart)}." if apart else "All that have it deal the pairs out alike."
+        f"The pairs of each axis: {'; '.join(diffs)}." if diffs else "All that have it deal the pairs out alike."
     )
     parts.append("The times are those of four grids, 1.5 s apart at 2 positions a second where a model counts seconds.")
     return " ".join(parts)
