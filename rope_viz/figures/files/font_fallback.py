@@ -9,7 +9,7 @@ from rope_viz.embedding.spec import shorten
 from rope_viz.figures.files.style import Style
 
 BOXES = "Last Resort"
-"""Fonts whose glyphs are all placeholder boxes."""
+"""How the names of fonts begin whose glyphs are all placeholder boxes."""
 
 
 def families(style: Style) -> tuple[str, ...]:
