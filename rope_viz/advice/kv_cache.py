@@ -9,6 +9,7 @@ the bytes per token of DeepSeek-V3, Qwen2.5 72B and Llama 3.1 405B in https://ar
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -63,15 +64,8 @@ class Cache:
 
     def longest(self, room: float, sequences: int = 1) -> int | None:
         """Return the longest length whose cache fits into so many bytes; 0 if none does, None if every length does."""
-        if self.bytes(1, sequences) > room:
-            return 0
-        if self.bytes(MAX_LENGTH, sequences) <= room:
-            return None
-        low, high = 1, MAX_LENGTH
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.bytes(middle, sequences) <= room else (low, middle)
-        return low
+        longest = bisect_right(range(1, MAX_LENGTH + 1), room, key=lambda length: self.bytes(length, sequences))
+        return None if longest == MAX_LENGTH else longest
 
 
 def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
