@@ -17,9 +17,9 @@ import numpy as np
 
 from rope_viz.advice.export import TARGETS, Export, architecture, export
 from rope_viz.advice.lint import Finding, check
-from rope_viz.advice.lint.multi_axis_rules import surely_one_axis
 from rope_viz.advice.snippets import SNIPPETS
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.edit_config import rewritten, rewritten_old
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
@@ -324,7 +324,7 @@ def notes(runtime: str, spec: RopeSpec, made: Export, config: Mapping[str, Any] 
         yield from gguf(spec, made)
     if runtime.startswith("transformers") and spec.scaling.name != "none":
         yield "generate() does not look at the limit; the factor is in the file, so it is on for every text."
-    if config is not None and not surely_one_axis(config):
+    if config is not None and not has_one_axis(config):
         # Here, so that plain configs do not wait for the rooms about several axes.
         from rope_viz.runtimes.axes import in_words
 

@@ -22,13 +22,14 @@ from rope_viz.embedding.axis_scaling import ImageNtk, ImageYarn, Riflex
 from rope_viz.embedding.position_ids import Positions
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, shorten
+from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis import mrope_runtimes
-from rope_viz.multi_axis.config_reader import Given, plainly
 from rope_viz.multi_axis.diffusion import read_diffusion
 from rope_viz.multi_axis.diffusion_positions import diffusion_positions
 from rope_viz.multi_axis.grid_positions import music_positions, vision_positions
 from rope_viz.multi_axis.model_axes import from_model
 from rope_viz.multi_axis.music import musicflamingo
+from rope_viz.multi_axis.names import plain_name
 from rope_viz.multi_axis.prompt_positions import MODELS, by_runtime, lay_out
 from rope_viz.multi_axis.text import read_text, text_name
 from rope_viz.multi_axis.vision import SPECIAL, TOWERS, Specs, ladder, read_vision, tower_name
@@ -51,7 +52,7 @@ def read(family: str, config: Mapping[str, Any]) -> Specs:
     diffusion transformer's class. Raises `ValueError` that names the family or the key.
     """
     group, name = divided(family)
-    Given(config)
+    ConfigReader(config)
     if group == "text":
         return read_text(text_name(name), config)
     if group == "vision":
@@ -86,7 +87,7 @@ def positions(family: str, config: Mapping[str, Any]) -> tuple[FloatArray, float
 def placed(family: str, config: Mapping[str, Any]) -> Positions:
     """All positions of a family's config, with the names of their axes and the pieces they came from."""
     group, name = divided(family)
-    Given(config)
+    ConfigReader(config)
     if group == "runtime":
         return by_runtime(runtime_name(name))(config)
     if group in ("positions", "text") and text_name(name) in MODELS:
@@ -94,7 +95,7 @@ def placed(family: str, config: Mapping[str, Any]) -> Positions:
     if group == "vision" or (group == "positions" and tower_name(name) in {*TOWERS, *SPECIAL}):
         return vision_positions(name, config)
     if group == "audio":
-        return music_positions(Given(config))
+        return music_positions(ConfigReader(config))
     if group in ("dit", "positions"):
         return diffusion_positions(name, config)
     raise ValueError(f"there are no positions for {shorten(family)}")
@@ -107,19 +108,19 @@ def frequencies(family: str, config: Mapping[str, Any]) -> FloatArray:
 
 def extended(name: str, config: Mapping[str, Any]) -> RopeSpec:
     """One axis as a RopeSpec, its extent as context and target, extended by "riflex", "image-yarn", "image-ntk", …"""
-    given = Given(config)
-    dim, base = given.whole("dim", "head_dim"), given.base(10_000.0)
-    trained = given.whole("trained_patches", "trained_frames", "repeats", "trained", default=64)
-    target = given.whole("patches", "latent_frames", "frames", "target", "L_test", default=trained)
+    given = ConfigReader(config)
+    dim, base = given.required("dim", "head_dim"), given.base(10_000.0)
+    trained = given.size("trained_patches", "trained_frames", "repeats", "trained", default=64)
+    target = given.size("patches", "latent_frames", "frames", "target", "L_test", default=trained)
     noise = (
         None
-        if given.raw("noise_level", "current_timestep") is None
+        if given.value("noise_level", "current_timestep") is None
         else given.number("noise_level", "current_timestep")
     )
     method: Scaling
     if name == "riflex":
-        method = Riflex(pair=given.whole("k", "pair", default=0, least=0), repeats=given.whole("N", default=0, least=0))
-    elif name in ("image-ntk", "dype-ntk") or given.raw("method") == "ntk":
+        method = Riflex(pair=given.size("k", "pair", default=0, least=0), repeats=given.size("N", default=0, least=0))
+    elif name in ("image-ntk", "dype-ntk") or given.value("method") == "ntk":
         method = ImageNtk(noise=noise)
     elif name in ("image-yarn", "dype", "yarn"):
         method = ImageYarn(noise=noise)
@@ -145,7 +146,7 @@ def divided(family: str) -> tuple[str, str]:
 
 def runtime_name(name: str) -> str:
     """The name under which a runtime is known here."""
-    return RUNTIME_NAMES.get(plainly(name), name)
+    return RUNTIME_NAMES.get(plain_name(name), name)
 
 
 def chosen(values: FloatArray, config: Mapping[str, Any]) -> FloatArray:

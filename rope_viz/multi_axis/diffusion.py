@@ -29,14 +29,20 @@ from rope_viz.embedding.axes_spec import (
 )
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import MAX_HEAD_DIM, Pairing, RopeSpec
-from rope_viz.multi_axis.config_reader import AXES_DIM, HEADS, HIDDEN, MAX_HEADS, Given
+from rope_viz.models.config_reader import HEADS, WIDTH, ConfigReader
+from rope_viz.multi_axis.learned_directions import MAX_HEADS
+from rope_viz.multi_axis.names import find_known_name
 from rope_viz.multi_axis.torch_random import uniform
 from rope_viz.multi_axis.vision import Specs, ladder, split_heads
 
-Read: TypeAlias = Callable[[Given], Specs]
+Read: TypeAlias = Callable[[ConfigReader], Specs]
 
 THWL = ("t", "h", "w", "l")
 FRAME = ("frame", "h", "w")
+AXES_DIM = (
+    *("axes_dim", "axes_dims", "axes_dims_rope", "axes_dim_rope", "rope_axes_dim", "rope_axes_dims", "rope_dim"),
+    *("rope_dim_list", "fhw_dim", "rope_dims"),
+)
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,9 @@ class Blocks:
     head_dim: int = 128
     named: bool = True
 
-    def __call__(self, given: Given) -> AxesSpec:
-        if self.named and isinstance(given.raw(*AXES_DIM), (list, tuple)):
-            dims = tuple(given.wholes(*AXES_DIM, least=2))
+    def __call__(self, given: ConfigReader) -> AxesSpec:
+        if self.named and isinstance(given.value(*AXES_DIM), (list, tuple)):
+            dims = tuple(given.sizes(*AXES_DIM, least=2))
         else:
             dims = self.split(head(given, self.head_dim)) if self.split else self.dims
         base = given.base(self.base)
@@ -65,14 +71,14 @@ class Blocks:
         return ladder_per_axis(ladders, names(self.axes, len(dims)), pairing=self.pairing, head_dim=sum(dims))
 
 
-def head(given: Given, default: int) -> int:
+def head(given: ConfigReader, default: int) -> int:
     """The size of a head, which the classes' own arguments call by the names of a width."""
     own = ("attention_head_dim", "head_dim", "linear_head_dim", "rope_dim")
-    if given.raw(*own) is not None:
-        return given.whole(*own, least=2, most=MAX_HEAD_DIM)
-    if given.raw(*HEADS) is not None and given.raw(*HIDDEN) is not None:
-        return given.head_dim()
-    return given.whole(*HIDDEN, default=default, least=2, most=MAX_HEAD_DIM)
+    if given.value(*own) is not None:
+        return given.required(*own, least=2, most=MAX_HEAD_DIM)
+    if given.value(*HEADS) is not None and given.value(*WIDTH) is not None:
+        return given.head_size()
+    return given.size(*WIDTH, default=default, least=2, most=MAX_HEAD_DIM)
 
 
 def names(axes: Sequence[str], count: int) -> tuple[str, ...]:
@@ -90,7 +96,7 @@ def sixths(size: int) -> tuple[int, ...]:
     return (size - 2 * side, side, side)
 
 
-def chronoedit(given: Given) -> AxesSpec:
+def chronoedit(given: ConfigReader) -> AxesSpec:
     """ChronoEdit: Wan's split, but the table is cut by thirds, which for some sizes falls inside a pair."""
     size = head(given, 128)
     if size // 3 % 2:
@@ -108,7 +114,7 @@ def halved(size: int) -> tuple[int, ...]:
     return (size // 2, size // 2)
 
 
-def cosmos(given: Given) -> AxesSpec:
+def cosmos(given: ConfigReader) -> AxesSpec:
     """Cosmos 1: NTK-aware per axis by `rope_scale`, halves."""
     dims = sixths_even(head(given, 128))
     scale = given.numbers("rope_scale", default=(2.0, 1.0, 1.0), count=3)
@@ -129,7 +135,7 @@ def stretched(dim: int, base: float, factor: float) -> RopeSpec:
     return plain if factor == 1.0 else RopeSpec(plain.head_dim, plain.rotary_dim, base, scaling=NtkAware(factor))
 
 
-def lumina_next(given: Given) -> AxesSpec:
+def lumina_next(given: ConfigReader) -> AxesSpec:
     """Lumina-Next: h w h w … of one short ladder; `ntk_factor` multiplies the base itself, `linear_factor` divides."""
     size = head(given, 96)
     ntk = given.number("ntk_factor", default=1.0, above=0.0)
@@ -139,17 +145,17 @@ def lumina_next(given: Given) -> AxesSpec:
     return ladder_per_axis([one, one], ("h", "w"), order="pair by pair", pairing="interleaved", head_dim=size)
 
 
-def minimax_h3(given: Given) -> AxesSpec:
+def minimax_h3(given: ConfigReader) -> AxesSpec:
     """MiniMax-H3: one short ladder for every axis, halves of the first 6·n dimensions; the rest stands still."""
-    rungs = given.whole("rope_freq_dim", default=16)
+    rungs = given.size("rope_freq_dim", default=16)
     one = ladder(2 * rungs, given.base(10_000.0))
-    size = given.whole("attention_head_dim", "head_dim", default=128)
+    size = given.size("attention_head_dim", "head_dim", default=128)
     return ladder_per_axis([one] * 3, THW, pairing="half", head_dim=max(size, 6 * rungs))
 
 
-def ernie_image(given: Given) -> AxesSpec:
+def ernie_image(given: ConfigReader) -> AxesSpec:
     """ERNIE-Image: angles laid out for adjacent pairs, partners half a head apart. No rotation, as it was trained."""
-    dims = given.wholes(*AXES_DIM, default=(32, 48, 48), count=3, least=2)
+    dims = given.sizes(*AXES_DIM, default=(32, 48, 48), count=3, least=2)
     base = given.base(256.0)
     speeds = np.concatenate([ladder(dim, base).plain_inv_freq for dim in dims])
     axis = [k for k, dim in enumerate(dims) for _ in range(dim // 2)]
@@ -160,32 +166,30 @@ def ernie_image(given: Given) -> AxesSpec:
     return without_rotation(first, place[member[pairs:]])
 
 
-def mochi(given: Given) -> list[AxesSpec]:
+def mochi(given: ConfigReader) -> list[AxesSpec]:
     """Mochi: per head and pair a learned vector over time, row and column; without `weights`, drawn from a seed.
 
     `weights` or `pos_frequencies` is (3, heads, pairs). Drawn ones are uniform in −1 … 1.
     """
-    if given.raw("weights", "pos_frequencies") is not None:
+    if given.value("weights", "pos_frequencies") is not None:
         array = given.array("weights", "pos_frequencies")
     else:
-        heads = given.whole("num_attention_heads", default=24, most=MAX_HEADS)
-        pairs = given.whole("attention_head_dim", "head_dim", default=128, least=2, most=MAX_HEAD_DIM) // 2
-        drawn = 2.0 * uniform(given.whole("seed", default=0, least=0), 3 * heads * pairs) - 1.0
+        heads = given.size("num_attention_heads", default=24, most=MAX_HEADS)
+        pairs = given.size("attention_head_dim", "head_dim", default=128, least=2, most=MAX_HEAD_DIM) // 2
+        drawn = 2.0 * uniform(given.size("seed", default=0, least=0), 3 * heads * pairs) - 1.0
         array = drawn.reshape(3, heads, pairs)
     if array.ndim != 3 or array.shape[0] != 3:
         raise ValueError(f"weights must have shape (3, heads, pairs), got {array.shape}")
     return [directions(array[:, head].T, THW) for head in range(array.shape[1])]
 
 
-def ltx(given: Given) -> list[AxesSpec]:
+def ltx(given: ConfigReader) -> list[AxesSpec]:
     """LTX: rising speeds π/2 … base·π/2 over the width of all heads, t h w t h w …; the first (width mod 6)/2 still.
 
     One per head. Sound (LTX-2, `modality` "audio") has time alone. `rope_type` "split" pairs halves of each head.
     """
-    heads = given.whole("num_attention_heads", "num_heads", default=32, most=MAX_HEADS)
-    width = given.whole(
-        "inner_dim", "dim", "hidden_size", default=heads * given.whole("attention_head_dim", default=64)
-    )
+    heads = given.size("num_attention_heads", "num_heads", default=32, most=MAX_HEADS)
+    width = given.size("inner_dim", "dim", "hidden_size", default=heads * given.size("attention_head_dim", default=64))
     if width % heads or not 2 <= width // heads <= MAX_HEAD_DIM:
         raise ValueError(f"the width {width:,} must be {heads} heads of 2 to {MAX_HEAD_DIM:,} dimensions each")
     axes = ("t",) if given.choice("modality", options=("video", "audio"), default="video") == "audio" else THW
@@ -209,15 +213,15 @@ def ltx(given: Given) -> list[AxesSpec]:
 def mrope(sections: tuple[int, ...], base: float, size: int) -> Read:
     """Ideogram 4 and Cosmos 3: M-RoPE interleaved in a diffusion transformer."""
 
-    def read(given: Given) -> AxesSpec:
-        counts = given.wholes("mrope_section", "rope_axes_dim", default=sections, count=3, least=0)
+    def read(given: ConfigReader) -> AxesSpec:
+        counts = given.sizes("mrope_section", "rope_axes_dim", default=sections, count=3, least=0)
         spec = RopeSpec(head_dim=head(given, size), base=given.base(base))
         return shared_ladder(spec, interleaved(counts, spec.pairs))
 
     return read
 
 
-def allegro(given: Given) -> AxesSpec:
+def allegro(given: ConfigReader) -> AxesSpec:
     """Allegro: a third of the head for every axis, each a rotate-half of its own."""
     size = head(given, 96)
     one = ladder(size // 3, given.base(10_000.0))
@@ -225,10 +229,10 @@ def allegro(given: Given) -> AxesSpec:
     return joined(parts)
 
 
-def sana_wm(given: Given) -> AxesSpec:
+def sana_wm(given: ConfigReader) -> AxesSpec:
     """SANA-WM: tables made by `fhw_dim` but cut by d/6, so another split gives the rows time's slow rungs."""
     size = head(given, 112)
-    dims = tuple(given.wholes("fhw_dim", count=3)) if given.raw("fhw_dim") is not None else sixths(size)
+    dims = tuple(given.sizes("fhw_dim", count=3)) if given.value("fhw_dim") is not None else sixths(size)
     base = given.base(10_000.0)
     speeds = np.concatenate([ladder(dim, base).plain_inv_freq for dim in dims])
     side = size // 6
@@ -236,7 +240,7 @@ def sana_wm(given: Given) -> AxesSpec:
     return directions(placed(speeds, axis, 3), THW, head_dim=size)
 
 
-def hunyuan_dit(given: Given) -> AxesSpec:
+def hunyuan_dit(given: ConfigReader) -> AxesSpec:
     """HunyuanDiT: columns in the first half, rows in the second, whatever the code calls them."""
     size = head(given, 88)
     one = ladder(size // 2, given.base(10_000.0))
@@ -296,6 +300,7 @@ ALSO = {
     **{"wan2": "wan", "wan21": "wan", "wan22": "wan", "wan2x": "wan", "skyreels": "skyreelsv2"},
     **{"cogvideo": "cogvideox", "cogvideox15": "cogvideox", "get3drotaryposembed": "cogvideox"},
     **{"qwen": "qwenimage", "qwenimagelayer3d": "qwenimagelayered", "qwenlayer3d": "qwenimagelayered"},
+    "qwenembedlayer3drope": "qwenimagelayered",
     **{"nucleusmoe": "nucleusmoeimage", "kandinsky": "kandinsky5", "cosmos1": "cosmos", "ltx": "ltxvideo"},
     **{"ltx2audiovideo": "ltx2", "luminanext2": "luminanext", "lumina": "luminanext", "cosmos3vltext": "cosmos3"},
     **{"get2drotaryposembedlumina": "luminanext", "get2drotaryposembed": "hunyuandit", "ernie": "ernieimage"},
@@ -318,8 +323,9 @@ ALSO = {
     **{"get2drotaryposembedfromgrid": "hunyuandit", "hidreami1full": "hidreamimage", "hunyuan2d": "hunyuandit"},
     **{"qwenimage2": "qwenimage21", "cogvideox3d": "cogvideox", "consisid3d": "consisid", "skyreels2": "skyreelsv2"},
 }
+KNOWN = {name: ALSO.get(name, name) for name in (*RULES, *ALSO)}
 ENDINGS = (
-    *("rotaryposembed", "rotaryembedding", "posembed", "embednd3", "embednd", "embedrope", "embedlayer3drope"),
+    *("rotaryposembed", "rotaryembedding", "posembed", "embednd3", "embednd", "embedrope"),
     *(
         "ropeembedder",
         "mrope",
@@ -340,14 +346,9 @@ def canonical(name: str) -> str:
     >>> canonical("Flux2PosEmbed"), canonical("hunyuan-video"), canonical("QwenImageTransformer2DModel")
     ('flux2', 'hunyuanvideo', 'qwenimage')
     """
-    plain = "".join(letter for letter in name.lower() if letter.isalnum())
-    candidates = [plain, *(plain.removesuffix(ending) for ending in ENDINGS if plain.endswith(ending))]
-    if plain.endswith("embedlayer3drope"):
-        candidates = ["qwenimagelayered"]
-    for candidate in candidates:
-        found = ALSO.get(candidate, candidate)
-        if found in RULES:
-            return found
+    found = find_known_name(name, KNOWN, ENDINGS)
+    if found is not None:
+        return found
     if name.endswith("Pipeline"):
         raise ValueError("this is the index of a diffusion pipeline: the config.json of its transformer is meant")
     raise ValueError(f"there is no diffusion transformer '{name[:60]}' here; there are {', '.join(sorted(RULES))}")
@@ -355,4 +356,4 @@ def canonical(name: str) -> str:
 
 def read_diffusion(kind: str, config: Mapping[str, Any]) -> Specs:
     """The rotation of a diffusion transformer by the name of the model or of its class."""
-    return RULES[canonical(kind)](Given(config))
+    return RULES[canonical(kind)](ConfigReader(config))

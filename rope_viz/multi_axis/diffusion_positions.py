@@ -15,13 +15,13 @@ import numpy as np
 from rope_viz.embedding.axes_spec import THW
 from rope_viz.embedding.position_ids import Positions, centred, grid, line, product, require_tokens, spaced
 from rope_viz.embedding.spec import FloatArray, shorten
-from rope_viz.multi_axis.config_reader import Given
+from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
-from rope_viz.multi_axis.grid_positions import shape_of, sides_of, two_sides
+from rope_viz.multi_axis.grid_positions import WH, shape_of, sides_of, two_sides
 from rope_viz.multi_axis.ltx_positions import ltx, ltx2
 from rope_viz.multi_axis.prompt_positions import entries, three, tokens_of
 
-Lay: TypeAlias = Callable[[Given], Positions]
+Lay: TypeAlias = Callable[[ConfigReader], Positions]
 
 IMAGE_OFFSET = 65536.0  # where Ideogram 4's images begin
 FRAME_RESCALE = 5.0 / 3.0  # MiniMax-H3: rotary units per frame
@@ -31,8 +31,8 @@ SPATIAL_SCALE = 32.0
 
 def diffusion_positions(kind: str, config: Mapping[str, Any]) -> Positions:
     """Where text and latents stand, by the name of the model or of its class."""
-    given = Given(config)
-    if given.raw("positions") is not None:
+    given = ConfigReader(config)
+    if given.value("positions") is not None:
         return Positions(given.array("positions"), axes_of(canonical(kind)))
     return LAID.get(canonical(kind), from_zero)(given)
 
@@ -43,42 +43,42 @@ def axes_of(name: str) -> tuple[str, ...]:
     return special.get(name, FRAME if name.startswith(("qwenimage", "nucleus")) else THW)
 
 
-def from_zero(given: Given) -> Positions:
+def from_zero(given: ConfigReader) -> Positions:
     """Frames, rows and columns from 0 (HunyuanVideo, Wan, GLM-Image); two axes where the grid has two."""
     sides = sides_of(given)
-    if len(sides) == 2 and given.raw("frames", "frame_indices", "num_frames") is None:
+    if len(sides) == 2 and given.value("frames", "frame_indices", "num_frames") is None:
         return Positions(grid(*sides), ("h", "w"))
     frames, rows, columns = shape_of(given)
-    times = given.raw("frame_indices")
+    times = given.value("frame_indices")
     if times is not None:
         return Positions(product(given.numbers("frame_indices"), np.arange(rows), np.arange(columns)), THW)
     return Positions(grid(frames, rows, columns), THW)
 
 
-def chronoedit(given: Given) -> Positions:
+def chronoedit(given: ConfigReader) -> Positions:
     """ChronoEdit: as Wan, but two frames stand `temporal_skip_len` − 1 apart."""
     frames, rows, columns = shape_of(given)
-    skip = given.whole("temporal_skip_len", "rope_temporal_skip_len", default=8)
+    skip = given.size("temporal_skip_len", "rope_temporal_skip_len", default=8)
     times = [0.0, skip - 1.0] if frames == 2 else np.arange(frames).tolist()
     return Positions(product(times, np.arange(rows), np.arange(columns)), THW)
 
 
-def pictures(given: Given, name: str = "references") -> list[tuple[int, int]]:
+def pictures(given: ConfigReader, name: str = "references") -> list[tuple[int, int]]:
     """Further grids, (rows, columns) each."""
-    value = given.raw(name) or []
+    value = given.value(name) or []
     if not isinstance(value, (list, tuple)):
         raise ValueError(f"{name} must be a list of [rows, columns], got {shorten(value)}")
-    found = [Given({name: part}).wholes(name, count=2) for part in value]
+    found = [ConfigReader({name: part}).sizes(name, count=2) for part in value]
     return [(rows, columns) for rows, columns in found]
 
 
-def flat(given: Given) -> tuple[int, int]:
+def flat(given: ConfigReader) -> tuple[int, int]:
     """Rows and columns of the one image."""
     sides = sides_of(given)[-2:]
     return sides[0], sides[1]
 
 
-def flux(given: Given) -> Positions:
+def flux(given: ConfigReader) -> Positions:
     """FLUX.1: text at the origin, the image (0, row, column), Kontext's reference at t = 1."""
     rows, columns = flat(given)
     blocks = [np.zeros((text(given), 3)), product([0.0], np.arange(rows), np.arange(columns))]
@@ -86,7 +86,7 @@ def flux(given: Given) -> Positions:
     return Positions(np.concatenate(blocks), THW)
 
 
-def flux2(given: Given) -> Positions:
+def flux2(given: ConfigReader) -> Positions:
     """FLUX.2: text counts on the last axis, references stand at t = 10, 20, …"""
     rows, columns = flat(given)
     step = given.number("scale", default=10.0)
@@ -98,14 +98,14 @@ def flux2(given: Given) -> Positions:
     return Positions(np.concatenate(blocks), THWL)
 
 
-def text(given: Given) -> int:
+def text(given: ConfigReader) -> int:
     """How many text tokens there are."""
-    words = given.whole("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
+    words = given.size("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
     require_tokens(words)
     return words
 
 
-def ovis(given: Given) -> Positions:
+def ovis(given: ConfigReader) -> Positions:
     """Ovis-Image: text (0, n, n), image (0, row, column)."""
     rows, columns = flat(given)
     words = line(text(given))
@@ -113,7 +113,7 @@ def ovis(given: Given) -> Positions:
     return Positions(np.concatenate([words, product([0.0], np.arange(rows), np.arange(columns))]), THW)
 
 
-def longcat(given: Given) -> Positions:
+def longcat(given: ConfigReader) -> Positions:
     """LongCat-Image: text (0, n, n), image from (1, 512, 512): the tokenizer's length, whatever the text's."""
     rows, columns = flat(given)
     start = given.number("tokenizer_max_length", "start", default=512.0)
@@ -124,105 +124,98 @@ def longcat(given: Given) -> Positions:
     return Positions(np.concatenate(blocks), THW)
 
 
-def lumina2(given: Given) -> Positions:
+def lumina2(given: ConfigReader) -> Positions:
     """Lumina 2: caption (n, 0, 0), image (caption's length, row, column)."""
     return captioned(given, text(given), 0.0)
 
 
-def z_image(given: Given) -> Positions:
+def z_image(given: ConfigReader) -> Positions:
     """Z-Image: the caption counts t from 1 and is padded to a multiple of 32; the image stands behind it."""
-    multiple = given.whole("multiple", default=32)
+    multiple = given.size("multiple", default=32)
     return captioned(given, -(-text(given) // multiple) * multiple, 1.0)
 
 
-def captioned(given: Given, words: int, start: float) -> Positions:
+def captioned(given: ConfigReader, words: int, start: float) -> Positions:
     """A caption along the first axis, then the image at the next place of it."""
     rows, columns = flat(given)
-    frames = given.whole("frames", default=1)
+    frames = given.size("frames", default=1)
     caption = np.zeros((words, 3))
     caption[:, 0] = start + np.arange(words)
     image = product(start + words + np.arange(frames), np.arange(rows), np.arange(columns))
     return Positions(np.concatenate([caption, image]), THW)
 
 
-def ernie_image(given: Given) -> Positions:
+def ernie_image(given: ConfigReader) -> Positions:
     """ERNIE-Image: the image (text's length, row, column) first, then the text (n, 0, 0)."""
     laid = lumina2(given).values
     words = text(given)
     return Positions(np.concatenate([laid[words:], laid[:words]]), THW)
 
 
-def hidream(given: Given) -> Positions:
+def hidream(given: ConfigReader) -> Positions:
     """HiDream: image (0, row, column), then text at the origin."""
     rows, columns = flat(given)
     image = product([0.0], np.arange(rows), np.arange(columns))
     return Positions(np.concatenate([image, np.zeros((text(given), 3))]), THW)
 
 
-def cogvideox(given: Given) -> Positions:
+def cogvideox(given: ConfigReader) -> Positions:
     """CogVideoX 1.0: the grid spread over the trained one and cropped, fractional steps; 1.5 ("slice") from 0."""
     frames, rows, columns = shape_of(given)
-    if given.choice("grid_type", options=("linspace", "slice"), default="linspace") == "slice":
+    if given.choice("grid_type", options=("linspace", "slice")) == "slice":
         return Positions(grid(frames, rows, columns), THW)
-    if given.raw("crops_coords") is None:
-        base = given.wholes("base_grid", default=(30, 45), count=2)
-        (top, left), (bottom, right) = resize_crop((rows, columns), base[0], base[1])
-    else:
-        (top, left), (bottom, right) = given.corners("crops_coords")
-    return Positions(product(np.arange(frames), spaced(top, bottom, rows), spaced(left, right, columns)), THW)
+    trained = given.sizes("base_grid", default=(30, 45), count=2)
+    return Positions(product(np.arange(frames), *cropped_sides(given, rows, columns, *trained)), THW)
 
 
-def resize_crop(shape: tuple[int, int], high: int, wide: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Where a grid lies in the trained one when it is resized to fit into it and centred: two corners."""
-    rows, columns = shape
-    tall = rows / columns > high / wide
-    new = (high, round(high / rows * columns)) if tall else (round(wide / columns * rows), wide)
-    top, left = round((high - new[0]) / 2.0), round((wide - new[1]) / 2.0)
-    return (top, left), (top + new[0], left + new[1])
-
-
-def hunyuan_dit(given: Given) -> Positions:
+def hunyuan_dit(given: ConfigReader) -> Positions:
     """HunyuanDiT: the grid spread over a trained square and cropped; columns are the first axis."""
     rows, columns = two_sides(given)
-    if given.raw("crops_coords") is None:
-        (top, left), (bottom, right) = square_crop((rows, columns), given.whole("base_size", default=32))
+    side = given.size("base_size", default=32)
+    return Positions(product(*cropped_sides(given, rows, columns, side, side))[:, ::-1], WH)
+
+
+def cropped_sides(given: ConfigReader, rows: int, columns: int, high: int, wide: int) -> list[FloatArray]:
+    """Return rows and columns spread over the corners that the config names.
+
+    Without corners the grid is resized to fit into the trained one of `high` × `wide` patches, and centred.
+    """
+    if given.value("crops_coords") is None:
+        tall = rows / columns > high / wide
+        new = (high, round(high / rows * columns)) if tall else (round(wide / columns * rows), wide)
+        first = [round((high - new[0]) / 2.0), round((wide - new[1]) / 2.0)]
+        corners = np.array([first, [first[0] + new[0], first[1] + new[1]]], dtype=np.float64)
     else:
-        (top, left), (bottom, right) = given.corners("crops_coords")
-    places = product(spaced(top, bottom, rows), spaced(left, right, columns))
-    return Positions(places[:, ::-1], ("w", "h"))
+        corners = given.array("crops_coords")
+    if corners.shape != (2, 2):
+        found = shorten(given.value("crops_coords"))
+        raise ValueError(f"crops_coords must be [[top, left], [bottom, right]], got {found}")
+    return [spaced(start, stop, side) for start, stop, side in zip(*corners, (rows, columns), strict=True)]
 
 
-def square_crop(shape: tuple[int, int], side: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """As `resize_crop` into a square, whose test is of the grid's own sides."""
-    rows, columns = shape
-    new = (side, round(side / rows * columns)) if rows > columns else (round(side / columns * rows), side)
-    top, left = round((side - new[0]) / 2.0), round((side - new[1]) / 2.0)
-    return (top, left), (top + new[0], left + new[1])
-
-
-def cogview4(given: Given) -> Positions:
+def cogview4(given: ConfigReader) -> Positions:
     """CogView 4: rows and columns stretched to 256 whole steps, ⌊row·256/H⌋."""
     rows, columns = two_sides(given)
-    onto = given.wholes("rope_axes_dim", default=(256, 256), count=2)
+    onto = given.sizes("rope_axes_dim", default=(256, 256), count=2)
     return Positions(product(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), ("h", "w"))
 
 
-def kandinsky(given: Given) -> Positions:
+def kandinsky(given: ConfigReader) -> Positions:
     """Kandinsky: frames, rows and columns divided by `scale_factor`."""
     shape = shape_of(given)
     scale = given.numbers("scale_factor", default=(1.0, 1.0, 1.0), count=3, above=0.0)
     return Positions(product(*(np.arange(side) / part for side, part in zip(shape, scale, strict=True))), THW)
 
 
-def cosmos(given: Given) -> Positions:
+def cosmos(given: ConfigReader) -> Positions:
     """Cosmos 1: time in units of 1/24 s (`base_fps`) where the frame rate is known."""
     frames, rows, columns = shape_of(given)
-    fps = given.raw("fps")
-    step = 1.0 if fps is None else given.number("base_fps", default=24.0) / given.number("fps", above=0.0)
+    fps = given.number("fps", above=0.0)
+    step = 1.0 if fps is None else given.number("base_fps", default=24.0) / fps
     return Positions(product(np.arange(frames) * step, np.arange(rows), np.arange(columns)), THW)
 
 
-def mochi(given: Given) -> Positions:
+def mochi(given: ConfigReader) -> Positions:
     """Mochi: rows and columns centred and scaled to an area of 192²."""
     frames, rows, columns = shape_of(given)
     area = given.number("base_height", default=192.0, above=0.0) * given.number("base_width", default=192.0, above=0.0)
@@ -231,7 +224,7 @@ def mochi(given: Given) -> Positions:
     return Positions(product(np.arange(frames), *sides), THW)
 
 
-def qwen_image(given: Given) -> Positions:
+def qwen_image(given: ConfigReader) -> Positions:
     """Qwen-Image: image k at frame k, centred; text on all axes from half the longer side of the largest."""
     shapes = shapes_of(given)
     blocks = [
@@ -240,7 +233,7 @@ def qwen_image(given: Given) -> Positions:
     return behind(blocks, given, reach(given, shapes))
 
 
-def qwen_layered(given: Given) -> Positions:
+def qwen_layered(given: ConfigReader) -> Positions:
     """Qwen-Image Layered: the last image is the condition, at frame −1."""
     shapes = shapes_of(given)
     blocks = []
@@ -250,58 +243,58 @@ def qwen_layered(given: Given) -> Positions:
     return behind(blocks, given, max(reach(given, shapes), len(shapes) - 1))
 
 
-def shapes_of(given: Given) -> list[tuple[int, int, int]]:
+def shapes_of(given: ConfigReader) -> list[tuple[int, int, int]]:
     """The images as (frames, rows, columns)."""
-    many = given.raw("shapes", "img_shapes", "video_fhw")
+    many = given.value("shapes", "img_shapes", "video_fhw")
     if many is None:
         return [shape_of(given)]
     if not isinstance(many, (list, tuple)) or not many:
         raise ValueError(f"shapes must be a list of [frames, rows, columns], got {shorten(many)}")
-    found = [Given({"shapes": part}).wholes("shapes", count=3) for part in many]
+    found = [ConfigReader({"shapes": part}).sizes("shapes", count=3) for part in many]
     for one in found:
         require_tokens(*one)
     return [(one[0], one[1], one[2]) for one in found]
 
 
-def sided(given: Given, rows: int, columns: int) -> tuple[FloatArray, FloatArray]:
+def sided(given: ConfigReader, rows: int, columns: int) -> tuple[FloatArray, FloatArray]:
     """Rows and columns, centred unless `scale_rope` is false."""
     if given.flag("scale_rope", default=True):
         return centred(rows), centred(columns)
     return np.arange(rows, dtype=np.float64), np.arange(columns, dtype=np.float64)
 
 
-def reach(given: Given, shapes: list[tuple[int, int, int]]) -> int:
+def reach(given: ConfigReader, shapes: list[tuple[int, int, int]]) -> int:
     """Where text begins: the half (or whole) longer side of the largest image."""
     part = 2 if given.flag("scale_rope", default=True) else 1
     return max(max(rows // part, columns // part) for _, rows, columns in shapes)
 
 
-def behind(blocks: list[FloatArray], given: Given, start: int) -> Positions:
+def behind(blocks: list[FloatArray], given: ConfigReader, start: int) -> Positions:
     """Images, then text from `start` on on all axes; `tokens` and `text_tokens` pick of each."""
     images = np.concatenate(blocks)
     words = line(text(given), float(start))
-    if given.raw("tokens") is not None and given.raw("text_tokens") is not None:
+    if given.value("tokens") is not None and given.value("text_tokens") is not None:
         images = picked(images, given, "tokens")
         words = picked(words, given, "text_tokens")
     return Positions(np.concatenate([images, words]), FRAME)
 
 
-def picked(rows: FloatArray, given: Given, name: str) -> FloatArray:
+def picked(rows: FloatArray, given: ConfigReader, name: str) -> FloatArray:
     """The rows whose numbers stand under a key."""
-    index = given.wholes(name, least=0)
+    index = given.sizes(name, least=0)
     if index and max(index) >= len(rows):
         raise ValueError(f"{name} must be from 0 to {len(rows) - 1}, got {shorten(index)}")
     return rows[index]
 
 
-def qwen_image21(given: Given) -> Positions:
+def qwen_image21(given: ConfigReader) -> Positions:
     """Qwen-Image 2.1: one stream; text n on all axes, an image at frame n and centred, the next text its side behind.
 
     `layout` is a list of ["text", n] and ["image", [rows, columns]]; else `text`, then the images of `shapes`.
     """
-    shapes = () if given.raw("layout") is not None else shapes_of(given)
+    shapes = () if given.value("layout") is not None else shapes_of(given)
     layout: list[tuple[str, Any]] = [("text", text(given)), *(("image", list(shape)) for shape in shapes)]
-    if given.raw("layout") is not None:
+    if given.value("layout") is not None:
         layout = entries(given)
     blocks, place = [np.zeros((0, 3))], 0
     for kind, size in layout:
@@ -315,22 +308,22 @@ def qwen_image21(given: Given) -> Positions:
     return Positions(np.concatenate(blocks), FRAME)
 
 
-def ideogram4(given: Given) -> Positions:
+def ideogram4(given: ConfigReader) -> Positions:
     """Ideogram 4: text counts on all axes, the image (0, row, column) + 65536."""
     rows, columns = flat(given)
     image = product([0.0], np.arange(rows), np.arange(columns)) + given.number("offset", default=IMAGE_OFFSET)
     return Positions(np.concatenate([line(text(given)), image]), THW)
 
 
-def minimax_h3(given: Given) -> Positions:
+def minimax_h3(given: ConfigReader) -> Positions:
     """MiniMax-H3: text (n, 0, 0), keyframes, sound, then video in steps of 5/3 and 20/3; space over an area of 32².
 
     `frames` are latent frames, `latents` their rows and columns, `patch` what becomes one token. Sound stands at row 0
     and at either edge, one edge a channel, one unit of time each.
     """
-    words, frames = text(given), given.whole("frames", default=1)
-    rows, columns = given.wholes("latents", count=2)
-    patch = given.wholes("patch", "patch_size", default=(2, 2))[-2:]
+    words, frames = text(given), given.size("frames", default=1)
+    rows, columns = given.sizes("latents", count=2)
+    patch = given.sizes("patch", "patch_size", default=(2, 2))[-2:]
     if len(patch) != 2 or min(rows // patch[0], columns // patch[1]) < 1:
         raise ValueError(f"patch must be rows and columns no larger than the latents, got {shorten(patch)}")
     require_tokens(frames, rows // patch[0], columns // patch[1])
@@ -341,13 +334,13 @@ def minimax_h3(given: Given) -> Positions:
     spans = [FRAME_RESCALE * FRAMES_PER_LATENT[k % len(FRAMES_PER_LATENT)] for k in range(frames)]
     times = words + np.concatenate([[0.0], np.cumsum(spans[:-1])])
     blocks = [caption]
-    anchors = given.raw("keyframe_anchors") or ()
+    anchors = given.value("keyframe_anchors") or ()
     if not isinstance(anchors, (list, tuple)):
         raise ValueError(f'keyframe_anchors must be a list of "first" and "last", got {shorten(anchors)}')
     for anchor in anchors:
         blocks.append(product([float(words) if anchor == "first" else words + sum(spans) - FRAME_RESCALE], high, wide))
-    sound = given.whole("audio_latents", default=0, least=0)
-    channels = given.whole("audio_channels", default=2)
+    sound = given.size("audio_latents", default=0, least=0)
+    channels = given.size("audio_channels", default=2)
     for channel in range(channels if sound else 0):
         block = np.zeros((sound, 3))
         block[:, 0] = words + np.arange(sound)

@@ -14,10 +14,11 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, directions
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number
-from rope_viz.multi_axis.config_reader import MAX_HEADS, Given
+from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.torch_random import uniform
 
 HW, WH = ("h", "w"), ("w", "h")
+MAX_HEADS = 4096  # of a model whose heads are read one by one
 
 
 def rope_mixed(config: Mapping[str, Any]) -> list[AxesSpec]:
@@ -25,10 +26,10 @@ def rope_mixed(config: Mapping[str, Any]) -> list[AxesSpec]:
 
     `weights` or `freqs` (2, layers, heads, pairs) or of one layer (2, heads, pairs) are the learned ones, x before y.
     """
-    given = Given(config)
+    given = ConfigReader(config)
     axes = HW if given.choice("grid_indexing", options=("ij", "xy"), default="xy") == "ij" else WH
-    layer = given.whole("layer", default=0, least=0)
-    if given.raw("weights", "freqs") is not None:
+    layer = given.size("layer", default=0, least=0)
+    if given.value("weights", "freqs") is not None:
         array = given.array("weights", "freqs")
         if array.ndim == 4:
             require_layer(layer, array.shape[1])
@@ -46,11 +47,11 @@ def require_layer(layer: int, depth: int) -> None:
         raise ValueError(f"layer must be from 0 to {depth - 1}, got {layer}")
 
 
-def mixed_start(given: Given, layer: int) -> FloatArray:
+def mixed_start(given: ConfigReader, layer: int) -> FloatArray:
     """The weights timm 1.0.31 begins with, in its float32: a ladder in a drawn direction and at right angles to it."""
-    width = given.whole("dim", "embed_dim", "hidden_size")
-    heads = given.whole("num_heads", "num_attention_heads", most=MAX_HEADS)
-    depth = given.whole("depth", default=layer + 1, most=MAX_HEADS)
+    width = given.required("dim", "embed_dim", "hidden_size")
+    heads = given.required("num_heads", "num_attention_heads", most=MAX_HEADS)
+    depth = given.size("depth", default=layer + 1, most=MAX_HEADS)
     size = width // heads
     require_number(size, "the size of a head", least=4, most=MAX_HEAD_DIM)
     require_layer(layer, depth)
@@ -60,7 +61,7 @@ def mixed_start(given: Given, layer: int) -> FloatArray:
     )
     turn = np.zeros((depth, heads), dtype=narrow)
     if given.flag("rotate", default=True):
-        drawn = uniform(given.whole("seed", default=0, least=0), depth * heads).reshape(depth, heads)
+        drawn = uniform(given.size("seed", default=0, least=0), depth * heads).reshape(depth, heads)
         turn = drawn.astype(narrow) * narrow(2.0) * narrow(math.pi)
     angle, beside = turn[layer][:, None], turn[layer][:, None] + narrow(math.pi / 2.0)
     x = np.concatenate([rungs * np.cos(angle), rungs * np.cos(beside)], axis=1)
@@ -74,16 +75,16 @@ def lightglue(config: Mapping[str, Any]) -> AxesSpec | list[AxesSpec]:
     `weights` are (pairs, axes), or (heads, pairs, axes). Without them, those of a projection as PyTorch starts it from
     `seed`: uniform in −1/√2 … 1/√2, for `descriptor_dim` over `num_attention_heads` dimensions.
     """
-    given = Given(config)
-    if given.raw("weights", "projector") is None:
+    given = ConfigReader(config)
+    if given.value("weights", "projector") is None:
         width, heads = (
-            given.whole("descriptor_dim", "hidden_size", default=256),
-            given.whole("num_attention_heads", "num_heads", default=4),
+            given.size("descriptor_dim", "hidden_size", default=256),
+            given.size("num_attention_heads", "num_heads", default=4),
         )
         pairs = width // heads // 2
         require_number(pairs, "the pairs of a head", least=1, most=MAX_HEAD_DIM)
         bound = math.sqrt(0.5)
-        drawn = uniform(given.whole("seed", default=0, least=0), 2 * pairs) * 2.0 * bound - bound
+        drawn = uniform(given.size("seed", default=0, least=0), 2 * pairs) * 2.0 * bound - bound
         return directions(drawn.reshape(pairs, 2), WH)
     weights = given.array("weights", "projector")
     if weights.ndim not in (2, 3):

@@ -10,10 +10,9 @@ from typing import Any
 
 from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.config_reader import read_model_type
+from rope_viz.models.config_reader import ConfigReader, read_model_type
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.text_config import TEXT_KEYS
-from rope_viz.multi_axis.config_reader import Given
 from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
 from rope_viz.multi_axis.music import musicflamingo
 from rope_viz.multi_axis.text import text_layers
@@ -67,7 +66,7 @@ def diffusion(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     name = canonical(config["_class_name"])
     if config.get("use_rotary_positional_embeddings") is False:
         raise ValueError("use_rotary_positional_embeddings is false: this model adds its positions and rotates nothing")
-    if name == "mochi" and Given(config).raw("weights", "pos_frequencies") is None:
+    if name == "mochi" and ConfigReader(config).value("weights", "pos_frequencies") is None:
         raise ValueError(
             "Mochi's directions are learned: they are in the checkpoint (pos_frequencies), not in the config"
         )

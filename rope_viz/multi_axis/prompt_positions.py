@@ -30,7 +30,7 @@ from rope_viz.embedding.position_ids import (
     weave,
 )
 from rope_viz.embedding.spec import FloatArray, require_number, shorten
-from rope_viz.multi_axis.config_reader import Given
+from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.text import xdrope_axes
 
 OMNI = ("qwen2_5_omni", "qwen2_5_omni_thinker", "qwen3_omni_moe", "qwen3_omni_moe_thinker")
@@ -49,7 +49,7 @@ SECONDS = ("second_per_grid_ts", "second_per_grids", "second_per_grid")
 
 def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers") -> Positions:
     """Positions along the `layout` of a config, as a model type's code in a runtime gives them."""
-    given = Given(config)
+    given = ConfigReader(config)
     own = {"hunyuan_vl": hunyuan, "neomme": neomme, "glm_image": glm_image}
     if kind in own and runtime == "transformers":
         return own[kind](given)
@@ -69,18 +69,18 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
     return prompt(pieces, manner)
 
 
-def manner_of(kind: str, runtime: str, given: Given) -> Manner:
+def manner_of(kind: str, runtime: str, given: ConfigReader) -> Manner:
     """How this runtime lays out the prompts of this model type."""
     if runtime not in RUNTIMES:
         raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {shorten(runtime)}")
-    merge = given.whole("spatial_merge_size", "spatial_conv_size", default=1 if kind == "glm_image" else 2)
+    merge = given.size("spatial_merge_size", "spatial_conv_size", default=1 if kind == "glm_image" else 2)
     manner = Manner(merge=merge, resume="largest", narrow=runtime != "vllm")
     if runtime == "llama.cpp":
         return dataclasses.replace(manner, resume="side", apart=True)
     if kind in STAMPED:
         manner = dataclasses.replace(manner, apart=True)
     if kind in ERNIE:
-        manner = dataclasses.replace(manner, temporal_merge=given.whole(*TEMPORAL, default=2))
+        manner = dataclasses.replace(manner, temporal_merge=given.size(*TEMPORAL, default=2))
     if kind in OMNI:
         kept = kind.startswith("qwen3") and runtime in ("transformers", "sglang", "mlx-vlm")
         manner = dataclasses.replace(manner, markers=True, floor=not kept)
@@ -97,9 +97,9 @@ TEMPORAL = ("temporal_merge_size", "temporal_conv_size")
 KEYE = ("keye", "keye_vl1_5", "keye_vl_1_5", "bailing_moe_v3_vl")
 
 
-def pieces_of(kind: str, given: Given, runtime: str) -> list[Piece]:
+def pieces_of(kind: str, given: ConfigReader, runtime: str) -> list[Piece]:
     """The layout as pieces, with the pace of every video."""
-    seconds = given.raw(*SECONDS)
+    seconds = given.value(*SECONDS)
     seconds = [seconds] if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) else seconds
     pieces, videos = [], 0
     for name, size in entries(given):
@@ -124,7 +124,7 @@ def at(seconds: Any, index: int) -> float | None:
     return float(seconds[index])
 
 
-def pace_of(kind: str, given: Given, runtime: str, seconds: float | None, name: str) -> tuple[float, ...]:
+def pace_of(kind: str, given: ConfigReader, runtime: str, seconds: float | None, name: str) -> tuple[float, ...]:
     """What the index of a frame is multiplied by, in the order the code does it."""
     if runtime == "llama.cpp":
         return ()
@@ -144,20 +144,20 @@ def pace_of(kind: str, given: Given, runtime: str, seconds: float | None, name: 
     return (each, rate) if runtime in ("sglang", "mlx-vlm") else (each * rate,)
 
 
-def sounded(kind: str, length: int, given: Given) -> int:
+def sounded(kind: str, length: int, given: ConfigReader) -> int:
     """Tokens of a sound of so many feature frames; for other models the number is of tokens already."""
     if kind.startswith("qwen2_5_omni"):
         return ((length - 1) // 2 + 1 - 2) // 2 + 1
     if kind.startswith("qwen3_omni"):
-        chunk = 2 * given.part("audio_config").whole("n_window", default=given.whole("n_window", default=50))
+        chunk = 2 * given.part("audio_config").size("n_window", default=given.size("n_window", default=50))
         rest = (length % chunk - 1) // 2 + 1
         return ((rest - 1) // 2 + 1 - 1) // 2 + 1 + length // chunk * 13
     return length
 
 
-def entries(given: Given) -> list[tuple[str, Any]]:
+def entries(given: ConfigReader) -> list[tuple[str, Any]]:
     """The pieces of a layout as (kind, size)."""
-    layout = given.raw("layout")
+    layout = given.value("layout")
     if not isinstance(layout, (list, tuple)):
         raise ValueError(f"layout must be a list of pieces, got {shorten(layout)}")
     for piece in layout:
@@ -187,9 +187,9 @@ def three(size: Any) -> tuple[int, int, int]:
     return (sides[0], sides[1], sides[2]) if len(sides) == 3 else (1, sides[0], sides[1])
 
 
-def woven(kind: str, given: Given, manner: Manner) -> Positions:
+def woven(kind: str, given: ConfigReader, manner: Manner) -> Positions:
     """Omni with the sound of a video woven into it: every video is followed by its sound in the layout."""
-    seconds = given.raw(*SECONDS)
+    seconds = given.value(*SECONDS)
     rate = given.number("position_id_per_seconds", default=13.0 if kind.startswith("qwen3") else 25.0)
     chunk = None if kind.startswith("qwen3") else int(rate * given.number("seconds_per_chunk", default=2.0))
     found = entries(given)
@@ -202,19 +202,19 @@ def woven(kind: str, given: Given, manner: Manner) -> Positions:
             pieces.append((video, sounded(kind, tokens_of(found[index + 1][1]), given)))
             index, videos = index + 2, videos + 1
             continue
-        alone = Given({**given.config, "layout": [[name, size]]})
+        alone = ConfigReader({**given.config, "layout": [[name, size]]})
         pieces += pieces_of(kind, alone, "transformers")
         index += 1
     return weave(pieces, manner, chunk)
 
 
-def hunyuan(given: Given) -> Positions:
+def hunyuan(given: ConfigReader) -> Positions:
     """HunYuan-VL: the first axis counts tokens; inside an image w and h count from 0, a newline behind each row.
 
     The markers before and behind keep text positions, and the last axis is the image's ordinal.
     """
-    counts = given.wholes("mrope_section", "xdrope_section", default=(16, 16, 16, 16), least=0)
-    axes, merge = xdrope_axes(counts), given.whole("spatial_merge_size", default=2)
+    counts = given.sizes("mrope_section", "xdrope_section", default=(16, 16, 16, 16), least=0)
+    axes, merge = xdrope_axes(counts), given.size("spatial_merge_size", default=2)
     blocks: list[FloatArray] = []
     segments: list[Segment] = []
     count, image = 0, 0
@@ -240,25 +240,25 @@ def hunyuan(given: Given) -> Positions:
     return Positions(values, axes, delta(values), tuple(segments))
 
 
-def neomme(given: Given) -> Positions:
+def neomme(given: ConfigReader) -> Positions:
     """NeoMME: `<doc> <img>` at 0 and 1, then rows and columns from 2 with a newline behind each row; text counts."""
     axes = ("row", "column")
-    if given.raw("grid") is None:
-        pieces = entries(given) if given.raw("layout") is not None else []
+    if given.value("grid") is None:
+        pieces = entries(given) if given.value("layout") is not None else []
         images = [three(size) for name, size in pieces if name != "text"]
         tokens = sum(tokens_of(size) for name, size in pieces if name == "text")
         if len(images) > 1 or (images and tokens):
             raise ValueError("layout must be one image, or text: NeoMME reads a page or a question, never both at once")
         if not images:
             return Positions(line(tokens, 0.0, 2), axes, None, (Segment("text", 0, tokens),))
-        given = Given({"grid": list(images[0][1:])})
-    rows, columns = given.wholes("grid", count=2)
+        given = ConfigReader({"grid": list(images[0][1:])})
+    rows, columns = given.sizes("grid", count=2)
     require_tokens(rows, columns + 1)
     values = np.concatenate([line(2, 0.0, 2), grid(rows, columns + 1, start=2.0)])
     return Positions(values, axes, None, (Segment("marker", 0, 2), Segment("image", 2, len(values))))
 
 
-def glm_image(given: Given) -> Positions:
+def glm_image(given: ConfigReader) -> Positions:
     """GLM-Image: no merge, and rope_delta is 0; images still to draw have their positions ahead (`drawn_ahead`)."""
     laid = prompt(pieces_of("glm_image", given, "transformers"), Manner(merge=1))
     return dataclasses.replace(laid, rope_delta=0.0)
@@ -277,10 +277,10 @@ def by_runtime(runtime: str) -> Callable[[Mapping[str, Any]], Positions]:
     """Positions of a config whose `model_type` says the model, Qwen2-VL or Qwen2.5-VL where it does not."""
 
     def read(config: Mapping[str, Any]) -> Positions:
-        given = Given(config)
-        kind = given.raw("model_type")
+        given = ConfigReader(config)
+        kind = given.value("model_type")
         if kind is None:
-            kind = "qwen2_vl" if given.raw("tokens_per_second", *SECONDS) is None else "qwen2_5_vl"
+            kind = "qwen2_vl" if given.value("tokens_per_second", *SECONDS) is None else "qwen2_5_vl"
         return lay_out(str(kind).removesuffix("_text"), config, runtime)
 
     return read

@@ -28,12 +28,11 @@ from rope_viz.embedding.axes_spec import (
     without_rotation,
 )
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, frozen, require_number, shorten
-from rope_viz.multi_axis.config_reader import Given, plainly
-from rope_viz.multi_axis.learned_directions import lightglue, rope_mixed
+from rope_viz.models.config_reader import ConfigReader
+from rope_viz.multi_axis.learned_directions import HW, WH, lightglue, rope_mixed
+from rope_viz.multi_axis.names import find_known_name, plain_name
 
 Specs: TypeAlias = AxesSpec | list[AxesSpec]
-
-HW, WH = ("h", "w"), ("w", "h")
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
     if name not in TOWERS:
         known = ", ".join(sorted({*TOWERS, *SPECIAL}))
         raise ValueError(f"there is no vision tower {shorten(kind)} with positions here; there are {known}")
-    return tower(name, Given(config, TOWERS[name].defaults))
+    return tower(name, ConfigReader(config, TOWERS[name].defaults))
 
 
 def tower_name(kind: str) -> str:
@@ -110,17 +109,13 @@ def tower_name(kind: str) -> str:
     """
     if kind in TOWERS or kind in SPECIAL:
         return kind
-    plain = plainly(kind)
-    for candidate in (plain, *(plain.removesuffix(ending) for ending in CLASS_ENDINGS if plain.endswith(ending))):
-        if candidate in PLAIN_NAMES:
-            return PLAIN_NAMES[candidate]
-    return kind
+    return find_known_name(kind, PLAIN_NAMES, CLASS_ENDINGS) or kind
 
 
-def tower(name: str, given: Given) -> AxesSpec:
+def tower(name: str, given: ConfigReader) -> AxesSpec:
     """A ladder per axis over an even share of the head."""
     rule = TOWERS[name]
-    size = memory_head(given) if rule is MEMORY else given.head_dim(width=rule.width, derived=rule.derived)
+    size = memory_head(given) if rule is MEMORY else given.head_size(width=rule.width, derived=rule.derived)
     require_quarters(size)
     base = given.base(rule.base)
     return ladder_per_axis(
@@ -145,34 +140,34 @@ def ladder(dim: int, base: float) -> RopeSpec:
     return RopeSpec(head_dim=dim + dim % 2, rotary_dim=max(dim, 2), base=base)
 
 
-def memory_head(given: Given) -> int:
+def memory_head(given: ConfigReader) -> int:
     """The head of SAM 2's memory attention."""
-    if given.raw("memory_attention_hidden_size") is None and given.raw("hidden_size", "head_dim") is not None:
-        return given.head_dim()
-    heads = given.whole("memory_attention_num_attention_heads", default=1)
-    rate = given.whole("memory_attention_downsample_rate", default=1)
-    return given.whole("memory_attention_hidden_size", default=256) // (rate * heads)
+    if given.value("memory_attention_hidden_size") is None and given.value("hidden_size", "head_dim") is not None:
+        return given.head_size()
+    heads = given.size("memory_attention_num_attention_heads", default=1)
+    rate = given.size("memory_attention_downsample_rate", default=1)
+    return given.size("memory_attention_hidden_size", default=256) // (rate * heads)
 
 
 def pixtral(config: Mapping[str, Any]) -> AxesSpec:
     """One ladder over the whole head: its even rungs to rows, its odd ones to columns."""
-    given = Given(config, sizes(1024, 16, head_dim=64))
+    given = ConfigReader(config, sizes(1024, 16, head_dim=64))
     size = own_head(given)
     rungs = ladder(size, given.base(10_000.0)).plain_inv_freq
     return ladder_per_axis([rungs[0::2], rungs[1::2]], HW, pairing="half", head_dim=size)
 
 
-def own_head(given: Given) -> int:
+def own_head(given: ConfigReader) -> int:
     """A head size that the config derives from its own width although the class names one."""
     if given.config.get("head_dim") is None and given.config.get("hidden_size") is not None:
-        return given.whole("hidden_size") // given.whole("num_attention_heads")
-    return given.head_dim()
+        return given.required("hidden_size") // given.required("num_attention_heads")
+    return given.head_size()
 
 
 def gemma4(config: Mapping[str, Any]) -> AxesSpec:
     """x in the first half of the head, y in the second, each a rotate-half of its own."""
-    given = Given(config, sizes(768, 12, head_dim=64))
-    size = given.head_dim()
+    given = ConfigReader(config, sizes(768, 12, head_dim=64))
+    size = given.head_size()
     one = ladder(size // 2, given.base(100.0))
     pairs, half = one.pairs, size // 2
     require_quarters(size)
@@ -182,8 +177,8 @@ def gemma4(config: Mapping[str, Any]) -> AxesSpec:
 
 def minimax_m3(config: Mapping[str, Any]) -> AxesSpec:
     """Three ladders of 2·⌊d/6⌋ dimensions; what is left over stands still."""
-    given = Given(config, sizes(1280, 16))
-    size = given.head_dim()
+    given = ConfigReader(config, sizes(1280, 16))
+    size = given.head_size()
     require_number(size, "the size of a head", least=6)
     one = ladder(2 * (size // 3 // 2), given.base(10_000.0))
     return ladder_per_axis([one] * 3, THW, pairing="half", head_dim=size)
@@ -191,11 +186,11 @@ def minimax_m3(config: Mapping[str, Any]) -> AxesSpec:
 
 def dinov3(config: Mapping[str, Any]) -> AxesSpec:
     """2π·base^(−i/(d/4)) of coordinates in −1 … 1: the angle is per image, not per patch. Periods may be named."""
-    given = Given(config, sizes(384, 6))
+    given = ConfigReader(config, sizes(384, 6))
     size = own_dim(given)
     rungs = math.ceil(size / 4)
-    if given.raw("min_period") is not None and given.raw("max_period") is not None:
-        low, high = given.number("min_period", above=0.0), given.number("max_period", above=0.0)
+    low, high = given.number("min_period", above=0.0), given.number("max_period", above=0.0)
+    if low is not None and high is not None:
         periods = low * (high / low) ** (np.arange(rungs) / max(rungs - 1, 1))
     else:
         periods = dino_base(given) ** (4.0 * np.arange(rungs) / size)
@@ -204,18 +199,20 @@ def dinov3(config: Mapping[str, Any]) -> AxesSpec:
     return ladder_per_axis([2.0 * math.pi / periods] * 2, axes, pairing=pairing, head_dim=size)
 
 
-def dino_base(given: Given) -> float:
+def dino_base(given: ConfigReader) -> float:
     """The base under its names; `temperature` is timm's."""
     inner = given.part("rope_parameters")
-    source = inner if inner.raw("rope_theta") is not None else given
+    source = inner if inner.value("rope_theta") is not None else given
     return source.number("rope_theta", "temperature", default=100.0, above=1.0)
 
 
-def own_dim(given: Given) -> int:
+def own_dim(given: ConfigReader) -> int:
     """timm's `dim`, which is the head, else the head of a config."""
-    if given.raw("num_heads", "num_attention_heads") and given.config.get("hidden_size") is not None:
-        return given.head_dim(derived=True)
-    return given.whole("dim", least=4, most=MAX_HEAD_DIM) if given.config.get("dim") is not None else given.head_dim()
+    if given.value("num_heads", "num_attention_heads") and given.config.get("hidden_size") is not None:
+        return given.head_size(derived=True)
+    return (
+        given.required("dim", least=4, most=MAX_HEAD_DIM) if given.config.get("dim") is not None else given.head_size()
+    )
 
 
 def vjepa2(config: Mapping[str, Any]) -> AxesSpec:
@@ -223,12 +220,12 @@ def vjepa2(config: Mapping[str, Any]) -> AxesSpec:
 
     Known to its authors and kept for the weights: the first member of pair p has rung 2p mod n, the second 2p + 1.
     """
-    given = Given(config, sizes(1024, 16))
+    given = ConfigReader(config, sizes(1024, 16))
     if given.choice("part", options=("encoder", "predictor"), default="encoder") == "predictor":
-        width = given.whole("pred_hidden_size", default=384)
-        size = width // given.whole("pred_num_attention_heads", default=12)
+        width = given.size("pred_hidden_size", default=384)
+        size = width // given.size("pred_num_attention_heads", default=12)
     else:
-        size = given.head_dim(derived=True)
+        size = given.head_size(derived=True)
     dims = 2 * (size // 3 // 2)
     n = dims // 2
     require_number(n, "the pairs of an axis", least=1)
@@ -242,11 +239,11 @@ def vjepa2(config: Mapping[str, Any]) -> AxesSpec:
 
 def efficientloftr(config: Mapping[str, Any]) -> list[AxesSpec]:
     """h w h w … over all heads together: the first head has the fastest pairs, the last the slowest. One per head."""
-    given = Given(config, sizes(256, 8))
-    width, heads = given.whole("hidden_size"), given.whole("num_attention_heads")
+    given = ConfigReader(config, sizes(256, 8))
+    width, heads = given.required("hidden_size"), given.required("num_attention_heads")
     inner = given.part("rope_parameters")
     share = inner.number("partial_rotary_factor", default=given.number("partial_rotary_factor", default=4.0))
-    one = ladder(int(given.head_dim() * share), given.base(10_000.0))
+    one = ladder(int(given.head_size() * share), given.base(10_000.0))
     if 4 * one.pairs != width or width % (2 * heads):
         raise ValueError(f"the ladder must reach over all heads: {one.pairs} rungs for {width} dimensions")
     whole = np.repeat(one.plain_inv_freq, 2)
@@ -262,8 +259,8 @@ def split_heads(inv_freq: FloatArray, axis: Sequence[int], axes: Sequence[str], 
 
 def timm_axial(config: Mapping[str, Any]) -> AxesSpec:
     """timm's RotaryEmbeddingCat: bands by temperature, or in pixels; "xy" puts columns first."""
-    given = Given(config)
-    size = given.whole("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
+    given = ConfigReader(config)
+    size = given.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
     count = size // 4
     if given.flag("in_pixels", default=False):
         most = given.number("max_res", default=224.0, above=0.0)
@@ -280,9 +277,9 @@ def timm_axial(config: Mapping[str, Any]) -> AxesSpec:
 
 def timm_mrope(config: Mapping[str, Any]) -> AxesSpec:
     """timm's RotaryEmbeddingMRope: one ladder, t h w t h w … with time at 0."""
-    given = Given(config)
-    size = given.whole("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
-    counts = given.wholes("mrope_section", default=(8, 12, 12), count=3, least=0)
+    given = ConfigReader(config)
+    size = given.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
+    counts = given.sizes("mrope_section", default=(8, 12, 12), count=3, least=0)
     spec = RopeSpec(head_dim=size, base=given.number("temperature", "rope_theta", default=10_000.0, above=1.0))
     axis = [i % 3 if i % 3 and i < 3 * counts[i % 3] else 0 for i in range(spec.pairs)]
     return shared_ladder(spec, axis)
@@ -323,9 +320,7 @@ VISION_NAMES = {
     **{"videollama3": "video_llama_3", "exaone45": "exaone4_5"},
     **{"paddleocr": "paddleocr_vl", "loftr": "efficientloftr", "sam3_video": "sam3"},
 }
-PLAIN_NAMES = {plainly(name): name for name in (*TOWERS, *SPECIAL)} | {
-    plainly(name): found for name, found in VISION_NAMES.items()
-}
+PLAIN_NAMES = {plain_name(name): VISION_NAMES.get(name, name) for name in (*TOWERS, *SPECIAL, *VISION_NAMES)}
 CLASS_ENDINGS = (
     *("visionrotaryembedding", "vitrotaryembedding", "vitropepositionembedding", "ropepositionembedding"),
     *("rotaryembedding", "positionalencoder", "ropeattention", "visionmodel", "vision", "vitmodel", "model"),

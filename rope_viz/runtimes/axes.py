@@ -1,26 +1,25 @@
-"""What each runtime does with several axes: which pair listens to what, where text goes on, and YaRN.
+"""What each runtime does with several axes: which axis each pair follows, where text continues, and YaRN.
 
-For language models that read images and films (M-RoPE). Allocations and positions are those of `configs.axes`, each
-checked against the runtime's own code; llama.cpp's modes by architecture were read in its `llama-model.cpp`.
+For language models that read images and video (M-RoPE). Allocations and positions are those of `rope_viz.multi_axis`,
+each checked against the runtime's own code; llama.cpp's modes by architecture were read in its `llama-model.cpp`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rope_viz.embedding.axes_spec import MIXED, STILL, AxesSpec
-from rope_viz.models.architecture import find_architecture
+from rope_viz.models.architecture import Axes, find_architecture
 from rope_viz.models.config_reader import read_model_type
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
-from rope_viz.multi_axis.prompt_positions import MODELS, OMNI, lay_out
-from rope_viz.multi_axis.prompt_positions import SECONDED as SECONDED_TYPES
-from rope_viz.multi_axis.text import TEXTS, keys, text_layers
+from rope_viz.multi_axis.prompt_positions import MODELS, OMNI, SECONDED, lay_out
+from rope_viz.multi_axis.text import find_axes, section_keys, text_layers
 
 VERSIONS = {
     "transformers": "5.23.0",
@@ -31,32 +30,9 @@ VERSIONS = {
     "llama.cpp": "0c1e57098",
 }
 CALLED = {"transformers-4.57": "transformers", "vllm": "vLLM", "sglang": "SGLang"}
-# Model types whose prompts each of them numbers itself; HunYuan-VL runs in vLLM through transformers' own class.
-QWENS = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen3_omni_moe")
-OTHERS = ("glm4v", "glm4v_moe", "glm_ocr", "ernie4_5_vl_moe", "paddleocr_vl", "cohere_compass")
-HAS: dict[str, tuple[str, ...]] = {
-    "vllm": (
-        *(*QWENS, *OTHERS, "qwen2_5_omni", "qwen4_exp", "bailing_moe_v3_vl", "isaac", "openpangu_vl", "hunyuan_vl"),
-        *(
-            "keye",
-            "keye_vl1_5",
-            "keye_vl_1_5",
-            "KeyeVL1_5",
-            "cosmos3_edge",
-            "cosmos3_omni",
-            "minicpmv4_6",
-            "minicpmv4_7",
-        ),
-    ),
-    "sglang": (*QWENS, *OTHERS[:-1], "qwen4_exp", "cosmos3_edge", "cosmos3_omni", "bailing_moe_v3_vl"),
-    "mlx-vlm": (*QWENS, *OTHERS, "qwen4_exp", "hunyuan_vl", "minicpmv4_6", "minicpmv4_7"),
-}
-SECTIONED = ("qwen2_vl", "qwen2_5_vl", "paddleocr_vl", "glm4v", "glm4v_moe", "glm_ocr", "hunyuan_vl")
-INTERLEAVED = ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
-# Three words, a film of six grids of 2 × 2 tokens, and the word behind it.
+# Three tokens of text, a video of six grids of 2 × 2 tokens, and the token after it.
 SAMPLE = {"layout": [["text", 3], ["video", [6, 4, 4]], ["text", 1]], "spatial_merge_size": 2}
-FILM = {"layout": [["video", [4, 4, 4]]], "spatial_merge_size": 2}
-SECONDED = (*SECONDED_TYPES, *OMNI)
+VIDEO = {"layout": [["video", [4, 4, 4]]], "spatial_merge_size": 2}
 
 
 @dataclass(frozen=True)
@@ -110,143 +86,109 @@ class AxesAnswer:
 
 
 def axes_answers(config: Mapping[str, Any]) -> tuple[AxesAnswer, ...]:
-    """Every runtime's answer, transformers' first; () where the language model has one axis.
+    """Return every runtime's answer, transformers' first; () where the language model has one axis.
 
     Raises `ValueError` where the config cannot be read and names no sections.
     """
-    kind = model_kind(config)
-    if not several(kind, config):
+    kind, axes = find_model_axes(config)
+    if axes is None and not section_keys(config).keys() & {"mrope_section", "xdrope_section"}:
         return ()
     reference: AxesSpec | None = None
     answers = []
     for runtime in VERSIONS:
-        spec, reason = asked(runtime, kind, config)
-        reference = spec if reference is None else reference
-        answers.append(answer(runtime, kind, config, spec, reason, reference))
+        try:
+            spec, reason = allocate_in(runtime, kind, axes, config)
+        except ValueError as error:
+            spec, reason = None, f"refuses: {error}"
+        reference = reference or spec
+        answers.append(compare_with(reference, runtime, kind, spec, reason))
     return tuple(answers)
 
 
-def several(kind: str, config: Mapping[str, Any]) -> bool:
-    """Whether this language model has positions on several axes: by its type, or by the sections its config names."""
-    found = keys(config, "")
-    return kind in TEXTS or "mrope_section" in found or "xdrope_section" in found
-
-
-def model_kind(config: Mapping[str, Any]) -> str:
-    """The model type that decides: the wrapper's where it is one of ours, else its text's."""
+def find_model_axes(config: Mapping[str, Any]) -> tuple[str, Axes | None]:
+    """Return the model type that decides about axes, the wrapper's before that of its text, and its axes."""
     outer = read_model_type(config)
-    if outer in TEXTS:
-        return outer
+    axes = find_axes(outer)
+    if axes is not None:
+        return outer, axes
     inner = ModelConfig.read(config).part.kind.removesuffix("_text")
-    return inner if inner in TEXTS else outer.removesuffix("_text")
+    axes = find_axes(inner)
+    return (outer.removesuffix("_text") if axes is None else inner), axes
 
 
-def is_newer_than_4_57(kind: str) -> bool:
-    """Whether transformers 4.57 does not have this model type yet."""
+def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str, Any]) -> tuple[AxesSpec | None, str]:
+    """Return the allocation in a runtime, or None and why there is none."""
     record = find_architecture(kind)
-    return record is not None and record.since == "5.23.0"
-
-
-def asked(runtime: str, kind: str, config: Mapping[str, Any]) -> tuple[AxesSpec | None, str]:
-    """The allocation in a runtime, or why there is none."""
-    listed = kind in TEXTS
-    if runtime == "transformers-4.57" and is_newer_than_4_57(kind):
+    if runtime == "transformers-4.57" and record is not None and record.since == "5.23.0":
         return None, "has no such model"
-    if runtime in HAS and listed and kind not in HAS[runtime]:
-        return None, "is not known to have this model"
-    try:
-        return READ[runtime](kind, config)
-    except ValueError as error:
-        return None, f"refuses: {error}"
-
-
-def by_class(kind: str, config: Mapping[str, Any]) -> tuple[AxesSpec | None, str]:
-    """transformers: by the class of the model type."""
-    layers = text_layers(kind, config)
-    return layers.get("full_attention", next(iter(layers.values()))), ""
-
-
-def by_server(runtime: str) -> Callable[[str, Mapping[str, Any]], tuple[AxesSpec | None, str]]:
-    """vLLM, SGLang, mlx-vlm: by the keys of the config."""
-
-    def read(kind: str, config: Mapping[str, Any]) -> tuple[AxesSpec | None, str]:
-        if runtime == "vllm" and kind == "hunyuan_vl":
-            return by_class(kind, config)
-        return allocation(runtime, {**config, "model_type": kind} if kind else config), ""
-
-    return read
-
-
-def by_ggml(kind: str, config: Mapping[str, Any]) -> tuple[AxesSpec | None, str]:
-    """llama.cpp: sections or interleaved by the architecture, on halves, over four positions."""
-    if kind not in (*SECTIONED, *INTERLEAVED):
+    if runtime == "llama.cpp" and (axes is None or runtime not in axes.runtimes):
         return None, "is not known to convert this model"
-    own, _ = by_class(kind, config)
-    assert own is not None
-    found = keys(config, "")
-    counts = list(found.get("mrope_section", found.get("xdrope_section")) or TEXTS[kind].sections)[:4]
-    mode = "IMROPE" if kind in INTERLEAVED else "MROPE"
-    given = {"mode": mode, "head_dim": own.head_dim, "n_dims": 2 * own.pairs, "sections": counts}
-    laid = llama_cpp({**given, "freq_base": 10_000.0})
-    # The speeds are the model's own; only which axis turns a pair is llama.cpp's.
-    speeds = np.abs(own.weights).sum(axis=1)
-    weights = np.where(laid.weights != 0.0, speeds[:, None], 0.0)
-    return AxesSpec(weights, laid.dims, own.factor, laid.axes, head_dim=own.head_dim), ""
+    if axes is not None and not runtime.startswith("transformers") and runtime not in axes.runtimes:
+        return None, "is not known to have this model"
+    # vLLM runs HunYuan-VL through the class of transformers.
+    if runtime.startswith("transformers") or (runtime == "vllm" and kind == "hunyuan_vl"):
+        return allocate_by_class(kind, config), ""
+    if runtime == "llama.cpp" and axes is not None:
+        return allocate_by_ggml(allocate_by_class(kind, config), axes, config), ""
+    return allocation(runtime, {**config, "model_type": kind} if kind else config), ""
 
 
-READ: dict[str, Callable[[str, Mapping[str, Any]], tuple[AxesSpec | None, str]]] = {
-    "transformers": by_class,
-    "transformers-4.57": by_class,
-    "vllm": by_server("vllm"),
-    "sglang": by_server("sglang"),
-    "mlx-vlm": by_server("mlx-vlm"),
-    "llama.cpp": by_ggml,
-}
+def allocate_by_class(kind: str, config: Mapping[str, Any]) -> AxesSpec:
+    """Return the allocation by the class of the model type in transformers."""
+    layers = text_layers(kind, config)
+    return layers.get("full_attention", next(iter(layers.values())))
 
 
-def answer(
-    runtime: str,
-    kind: str,
-    config: Mapping[str, Any],
-    spec: AxesSpec | None,
-    reason: str,
-    reference: AxesSpec | None,
-) -> AxesAnswer:
-    """One runtime's answer beside transformers'."""
+def allocate_by_ggml(own: AxesSpec, axes: Axes, config: Mapping[str, Any]) -> AxesSpec:
+    """Return the allocation of llama.cpp, which pairs halves over four positions, with the model's own frequencies."""
+    found = section_keys(config)
+    counts = list(found.get("mrope_section", found.get("xdrope_section")) or axes.sections)[:4]
+    mode = "IMROPE" if axes.pattern == "interleaved" else "MROPE"
+    laid = llama_cpp({"mode": mode, "head_dim": own.head_dim, "n_dims": 2 * own.pairs, "sections": counts})
+    weights = np.where(laid.weights != 0.0, np.abs(own.weights).sum(axis=1)[:, None], 0.0)
+    return AxesSpec(weights, laid.dims, own.factor, laid.axes, head_dim=own.head_dim)
+
+
+def compare_with(reference: AxesSpec | None, runtime: str, kind: str, spec: AxesSpec | None, reason: str) -> AxesAnswer:
+    """Return one runtime's answer, compared with the allocation in transformers."""
+    if spec is None:
+        return AxesAnswer(runtime, VERSIONS[runtime], None, reason)
+    owner = owner_in(runtime, spec)
     moved: tuple[int, ...] = ()
-    still: tuple[int, ...] = ()
-    counts: dict[str, int] = {}
-    if spec is not None:
-        owner = heard(runtime, spec)
-        counts = {axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)}
-        still = tuple(np.flatnonzero(owner == STILL).tolist())
-        if reference is not None and len(reference.weights) == len(owner):
-            other = (owner != reference.owner) & (owner != STILL)
-            moved = tuple(np.flatnonzero(other).tolist())
-    behind, times = numbered(runtime, kind) if spec is not None else (None, None)
-    extension = extends(runtime, kind) if spec is not None else ""
-    return AxesAnswer(runtime, VERSIONS[runtime], spec, reason, moved, still, behind, times, extension, counts)
+    if reference is not None and len(reference.weights) == len(owner):
+        moved = tuple(np.flatnonzero((owner != reference.owner) & (owner != STILL)).tolist())
+    return AxesAnswer(
+        runtime,
+        VERSIONS[runtime],
+        spec,
+        moved=moved,
+        still=tuple(np.flatnonzero(owner == STILL).tolist()),
+        **number_samples(runtime, kind),
+        extension=extends(runtime, kind),
+        counts={axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)},
+    )
 
 
-def heard(runtime: str, spec: AxesSpec) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The axis of every pair; in llama.cpp the fourth position is 0, so what listens to it stands still."""
+def owner_in(runtime: str, spec: AxesSpec) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the axis of every pair. In llama.cpp the fourth position is 0: pairs that follow it do not rotate."""
     owner = spec.owner
-    if runtime != "llama.cpp" or set(spec.axes) != set("thwe"):
+    # HunYuan's four sections are four axes; a fourth that no section claims is what was left over.
+    if runtime != "llama.cpp" or set(spec.axes) != set("thwe") or np.sum(owner == 3) >= spec.pairs // 8:
         return owner
-    claimed = np.bincount(owner[owner >= 0], minlength=4)[3]
-    # HunYuan's four sections are four axes; a fourth that nobody asked for is what was left over.
-    return owner if claimed >= spec.pairs // 8 else np.where(owner == 3, STILL, owner)
+    return np.where(owner == 3, STILL, owner)
 
 
-def numbered(runtime: str, kind: str) -> tuple[float | None, tuple[float, ...] | None]:
-    """Where text goes on behind the sample film, and the times of four grids 1.5 s apart."""
+def number_samples(runtime: str, kind: str) -> dict[str, Any]:
+    """Return where text continues after the sample video, and the times of four grids 1.5 s apart."""
     if kind not in MODELS or kind in ("neomme", "glm_image", "hunyuan_vl"):
-        return None, None
-    rate = {"tokens_per_second": 2, "second_per_grid_ts": [1.5]} if kind in SECONDED else {}
+        return {}
+    timed = kind in (*SECONDED, *OMNI)
+    rate = {"tokens_per_second": 2, "second_per_grid_ts": [1.5]} if timed else {}
     behind = lay_out(kind, {**SAMPLE, **rate}, runtime).values[-1, 0]
-    film = lay_out(kind, {**FILM, **rate}, runtime)
-    tokens = np.concatenate([np.arange(part.start, part.stop) for part in film.segments if part.kind == "video"])
-    return float(behind), tuple((film.values[tokens[::4], 0] - film.values[tokens[0], 0]).tolist())
+    video = lay_out(kind, {**VIDEO, **rate}, runtime)
+    tokens = np.concatenate([np.arange(part.start, part.stop) for part in video.segments if part.kind == "video"])
+    times = video.values[tokens[::4], 0] - video.values[tokens[0], 0]
+    return {"behind": float(behind), "times": tuple(times.tolist())}
 
 
 def extends(runtime: str, kind: str) -> str:

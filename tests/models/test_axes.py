@@ -15,7 +15,7 @@ from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.multi_axis import extended, frequencies, positions, read
 from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
 from rope_viz.multi_axis.prompt_positions import RUNTIMES, drawn_ahead, lay_out
-from rope_viz.multi_axis.text import TEXTS, text_layers, text_name
+from rope_viz.multi_axis.text import all_axes, text_layers, text_name
 from rope_viz.multi_axis.torch_random import uniform
 from rope_viz.multi_axis.vision import SPECIAL, TOWERS, tower_name
 
@@ -159,12 +159,12 @@ def test_every_tower_has_a_default_of_its_class(kind: str) -> None:
     assert set(spec.axes) == {"h", "w"}
 
 
-@pytest.mark.parametrize("kind", sorted(TEXTS))
+@pytest.mark.parametrize("kind", sorted(all_axes()))
 def test_every_language_model_is_read_from_a_plain_config(kind: str) -> None:
     config = {"hidden_size": 1024, "num_attention_heads": 8, "head_dim": 128, "rope_theta": 1e6}
     if kind == "bailing_moe_v3_vl":
         config["rope_parameters"] = {"rope_theta": 1e6, "partial_rotary_factor": 0.5}  # type: ignore[assignment]
-    sections = TEXTS[kind].sections
+    sections = all_axes()[kind].sections
     if kind in ("glm4v", "glm46v", "glm4v_moe", "glm_image", "glm_ocr", "qwen3_5", "qwen3_5_moe", "qwen4_exp"):
         config["rope_parameters"] = {"rope_theta": 1e6, "partial_rotary_factor": 0.5}  # type: ignore[assignment]
     spec = read(f"text/{kind}", config)
