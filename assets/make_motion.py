@@ -16,16 +16,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 from plotly.colors import unlabel_rgb
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
 sys.path.insert(0, str(HERE.parent))
-from conftest import Visit, find_browser, serve  # noqa: E402
-
 from rope_viz.figures.clocks import palette as page_palette  # noqa: E402
 from rope_viz.figures.theme import CYCLIC  # noqa: E402
+from tests.browser.conftest import Visit  # noqa: E402
+from tests.browser.processes import running_browser, running_server  # noqa: E402
 
 ADDRESS = "/rotation?model=yarn-llama-2-7b-128k"
 FRAMES, PER_SECOND = 52, 12
@@ -50,20 +49,16 @@ def main() -> None:
     parser.add_argument("--smallest", action="store_true", help="two frames, in a temporary folder")
     smallest = parser.parse_args().smallest
     into = Path(tempfile.mkdtemp()) if smallest else HERE
-    url, process = serve()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
+    with running_server() as server, running_browser() as browser:
         for theme in ("light", "dark")[: 1 if smallest else None]:
             options = {"viewport": {"width": 1160, "height": 900}, "color_scheme": theme, "reduced_motion": "reduce"}
             context = browser.new_context(**options)
-            frames = record(Visit(context.new_page(), url).open(ADDRESS).page, 2 if smallest else FRAMES)
+            frames = record(Visit(context.new_page(), server.url).open(ADDRESS).page, 2 if smallest else FRAMES)
             path = into / f"rotation-{theme}.gif"
             write(frames, path, dark=theme == "dark")
             print(f"{path.name}: {len(frames)} frames of {frames[0].size}, {path.stat().st_size:,} bytes")
             assert path.stat().st_size < LARGEST, "a README's picture should be under 2 MB: fewer frames or colours"
             context.close()
-        browser.close()
-    process.terminate()
 
 
 def record(page: Page, count: int) -> list[Image.Image]:

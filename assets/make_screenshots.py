@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
-from conftest import Visit, find_browser, serve  # noqa: E402
+sys.path.insert(0, str(HERE.parent))
+from tests.browser.conftest import Visit  # noqa: E402
+from tests.browser.processes import running_browser, running_server  # noqa: E402
 
 SHOTS = {
     "scaling": "/scaling?model=qwen3-8b-yarn",
@@ -32,19 +32,16 @@ def main() -> None:
     parser.add_argument("--smallest", action="store_true", help="one picture, in a temporary folder")
     smallest = parser.parse_args().smallest
     into = Path(tempfile.mkdtemp()) if smallest else HERE
-    url, process = serve()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
+    with running_server() as server, running_browser() as browser:
         for name, address in list(SHOTS.items())[: 1 if smallest else None]:
             for theme in ("light", "dark")[: 1 if smallest else None]:
                 context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme)
-                visit = Visit(context.new_page(), url).open(address)
+                visit = Visit(context.new_page(), server.url).open(address)
                 path = into / f"{name}-{theme}.png"
                 visit.page.screenshot(path=path)
                 Image.open(path).convert("RGB").save(path, optimize=True)
                 print(f"{path.name}: {path.stat().st_size:,} bytes")
                 context.close()
-    process.terminate()
 
 
 if __name__ == "__main__":

@@ -3,11 +3,11 @@
 python assets/write_accessibility.py http://127.0.0.1:8501
 """
 
-import shutil
 import sys
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.browser.processes import running_browser
 
 PLACES = {
     "Learn, step 1": "/learn",
@@ -24,11 +24,8 @@ points and say what stands there, + − and 0 zoom, Enter pins; on the dials Spa
 
 def main(url: str) -> None:
     """Visit the places and write down what they say."""
-    browsers = ("chromium", "chromium-browser", "google-chrome")
-    path = next(found for name in browsers if (found := shutil.which(name)))
     parts = [HEAD]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with running_browser() as browser:
         page = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce").new_page()
         for name, address in PLACES.items():
             page.goto(url + address)
@@ -36,7 +33,6 @@ def main(url: str) -> None:
             page.wait_for_timeout(2000)
             tree = page.locator("main").aria_snapshot()
             parts.append(f"## {name}\n\n```yaml\n{tree}\n```\n")
-        browser.close()
     target = Path(__file__).parents[1] / "docs" / "accessibility.md"
     target.write_text("\n".join(parts), encoding="utf-8")
 

@@ -11,14 +11,18 @@ by pixels, Plotly by the path that is drawn. Prints a Markdown table, which ends
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
-from servers import find_browser, serve, serve_script
+from playwright.sync_api import Page
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.browser.processes import running_browser, running_script_server, running_server
 
 # Seconds that are counted, at each slowing of the browser, for each number of pairs.
 SECONDS, THROTTLES, PAIRS = 4.0, (1, 4, 6), (64, 256)
@@ -30,7 +34,7 @@ app = st.App("page.py", routes=server.routes(), middleware=server.middleware())
 """
 CLOCKS = """
 import streamlit as st
-from rope_viz.models import link
+from rope_viz.models import spec_url
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pictures import registry
@@ -40,7 +44,7 @@ pairs = int(st.query_params.get("pairs", "64"))
 spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=Yarn(8.0))
 st.set_page_config(layout="wide")
 with picture.places():
-    picture.place(registry.picture("rotation", "turning"), Now(spec, link.CUSTOM))
+    picture.place(registry.picture("rotation", "turning"), Now(spec, spec_url.CUSTOM))
 """
 FRAMES = """
 import numpy as np, plotly.graph_objects as go, streamlit as st
@@ -84,31 +88,26 @@ def main() -> None:
     parser.add_argument("--smallest", action="store_true", help="one size, a moment each: its numbers say nothing")
     small = parser.parse_args().smallest
     seconds, throttles = (0.5, (1,)) if small else (SECONDS, THROTTLES)
-    folder = Path(tempfile.mkdtemp())
-    for name, text in (("entry.py", ENTRY), ("page.py", CLOCKS), ("frames.py", FRAMES)):
-        (folder / name).write_text(text)
-    ours, app = serve()
-    clocks, first = serve_script(folder / "entry.py")
-    frames, second = serve_script(folder / "frames.py")
-    rows = []
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
-            pictures = [
-                picture
-                for pairs in PAIRS[: 1 if small else 2]
-                for picture in (
-                    (f"canvas, {pairs} pairs", f"{clocks}/?pairs={pairs}", canvas_rate),
-                    (f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", plotly_rate),
-                )
-            ]
-            pictures += [("RoPE Viz, Home", f"{ours}/", canvas_rate)]
-            pictures += [("RoPE Viz, Rotation", f"{ours}/rotation", canvas_rate)] * (not small)
-            rows += [measure(browser, *picture, seconds, throttles) for picture in pictures]
-            browser.close()
-    finally:
-        for process in (app, first, second):
-            process.terminate()
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
+        folder = Path(name)
+        for file, text in (("entry.py", ENTRY), ("page.py", CLOCKS), ("frames.py", FRAMES)):
+            (folder / file).write_text(text)
+        ours = running.enter_context(running_server()).url
+        clocks, frames = (
+            running.enter_context(running_script_server(folder / file)).url for file in ("entry.py", "frames.py")
+        )
+        browser = running.enter_context(running_browser())
+        pictures = [
+            picture
+            for pairs in PAIRS[: 1 if small else 2]
+            for picture in (
+                (f"canvas, {pairs} pairs", f"{clocks}/?pairs={pairs}", canvas_rate),
+                (f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", plotly_rate),
+            )
+        ]
+        pictures += [("RoPE Viz, Home", f"{ours}/", canvas_rate)]
+        pictures += [("RoPE Viz, Rotation", f"{ours}/rotation", canvas_rate)] * (not small)
+        rows = [measure(browser, *picture, seconds, throttles) for picture in pictures]
     report(rows, throttles)
 
 

@@ -15,22 +15,23 @@ import argparse
 import contextlib
 import itertools
 import json
-import os
-import shutil
-import signal
 import statistics
-import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from page_latency import serve_peer
-from servers import ROOT, find_browser, serve
+from page_latency import running_peer
 from websockets.sync.client import ClientConnection, connect
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.browser.processes import ROOT, Server, require_browser, running_process, running_server
 
 WATCH = """window.__first = {};
 new MutationObserver(() => {
@@ -54,27 +55,23 @@ def main() -> None:
     for root in asked.beside:
         if not (root / "app.py").is_file():
             parser.error(f"there is no checkout at {root}: it has no app.py")
-    servers: dict[str, Callable[[], tuple[str, subprocess.Popen[bytes]]]] = {"bare st.plotly_chart": serve_peer}
+    # The path of the page and what starts its server.
+    servers: dict[str, tuple[str, Callable[[], AbstractContextManager[Server]]]] = {
+        "bare st.plotly_chart": ("", running_peer)
+    }
     for root in (ROOT, *asked.beside):
-        servers[root.resolve().name] = lambda root=root: _at(serve(root=root), asked.path)
+        servers[root.resolve().name] = asked.path, partial(running_server, root=root)
     times: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _ in range(1 if asked.smallest else asked.rounds):
-        for name, start in servers.items():
-            url, server = start()
-            try:
-                for case, taken in zip(CASES, visits(url, rest=0.0 if asked.smallest else REST), strict=True):
+        for name, (path, start) in servers.items():
+            with start() as server:
+                rest = 0.0 if asked.smallest else REST
+                for case, taken in zip(CASES, visits(server.url + path, rest), strict=True):
                     times[name, case].append(taken["picture"])
-            finally:
-                server.terminate()
-                server.wait(timeout=20)
     print(f"| ms to the first picture of {asked.path} | {' | '.join(CASES)} |")
     print(f"|---|{'---|' * len(CASES)}")
     for name in servers:
         print(f"| {name} | {' | '.join(f'{statistics.median(times[name, case]):,.0f}' for case in CASES)} |")
-
-
-def _at(served: tuple[str, subprocess.Popen[bytes]], path: str) -> tuple[str, subprocess.Popen[bytes]]:
-    return served[0] + path, served[1]
 
 
 def visits(url: str, rest: float) -> Iterator[dict[str, float]]:
@@ -91,27 +88,17 @@ def visits(url: str, rest: float) -> Iterator[dict[str, float]]:
 
 @contextlib.contextmanager
 def chromium() -> Iterator[str]:
-    """The address at which a new Chromium with an empty profile is told what to do."""
-    program = find_browser()
-    if program is None:
-        raise SystemExit("no Chrome or Chromium was found; on Debian: apt install chromium")
-    profile = Path(tempfile.mkdtemp())
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1440,900", f"--user-data-dir={profile}"]
-    options += ["--remote-debugging-port=0", "about:blank"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([program, *options], start_new_session=True, **quiet)
-    try:
-        port = profile / "DevToolsActivePort"
-        for _ in range(200):
-            if port.exists() and port.read_text(encoding="utf-8").count("\n"):
-                break
-            time.sleep(0.05)
-        yield f"127.0.0.1:{port.read_text(encoding='utf-8').splitlines()[0]}"
-    finally:
-        # What Debian calls chromium is a script, and the browser its child.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=20)
-        shutil.rmtree(profile, ignore_errors=True)
+    """Run a new Chromium with an empty profile and give the address at which it takes commands."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1440,900"]
+        options += [f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"]
+        with running_process([require_browser(), *options]) as process:
+            port, end = Path(profile) / "DevToolsActivePort", time.monotonic() + 20
+            while not (port.exists() and port.read_text(encoding="utf-8").count("\n")):
+                if process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError("Chromium did not start")
+                time.sleep(0.05)
+            yield f"127.0.0.1:{port.read_text(encoding='utf-8').splitlines()[0]}"
 
 
 @contextlib.contextmanager

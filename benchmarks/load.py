@@ -25,12 +25,9 @@ import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-sys.path.insert(0, str(ROOT / "tests" / "browser"))
-from conftest import serve  # noqa: E402
-
-from rope_viz.pictures import registry  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from rope_viz.pictures import registry
+from tests.browser.processes import running_server
 
 MODELS = [
     *("llama-3.1-8b", "qwen3-8b-yarn", "qwen3-8b", "kimi-k2-instruct", "gpt-oss-20b"),
@@ -229,10 +226,9 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
 
         def started(**checkout: Path) -> tuple[str, int]:
-            """Address and process of a server of our own, ended with us."""
-            address, process = serve(**checkout)
-            stack.callback(process.terminate)
-            return address, process.pid
+            """Start a server of our own that ends with us, and return its address and process id."""
+            url, process = stack.enter_context(running_server(**checkout))
+            return url, process.pid
 
         if options.costs:
             older = [started(root=checkout) for checkout in options.beside]

@@ -14,14 +14,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import statistics
-import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from playwright.async_api import Browser, Page, async_playwright
-from servers import find_browser, serve, serve_script
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.browser.processes import (
+    BROWSER_OPTIONS,
+    Server,
+    require_browser,
+    running_script_server,
+    running_server,
+)
 
 # Key presses and seconds of dragging on each page; moves of the mouse in a second.
 PRESSES, DRAG_SECONDS, MOVES = 40, 5.0, 60.0
@@ -57,29 +67,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", action="store_true", help="one page, two presses: its numbers say nothing")
     smallest = parser.parse_args().smallest
-    ours, process = serve()
-    peer, peer_process = serve_peer()
-    pages = [
+    with running_server() as ours, running_peer() as peer:
+        rows = asyncio.run(measured(list_pages(ours.url, peer.url)[: 2 if smallest else 5], smallest))
+    report(rows)
+
+
+def list_pages(ours: str, peer: str) -> list[tuple[str, str, str]]:
+    """Return name, address and slider of every page, the peer's first; `ours` and `peer` are the servers' addresses."""
+    return [
         ("bare st.plotly_chart", peer, "input[type=range]"),
         ("RoPE Viz, /frequencies", f"{ours}/frequencies", "[data-knob=base] input[type=range]"),
         ("RoPE Viz, /scaling", f"{ours}/scaling", "[data-knob=base] input[type=range]"),
         ("RoPE Viz, /decay, 4k", f"{ours}/decay?decay.length=4096", "[data-knob=base] input[type=range]"),
         ("RoPE Viz, /decay, 1M", f"{ours}/decay?decay.length=1048576", "[data-knob=base] input[type=range]"),
     ]
-    try:
-        rows = asyncio.run(measured(pages[: 2 if smallest else 5], smallest))
-    finally:
-        process.terminate()
-        peer_process.terminate()
-    report(rows)
 
 
 async def measured(pages: list[tuple[str, str, str]], smallest: bool) -> dict[str, dict[str, float]]:
     """What is measured of each page, in one browser."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = await playwright.chromium.launch(executable_path=require_browser(), args=BROWSER_OPTIONS)
         rows = {name: await measure(browser, url, slider, smallest) for name, url, slider in pages}
         await browser.close()
     return rows
@@ -162,12 +169,14 @@ async def drag(page: Page, slider: str, seconds: float) -> float:
     return float(rate)
 
 
-def serve_peer() -> tuple[str, subprocess.Popen[bytes]]:
-    """The bare page on a server of its own."""
-    folder = Path(tempfile.mkdtemp())
-    script = folder / "bare.py"
-    script.write_text(PEER)
-    return serve_script(script)
+@contextlib.contextmanager
+def running_peer() -> Iterator[Server]:
+    """Run the bare page on a server of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "bare.py"
+        script.write_text(PEER)
+        with running_script_server(script) as server:
+            yield server
 
 
 def report(rows: dict[str, dict[str, float]]) -> None:

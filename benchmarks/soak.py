@@ -17,7 +17,7 @@ import statistics
 import time
 import urllib.request
 
-from load import PAGES, Seen, memory, reader, serve
+from load import PAGES, Seen, memory, reader, running_server
 
 STAYS = (60.0, 240.0)
 # `streamlit`, with the bytes of pictures that are kept said first.
@@ -98,11 +98,8 @@ def main() -> None:
         options.minutes, options.readers, options.after, options.pages = 0.1, 1, 0.0, "scaling"
     options.seconds = 4.0  # readers begin within a second of each other
     program = ("-c", KEEPING, str(options.kept << 20)) if options.kept else ("-m", "streamlit")
-    url, process = serve(program=program)
-    try:
-        asyncio.run(soak(url, process.pid, options))
-    finally:
-        process.terminate()
+    with running_server(program=program) as server:
+        asyncio.run(soak(server.url, server.process.pid, options))
 
 
 if __name__ == "__main__":

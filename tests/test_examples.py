@@ -54,7 +54,7 @@ def test_a_spec_shows_itself_as_a_table_with_all_of_its_bands(model):
 
 def test_the_table_says_the_sizes_and_the_wavelengths():
     spec = RopeSpec(head_dim=64, rotary_dim=32, base=10_000.0, context=2048)
-    rows = dict(notebook_repr.rows(spec))
+    rows = dict(spec.sizes())
     assert rows["head dimension"] == "64, of which 32 rotate"
     assert rows["trained length"] == "2,048 tokens"
     ((band, pairs, first, last),) = notebook_repr.band_rows(spec)

@@ -1,14 +1,21 @@
 """Every script that README or NOTES names runs as it is written there, with its smallest workload."""
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.browser.conftest import find_browser
+from tests.browser.conftest import skip_unless_required
+from tests.browser.processes import find_browser
 
 ROOT = Path(__file__).parents[1]
 TEXTS = [ROOT / "README.md", ROOT / "benchmarks" / "NOTES.md"]
@@ -23,6 +30,9 @@ SMALLEST = {
     "recall.py": "--lengths 64 --sequences 1",
     "load.py": "--readers 1 --seconds 2 --pages scaling",
 }
+# A variable that all descendants of a script inherit, by which they are found.
+MARK = "ROPE_VIZ_TEST_MARK"
+needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in Linux's /proc")
 NO_GPU = "--device cuda needs a GPU, and torch finds none here"
 
 
@@ -37,47 +47,118 @@ def commands() -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+@contextlib.contextmanager
+def starting(command: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a command with its smallest workload; its own temporary folder goes when the block ends."""
     words = command.split()
     name = next(Path(word).name for word in words if word.endswith(".py"))
     program = {"python": [sys.executable], "torchrun": [sys.executable, "-m", "torch.distributed.run"]}[words[0]]
-    # As after the installation that CONTRIBUTING.md tells: nothing points to the project but the folder one stands in.
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"TMPDIR": str(folder)}
-    return subprocess.run(
-        [*program, *words[1:], *SMALLEST.get(name, "--smallest").split()],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    # Chromium's socket in the temporary folder may have a path of at most 107 bytes: pytest's own folder is too long.
+    with tempfile.TemporaryDirectory(prefix="rv-", ignore_cleanup_errors=True) as folder:
+        # As after the installation that CONTRIBUTING.md describes: only the current folder leads to the project.
+        given = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        with subprocess.Popen(
+            [*program, *words[1:], *SMALLEST.get(name, "--smallest").split()],
+            cwd=ROOT,
+            env=given | {"TMPDIR": folder} | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+
+def run(command: str) -> tuple[int, str, str]:
+    """Run a command with its smallest workload; return its exit code, output and error output."""
+    with starting(command) as process:
+        out, err = process.communicate(timeout=300)
+        return process.returncode, out, err
 
 
 def needs_browser(command: str) -> bool:
     path = next(ROOT / word for word in command.split() if word.endswith(".py"))
-    return re.search("playwright|find_browser", path.read_text(encoding="utf-8")) is not None
+    return re.search(r"playwright|\b(running|require)_browser\b", path.read_text(encoding="utf-8")) is not None
 
 
-@pytest.mark.parametrize("command", [command for command in commands() if not needs_browser(command)])
-def test_a_script_runs_as_it_is_written(command, tmp_path):
-    done = run(command, tmp_path)
-    if "--device cuda" in command and NO_GPU in done.stderr:
-        assert done.returncode == 2
+WITH_BROWSER = [command for command in commands() if needs_browser(command)]
+
+
+@pytest.mark.parametrize("command", [command for command in commands() if command not in WITH_BROWSER])
+def test_a_script_runs_as_it_is_written(command):
+    code, out, err = run(command)
+    if "--device cuda" in command and NO_GPU in err:
+        assert code == 2
         return
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.strip()
+    assert code == 0, err[-2000:]
+    assert out.strip()
 
 
 @pytest.mark.browser
 @pytest.mark.flaky(reruns=1)
-@pytest.mark.parametrize("command", [command for command in commands() if needs_browser(command)])
-def test_a_script_with_a_browser_runs_as_it_is_written(command, tmp_path):
+@pytest.mark.parametrize("command", WITH_BROWSER)
+def test_a_script_with_a_browser_runs_as_it_is_written(command):
     if find_browser() is None:
-        reason = "no Chrome or Chromium found"
-        pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
-    done = run(command, tmp_path)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.strip()
+        skip_unless_required("no Chrome or Chromium found")
+    code, out, err = run(command)
+    assert code == 0, err[-2000:]
+    assert out.strip()
+
+
+@pytest.fixture
+def fake_browser(tmp_path):
+    """fake_browser("exit 1") gives the environment in which a shell script is the browser that scripts find."""
+
+    def install(text):
+        path = tmp_path / "chromium"
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        path.chmod(0o755)
+        return {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", MARK: str(tmp_path)}
+
+    return install
+
+
+def wait_until(holds: Callable[[], Any], seconds: float = 60) -> None:
+    """Wait until a condition holds. Raises `AssertionError` after so many seconds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, f"not after {seconds:.0f} s"
+        time.sleep(0.05)
+
+
+def list_processes(mark: str, word: str = "") -> list[str]:
+    """Return the command lines that contain a word, of running processes whose environment has this mark (Linux)."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return [line for line in found if word in line]
+
+
+@needs_proc
+@pytest.mark.parametrize("command", WITH_BROWSER)
+def test_a_script_whose_browser_does_not_start_leaves_no_process(command, fake_browser, tmp_path):
+    started = tmp_path / "started"
+    with starting(command, **fake_browser(f"touch '{started}'; exit 1")) as process:
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 1, err[-2000:]
+    assert started.exists(), err[-2000:]
+    wait_until(lambda: not list_processes(str(tmp_path)))
+
+
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_script_that_a_signal_ends_leaves_no_server(number, fake_browser, tmp_path):
+    started = tmp_path / "started"
+    with starting("python assets/make_screenshots.py", **fake_browser(f"touch '{started}'; exec sleep 8")) as process:
+        wait_until(started.exists)
+        assert list_processes(str(tmp_path), "streamlit")
+        process.send_signal(number)
+        assert process.wait(timeout=60) != 0
+        wait_until(lambda: not list_processes(str(tmp_path), "streamlit"))
 
 
 def test_what_is_named_is_there():

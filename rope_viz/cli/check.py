@@ -178,9 +178,12 @@ def from_pyproject(folder: Path) -> dict[str, Any]:
 
 def as_dict(report: Report) -> dict[str, Any]:
     """A report as JSON."""
+    from rope_viz.cli.spec import describe_lengths, read_model
+
     return {
         "file": report.name,
         "readable": report.raw is not None,
+        **({} if report.raw is None else describe_lengths(read_model(report.name, report.raw.config))),
         "findings": [finding_dict(finding) for finding in report.findings],
     }
 

@@ -16,16 +16,13 @@ from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.models.config_reader import name_config
-from rope_viz.models.model_config import from_config
 from rope_viz.models.spec_url import method_knobs
-from rope_viz.models.user_config import Upload
+from rope_viz.multi_axis.read_upload import single_axis_upload
 from rope_viz.pictures import ROUTE
 
 if TYPE_CHECKING:
-    from rope_viz.pictures.choices import Choice
     from rope_viz.pictures.page import Picture
-    from rope_viz.pictures.picture_request import Now
+    from rope_viz.pictures.picture_request import Choice, Now
 
 NOT_IN_IT = {
     "own": "this address holds no config, which stays with the reader: name it behind the address, as in "
@@ -135,7 +132,7 @@ def chosen(parsed: argparse.Namespace) -> Now:
 
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
-    own = Upload(name_config(config), config, from_config(config)) if config is not None and not listed else None
+    own = single_axis_upload(config) if config is not None and not listed else None
     return Now(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own)
 
 
@@ -250,14 +247,12 @@ def found(name: str) -> Picture:
 def choices(name: str) -> list[Choice[Any]]:
     """The choices that a picture depends on; none for a name that is not one."""
     from rope_viz.pictures import registry
-    from rope_viz.pictures.picture_request import Now
 
     try:
         picture = found(name)
     except ValueError:
         return []
-    keys = Now(RopeSpec()).asked(picture.uses) | {choice.key for choice in picture.uses}
-    return [choice for choice in registry.page(picture.page).choices if choice.key in keys]
+    return [choice for choice in registry.page(picture.page).choices if choice.key in picture.depends]
 
 
 def flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:

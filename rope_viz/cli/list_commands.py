@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.extend import options
-from rope_viz.cli.spec import add_spec_flags, read_spec
+from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
@@ -53,6 +53,7 @@ def run_table(parsed: argparse.Namespace) -> int:
         lists = ([float(value) if np.isfinite(value) else None for value in column] for column in columns)
         found: dict[str, Any] = {"rope": True, **dict(zip(names[1:], lists, strict=True))}
         factor = float(spec.attention_factor(parsed.length))
+        found |= {} if config is None else describe_lengths(read_model(parsed.model, config))
         print(json.dumps({**found, "attention_factor": factor, "remarks": remarks(config)}, indent=2))
         return 0
     if parsed.csv:
@@ -65,6 +66,8 @@ def run_table(parsed: argparse.Namespace) -> int:
     rows = [
         (str(pair), *(f"{value:.6g}" for value in values)) for pair, values in enumerate(zip(*columns, strict=True))
     ]
+    if config is not None:
+        print(lengths_line(read_model(parsed.model, config)))
     print_rows(names, rows)
     print(f"factor on cos and sin: {spec.attention_factor(parsed.length):.8g}")
     for text in remarks(config):

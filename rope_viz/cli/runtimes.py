@@ -11,7 +11,17 @@ from typing import Any
 from rope_viz.advice.export import TARGETS, Export, export
 from rope_viz.cli import axes as cli_axes
 from rope_viz.cli.list_commands import print_rows, remarks
-from rope_viz.cli.spec import NAMES, add_spec_flags, named, read_config, read_spec, refuse_diffusion, tokens
+from rope_viz.cli.spec import (
+    NAMES,
+    add_spec_flags,
+    describe_lengths,
+    named,
+    read_config,
+    read_model,
+    read_spec,
+    refuse_diffusion,
+    tokens,
+)
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, shorten
 from rope_viz.models.architecture import find_architecture
@@ -131,7 +141,8 @@ def run_export(parsed: argparse.Namespace) -> int:
     if parsed.json:
         effect = result.effect and {"ratio": result.effect.ratio, "pair": result.effect.pair}
         known = {"known": told.how, "source": told.source}
-        print(json.dumps({**vars(result), "effect": effect, **known}, indent=2))
+        lengths = {} if config is None else describe_lengths(read_model(parsed.model, config))
+        print(json.dumps({**vars(result), "effect": effect, **known, **lengths}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
         print(json.dumps(laid(gone(result.fragment, ModelConfig.read(config).part.kind), result.config), indent=2))
     else:

@@ -13,7 +13,7 @@ from rope_viz.cli.output import named as named
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.models.model_config import from_config
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import find_main_layer as usual_layer
 from rope_viz.models.spec_url import fitted, method_knobs, number, with_method
 from rope_viz.models.user_config import parse
@@ -91,7 +91,7 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
         config = read_config(parsed.model)
         with named(parsed.model):
             refuse_diffusion(config)
-            specs = from_config(config)
+            specs = read_model(parsed.model, config).start_specs
         layer = layer or layer_of(parsed.model, specs)
         if layer not in specs:
             if "" in specs:
@@ -107,6 +107,27 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
     if parsed.scaling is not None:
         spec = with_method(spec, parsed.scaling)
     return with_knobs(spec, parsed), config, layer or None
+
+
+def read_model(name: str, config: Mapping[str, Any]) -> ModelConfig:
+    """Return the config that a name on the command line stands for, as the model of the catalog where it is one."""
+    return ModelConfig.read(config, known=None if Path(name).exists() else catalog().get(name))
+
+
+def describe_lengths(config: ModelConfig) -> dict[str, Any]:
+    """Return the three lengths of a config for JSON, {} where RoPE cannot be computed from it."""
+    if config.problems:
+        return {}
+    trained, original = config.trained_length, config.original_length if config.has_original_length else None
+    found: dict[str, Any] = {"trained_length": trained.length, "trained_length_source": trained.source}
+    return {**found, "original_length": original, "limit": config.limit}
+
+
+def lengths_line(config: ModelConfig) -> str:
+    """Return the lengths of a config in one line."""
+    trained = config.trained_length
+    original = f", original length {config.original_length:,}" if config.has_original_length else ""
+    return f"trained length {trained.length:,} ({trained.source}){original}, limit {config.limit:,}"
 
 
 def layer_of(name: str, specs: Mapping[str, RopeSpec]) -> str:

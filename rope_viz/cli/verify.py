@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +97,3 @@ def from_transformers(folder: str, layer: str) -> Held:
             label = f"{type(module).__name__} of transformers {transformers.__version__}"
             return Held(np.asarray(getattr(live, name).double().tolist()), float(factor), label)
     raise ValueError("the model has no rotary module that was built from a config")
-
-
-def as_text(held: Held) -> Mapping[str, Any]:
-    """What a snippet would have written."""
-    return {"inv_freq": held.inv_freq.tolist(), "attention_factor": held.attention_factor}

@@ -75,10 +75,8 @@ class ImageYarn(Scaling):
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         factor = self.growth(spec, length)
-        if factor <= 1.0:
-            return spec.plain_inv_freq
         weight = 1.0 if self.noise is None else self.noise**2
-        if weight == 0.0:
+        if factor <= 1.0 or weight == 0.0:
             return spec.plain_inv_freq
         divided = spec.plain_inv_freq / factor
         ntk = with_base(spec, spec.base * factor ** (spec.rotary_dim / (spec.rotary_dim - 2)))

@@ -1,28 +1,18 @@
-"""A spec as a small table, for a notebook: its sizes, its scaling, and what becomes of its pairs."""
+"""A spec as a small HTML table for a notebook: its sizes, its scaling, and its bands."""
 
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
 import numpy as np
 
-from rope_viz.embedding.spec import RopeSpec
-from rope_viz.embedding.spectrum import BAND_NAMES, bands, wavelength
+from rope_viz.embedding.spectrum import BAND_NAMES, Embedding, bands, wavelength
+
+LEFT = 'style="text-align:left"'
 
 
-def rows(spec: RopeSpec) -> list[tuple[str, str]]:
-    """(name, value) of the sizes and the scaling, lengths in tokens."""
-    partly = "" if spec.rotary_dim == spec.head_dim else f", of which {spec.rotary_dim} rotate"
-    out = [("head dimension", f"{spec.head_dim}{partly}"), ("base", f"{spec.base:,.10g}")]
-    out += [("trained length", f"{spec.context:,} tokens"), ("target length", f"{spec.target:,} tokens")]
-    scaling = spec.scaling.name
-    if scaling != "none":
-        factor, logits = spec.scaling.factor_for(spec), spec.attention_factor(spec.target)
-        scaling += f", factor {factor:.6g}" + (f", cos and sin × {logits:.6g}" if logits != 1.0 else "")
-    return [*out, ("scaling", scaling)]
-
-
-def band_rows(spec: RopeSpec) -> list[tuple[str, str, str, str]]:
+def band_rows(spec: Embedding) -> list[tuple[str, str, str, str]]:
     """(band, pairs, shortest and longest wavelength in tokens) of each run of one kind, at the target length."""
     lengths = wavelength(spec.inv_freq(spec.target))
     out = []
@@ -33,17 +23,13 @@ def band_rows(spec: RopeSpec) -> list[tuple[str, str, str, str]]:
     return out
 
 
-def table(spec: RopeSpec) -> str:
-    """The table as HTML."""
-    sizes = "".join(
-        f'<tr><th style="text-align:left">{html.escape(name)}</th><td style="text-align:left" colspan="3">'
-        f"{html.escape(value)}</td></tr>"
-        for name, value in rows(spec)
+def table(sizes: Sequence[tuple[str, str]], spec: Embedding) -> str:
+    """The table as HTML: `sizes` as (name, value), and a row for each band of the spec."""
+    top = "".join(
+        f'<tr><th {LEFT}>{html.escape(name)}</th><td {LEFT} colspan="3">{html.escape(value)}</td></tr>'
+        for name, value in sizes
     )
     names = ("pairs that are", "pairs", "first turns once in", "last turns once in")
-    head = "".join(f'<th style="text-align:left">{name}</th>' for name in names)
-    found = "".join(
-        "<tr>" + "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in row) + "</tr>"
-        for row in band_rows(spec)
-    )
-    return f"<table><tbody>{sizes}<tr>{head}</tr>{found}</tbody></table>"
+    head = "".join(f"<th {LEFT}>{name}</th>" for name in names)
+    cells = ("".join(f"<td {LEFT}>{html.escape(cell)}</td>" for cell in row) for row in band_rows(spec))
+    return f"<table><tbody>{top}<tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in cells)}</tbody></table>"

@@ -328,12 +328,6 @@ def centred(side: int) -> FloatArray:
     return np.arange(side, dtype=np.float64) - (side - side // 2)
 
 
-def normalised(side: int, over: float | None = None) -> FloatArray:
-    """Patch centres from −1 to 1 of the side (or of `over` patches), (side,)."""
-    share = (np.arange(side) + 0.5) / (side if over is None else over)
-    return np.asarray(2.0 * share - 1.0, dtype=np.float64)
-
-
 def squeezed(side: int, onto: int) -> FloatArray:
     """0 … side − 1 squeezed or stretched onto a trained side: index·onto/side, (side,)."""
     return np.asarray(np.arange(side) / side * onto, dtype=np.float64)

@@ -5,6 +5,7 @@ NTK-aware, NTK-by-parts, YaRN: Peng et al., https://arxiv.org/abs/2309.00071 (eq
 YaRN as released: https://github.com/jquesnelle/yarn at 995db5b, and transformers 5.23.0 `modeling_rope_utils`
 Llama 3: https://github.com/meta-llama/llama-models at a9c89c4, `models/llama3/model.py`
 LongRoPE: Ding et al., https://arxiv.org/abs/2402.13753
+Critical dimension: Liu et al., https://arxiv.org/abs/2310.05209 (the formula equals YaRN's correction range at 1 turn)
 p-RoPE: Barbero et al., https://arxiv.org/abs/2410.06205
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class DynamicNtk(Scaling):
     """
 
     name: str = field(default="dynamic", init=False)
+    divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob(2.0)
 
     def check(self, spec: RopeSpec) -> None:
@@ -94,6 +96,7 @@ class NtkByParts(Scaling):
     """The paper's ramp (eq. 17 to 20): linear in a pair's turns r in the trained context, from alpha to beta."""
 
     name: str = field(default="ntk-by-parts", init=False)
+    divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob()
     alpha: float = knob(
         1.0, "α", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
@@ -131,6 +134,7 @@ class Yarn(Scaling):
     """
 
     name: str = field(default="yarn", init=False)
+    divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob()
     beta_fast: float = knob(
         32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their speed.", log=True
@@ -153,19 +157,14 @@ class Yarn(Scaling):
         require_turns(self.beta_slow, "beta_slow")
         if not isinstance(self.truncate, bool):
             raise ValueError(f"truncate must be true or false, got {shorten(self.truncate)}")
-        for name, value in (("attention_factor", self.attention), ("mscale", self.mscale)):
+        optional = (self.attention, self.mscale, self.mscale_all_dim)
+        for name, value in zip(("attention_factor", "mscale", "mscale_all_dim"), optional, strict=True):
             if value is not None:
                 require_number(value, name)
-        if self.mscale_all_dim is not None:
-            require_number(self.mscale_all_dim, "mscale_all_dim")
         if spec.rotary_dim % 2:
             raise ValueError(f"YaRN needs an even rotary_dim, got {spec.rotary_dim}")
-        if (
-            self.attention is None
-            and self.mscale
-            and self.mscale_all_dim
-            and not mscale(self.factor, self.mscale_all_dim)
-        ):
+        computed = self.attention is None and self.mscale
+        if computed and self.mscale_all_dim and not mscale(self.factor, self.mscale_all_dim):
             raise ValueError(f"mscale_all_dim = {self.mscale_all_dim:g} makes the attention factor a division by zero")
 
     def correction_range(self, spec: RopeSpec) -> tuple[float, float]:
@@ -201,6 +200,7 @@ class Llama3(Scaling):
     """Llama 3.1 scaling: the paper's ramp from low_freq_factor to high_freq_factor turns, no attention factor."""
 
     name: str = field(default="llama3", init=False)
+    divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob(8.0)
     low_freq_factor: float = knob(
         1.0, "Low freq. factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True
@@ -231,6 +231,7 @@ class LongRope(Scaling):
     """
 
     name: str = field(default="longrope", init=False)
+    divides_from_length: ClassVar[bool] = True
     short_factor: tuple[float, ...] = ()
     long_factor: tuple[float, ...] = ()
     factor: float | None = optional_knob(
@@ -345,6 +346,11 @@ def paper_ramp(spec: RopeSpec, alpha: float, beta: float) -> FloatArray:
 def correction_dim(spec: RopeSpec, rotations: float) -> float:
     """The pair index, not rounded, that goes round `rotations` times in the trained context."""
     return spec.rotary_dim * math.log(spec.context / (rotations * 2.0 * math.pi)) / (2.0 * math.log(spec.base))
+
+
+def critical_dimension(spec: RopeSpec) -> int:
+    """2·⌈(d/2)·log_b(L/2π)⌉: dimensions from here on never complete a turn in the trained context."""
+    return max(0, min(spec.rotary_dim, 2 * math.ceil(correction_dim(spec, 1.0))))
 
 
 def blend(spec: RopeSpec, factor: float, kept: FloatArray) -> FloatArray:

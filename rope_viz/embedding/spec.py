@@ -11,12 +11,13 @@ import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
+from rope_viz.embedding import notebook_repr
+from rope_viz.embedding.spectrum import FloatArray as FloatArray
+
 Pairing: TypeAlias = Literal["interleaved", "half"]
 
 PAIRINGS: tuple[Pairing, ...] = ("half", "interleaved")
@@ -113,6 +114,7 @@ class Scaling:
     """
 
     name: str = field(default="none", init=False)
+    divides_from_length: ClassVar[bool] = False
 
     def check(self, spec: RopeSpec) -> None:
         """Raise `ValueError` where the knobs do not fit this spec."""
@@ -181,6 +183,11 @@ class RopeSpec:
     scaling: Scaling = Scaling()
     pairing: Pairing = "half"
 
+    @property
+    def length_name(self) -> str:
+        """What to call `context`: "original" where the scaling divides from it, else "trained"."""
+        return "original" if self.scaling.divides_from_length else "trained"
+
     def __post_init__(self) -> None:
         for name, fallback in (("rotary_dim", "head_dim"), ("target", "context")):
             if getattr(self, name) == 0 and not isinstance(getattr(self, name), bool):
@@ -203,13 +210,8 @@ class RopeSpec:
         if self.pairing not in PAIRINGS:
             raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(self.pairing)}")
         self.scaling.check(self)
-        self.check_computed()
-
-    def check_computed(self) -> None:
-        """Raise `ValueError` unless frequencies and factor are numbers that everything can be computed from."""
-        if type(self.scaling) is Scaling:
-            return  # a base within its bounds has frequencies
-        (_computes if self._ours else _computes.__wrapped__)(self)
+        if type(self.scaling) is not Scaling:  # a base within its bounds has frequencies
+            (_computes if self._ours else _computes.__wrapped__)(self)
 
     @property
     def _ours(self) -> bool:
@@ -243,11 +245,20 @@ class RopeSpec:
         """The same embedding before scaling."""
         return dataclasses.replace(self, scaling=Scaling())
 
+    def sizes(self) -> list[tuple[str, str]]:
+        """(name, value) of the sizes and the scaling as a notebook shows them, lengths in tokens."""
+        partial = "" if self.rotary_dim == self.head_dim else f", of which {self.rotary_dim} rotate"
+        out = [("head dimension", f"{self.head_dim}{partial}"), ("base", f"{self.base:,.10g}")]
+        out += [("trained length", f"{self.context:,} tokens"), ("target length", f"{self.target:,} tokens")]
+        scaling = self.scaling.name
+        if scaling != "none":
+            factor, logits = self.scaling.factor_for(self), self.attention_factor(self.target)
+            scaling += f", factor {factor:.6g}" + (f", cos and sin × {logits:.6g}" if logits != 1.0 else "")
+        return [*out, ("scaling", scaling)]
+
     def _repr_html_(self) -> str:
         """A small table, for a notebook."""
-        from rope_viz.embedding import notebook_repr
-
-        return notebook_repr.table(self)
+        return notebook_repr.table(self.sizes(), self)
 
 
 # One run of a page, or one check of a config, makes the same few specs again and again.
@@ -264,6 +275,7 @@ def _scaled(spec: RopeSpec, length: int | None) -> FloatArray:
 
 @functools.lru_cache(1024)
 def _computes(spec: RopeSpec) -> None:
+    """Raise `ValueError` unless frequencies and factor are numbers that everything can be computed from."""
     with computing():
         for length in (None, spec.target):
             if not np.isfinite(spec.inv_freq(length)).all():

@@ -1,7 +1,6 @@
-"""Along the pairs: wavelengths, bands, the critical dimension, and exact tables and bin means of cos and sin.
+"""Along the pairs: wavelengths, bands, and exact tables and bin means of cos and sin.
 
 Bands and turns: YaRN, https://arxiv.org/abs/2309.00071, section 3.2.
-Critical dimension: Liu et al., https://arxiv.org/abs/2310.05209 (the formula equals YaRN's correction range at 1 turn).
 """
 
 from __future__ import annotations
@@ -9,17 +8,28 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.scaling import correction_dim
-from rope_viz.embedding.spec import FloatArray, RopeSpec
-
+FloatArray: TypeAlias = NDArray[np.float64]
 TAU = 2.0 * math.pi
 
 KEPT, BLENDED, DIVIDED, SPED, STILL = range(5)
 BAND_NAMES = ("kept", "blended", "divided", "sped up", "still")
+
+
+class Embedding(Protocol):
+    """What bands follow from: a `RopeSpec`, whose own module imports this one to show them in a notebook."""
+
+    @property
+    def target(self) -> int: ...
+    @property
+    def scaling(self) -> Any: ...
+    @property
+    def plain_inv_freq(self) -> FloatArray: ...
+    def inv_freq(self, length: int | None = None) -> FloatArray: ...
 
 
 def wavelength(inv_freq: ArrayLike) -> FloatArray:
@@ -28,12 +38,12 @@ def wavelength(inv_freq: ArrayLike) -> FloatArray:
         return np.asarray(TAU / np.asarray(inv_freq, dtype=np.float64))
 
 
-def ratio(spec: RopeSpec, *, length: int | None = None) -> FloatArray:
+def ratio(spec: Embedding, *, length: int | None = None) -> FloatArray:
     """Scaled over plain frequency, shape (pairs,): 1 is full speed, 1/s divided by s, 0 a pair that stands still."""
     return np.asarray(spec.inv_freq(length) / spec.plain_inv_freq)
 
 
-def trained_inv_freq(spec: RopeSpec) -> FloatArray:
+def trained_inv_freq(spec: Embedding) -> FloatArray:
     """The frequencies in training: plain, and 0 for pairs that stand still; radians per position, shape (pairs,)."""
     return np.where(spec.inv_freq(spec.target) == 0.0, 0.0, spec.plain_inv_freq)
 
@@ -59,14 +69,14 @@ class Bands:
         return [(int(self.kind[a]), a, b - 1) for a, b in itertools.pairwise(edges)]
 
 
-def bands(spec: RopeSpec, *, length: int | None = None) -> Bands:
+def bands(spec: Embedding, *, length: int | None = None) -> Bands:
     """What becomes of each pair of this spec at this length; where nothing is scaled every pair is kept.
 
     Divided means by the whole factor or more, for LongRoPE by a divisor of the pair's own; a factor below 1 speeds up.
     """
     share = ratio(spec, length=length)
     floor = 1.0 if hasattr(spec.scaling, "divisors") else 1.0 / max(whole_factor(spec, length=length), 1.0)
-    kind = np.full(spec.pairs, BLENDED, dtype=np.int8)
+    kind = np.full(len(share), BLENDED, dtype=np.int8)
     kind[share <= floor * (1 + 1e-9)] = DIVIDED
     kind[share > 1.0] = SPED
     kind[np.abs(share - 1.0) <= 1e-9] = KEPT
@@ -74,21 +84,16 @@ def bands(spec: RopeSpec, *, length: int | None = None) -> Bands:
     return Bands(kind)
 
 
-def whole_factor(spec: RopeSpec, *, length: int | None = None) -> float:
+def whole_factor(spec: Embedding, *, length: int | None = None) -> float:
     """The factor that the slowest pairs are divided by at this length: dynamic NTK's grows with it."""
     growth = getattr(spec.scaling, "growth", None)
     return float(growth(spec, length)) if growth else spec.scaling.factor_for(spec)
 
 
-def correction_range(spec: RopeSpec) -> tuple[float, float] | None:
+def correction_range(spec: Embedding) -> tuple[float, float] | None:
     """YaRN's correction range in pair indices, None for a method that has none."""
     method = getattr(spec.scaling, "correction_range", None)
     return method(spec) if method else None
-
-
-def critical_dimension(spec: RopeSpec) -> int:
-    """2·⌈(d/2)·log_b(L/2π)⌉: dimensions from here on never complete a turn in the trained context."""
-    return max(0, min(spec.rotary_dim, 2 * math.ceil(correction_dim(spec, 1.0))))
 
 
 def table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:

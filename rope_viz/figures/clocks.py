@@ -17,9 +17,8 @@ MODES = {"turn": "One position", "score": "Query and key"}
 STARTS = {"turn": (0, 0), "score": (1040, 1024)}
 MAX_PAIRS = 256  # as dials; the score is over all pairs
 LAST_POSITION = 10_000_000
-# The height of the picture, wide and narrow, and of the controls below it.
+# The height of the picture, wide and narrow.
 HEIGHTS = {"turn": (512, 505), "score": (500, 620), "compact": (360, 430)}
-CONTROLS = 110
 
 COLOURS = {
     "background": theme.BACKGROUND,

@@ -199,10 +199,10 @@ def heatmap(
 def length_rules(spec: RopeSpec, *, axis: str, stop: float = math.inf) -> list[dict[str, Any]]:
     """The trained length as a solid and the target length as a dashed rule; one rule where they are the same."""
     if spec.target == spec.context:
-        rules = [(spec.context, f"trained length {theme.tokens(spec.context)}", "solid")]
+        rules = [(spec.context, f"{spec.length_name} length {theme.tokens(spec.context)}", "solid")]
     else:
         rules = [
-            (spec.context, f"trained {theme.tokens(spec.context)}", "solid"),
+            (spec.context, f"{spec.length_name} {theme.tokens(spec.context)}", "solid"),
             (spec.target, f"target {theme.tokens(spec.target)}", "dash"),
         ]
     return [theme.rule(at, text, axis=axis, dash=dash) for at, text, dash in rules if at < stop]

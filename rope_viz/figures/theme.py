@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -275,12 +274,6 @@ def thinned(count: int, most: int = 9) -> list[int]:
     """Whole tick positions 0 … count − 1 at a round step."""
     step = next(s for s in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if count / s <= most)
     return list(range(0, count, step))
-
-
-def darkened(fig: go.Figure) -> go.Figure:
-    """The figure in the dark palette, for files made without a browser."""
-    text = re.sub("#[0-9A-F]{6}", lambda found: DARK.get(found[0], found[0]), fig.to_json())
-    return plotly.io.from_json(text)
 
 
 def finite(values: Any) -> Any:

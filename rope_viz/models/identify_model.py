@@ -116,7 +116,8 @@ class Identity:
             "": f"{self.name} is none of the models of the list",
         }[self.how]
         signs = f" ({'; '.join(self.signs)})" if self.signs else " (matches the list)" if self.how == "model" else ""
-        lengths = f"trained on {self.trained.length:,} tokens"
+        what = "trained on" if self.trained.is_documented else "no documented training length, so counted from"
+        lengths = f"{what} {self.trained.length:,} tokens"
         if self.room:
             lengths += f"; the config says {self.says:,}, of which {self.room:,} are room for the prompt"
         elif self.says != self.trained.length:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import RopeSpec, shorten
 from rope_viz.models.architecture import Architecture
-from rope_viz.models.catalog import Model
+from rope_viz.models.catalog import Model, catalog
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.identify_model import Identity, TrainedLength, identify_model
 from rope_viz.models.layer_patterns import (
@@ -22,7 +22,7 @@ from rope_viz.models.layer_patterns import (
     resolve_layer_types,
 )
 from rope_viz.models.no_rope_types import NoRope
-from rope_viz.models.rope_config import build_specs, find_main_layer
+from rope_viz.models.rope_config import PRETRAINED_TYPES, build_specs, find_main_layer
 from rope_viz.models.rope_parameters import Layers, rope_layers
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
 from rope_viz.models.unknown_types import describe_doubt
@@ -39,15 +39,19 @@ class ModelConfig:
     """
 
     mapping: Mapping[str, Any]
+    known: Model | None = None
 
     @classmethod
-    def read(cls, source: Source) -> ModelConfig:
-        """Return the config of a mapping, or a config itself. Raises `ValueError` for anything that is no mapping."""
+    def read(cls, source: Source, *, known: Model | None = None) -> ModelConfig:
+        """Return the config of a mapping, or a config itself. Raises `ValueError` for anything that is no mapping.
+
+        `known` is the entry of the catalog that the user picked, where the mapping is its config.
+        """
         if isinstance(source, ModelConfig):
             return source
         if not isinstance(source, Mapping):
             raise ValueError(f"a config must be an object, got {shorten(source)}")
-        return cls(dict(source))
+        return cls(dict(source), known)
 
     @functools.cached_property
     def part(self) -> Part:
@@ -109,6 +113,11 @@ class ModelConfig:
         return self.specs[self.main_layer].context
 
     @property
+    def has_original_length(self) -> bool:
+        """Whether the scaling in the file divides from a length."""
+        return self.specs[self.main_layer].scaling.name in PRETRAINED_TYPES
+
+    @property
     def trained_length(self) -> TrainedLength:
         """The length that a new method starts from, and where it is known from."""
         return self.identity.trained
@@ -123,6 +132,7 @@ class ModelConfig:
 
         `trained` is the user's own word on the trained length, `layer` the layer type in question.
         """
+        known = self.known if known is None else known
         return identify_model(self.mapping, self.fields, self.specs, known=known, trained=trained, layer=layer)
 
     @functools.cached_property
@@ -169,6 +179,14 @@ class ModelConfig:
         except ValueError:
             return True
         return True
+
+
+@functools.cache
+def read_catalog_model(id: str) -> ModelConfig:
+    """Return the config of a model of the catalog. Raises `ValueError` for an id that is not there."""
+    if id not in catalog():
+        raise ValueError(f"there is no model {shorten(id)} in the list")
+    return ModelConfig.read(catalog()[id].config, known=catalog()[id])
 
 
 def from_config(config: Source) -> dict[str, RopeSpec]:

@@ -13,6 +13,7 @@ from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, Scaling, knobs, shorten
 from rope_viz.models import catalog as models
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.models.model_config import read_catalog_model
 
 DEFAULT_MODEL = "llama-3.1-8b"
 CUSTOM = "custom"
@@ -46,7 +47,7 @@ def model_spec(model: str, layer: str = "") -> RopeSpec:
     """The spec a model starts from; `CUSTOM` starts from the default spec, a layer it lacks from its main one."""
     if model == CUSTOM:
         return RopeSpec()
-    specs = model_specs(model)
+    specs = read_catalog_model(model).start_specs
     return specs.get(layer) or specs[main_layer(model)]
 
 

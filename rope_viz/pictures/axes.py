@@ -18,16 +18,19 @@ from rope_viz.multi_axis.text import find_axes
 from rope_viz.pictures import decay
 from rope_viz.pictures.axes_model import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, models, scene, shown
 from rope_viz.pictures.axis_choice import roles
-from rope_viz.pictures.choices import Choice, Number, Pick, Positions
+from rope_viz.pictures.choices import Number, Pick, Pieces, Positions
 from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
 from rope_viz.pictures.page import Page
-from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.pieces import Pieces
+from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.runtimes.axes import axes_answers
 from rope_viz.studies.axis_extrapolation import METHODS, carried, offered
 
+ALL: tuple[Choice[Any], ...] = (*WHICH, *CHANGES)
+SHOWN: tuple[Choice[Any], ...] = (*ALL, *OTHER)
 REACH = Number(key="axes.reach", knob=axes.REACH, usual=32)
-SHADES = Pick(key="axes.shades", label="Colours", options=axes.SHADES, when=lambda now: len(shown(now)) > 1)
+SHADES = Pick(
+    key="axes.shades", label="Colours", options=axes.SHADES, when=lambda now: len(shown(now)) > 1, needs=SHOWN
+)
 
 
 def config_of(now: Now) -> Mapping[str, Any]:
@@ -86,7 +89,7 @@ PROMPT = Pieces(
     kinds=lambda now: WHATS if (read := reads(now)) is None else taken(read),
     count=LONGEST,
 )
-RUNTIME = Pick(key="axes.runtime", label="Runtime", options=prompt.RUNTIMES, offered=servers, menu=200)
+RUNTIME = Pick(key="axes.runtime", label="Runtime", options=prompt.RUNTIMES, offered=servers, menu=200, needs=WHICH)
 SECOND = Pick(
     key="axes.second",
     label="Beside it",
@@ -94,6 +97,7 @@ SECOND = Pick(
     offered=others,
     usual=lambda now: "vllm",
     menu=200,
+    needs=(*WHICH, RUNTIME),
 )
 
 WORDS = {"time": "In time", "row": "Down", "column": "Across"}
@@ -103,23 +107,27 @@ ALONG: Pick[Role] = Pick(
     options={role: WORDS[role] for role in ROLES},
     offered=lambda now: {role: WORDS[role] for role in scene(now).roles},
     usual=lambda now: direction(scene(now)),
+    needs=ALL,
 )
 METHOD = Pick(
     key="axes.method",
     label="Method",
     options=METHODS,
     offered=lambda now: offered(scene(now), now[ALONG]),
+    needs=(*ALL, ALONG),
 )
 GROWTH = Number(
     key="axes.growth",
     knob=axis_extrapolation.GROWTH,
     usual=lambda now: 2.0 if now[ALONG] == "time" else 4.0,
+    needs=(ALONG,),
 )
 AT = Positions(
     key="axes.at",
     label="Row and column",
     usual=lambda now: middle(scene(now)),
     most=1023,
+    needs=ALL,
 )
 FRAME = Number(
     key="axes.frame",
@@ -127,11 +135,11 @@ FRAME = Number(
     usual=0,
     limit=lambda now: scene(now).sides.get("time", 1) - 1,
     when=lambda now: "time" in scene(now).roles and scene(now).sides.get("time", 1) > 1,
+    needs=ALL,
 )
-ALL: tuple[Choice[Any], ...] = (*WHICH, *CHANGES)
 PAGE = Page(
     "axes",
-    (*ALL, *OTHER, REACH, SHADES, PROMPT, RUNTIME, SECOND, ALONG, METHOD, GROWTH, AT, FRAME),
+    (*SHOWN, REACH, SHADES, PROMPT, RUNTIME, SECOND, ALONG, METHOD, GROWTH, AT, FRAME),
     shows=lambda now, picture: models(now, beside=OTHER[0] in picture.uses),
 )
 
@@ -148,8 +156,7 @@ def middle(of: Scene) -> tuple[int, int]:
 
 
 @PAGE.picture(
-    *ALL,
-    *OTHER,
+    *SHOWN,
     REACH,
     SHADES,
     height=axes.HEIGHT,
@@ -164,7 +171,7 @@ def sight(now: Now) -> Figure:
     return Figure(figure, title, words.sight(both, reach), variant="sight")
 
 
-@PAGE.picture(*ALL, *OTHER, height=lambda now: axes.speeds_height(shown(now)), config=True)
+@PAGE.picture(*SHOWN, height=lambda now: axes.speeds_height(shown(now)), config=True)
 def speeds(now: Now) -> Figure:
     """Which axis owns which speed: a tick for every pair at its wavelength."""
     both = shown(now)

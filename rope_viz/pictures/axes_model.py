@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rope_viz.embedding.axes_spec import placed
+from rope_viz.embedding.axes_spec import AxesSpec, placed
 from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, anatomy, rebuilt
-from rope_viz.embedding.spec import Knob
+from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes, scenes
-from rope_viz.pictures.choices import Borders, Choice, Menu, Number, Pick
-from rope_viz.pictures.picture_request import Now, config_of, found_once
+from rope_viz.pictures.choices import Borders, Menu, Number, Pick
+from rope_viz.pictures.picture_request import Choice, Now, config_of
 
 SIDEBAR = "sidebar"
 RELEASED = "released"
@@ -37,7 +37,11 @@ BASE_KNOB = Knob(
 
 def of_sidebar(now: Now) -> Mapping[str, Scene]:
     """{part: scene} of the model in the sidebar; empty where no part of it has several axes."""
-    return _sidebar(now.model, now.own if now.model == spec_url.CUSTOM else None)
+    return _sidebar(now.model, _own(now))
+
+
+def _own(now: Now) -> Upload | None:
+    return now.own if now.model == spec_url.CUSTOM else None
 
 
 @functools.lru_cache(maxsize=64)
@@ -96,7 +100,9 @@ PART = Menu(
     usual=lambda now: _first(parts(now, now[MODEL])),
     check=_part,
     width=190,
+    needs=(MODEL,),
 )
+WHICH: tuple[Choice[Any], ...] = (MODEL, PART)
 
 
 def _first(found: Mapping[str, Scene]) -> str:
@@ -104,38 +110,36 @@ def _first(found: Mapping[str, Scene]) -> str:
     return next((name for name, scene in found.items() if len(scene.spec.axes) > 1), next(iter(found)))
 
 
-@found_once
 def released(now: Now) -> Scene:
     """The part of the model as it was released, or as the sidebar has it now."""
-    scene = parts(now, now[MODEL])[now[PART]]
-    return followed(now, scene) if now[MODEL] == SIDEBAR and now[PART].startswith("text") else scene
+    if now[MODEL] == SIDEBAR and now[PART].startswith("text") and now.spec != now.start:
+        return _with_frequencies(now.model, _own(now), now[PART], now.spec)
+    return parts(now, now[MODEL])[now[PART]]
 
 
-def followed(now: Now, scene: Scene) -> Scene:
-    """The text part of the sidebar's model with the speeds that the knobs of the sidebar give it."""
-    spec, owner = scene.spec, scene.spec.owner
-    speeds = now.spec.inv_freq(now.spec.target)
-    if not spec.aligned or len(speeds) != spec.pairs or now.spec == now.start:
+@functools.lru_cache(maxsize=64)
+def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec) -> Scene:
+    """Return a text part of the sidebar's model with the frequencies of `spec`, where it has as many pairs."""
+    scene, frequencies = _sidebar(model, own)[part], spec.inv_freq(spec.target)
+    axes = scene.spec
+    if not axes.aligned or len(frequencies) != axes.pairs:
         return scene
-    factor = now.spec.attention_factor(now.spec.target)
-    weights = placed(speeds, owner.tolist(), len(spec.axes))
-    return dataclasses.replace(scene, spec=dataclasses.replace(spec, weights=weights, factor=factor))
+    weights = placed(frequencies, axes.owner.tolist(), len(axes.axes))
+    factor = spec.attention_factor(spec.target)
+    return dataclasses.replace(scene, spec=dataclasses.replace(axes, weights=weights, factor=factor))
 
 
-@found_once
 def taken_apart(now: Now) -> Anatomy | None:
     """What the part was made from."""
     return anatomy(released(now).spec)
 
 
-@found_once
 def _dealt(now: Now) -> bool:
     """Whether the pairs can be dealt out anew."""
     own = taken_apart(now)
     return own is not None and (own.shared or set(own.ladders) == set(own.counts))
 
 
-@found_once
 def _ways(now: Now) -> Mapping[Way, str]:
     own = taken_apart(now)
     if own is None or not own.shared:
@@ -158,6 +162,7 @@ WAY: Pick[Way] = Pick(
     offered=_ways,
     usual=_way,
     when=lambda now: len(_ways(now)) > 1,
+    needs=WHICH,
 )
 
 
@@ -166,7 +171,7 @@ def _shares(now: Now) -> Mapping[str, int]:
     return {} if own is None else own.counts
 
 
-SECTIONS = Borders(key="axes.sections", label="Pairs of each axis", shares=_shares, when=_dealt)
+SECTIONS = Borders(key="axes.sections", label="Pairs of each axis", shares=_shares, when=_dealt, needs=WHICH)
 
 
 def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
@@ -177,7 +182,7 @@ def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
         return 10_000.0 if own is None or axis is None else own.ladders[axis].base
 
     knob = dataclasses.replace(BASE_KNOB, label=label)
-    return Number(key=key, label=label, knob=knob, usual=usual, when=lambda now: find(now) is not None)
+    return Number(key=key, label=label, knob=knob, usual=usual, when=lambda now: find(now) is not None, needs=WHICH)
 
 
 def _shared(now: Now) -> str | None:
@@ -212,6 +217,7 @@ def _side(role: Role, label: str, most: int) -> Number:
         knob=knob,
         usual=lambda now: released(now).sides.get(role, 1),
         when=lambda now: role in released(now).roles,
+        needs=WHICH,
     )
 
 
@@ -240,6 +246,7 @@ BESIDE = Menu(
     entries=_beside,
     usual=lambda now: _neighbour(now[MODEL], now[PART]),
     check=lambda name: name in (RELEASED, NOTHING) or name in axes_catalog(),
+    needs=WHICH,
 )
 BESIDE_PART = Menu(
     key="axes.beside-part",
@@ -249,6 +256,7 @@ BESIDE_PART = Menu(
     check=lambda name: name == "" or _part(name),
     when=lambda now: now[BESIDE] in axes_catalog(),
     width=190,
+    needs=(PART, BESIDE),
 )
 
 
@@ -258,12 +266,10 @@ def _alike(now: Now) -> str:
     return next((name for name in found if name == now[PART]), _first(found) if found else "")
 
 
-WHICH: tuple[Choice[Any], ...] = (MODEL, PART)
 CHANGES: tuple[Choice[Any], ...] = (WAY, SECTIONS, *BASES, *SIDES.values())
 OTHER: tuple[Choice[Any], ...] = (BESIDE, BESIDE_PART)
 
 
-@found_once
 def scene(now: Now) -> Scene:
     """The part with what the reader changed of it, before an image of the size that was chosen."""
     plain = released(now)
@@ -278,20 +284,24 @@ def scene(now: Now) -> Scene:
         counts = dict(zip(own.counts, dealt, strict=True)) if _dealt(now) else dict(own.counts)
         way = wanted if own.shared else None
         if moved or counts != dict(own.counts) or way not in (None, own.way):
-            spec = rebuilt(
-                plain.spec, counts=None if counts == dict(own.counts) else counts, way=way, bases=moved or None
-            )
-            changed = dataclasses.replace(plain, spec=spec)
+            new_counts = None if counts == dict(own.counts) else tuple(counts.items())
+            changed = dataclasses.replace(plain, spec=_rebuilt(plain.spec, new_counts, way, tuple(moved.items())))
         else:
             changed = plain
     return changed.sized({role: int(now[side]) for role, side in SIDES.items() if side.when(now)})
+
+
+@functools.lru_cache(maxsize=64)
+def _rebuilt(
+    spec: AxesSpec, counts: tuple[tuple[str, int], ...] | None, way: Way | None, bases: tuple[tuple[str, float], ...]
+) -> AxesSpec:
+    return rebuilt(spec, counts=None if counts is None else dict(counts), way=way, bases=dict(bases) or None)
 
 
 def _differs(own: Anatomy, axis: str, base: float) -> bool:
     return abs(base / min(max(own.ladders[axis].base, BASE_KNOB.low), BASE_KNOB.high) - 1.0) > 1e-12
 
 
-@found_once
 def shown(now: Now) -> list[Scene]:
     """The part, and what stands beside it."""
     first, name = scene(now), now[BESIDE]

@@ -16,52 +16,11 @@ from rope_viz.embedding.spec import Knob, RopeSpec, shorten
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import blob_store
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Choice, Now, T, always
 
-T = TypeVar("T")
 Name = TypeVar("Name", bound=str)
 Names: TypeAlias = tuple[str, ...]
 JOINERS = "\u200c\u200d"
-
-
-def always(now: Now) -> bool:
-    """The usual `when`: the choice has a meaning whatever else was chosen."""
-    return True
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Choice(Generic[T]):
-    """What all choices have. Where `when` does not hold, the choice has its default, and its widget is not shown."""
-
-    key: str
-    label: str
-    help: str = ""
-    when: Callable[[Now], bool] = always
-
-    @property
-    def name(self) -> str:
-        """The key without its page."""
-        return self.key.rpartition(".")[2]
-
-    def default(self, now: Now) -> T:
-        """The value where none was chosen."""
-        raise NotImplementedError
-
-    def parse(self, written: str) -> T:
-        """The value of a text. Raises `ValueError` for one that can never be meant."""
-        raise NotImplementedError
-
-    def settled(self, value: T, now: Now) -> T:
-        """The nearest value that has a meaning beside the rest."""
-        return value
-
-    def text(self, value: T) -> str:
-        """The text that `parse` reads back."""
-        return spec_url.text(value)
-
-    def says(self) -> str:
-        """What may be written, for the help of the command line."""
-        return ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -294,10 +253,11 @@ def length(
     unit: str = "tokens",
     limit: Callable[[Now], float] | None = None,
     when: Callable[[Now], bool] = always,
+    needs: tuple[Choice[Any], ...] = (),
 ) -> Number:
     """A number of tokens."""
     knob = Knob(label, least, most, "", log=True, integer=True, unit=unit)
-    return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when)
+    return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when, needs=needs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -318,6 +278,21 @@ class Line(Choice[str]):
         line = clean_line(written, self.most) or self.usual
         self.check(line)
         return line
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pieces(Line):
+    """A line that is put together from at most `count` pieces, such as a prompt of text and images.
+
+    `parts` are the pieces of a line as plain data, `kinds` the kinds that can be added beside the rest.
+    """
+
+    parts: Callable[[str], Sequence[Mapping[str, Any]]]
+    kinds: Callable[[Now], Sequence[str]]
+    count: int
+
+    def says(self) -> str:
+        return f"pieces with commas between them, such as {self.usual}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,10 +8,8 @@ from typing import Any
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.config_reader import name_config
-from rope_viz.models.model_config import from_config
 from rope_viz.models.user_config import Upload
-from rope_viz.multi_axis.read_upload import encodes, of_axes
+from rope_viz.multi_axis.read_upload import encodes, of_axes, single_axis_upload
 
 
 def upload_bytes(own: Upload) -> bytes:
@@ -26,7 +24,7 @@ def upload_of(content: bytes) -> Upload:
         raise ValueError("the content kept under this name is no config")
     if isinstance(config.get("_class_name"), str) or encodes(config):
         return of_axes(config)
-    return Upload(name_config(config), config, from_config(config))
+    return single_axis_upload(config)
 
 
 def _read(content: bytes) -> Any:

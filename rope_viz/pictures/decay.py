@@ -22,10 +22,16 @@ def _asked(now: Now) -> bool:
 SHOW = Pick(key="decay.show", label="Show", options=decay.VIEWS)
 LENGTH = length("decay.length", "Distances up to", lambda now: now.spec.target, least=64, most=decay.LONGEST)
 LOG = Switch(key="decay.log", label="Log axis", on=True)
-KIND = Pick(key="decay.kind", label="Vectors", options=decay.KINDS, when=lambda now: now[SHOW] == "random")
-SOURCE = Pick(key="decay.source", label="Where q and k come from", options=vectors.SOURCES, when=_asked)
+KIND = Pick(
+    key="decay.kind", label="Vectors", options=decay.KINDS, when=lambda now: now[SHOW] == "random", needs=(SHOW,)
+)
+SOURCE = Pick(key="decay.source", label="Where q and k come from", options=vectors.SOURCES, when=_asked, needs=(SHOW,))
 SEED = Number(
-    key="decay.seed", knob=vectors.SEED, usual=0, when=lambda now: _asked(now) and now[SOURCE] in ("seed", "same")
+    key="decay.seed",
+    knob=vectors.SEED,
+    usual=0,
+    when=lambda now: _asked(now) and now[SOURCE] in ("seed", "same"),
+    needs=(SHOW, SOURCE),
 )
 TYPED = vectors.texts(
     "decay.typed",
@@ -33,6 +39,7 @@ TYPED = vectors.texts(
     label="Typed q and k",
     instead="Random vectors are shown instead",
     when=lambda now: _asked(now) and now[SOURCE] == "typed",
+    needs=(SHOW, SOURCE),
 )
 FILE = vectors.file(
     "decay.file",
@@ -41,6 +48,7 @@ FILE = vectors.file(
     "beside it the mean over the whole sequence is drawn.",
     instead="Random vectors are shown instead",
     when=lambda now: _asked(now) and now[SOURCE] == "file",
+    needs=(SHOW, SOURCE),
 )
 COMPARE = Several(
     key="decay.with",
@@ -49,8 +57,9 @@ COMPARE = Several(
     offered=lambda now: scaling.choices(now.spec),
     usual=lambda now: (),
     when=lambda now: now[SHOW] in ("mean", "own"),
+    needs=(SHOW,),
 )
-MODELS = Models(key="decay.models", when=lambda now: now[SHOW] == "mean")
+MODELS = Models(key="decay.models", when=lambda now: now[SHOW] == "mean", needs=(SHOW,))
 BACKEND = Pick(
     key="decay.backend",
     label="Compute with",
@@ -65,6 +74,7 @@ AT = length(
     least=1,
     most=decay.LONGEST,
     limit=lambda now: now[LENGTH],
+    needs=(LENGTH,),
 )
 WEIGHTS = Pick(key="decay.map", label="Show", options={"weights": "Softmax weights", "logits": "Logits"})
 FIRST = length("decay.first", "First position", 16, least=1, most=1_000_000)

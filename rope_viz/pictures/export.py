@@ -7,13 +7,12 @@ import html
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 
-from rope_viz import __version__
+from rope_viz import __version__, web
 from rope_viz.figures import clocks, files, patch, table_figure, theme
 from rope_viz.figures.files import PRESETS, Style
 from rope_viz.figures.files.apply_style import css, dressed
@@ -41,8 +40,6 @@ WRITTEN_ANEW = ("kind", "title", "version", "table")
 """What a file made from a saved one says by itself."""
 WHOLE = ("png", "pdf")
 """Forms that are compressed in themselves."""
-
-SCRIPTS = Path(__file__).parents[1] / "ui" / "components"
 
 
 def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
@@ -180,7 +177,7 @@ def moving(drawn: Clocks) -> str:
 
 def script(name: str) -> str:
     """What moves the clocks or the patch, as one module: of the dials it has what it imports, and no name besides."""
-    dials, own = ((SCRIPTS / file).read_text(encoding="utf-8") for file in ("dials.js", f"{name}.js"))
+    dials, own = ((web.FOLDER / file).read_text(encoding="utf-8") for file in ("dials.js", f"{name}.js"))
     found = re.search(r'^import (\{.*\}) from "\./dials\.js";$', own, re.MULTILINE)
     names = found[1] if found else "{}"
     inside = re.sub(r"^export ", "", dials, flags=re.MULTILINE)

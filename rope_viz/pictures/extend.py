@@ -51,6 +51,7 @@ WAY = Pick(
     label="Write it by",
     options=WAYS,
     offered=lambda now: offered(now),
+    needs=(TARGET, TRAINED),
     menu=260,
 )
 PAGE = Page("extend", (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY))
@@ -64,7 +65,8 @@ def wanted(now: Now) -> int:
     spec, found = now.spec, _recognised(now.start, now.model, now.layer, now.own)
     if found is not None and found.mistakes and spec.scaling.name == "none":
         return max(spec.target, found.says)
-    return spec.target if spec.target > spec.context else max(131_072, 2 * spec.context)
+    extended = spec.target > spec.context and (spec.scaling.name != "none" or spec.target != now.start.target)
+    return spec.target if extended else max(131_072, 2 * spec.context)
 
 
 def config(now: Now) -> Mapping[str, Any]:

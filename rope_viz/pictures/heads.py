@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -119,6 +118,7 @@ LAYER = Number(
     knob=Knob("Layer, of those taken", 0, 511, "", integer=True),
     usual=0,
     limit=lambda now: max(len(source(now).layers) - 1, 0),
+    needs=(FILE,),
 )
 SHOW: Pick[str] = Pick(key="heads.show", label="Show", options=figures.QUANTITIES)
 HEAD = Number(
@@ -126,25 +126,17 @@ HEAD = Number(
     knob=Knob("Head, positional first", 0, 1023, "", integer=True),
     usual=0,
     limit=lambda now: count(now) - 1,
+    needs=(FILE, LAYER),
 )
 PAGE = Page("heads", (FILE, LAYER, SHOW, HEAD))
-_LOOKED: OrderedDict[tuple[str, int], Looked] = OrderedDict()
 
 
 def looked(now: Now) -> Looked:
     """The layer that is shown, computed once. Raises `ValueError` where it holds what is no number."""
-    held = now[FILE]
-    name, number = ("", layer_at(now)) if held is None else (held.name or f"at {id(held.value)}", layer_at(now))
-    if (name, number) in _LOOKED:
-        _LOOKED.move_to_end((name, number))
-        return _LOOKED[name, number]
-    found = look(source(now), number)
-    _LOOKED[name, number] = found
-    while len(_LOOKED) > KEPT_LAYERS:
-        _LOOKED.popitem(last=False)
-    return found
+    return look(source(now), layer_at(now))
 
 
+@functools.lru_cache(maxsize=KEPT_LAYERS)
 def look(capture: Capture, number: int) -> Looked:
     """A layer and what it is. Raises `ValueError` for values that are not numbers."""
     layer, spec = capture.layer(number), capture.spec(number)

@@ -17,9 +17,8 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words import attention as words
 from rope_viz.pictures import attention, frequencies, learn, registry, rotation, scaling
-from rope_viz.pictures.choices import Choice
 from rope_viz.pictures.page import Picture
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Choice, Now
 
 
 @dataclass(frozen=True)
@@ -162,9 +161,9 @@ def too_far(now: Now) -> str:
     """Hands outside what training showed."""
     at = max(places(now))
     return (
-        f"At position {at:,} of a model trained on {tokens(now.spec.context)}, **{beyond(now.spec, at)} of "
-        f"{now.spec.pairs} pairs** point where no token of training did: their hands have left the shaded arc. This is "
-        "why a long context breaks."
+        f"At position {at:,}, with {now.spec.length_name} length {tokens(now.spec.context)}, "
+        f"**{beyond(now.spec, at)} of {now.spec.pairs} pairs** point where no token of training did: their "
+        "hands have left the shaded arc. This is why a long context breaks."
     )
 
 
@@ -279,9 +278,9 @@ STEPS: tuple[Step, ...] = (
         frequencies.wavelengths,
         LLAMA,
         left_over,
-        "Drag the **trained length**: how many pairs are left over at 64k?",
+        "Drag the **length**: how many pairs are left over at 64k?",
         lambda start, now: now.spec.context != start.spec.context,
-        lambda now: f"Trained on {tokens(now.spec.context)}, {unfinished(now.spec)} pairs are left over.",
+        lambda now: f"With length {tokens(now.spec.context)}, {unfinished(now.spec)} pairs are left over.",
         knobs=("context",),
     ),
     Step(

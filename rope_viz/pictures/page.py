@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rope_viz.pictures.choices import Choice
 from rope_viz.pictures.outputs import Kind
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Choice, Now
 
 MAIN_HEIGHT = 430
 Draw: TypeAlias = Callable[[Now], Kind]
@@ -65,6 +64,17 @@ class Picture:
     def about(self) -> str:
         """One line on what it shows: the docstring of the function."""
         return (self.draw.__doc__ or "").strip().splitlines()[0]
+
+    @functools.cached_property
+    def depends(self) -> frozenset[str]:
+        """The keys of the choices that it uses, and of all that those need."""
+        found, left = set[str](), list(self.uses)
+        while left:
+            choice = left.pop()
+            if choice.key not in found:
+                found.add(choice.key)
+                left += choice.needs
+        return frozenset(found)
 
     def heights(self, now: Now) -> tuple[int, int]:
         """The room it takes in pixels, on a wide and on a narrow screen."""

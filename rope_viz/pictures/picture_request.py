@@ -1,25 +1,66 @@
-"""The one value a picture is drawn from: what the reader has chosen, and how finely it is asked for."""
+"""The one value a picture is drawn from, and what all choices in it have in common."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.user_config import Upload
-
-if TYPE_CHECKING:
-    from rope_viz.pictures.choices import Choice
 
 T = TypeVar("T")
 View: TypeAlias = tuple[float, float]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def always(now: Now) -> bool:
+    """The usual `when`: the choice has a meaning whatever else was chosen."""
+    return True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice(Generic[T]):
+    """What all choices have. Where `when` does not hold, the choice has its default, and its widget is not shown.
+
+    `needs` are the other choices that its default, its options and limits, and `when` look at.
+    """
+
+    key: str
+    label: str
+    help: str = ""
+    when: Callable[[Now], bool] = always
+    needs: tuple[Choice[Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The key without its page."""
+        return self.key.rpartition(".")[2]
+
+    def default(self, now: Now) -> T:
+        """The value where none was chosen."""
+        raise NotImplementedError
+
+    def parse(self, written: str) -> T:
+        """The value of a text. Raises `ValueError` for one that can never be meant."""
+        raise NotImplementedError
+
+    def settled(self, value: T, now: Now) -> T:
+        """The nearest value that has a meaning beside the rest."""
+        return value
+
+    def text(self, value: T) -> str:
+        """The text that `parse` reads back."""
+        return spec_url.text(value)
+
+    def says(self) -> str:
+        """What may be written, for the help of the command line."""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -44,41 +85,14 @@ class Now:
     coarse: bool = False
     part: int = 0
     held: Mapping[str, str] = field(default_factory=lambda: NOTHING)
-    _found: dict[Hashable, tuple[Any, frozenset[Hashable]]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    _open: list[set[Hashable]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, choice: Choice[T]) -> T:
         """The value of a choice: the one given, as near as the rest allows, or its default."""
-
-        def find() -> T:
+        if choice.key not in self._values:
             taken = choice.key in self.given and choice.when(self)
-            return choice.settled(self.given[choice.key], self) if taken else choice.default(self)
-
-        return self.once(choice.key, find)
-
-    def once(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What `find` gives, found once; `asked` knows the choices that it looked at."""
-        if key not in self._found:
-            self._open.append(set())
-            try:
-                value = find()
-            finally:
-                needs = self._open.pop()
-            self._found[key] = value, frozenset(needs)
-        value, needs_of_it = self._found[key]
-        if self._open:
-            self._open[-1] |= {key, *needs_of_it}
-        return value  # type: ignore[no-any-return]
-
-    def asked(self, choices: Sequence[Choice[Any]]) -> frozenset[str]:
-        """The keys of these choices and of all that they depend on."""
-        found: set[Hashable] = set()
-        for choice in choices:
-            self[choice]
-            found |= {choice.key, *self._found[choice.key][1]}
-        return frozenset(key for key in found if isinstance(key, str))
+            self._values[choice.key] = choice.settled(self.given[choice.key], self) if taken else choice.default(self)
+        return self._values[choice.key]  # type: ignore[no-any-return]
 
     def seen(self, full: View) -> View | None:
         """The part of `full` that was zoomed to; None where all of it is shown."""
@@ -98,6 +112,13 @@ class Now:
         return config_of(self.model, self.own)
 
     @property
+    def model_config(self) -> ModelConfig | None:
+        """The config of the model as it was read; None where there are numbers only."""
+        if self.model == spec_url.CUSTOM:
+            return None if self.own is None else self.own.model_config
+        return read_catalog_model(self.model)
+
+    @property
     def name(self) -> str:
         """The model's name."""
         if self.model == spec_url.CUSTOM:
@@ -115,16 +136,6 @@ def config_of(model: str, own: Upload | None) -> Mapping[str, Any] | None:
     if model == spec_url.CUSTOM:
         return None if own is None else own.config
     return catalog()[model].config
-
-
-def found_once(function: Callable[[Now], T]) -> Callable[[Now], T]:
-    """Decorator: a function of `Now` alone, worked out once for each."""
-
-    @functools.wraps(function)
-    def remembered(now: Now) -> T:
-        return now.once(function, lambda: function(now))
-
-    return remembered
 
 
 def start(model: str, layer: str, own: Upload | None) -> RopeSpec:

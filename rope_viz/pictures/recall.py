@@ -79,8 +79,8 @@ BAND = Pick(
 )
 TURNS: dict[How, str] = {"still": "Still", "plain": "Plain", "divided": "Divided"}
 HOW: Pick[How] = Pick(key="recall.how", label="How they turn", options=TURNS)
-FIRST = Number(key="recall.first", knob=Knob("First pair", 0, 15, "", integer=True), usual=0, when=alone)
-LAST = Number(key="recall.last", knob=Knob("Last pair", 0, 15, "", integer=True), usual=3, when=alone)
+FIRST = Number(key="recall.first", knob=Knob("First pair", 0, 15, "", integer=True), usual=0, when=alone, needs=(BAND,))
+LAST = Number(key="recall.last", knob=Knob("Last pair", 0, 15, "", integer=True), usual=3, when=alone, needs=(BAND,))
 READ_TO = length("recall.chain", "Length of the chain", 1024, least=128, most=QUICK)
 TUNED = Several(
     key="recall.tuned",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import Any
 
 import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.scaling import short_label
-from rope_viz.pictures.picture_request import Now, found_once
+from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm.numpy_model import Reader
 from rope_viz.tiny_lm.recall import Recall, interval
@@ -22,7 +23,6 @@ MOST = 4096
 """Questions whose having been asked is remembered."""
 
 
-@found_once
 def misfit(now: Now) -> str:
     """Why the reader cannot read with what was chosen, if it cannot."""
     try:
@@ -33,7 +33,6 @@ def misfit(now: Now) -> str:
     return ""
 
 
-@found_once
 def lent(now: Now) -> RopeSpec:
     """The embedding the reader gets: the chosen one, or the chosen method on the reader's own."""
     return checkpoints.spec_for(now.spec, TRAINED)
@@ -50,20 +49,23 @@ def label(spec: RopeSpec) -> str:
 
 
 _known: set[tuple[RopeSpec, int, int, int]] = set()
+_known_lock = threading.Lock()
 
 
 def reading(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Recall:
     """What the first seeds find in so many texts; the same question is answered once."""
     found = asked(readers()[:seeds], spec, tokens, sequences=sequences)
-    if len(_known) > MOST:
-        _known.clear()
-    _known.add((spec, tokens, sequences, seeds))
+    with _known_lock:
+        if len(_known) >= MOST:
+            _known.clear()
+        _known.add((spec, tokens, sequences, seeds))
     return found
 
 
 def is_known(spec: RopeSpec, tokens: int, sequences: int, seeds: int) -> bool:
     """Whether `reading` has been asked this before."""
-    return (spec, tokens, sequences, seeds) in _known
+    with _known_lock:
+        return (spec, tokens, sequences, seeds) in _known
 
 
 @functools.lru_cache(maxsize=256)

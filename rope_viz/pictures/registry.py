@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 from rope_viz.embedding.spec import RopeSpec, knobs, require_number, shorten
 from rope_viz.models import spec_url
 from rope_viz.pictures import blob_store, configs
-from rope_viz.pictures.choices import Borders, Choice, Held, Number
+from rope_viz.pictures.choices import Borders, Held, Number
 from rope_viz.pictures.page import Page, Picture
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Choice, Now
 
 PAGES = {
     "home": "Home",
@@ -133,9 +133,8 @@ def query(now: Now, picture: Picture) -> dict[str, str]:
 def chosen(now: Now, picture: Picture) -> dict[str, str]:
     """The part of the query that is about the pin and the page's own choices. Raises `KeyError` as `query` does."""
     out = {"pin": str(now.pin)} if picture.pin and now.pin is not None else {}
-    asked = now.asked(picture.uses)
     for choice in page(picture.page).choices:
-        if choice.key in asked and (value := now[choice]) != choice.default(now):
+        if choice.key in picture.depends and (value := now[choice]) != choice.default(now):
             if isinstance(value, Held) and not value.name:
                 raise KeyError(choice.key)
             out[choice.key] = choice.text(value)

@@ -85,9 +85,18 @@ def about(now: Now) -> list[tuple[str, str]]:
     """The model in a few numbers, as (name, value)."""
     spec = now.spec
     rows = [("head dimension", f"{spec.head_dim}, of which {spec.rotary_dim} rotate"), ("base", f"{spec.base:,.10g}")]
-    rows += [("trained length", f"{spec.context:,} tokens"), ("target length", f"{spec.target:,} tokens")]
+    rows += [*lengths(now), ("target length", f"{spec.target:,} tokens")]
     rows += [("scaling", spec.scaling.name), ("layer", now.layer)]
     return [(name, value) for name, value in rows if value]
+
+
+def lengths(now: Now) -> list[tuple[str, str]]:
+    """The lengths of the model, each with where it is known from."""
+    config = now.model_config
+    trained = None if config is None or config.problems else config.trained_length
+    rows = [] if trained is None else [("trained length", f"{trained.length:,} tokens ({trained.source})")]
+    named = f"{now.spec.length_name} length"
+    return rows if rows and rows[0][0] == named else [*rows, (named, f"{now.spec.context:,} tokens")]
 
 
 def address(now: Now, picture: Picture) -> str:

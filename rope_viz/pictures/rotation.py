@@ -38,12 +38,14 @@ PLAIN = Switch(
     label="Hand before scaling",
     on=True,
     when=lambda now: clocks.has_two_hands(now.spec, now[SHOW]),
+    needs=(SHOW,),
 )
 AT = Positions(
     key="rotation.at",
     label="Positions of query and key",
     usual=lambda now: clocks.STARTS[now[SHOW]],
     most=clocks.LAST_POSITION,
+    needs=(SHOW,),
 )
 PART = Pick(key="rotation.part", label="Matrix", options=rotation.PARTS, when=drawable)
 M = length("rotation.m", "Position m", 1000, least=1, when=drawable)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.exact_angles import checked_distances, checked_inv_freq, exact_angles, finite
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, require_number
+from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
 from rope_viz.studies.error_budget import Thinning
 from rope_viz.studies.scores import (
     MAX_DISTANCES,
@@ -28,7 +28,6 @@ from rope_viz.studies.scores import (
     checked_range,
     coefficients,
     curve,
-    split_pairs,
     unrotated_score,
     unrotated_share,
 )
@@ -148,15 +147,6 @@ def feasible_bases(
     return np.array([distance is None for distance in found], dtype=np.bool_)
 
 
-def large_head_limit(base: float, distances: ArrayLike) -> FloatArray:
-    """The mean cosine of plain RoPE as head_dim grows without bound: (Ci(Δ) − Ci(Δ/base)) / ln base, (n,)."""
-    require_number(base, "base", above=1.0)
-    distance = np.abs(checked_distances(distances)).astype(np.float64)
-    away = np.maximum(distance, 1.0)
-    value = (cosine_integral(away) - cosine_integral(away / base)) / math.log(base)
-    return np.where(distance == 0, 1.0, value)
-
-
 @dataclass(frozen=True, eq=False)
 class Distribution:
     """Scores of random q and k by distance. `percentiles` is (levels, n); everything else of n is (n,)."""
@@ -213,23 +203,6 @@ def distribution(
     return Distribution(wanted, ranks, percentiles, mean, spread / math.sqrt(samples), expected)
 
 
-def key_peaking_at(q: ArrayLike, inv_freq: ArrayLike, distance: int, *, pairing: Pairing = "half") -> FloatArray:
-    """A key of the query's size whose score has its maximum at `distance`: q rotated there (Barbero et al.).
-
-    `q` is (2·pairs,), and so is the result.
-    """
-    angle = exact_angles(inv_freq, [distance])[0]
-    query = finite(q, "q")
-    if query.shape != (2 * len(angle),):
-        raise ValueError(f"q must have shape ({2 * len(angle)},), got {query.shape}")
-    key = np.zeros_like(query)
-    real_q, imag_q = split_pairs(query, pairing, "q")
-    real_k, imag_k = split_pairs(key, pairing, "key")  # views: writing them fills the key
-    real_k[:] = real_q * np.cos(angle) - imag_q * np.sin(angle)
-    imag_k[:] = real_q * np.sin(angle) + imag_q * np.cos(angle)
-    return key
-
-
 def attention_logits(
     scores: ArrayLike, *, head_dim: int, attention_factor: float = 1.0, unrotated: float = 0.0
 ) -> FloatArray:
@@ -241,15 +214,6 @@ def attention_logits(
     require_number(attention_factor, "attention_factor")
     require_number(unrotated, "unrotated")
     return np.asarray((finite(scores, "scores") * attention_factor**2 + unrotated) / math.sqrt(head_dim))
-
-
-def attention_weights(logits: ArrayLike) -> FloatArray:
-    """Softmax over the context: logits (…, n) to weights (…, n) that sum to 1."""
-    values = finite(logits, "logits")
-    if values.ndim == 0 or not values.shape[-1]:
-        raise ValueError(f"logits must have shape (…, n) with n of at least 1, got {values.shape}")
-    raised = np.exp(values - values.max(axis=-1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
 def attention_entropy(logits: ArrayLike) -> FloatArray:
@@ -278,34 +242,6 @@ def attention_entropy(logits: ArrayLike) -> FloatArray:
         out[first:last] = np.log(weights) - moments / weights
         first, weight, moment = last, float(weights[-1]), float(moments[-1])
     return np.maximum(out, 0.0)
-
-
-def sinusoidal_encoding(inv_freq: ArrayLike, positions: ArrayLike) -> FloatArray:
-    """The absolute encoding p_m of Vaswani et al., (n, 2·pairs): sin and cos of every pair side by side."""
-    angle = exact_angles(inv_freq, positions)
-    return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(len(angle), -1)
-
-
-def sinusoidal_similarity(inv_freq: ArrayLike, position: int, distances: ArrayLike) -> FloatArray:
-    """p_m · p_(m−Δ) · 2/d of the sinusoidal encoding at m = `position`, (n,): the mean cosine at Δ, whatever m."""
-    wanted = checked_distances(distances)
-    encoded = sinusoidal_encoding(inv_freq, [position])[0]
-    return np.asarray(sinusoidal_encoding(inv_freq, position - wanted) @ encoded * (2.0 / len(encoded)))
-
-
-def cosine_integral(x: FloatArray) -> FloatArray:
-    """Ci(x) for x > 0: its power series up to 6, then the continued fraction of E₁(ix) = −Ci(x) + i·(Si(x) − π/2)."""
-    small, large = np.minimum(x, 6.0), np.maximum(x, 6.0)
-    term, series = np.ones_like(small), np.euler_gamma + np.log(small)
-    for n in range(2, 60, 2):
-        term = -term * small**2 / (n * (n - 1))
-        series = series + term / n
-    z = 1j * large
-    tail = np.zeros_like(z)
-    for n in range(80, 0, -1):
-        tail = n * n / (z + 2 * n + 1 - tail)
-    fraction = np.exp(-z) / (z + 1 - tail)
-    return np.where(x <= 6.0, series, -fraction.real)
 
 
 def turned(angle: FloatArray) -> NDArray[np.complex128]:

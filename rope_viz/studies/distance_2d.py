@@ -85,13 +85,6 @@ def mean_cosine(spec: AxesSpec, axis: str, displacements: ArrayLike) -> FloatArr
     return profile(spec, *even(spec), axis, displacements)
 
 
-def mean_plane(
-    spec: AxesSpec, rows: ArrayLike, columns: ArrayLike, *, axes: tuple[str, str] = ("h", "w")
-) -> FloatArray:
-    """The mean cosine over displacements on two axes, (rows, columns)."""
-    return plane(spec, *even(spec), rows, columns, axes=axes)
-
-
 def block_means(
     spec: AxesSpec, rows: ArrayLike, columns: ArrayLike, *, axes: tuple[str, str] = ("h", "w")
 ) -> FloatArray:

@@ -90,27 +90,6 @@ def norm_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int 
     return longer
 
 
-def trig_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int | None = None) -> FloatArray:
-    """The larger error of cos and sin, absolute, shape (positions, pairs); not for products, which have no table."""
-    if checked_rounding(where).stage == "products":
-        raise ValueError("products have no cos and sin of their own: see the table they are made from")
-    places = checked_positions(positions)
-    exact = spec.attention_factor(length) * exact_unit(spec, places, length)
-    off = rotated(spec, np.ones(spec.pairs, dtype=complex), places, where, length) - exact
-    return np.maximum(np.abs(off.real), np.abs(off.imag))
-
-
-def score_error(
-    spec: RopeSpec, positions: ArrayLike, where: str, *, distance: int = 10, seed: int = 0, length: int | None = None
-) -> FloatArray:
-    """Error of one score, shape (positions,): the key at the position and the query `distance` after it.
-
-    The score is that of `shift_test`.
-    """
-    test = shift_test(spec, positions, where, distance=distance, seed=seed, length=length)
-    return test.scores - test.exact
-
-
 @dataclass(frozen=True, eq=False)
 class ShiftTest:
     """The score of the same q and k at the same distance while both move; exactly, it would not change.

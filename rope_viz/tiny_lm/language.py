@@ -5,7 +5,6 @@ A fact is an animal and a number, filler is common words, a chain's states are l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from rope_viz.embedding.spec import shorten
@@ -29,11 +28,6 @@ WORDS = ("<s>", *ANIMALS, *map(str, range(tasks.VALUES)), *FILLERS, *LETTERS)
 """The word of every token, in the order of `tasks`."""
 
 IDS = {word: token for token, word in enumerate(WORDS)}
-
-
-def spell(tokens: Iterable[int]) -> str:
-    """The text of a sequence, words with a blank between."""
-    return " ".join(WORDS[int(token)] for token in tokens)
 
 
 def parse(text: str) -> list[int]:

@@ -62,7 +62,15 @@ def _model() -> None:
 
 def _sizes() -> None:
     spec = state.chosen().spec
-    _column("sizes", {name: knob for name, knob in knobs(RopeSpec).items() if name != "rotary_dim"}, spec)
+    shown = {name: knob for name, knob in knobs(RopeSpec).items() if name != "rotary_dim"}
+    shown["context"] = dataclasses.replace(shown["context"], label=_length_label())
+    _column("sizes", shown, spec)
+
+
+def _length_label() -> str:
+    """ "Original length" where the scaling of the model's config divides from one, else "Trained length"."""
+    now = state.chosen()
+    return f"{state.start(now.model, now.layer).length_name.capitalize()} length"
 
 
 def _method() -> None:
@@ -74,7 +82,7 @@ def _method() -> None:
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
         stock = now == state.start(state.chosen().model, state.chosen().layer)
-        said = f"The target is {digits(wanted)} times the trained length, the factor {digits(factor)}"
+        said = f"The target is {digits(wanted)} times the {spec.length_name} length, the factor {digits(factor)}"
         st.caption(f"{said}: so it was released." if stock else f"{said}.")
 
 

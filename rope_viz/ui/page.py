@@ -13,9 +13,9 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.figures.words import glossary
-from rope_viz.pictures.choices import Choice, Number
+from rope_viz.pictures.choices import Number
 from rope_viz.pictures.page import Page, Picture
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -58,15 +57,11 @@ def _set(value: Chosen) -> None:
     look_again()
 
 
-_run = threading.local()
-"""A run has a thread of its own; asking Streamlit for the same at every place takes a tenth of it."""
-
-
 def now(page: str) -> Now:
     """What the pictures of a page are drawn from: the choice, and the page's own choices; found once in a run."""
-    if getattr(_run, "page", None) == page:
-        known: Now = _run.now
-        return known
+    before: tuple[str, Now] | None = st.session_state.get("now")
+    if before is not None and before[0] == page and st.session_state.get("now is current"):
+        return before[1]
     at, choices = chosen(), registry.page(page).choices
     asked = st.query_params.to_dict()
     local = {choice.key: asked[choice.key] for choice in choices if choice.key in asked}
@@ -81,17 +76,16 @@ def now(page: str) -> Now:
     if not registry.fits(at.spec, at.model, at.layer):
         names["spec"] = hold("spec", configs.spec_bytes(at.spec), of=at.spec)
     fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names)
-    # What one place of a page has worked out, the next need not.
-    before = st.session_state.get("now")
-    if before != (page, fresh):
+    # The request of the run before remembers what its choices were worked out to be.
+    if before is None or before != (page, fresh):
         before = st.session_state["now"] = page, fresh
-    _run.page, _run.now = page, before[1]
+    st.session_state["now is current"] = True
     return before[1]
 
 
 def look_again() -> None:
     """At the beginning of a run, and where something was chosen: `now` is another."""
-    _run.page = None
+    st.session_state["now is current"] = False
 
 
 def hold(key: str, content: bytes | None, *, of: object = None) -> str:

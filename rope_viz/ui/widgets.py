@@ -14,19 +14,18 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pictures import vectors
 from rope_viz.pictures.choices import (
     Borders,
-    Choice,
     Kept,
     Line,
     Menu,
     Models,
     Number,
     Pick,
+    Pieces,
     Several,
     Switch,
     clean_line,
 )
-from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.pieces import Pieces
+from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.ui import browser_storage, state
 from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt

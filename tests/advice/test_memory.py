@@ -45,7 +45,9 @@ def test_parameters_are_those_of_the_class(case):
     assert parameters(sized(model.config, model.sizes)) == pytest.approx(case["parameters"], rel=5e-4)
 
 
-COUNTED = [one.id for one in catalog().values() if one.sizes and not find_architecture(one.config["model_type"]).memory.cache]
+COUNTED = [
+    one.id for one in catalog().values() if one.sizes and not find_architecture(one.config["model_type"]).memory.cache
+]
 
 
 @pytest.mark.parametrize("id", COUNTED)

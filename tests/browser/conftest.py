@@ -2,26 +2,23 @@
 
 import contextlib
 import os
-import shutil
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Error, expect, sync_playwright
 
-ROOT = Path(__file__).parents[2]
-# The first is the same engine without a window of its own: a third of the processor time.
-NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+from tests.browser.processes import (
+    BROWSER_NAMES,
+    BROWSER_OPTIONS,
+    HEALTH_PATH,
+    find_browser,
+    find_free_port,
+    running_server,
+)
 
 # What is waited for comes, on a crowded machine later.
 expect.set_options(timeout=20_000)
-
-# Says one word, and that the server is there.
-HEALTH = "/_stcore/health"
 
 HERE = str(Path(__file__).parent) + os.sep
 
@@ -34,14 +31,9 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def find_browser():
-    return next((found for name in NAMES if (found := shutil.which(name))), None)
+def skip_unless_required(reason):
+    """Skip a test that needs a program which is not installed, or fail it where ROPE_VIZ_NO_SKIP is set, as in CI."""
+    pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -52,12 +44,11 @@ def playwright():
 
 @pytest.fixture(scope="session")
 def program():
-    """How to launch the browser."""
+    """Return the arguments with which Playwright launches the browser."""
     path = find_browser()
     if path is None:
-        reason = f"no Chrome or Chromium found (looked for {', '.join(NAMES)})"
-        pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+        skip_unless_required(f"no Chrome or Chromium found (looked for {', '.join(BROWSER_NAMES)})")
+    arguments = [*BROWSER_OPTIONS, "--disable-background-networking", "--disable-component-update"]
     arguments.append("--window-size=1440,900")
     # Modules that stream in are parsed anew at every visit: without that they come from what was compiled before. And a
     # page that lives for seconds does not earn what V8 spends on code that is called a few hundred times.
@@ -90,7 +81,7 @@ def reader(playwright, program, server, tmp_path_factory):
             context = playwright.chromium.launch_persistent_context(
                 folder, has_touch=has_touch, no_viewport=True, **options
             )
-            context.pages[0].goto(server + HEALTH)
+            context.pages[0].goto(server + HEALTH_PATH)
             running[number, has_touch] = context
         return running[number, has_touch]
 
@@ -99,58 +90,18 @@ def reader(playwright, program, server, tmp_path_factory):
         context.close()
 
 
-def serve(*options, base="", port=0, root=ROOT, program=("-m", "streamlit")):
-    """The address and the process of a server of its own.
-
-    `options` are those of `streamlit run`, `root` is a checkout, `program` what Python is told to begin with.
-    """
-    port = port or free_port()
-    command = [sys.executable, *program, "run", "app.py", "--server.headless", "true", *options]
-    if base:
-        command += ["--server.baseUrlPath", base]
-    url = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
-    process = subprocess.Popen(
-        [*command, "--server.port", str(port)], cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    return url, answering(process, url + HEALTH)
-
-
-def answering(process, address, seconds=60):
-    """The process of a server, once it answers there. Raises `RuntimeError` where it does not, or ends."""
-    for _ in range(10 * seconds):
-        try:
-            with urllib.request.urlopen(address, timeout=1):
-                return process
-        except OSError:
-            if process.poll() is not None:
-                break
-            time.sleep(0.1)
-    process.kill()
-    raise RuntimeError(f"no server came to answer at {address}")
-
-
 @pytest.fixture(scope="session")
 def server():
-    url, process = serve()
-    yield url
-    process.terminate()
-    process.wait(timeout=20)
+    """Run one server for the whole session and give its address."""
+    with running_server() as started:
+        yield started.url
 
 
 @pytest.fixture
 def new_server():
     """new_server("--option", "value", base="path") gives the address of one more server, with these options."""
-    running = []
-
-    def start(*options, base=""):
-        url, process = serve(*options, base=base)
-        running.append(process)
-        return url
-
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait(timeout=20)
+    with contextlib.ExitStack() as running:
+        yield lambda *options, base="": running.enter_context(running_server(*options, base=base)).url
 
 
 @pytest.fixture
@@ -163,19 +114,21 @@ class Mortal:
     """A server that can be killed, and started again at the same address."""
 
     def __init__(self, port=0):
-        self.url, self.process = serve(port=port)
+        self.port = port or find_free_port()
+        self.revive()
 
     def kill(self):
         self.process.kill()
-        self.process.wait(timeout=20)
+        self.running.close()
 
     def revive(self):
-        _, self.process = serve(port=int(self.url.rpartition(":")[2]))
+        self.running = contextlib.ExitStack()
+        self.url, self.process = self.running.enter_context(running_server(port=self.port))
 
 
 @pytest.fixture(scope="session")
 def its_port():
-    return free_port()
+    return find_free_port()
 
 
 @pytest.fixture
@@ -259,7 +212,7 @@ class Visit:
 
     def is_alone(self):
         """Whether there is no other tab, but the reader's first."""
-        return [other for other in self.page.context.pages if not other.url.endswith(HEALTH)] == [self.page]
+        return [other for other in self.page.context.pages if not other.url.endswith(HEALTH_PATH)] == [self.page]
 
     def drawn(self, index=0):
         return int(self.page.locator(".rv-chart").nth(index).get_attribute("data-drawn"))

@@ -12,8 +12,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -22,6 +20,8 @@ from typing import Any
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
+
+from tests.browser.processes import end_processes, find_free_port
 
 START = 60.0
 """Seconds in which a browser has to come up; a crowded machine takes ten of them."""
@@ -59,19 +59,6 @@ def until(found, seconds: float, what: str) -> Any:
         assert time.monotonic() < end, f"did not come in {seconds:.0f} s: {what}"
         time.sleep(0.05)
     return value
-
-
-def stop(*processes: subprocess.Popen[Any]) -> None:
-    """End what was started here, with all that it started itself."""
-    for process in processes:
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(process.pid, sign)
-                process.wait(timeout=10)
-            except ProcessLookupError:
-                break
-            except subprocess.TimeoutExpired:
-                continue
 
 
 class Engine:
@@ -142,7 +129,7 @@ class Firefox(Engine):
         try:
             self._begin(profile / "WebDriverBiDiServer.json")
         except BaseException:
-            stop(self.process)
+            end_processes(self.process)
             raise
 
     def _begin(self, port_file: Path) -> None:
@@ -188,7 +175,7 @@ class Firefox(Engine):
 
     def close(self) -> None:
         self.held.close()
-        stop(self.process)
+        end_processes(self.process)
 
 
 # This driver has no command for the console, and a driven browser writes none: the page takes down its own errors.
@@ -220,7 +207,7 @@ class WebKit(Engine):
         try:
             self._begin(home)
         except BaseException:
-            stop(*reversed(self.running))
+            end_processes(*reversed(self.running))
             raise
 
     def _begin(self, home: Path) -> None:
@@ -248,7 +235,7 @@ class WebKit(Engine):
             "WEBKIT_DISABLE_COMPOSITING_MODE": "1",  # its compositor has crashed in the software driver of OpenGL
             "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1",  # it needs a name space that a container may not make
         }
-        port = free_port()
+        port = find_free_port()
         self.address = f"http://127.0.0.1:{port}"
         self.running.append(subprocess.Popen(["WebKitWebDriver", f"--port={port}"], env=environment, **quiet))
         until(self._ready, START, "WebKitWebDriver")
@@ -304,17 +291,11 @@ class WebKit(Engine):
     def close(self) -> None:
         with contextlib.suppress(AssertionError, OSError):  # where it has crashed
             self.tell("DELETE", self.session)
-        stop(*reversed(self.running))
+        end_processes(*reversed(self.running))
 
 
 ENGINES = {"firefox": Firefox, "webkit": WebKit}
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def minibrowser() -> Path | None:

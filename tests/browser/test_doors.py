@@ -1,16 +1,15 @@
 """What a link brings has no power over the page, and the app stands behind a proxy, with and without a path prefix."""
 
+import contextlib
 import json
-import os
 import shutil
-import socket
-import subprocess
-import time
-import urllib.request
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import expect
+
+from tests.browser.conftest import skip_unless_required
+from tests.browser.processes import HEALTH_PATH, find_free_port, running_process, wait_for_answer
 
 CONFIG = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
@@ -39,35 +38,28 @@ def proxied(tmp_path, new_server):
     """proxied("rope") gives the address of the app behind nginx under this path."""
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
-        pytest.fail("no nginx") if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip("no nginx found")
-    running = []
+        skip_unless_required("no nginx found")
+    with contextlib.ExitStack() as running:
 
-    def start(*, base="", stripped="", replicas=1):
-        urls, path = [new_server(base=base) for _ in range(replicas)], base or stripped
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            port = listener.getsockname()[1]
-        outside = f"/{path}/" if path else "/"
-        hosts = [urlsplit(url).netloc for url in urls]
-        servers = " ".join(f"server {host};" for host in hosts)
-        (tmp_path / "nginx.conf").write_text(
-            CONFIG.format(folder=tmp_path, port=port, outside=outside, inside="/" if stripped else "", servers=servers),
-            encoding="utf-8",
-        )
-        running.append(subprocess.Popen([nginx, "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "error.log")]))
-        address = f"http://127.0.0.1:{port}" + (f"/{path}" if path else "")
-        for _ in range(100):
+        def start(*, base="", stripped="", replicas=1):
+            urls, path, port = [new_server(base=base) for _ in range(replicas)], base or stripped, find_free_port()
+            outside = f"/{path}/" if path else "/"
+            servers = " ".join(f"server {urlsplit(url).netloc};" for url in urls)
+            inside = "/" if stripped else ""
+            config, log = tmp_path / "nginx.conf", tmp_path / "error.log"
+            config.write_text(
+                CONFIG.format(folder=tmp_path, port=port, outside=outside, inside=inside, servers=servers),
+                encoding="utf-8",
+            )
+            process = running.enter_context(running_process([nginx, "-c", str(config), "-e", str(log)]))
+            address = f"http://127.0.0.1:{port}{outside.rstrip('/')}"
             try:
-                with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
-                    return address
-            except OSError:
-                time.sleep(0.1)
-        raise RuntimeError((tmp_path / "error.log").read_text())
+                wait_for_answer(process, address + HEALTH_PATH, seconds=20)
+            except RuntimeError:
+                raise RuntimeError(log.read_text()) from None
+            return address
 
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait(timeout=20)
+        yield start
 
 
 @pytest.mark.parametrize("where", [{"base": "a/rope"}, {"stripped": "rope"}], ids=str)

@@ -3,12 +3,12 @@
 One browser of each for the whole file. Where one is not installed its tests skip and say so; in CI that is a failure.
 """
 
-import os
 import urllib.request
 
 import pytest
 
 from rope_viz.pictures.registry import PAGES
+from tests.browser.conftest import skip_unless_required
 from tests.browser.engines import ANSWER, ENGINES, missing, until
 
 # Firefox alone says it: Streamlit's client holds WebAssembly, which our policy blocks.
@@ -19,8 +19,7 @@ NOT_OURS = "blocked WebAssembly"
 def started(request, tmp_path_factory):
     """A function that gives the one browser of the whole file, or another where that has crashed."""
     if lacks := missing(request.param):
-        reason = f"{request.param} cannot be run: {', '.join(lacks)} not found"
-        pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
+        skip_unless_required(f"{request.param} cannot be run: {', '.join(lacks)} not found")
     running = []
 
     def one():

@@ -300,17 +300,15 @@ def main():
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--calm", action="store_true", help="nothing rare: no restart, no theme, no file")
     asked = parser.parse_args()
-    sys.path.insert(0, str(Path(__file__).parent))
-    import conftest
-    from playwright.sync_api import sync_playwright
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from tests.browser.conftest import Mortal, Visit
+    from tests.browser.processes import running_browser
 
-    server = conftest.Mortal()
+    server = Mortal()
     try:
-        with sync_playwright() as playwright:
-            arguments = ["--no-sandbox", "--disable-gpu"]
-            browser = playwright.chromium.launch(executable_path=conftest.find_browser(), args=arguments)
+        with running_browser() as browser:
             context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-            seen = conftest.Visit(context.new_page(), server.url).open("/")
+            seen = Visit(context.new_page(), server.url).open("/")
             walk = Walk(seen, asked.seed, server=server, rare={} if asked.calm else RARE)
             for number in range(asked.steps):
                 walk.step()

@@ -163,7 +163,9 @@ def test_a_second_interrupt_ends_the_server_at_once_and_without_a_traceback(paus
 
 @LINUX
 def test_a_server_that_does_not_end_when_told_is_ended(monkeypatch):
-    short = STAND_IN.replace("app.NEEDED", "from rope_viz.cli import server_process; server_process.PATIENCE = 0.1; app.NEEDED")
+    short = STAND_IN.replace(
+        "app.NEEDED", "from rope_viz.cli import server_process; server_process.PATIENCE = 0.1; app.NEEDED"
+    )
     monkeypatch.setitem(globals(), "STAND_IN", short)
     process, server = standing(SLOW)
     process.terminate()

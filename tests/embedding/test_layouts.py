@@ -10,7 +10,6 @@ from rope_viz.embedding.position_ids import (
     centred,
     grid,
     merge_order,
-    normalised,
     patches,
     prompt,
     spaced,
@@ -72,8 +71,6 @@ def test_grids_count_as_their_names_say() -> None:
     assert grid(2, 2, start=1.0).tolist() == [[1, 1], [1, 2], [2, 1], [2, 2]]
     assert centred(5).tolist() == [-3, -2, -1, 0, 1]
     assert centred(4).tolist() == [-2, -1, 0, 1]
-    np.testing.assert_allclose(normalised(4), [-0.75, -0.25, 0.25, 0.75])
-    np.testing.assert_allclose(normalised(2, over=4), [-0.75, -0.25])
     np.testing.assert_allclose(squeezed(4, 2), [0.0, 0.5, 1.0, 1.5])
     np.testing.assert_allclose(spaced(4.0, 26.0, 2), [4.0, 13.0])
     assert merge_order(2, 4, 2).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [0, 3], [1, 2], [1, 3]]

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from rope_viz import RopeSpec
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
+from rope_viz.embedding.scaling import (
+    DynamicNtk,
+    Linear,
+    Llama3,
+    LongRope,
+    NtkAware,
+    Proportional,
+    Yarn,
+    critical_dimension,
+)
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.models.catalog import catalog, model_specs
 
@@ -71,7 +80,7 @@ def test_correction_range_of_llama_2_is_20_to_46():
     ],
 )
 def test_critical_dimension_of_known_models(spec, dimension):
-    assert spectrum.critical_dimension(spec) == dimension
+    assert critical_dimension(spec) == dimension
 
 
 @pytest.mark.parametrize("position", [0, 1, 4097, 131_071, 9_999_999])

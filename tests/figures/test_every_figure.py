@@ -69,12 +69,6 @@ def test_a_moving_heatmap_is_sent_in_eight_bits_and_gaps_stay_gaps():
     assert list(raw[4 + size + offset :][:4]) == [0, 127, 254, 255]
 
 
-def test_the_dark_figure_has_no_light_colour():
-    dark = theme.darkened(FIGURES["wavelengths"]).to_json()
-    assert theme.BACKGROUND not in dark
-    assert theme.DARK[theme.CURRENT] in dark
-
-
 def test_the_heatmap_is_the_exact_cosine_where_a_column_is_one_position():
     fig = frequencies.heatmap(LLAMA, stop=10_000_000, view=(9_000_000.0, 9_000_199.0))
     trace = fig.data[0]

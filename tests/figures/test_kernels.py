@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rope_viz.figures import kernels, theme
+from rope_viz.figures import kernels
 from rope_viz.figures.words import kernels as words_kernels
 from rope_viz.kernels import error_by_position
 from rope_viz.kernels.measurement_process import Report
@@ -51,7 +51,6 @@ def test_every_way_that_ran_has_a_bar_and_its_label_against_the_copy():
     np.testing.assert_allclose(fig.data[1].x, [1.25, 10.0, 20.0])
     assert fig.layout.annotations[1].text == "ours, out=: 50% of copy, error 1·10⁻⁷"
     assert fig.layout.shapes[0].x0 == 20
-    assert theme.BACKGROUND not in theme.darkened(fig).to_json()
 
 
 def test_the_sentence_says_how_fast_on_what_and_what_did_not_run():

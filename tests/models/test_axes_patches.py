@@ -10,7 +10,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import merge_of, own_scenes, scenes
 from rope_viz.studies.axis_extrapolation import carried, comes_home, false_peaks, offered, peaks, unturned
-from rope_viz.studies.distance_2d import block_means, mean_cosine, mean_plane, seen_from
+from rope_viz.studies.distance_2d import block_means, even, mean_cosine, plane, seen_from
 
 HUNYUAN = scenes("hunyuan-video")["transformer"]
 
@@ -65,9 +65,13 @@ def test_squeezed_positions_are_seen_in_patches():
 def test_all_heads_together_are_the_mean_over_the_heads():
     parts = scenes("rope-vit-mixed-b")
     away = np.arange(-5, 6)
-    heads = [mean_plane(parts[f"vision head {k}"].seen, away, away, axes=("row", "column")) for k in range(12)]
-    whole = mean_plane(parts["vision all heads"].seen, away, away, axes=("row", "column"))
-    np.testing.assert_allclose(whole, np.mean(heads, axis=0), atol=1e-12)
+
+    def mean_map(part):
+        seen = parts[part].seen
+        return plane(seen, *even(seen), away, away, axes=("row", "column"))
+
+    heads = [mean_map(f"vision head {k}") for k in range(12)]
+    np.testing.assert_allclose(mean_map("vision all heads"), np.mean(heads, axis=0), atol=1e-12)
 
 
 def test_a_readers_own_config_is_seen_with_the_image_it_speaks_of():
@@ -84,7 +88,7 @@ def test_a_block_of_displacements_is_the_mean_of_its_scores():
     seen = scenes("qwen3-vl-8b")["text"].seen
     edges = np.arange(-40, 41, 5)
     places = np.arange(-40, 40)
-    each = mean_plane(seen, places, places, axes=("row", "column")).reshape(16, 5, 16, 5).mean(axis=(1, 3))
+    each = plane(seen, *even(seen), places, places, axes=("row", "column")).reshape(16, 5, 16, 5).mean(axis=(1, 3))
     np.testing.assert_allclose(block_means(seen, edges, edges, axes=("row", "column")), each, atol=1e-12)
 
 

@@ -10,12 +10,13 @@ from rope_viz import RopeSpec
 from rope_viz.embedding.scaling import METHODS, LongRope, Yarn
 from rope_viz.embedding.spec import knobs
 from rope_viz.models import spec_url
-from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import read_catalog_model
 
 
 @pytest.mark.parametrize("model", catalog())
 def test_a_model_is_its_own_name_and_nothing_else(model):
-    for layer, spec in model_specs(model).items():
+    for layer, spec in read_catalog_model(model).start_specs.items():
         written = spec_url.query(spec, model=model, layer=layer)
         assert set(written) <= {"model", "layer"}
         opened = spec_url.read(written)

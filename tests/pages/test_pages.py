@@ -97,7 +97,7 @@ def test_every_choice_of_a_page_has_its_control_and_reaches_its_pictures(open_pa
         follow(app, **{choice.key: options[-1]})
         assert not app.exception
         for picture, now in asked(app).items():
-            if choice.key in now.asked(picture.uses) and choice.when(now) and options[-1] in shown(choice, now):
+            if choice.key in picture.depends and choice.when(now) and options[-1] in shown(choice, now):
                 assert choice.text(now[choice]) == options[-1]
     assert start
 

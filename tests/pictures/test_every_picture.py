@@ -17,6 +17,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pictures import export, registry, wire_format
 from rope_viz.pictures.choices import Kept, Number, Several
 from rope_viz.pictures.outputs import Figure
+from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 
 PICTURES = registry.pictures()
@@ -90,9 +91,34 @@ def test_it_depends_on_nothing_but_what_it_names(picture):
     assert tried
 
 
+class Recorder(Now):
+    """A `Now` that knows which choices were looked at."""
+
+    def __getitem__(self, choice):
+        self.__dict__.setdefault("looked", set()).add(choice.key)
+        return super().__getitem__(choice)
+
+
+CHOICES = [choice for name in registry.PAGES for choice in registry.page(name).choices]
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=[choice.key for choice in CHOICES])
+def test_a_choice_looks_at_nothing_but_what_it_needs(choice):
+    """The page asks for a picture again when one of these moves, and its address holds them."""
+    page = registry.page(choice.key.partition(".")[0])
+    known = Picture(page.name, lambda now: None, (choice,)).depends
+    changes = [{}, *({other.key: text} for other, text in variations(page) if other.key in known)]
+    for model in ("llama-3.2-1b", "qwen3.5-9b"):
+        for change in changes:
+            read = registry.read(page, {"model": model, **change})
+            now = Recorder(read.spec, read.model, read.layer, given=read.given)
+            now[choice], choice.default(now), choice.when(now)
+            assert now.looked <= known, change
+
+
 @each_picture
 def test_every_option_of_every_choice_is_drawn_in_the_room_it_has(picture):
-    page, asked = registry.page(picture.page), of().asked(picture.uses)
+    page, asked = registry.page(picture.page), picture.depends
     for query in [{}, *({choice.key: text} for choice, text in variations(page) if choice.key in asked)]:
         now = registry.read(page, {"model": "qwen3-8b-yarn", **query})
         drawn = picture(now)

@@ -1,5 +1,10 @@
 """The page Heads shows what a capture holds, under any scaling, and says what it cannot show."""
 
+import dataclasses
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -24,10 +29,10 @@ Q, K = RANDOM.normal(size=(4, 40, 8)), RANDOM.normal(size=(2, 40, 8))
 
 @pytest.fixture
 def content(tmp_path):
-    """content(q) is a capture of two layers as the page keeps it."""
+    """content(q) is a capture of two layers, or of those in `numbers`, as the page keeps it."""
 
-    def make(q=Q):
-        layers = {n: Layer(q, K, scale=0.5, heads=(0, 1, 2, 3)) for n in (1, 5)}
+    def make(q=Q, numbers=(1, 5)):
+        layers = {n: Layer(q, K, scale=0.5, heads=(0, 1, 2, 3)) for n in numbers}
         write_capture(tmp_path / "qk.safetensors", layers, config=CONFIG, name="mine", dtype="float32")
         return heads.load(str(tmp_path / "qk.safetensors"))
 
@@ -38,7 +43,6 @@ def now(content, **given):
     query = {"model": "rope-viz-reader", **{f"heads.{key}": text for key, text in given.items()}}
     resting = registry.read(PAGE, query)
     held = Held("here", heads.decode(content))
-    heads._LOOKED.clear()
     return Now(resting.spec, resting.model, resting.layer, given={**resting.given, "heads.file": held})
 
 
@@ -97,3 +101,29 @@ def test_a_file_that_is_no_capture_is_one_sentence(raw):
     with pytest.raises(ValueError, match=r"\w") as caught:
         heads.decode(b"mine\0" + raw)
     assert "\n" not in str(caught.value)
+
+
+class YieldingName(str):
+    """A name that lets other threads run whenever a cache looks it up."""
+
+    def __hash__(self):
+        time.sleep(0)
+        return super().__hash__()
+
+
+def test_threads_may_look_at_many_layers_at_once(content):
+    held = now(content(numbers=range(8)))
+    capture = Held(YieldingName("here"), held.given["heads.file"].value)
+    requests = [
+        dataclasses.replace(held, given={**held.given, "heads.file": capture, "heads.layer": layer})
+        for layer in range(8)
+    ]
+    order = np.random.default_rng(1).integers(8, size=1000).tolist()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(heads.looked, [requests[number] for number in order]))
+    finally:
+        sys.setswitchinterval(interval)
+    assert [each.number for each in found] == order

@@ -15,7 +15,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pictures import axes, blob_store, configs, decay, frequencies, registry, scaling, wire_format
 from rope_viz.pictures.choices import Kept, Number
 from rope_viz.pictures.page import Picture
-from rope_viz.pictures.picture_request import Now, found_once
+from rope_viz.pictures.picture_request import Now
 
 PICTURES = registry.pictures()
 IDS = [picture.address for picture in PICTURES]
@@ -45,29 +45,10 @@ def test_a_choice_belongs_to_one_page_and_its_text_reads_back(choice):
     assert choice.settled(value, now) == value
 
 
-@pytest.mark.parametrize("picture", PICTURES, ids=IDS)
-def test_what_a_picture_depends_on_is_known_whatever_was_found_before(picture):
-    page, spec = registry.page(picture.page), spec_url.model_spec("llama-3.1-8b")
-    fresh, used = (Now(spec, "llama-3.1-8b", spec_url.main_layer("llama-3.1-8b")) for _ in range(2))
-    for choice in page.choices[::-1]:
-        used[choice]
-    used.asked(picture.uses)
-    assert used.asked(picture.uses) == fresh.asked(picture.uses) >= {choice.key for choice in picture.uses}
-
-
-def test_a_function_of_now_is_worked_out_once_and_what_it_looked_at_is_known():
-    calls = []
-
-    @found_once
-    def reach(now):
-        calls.append(now)
-        return now[axes.REACH]
-
-    doubled = Number(key="axes.doubled", knob=axes.REACH.knob, usual=reach, limit=reach)
-    now = Now(RopeSpec(), given={"axes.reach": 20})
-    assert now[doubled] == reach(now) == 20
-    assert now.asked([doubled]) == {"axes.doubled", "axes.reach"}
-    assert calls == [now]
+def test_a_picture_depends_on_what_its_choices_need():
+    doubled = Number(key="axes.doubled", knob=axes.REACH.knob, usual=lambda now: now[axes.REACH], needs=(axes.REACH,))
+    assert Picture("axes", lambda now: None, (doubled,)).depends == {"axes.doubled", "axes.reach"}
+    assert Now(RopeSpec(), given={"axes.reach": 20})[doubled] == 20
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=IDS)

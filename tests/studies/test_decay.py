@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rope_viz.embedding.scaling import Linear, Proportional
-from rope_viz.embedding.spec import PAIRINGS, RopeSpec
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies import decay, scores
 from rope_viz.studies.vectors import KINDS, random_vectors
 
@@ -135,40 +135,6 @@ def test_independent_vectors_spread_alike_at_every_distance():
     np.testing.assert_allclose(spread, math.sqrt(128) * 1.5**2, rtol=0.03)
 
 
-@given(st.integers(0, 2**32), st.integers(-5000, 5000), st.sampled_from(PAIRINGS))
-@settings(max_examples=40, deadline=None)
-def test_for_every_distance_a_key_exists_that_peaks_there(seed, distance, pairing):
-    q = random_vectors(128, seed=seed)[0][0]
-    key = decay.key_peaking_at(q, PLAIN, distance, pairing=pairing)
-    score = scores.curve(PLAIN, *scores.coefficients(q, key, pairing=pairing), start=-6000, stop=6000)
-    assert int(score.argmax()) - 6000 == distance
-    assert score.max() == pytest.approx(q @ q)
-
-
-def test_the_sinusoidal_product_is_the_mean_cosine():
-    mean = scores.mean_cosine(PLAIN, 4097)
-    for position in (0, 17, 10_000_000):
-        found = decay.sinusoidal_similarity(PLAIN, position, np.arange(4097))
-        np.testing.assert_allclose(found, mean, rtol=0, atol=1e-13)
-
-
-def test_the_sinusoidal_encoding_is_sines_and_cosines_side_by_side():
-    encoded = decay.sinusoidal_encoding([1.0, 0.25], [3])
-    np.testing.assert_allclose(encoded, [[math.sin(3), math.cos(3), math.sin(0.75), math.cos(0.75)]])
-
-
-def test_the_cosine_integral_is_that_of_mpmath():
-    x = np.concatenate([np.geomspace(1e-6, 1e7, 60), [6.0, np.nextafter(6.0, 7)]])
-    np.testing.assert_allclose(decay.cosine_integral(x), [float(mpmath.ci(v)) for v in x.tolist()], rtol=0, atol=1e-12)
-
-
-def test_wide_heads_approach_their_limit():
-    distances = [0, 1, 10, 100, 1000]
-    wide = 5e5 ** (-np.arange(100_000) / 100_000)
-    found = decay.large_head_limit(5e5, distances)
-    np.testing.assert_allclose(scores.at(wide, np.full(100_000, 1e-5), None, distances), found, rtol=0, atol=1e-5)
-
-
 def softmax_entropy(logits):
     """Entropy by its definition, in 60 digits."""
     with mpmath.workdps(60):
@@ -196,22 +162,17 @@ def test_entropy_survives_logits_that_climb_or_fall(step):
 
 def test_equal_logits_spread_attention_evenly():
     np.testing.assert_allclose(decay.attention_entropy(np.full(5000, 7.0)), np.log(np.arange(1, 5001)), atol=1e-11)
-    np.testing.assert_allclose(decay.attention_weights(np.full((2, 5), -1e4)), 0.2)
 
 
 def test_the_attention_factor_is_squared_and_spares_the_unrotated_part():
     logits = decay.attention_logits([2.0, 4.0], head_dim=16, attention_factor=1.5, unrotated=3.0)
     np.testing.assert_allclose(logits, [(2 * 2.25 + 3) / 4, (4 * 2.25 + 3) / 4])
-    weights = decay.attention_weights(logits)
-    assert weights.sum() == pytest.approx(1.0)
-    assert weights[1] / weights[0] == pytest.approx(math.exp(logits[1] - logits[0]))
 
 
 BAD = {
     "bound of a batch": lambda: decay.score_bound(np.ones((2, 2)), np.ones((2, 2)), [1.0]),
     "bound of nothing": lambda: decay.score_bound([], [], [1.0]),
     "infinite logits": lambda: decay.attention_entropy([1.0, -np.inf]),
-    "no logits": lambda: decay.attention_weights([]),
     "matrix of logits": lambda: decay.attention_entropy(np.ones((2, 2))),
     "too many samples": lambda: decay.distribution(PLAIN, np.arange(2000), samples=1 << 16),
     "one sample": lambda: decay.distribution(PLAIN, [1], samples=1),
@@ -219,8 +180,6 @@ BAD = {
     "level past 100": lambda: decay.distribution(PLAIN, [1], levels=[101.0]),
     "base of one": lambda: decay.feasible_bases(128, 100, [1.0]),
     "odd head": lambda: decay.feasible_bases(127, 100, [1e4]),
-    "long query": lambda: decay.key_peaking_at(np.ones(6), [1.0], 3),
-    "unknown pairing": lambda: decay.key_peaking_at(np.ones(2), [1.0], 3, pairing="both"),
     "negative limit": lambda: decay.first_negative(PLAIN, -1),
     "limit without end": lambda: decay.first_negative(PLAIN, 1 << 40),
 }

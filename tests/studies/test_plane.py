@@ -19,7 +19,6 @@ from rope_viz.studies.distance_2d import (
     coefficients,
     even,
     mean_cosine,
-    mean_plane,
     plane,
     profile,
     seen_from,
@@ -68,12 +67,14 @@ def test_both_ways_to_a_map_agree() -> None:
     nearly = AxesSpec(weights, aligned.dims, axes=aligned.axes)
     assert not nearly.aligned
     side = np.arange(-20.0, 21.0)
-    np.testing.assert_allclose(mean_plane(nearly, side, side), mean_plane(aligned, side, side), atol=1e-12)
+    np.testing.assert_allclose(
+        plane(nearly, *even(nearly), side, side), plane(aligned, *even(aligned), side, side), atol=1e-12
+    )
 
 
 def test_a_map_is_exact_far_away() -> None:
     far = np.array([0.0, 1.0, 12_345_678.0, 2.0**31])
-    found = mean_plane(QWEN3, far, far)
+    found = plane(QWEN3, *even(QWEN3), far, far)
     for i, row in enumerate(far):
         for j, column in enumerate(far):
             turns = QWEN3.weights[:, 1].astype(np.longdouble) * row + QWEN3.weights[:, 2].astype(np.longdouble) * column
@@ -82,7 +83,7 @@ def test_a_map_is_exact_far_away() -> None:
 
 def test_a_profile_is_a_row_of_the_map() -> None:
     side = np.arange(-9.0, 10.0)
-    whole = mean_plane(QWEN3, side, side)
+    whole = plane(QWEN3, *even(QWEN3), side, side)
     np.testing.assert_allclose(mean_cosine(QWEN3, "w", side), whole[9], atol=1e-14)
     held = profile(QWEN3, *even(QWEN3), "w", side, at={"h": 4.0})
     np.testing.assert_allclose(held, whole[13], atol=1e-14)

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from rope_viz.models.rope_config import to_config
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, language, numpy_model, passkey
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
-from tests.browser.conftest import answering, free_port
+from tests.browser.processes import find_free_port, running_process, wait_for_answer
 
 LENGTH = 512
 READER = checkpoints.reader("seed-0")
@@ -28,19 +27,13 @@ def served(tmp_path):
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     scaled = to_config(checkpoints.scaled(READER.spec, "yarn", LENGTH))
     (folder / "config.json").write_text(json.dumps(config | scaled), encoding="utf-8")
-    port = free_port()
+    port = find_free_port()
     command = [str(Path(sys.executable).with_name("transformers")), "serve", str(folder), "--device", "cpu"]
-    process = subprocess.Popen(
-        [*command, "--host", "127.0.0.1", "--port", str(port)],
-        env=os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
     url = f"http://127.0.0.1:{port}"
-    answering(process, f"{url}/health", seconds=120)
-    yield f"{url}/v1", str(folder)
-    process.kill()
-    process.wait()
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
+    with running_process([*command, "--host", "127.0.0.1", "--port", str(port)], env=environment) as process:
+        wait_for_answer(process, f"{url}/health", seconds=120)
+        yield f"{url}/v1", str(folder)
 
 
 def test_a_real_server_answers_what_we_compute(served, tmp_path, capsys):

@@ -23,7 +23,7 @@ from rope_viz.figures.files.rich_text import Lines, Run
 POINT = 0.75
 LEADING = 1.25
 # From the middle of a line of text down to its baseline, and up from there to the top of a capital, in font sizes.
-BASELINE, CAPITAL = 0.36, 0.73
+BASELINE = 0.36
 SETTINGS: dict[str, Any] = {
     "text.parse_math": False,
     "text.usetex": False,

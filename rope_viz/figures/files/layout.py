@@ -110,17 +110,14 @@ class Plan:
         return to[first] + (share - at[first]) / (wide or 1.0) * (to[first + 1] - to[first])
 
 
-def planned(sheet: Sheet, canvas: Canvas, *, vector: bool) -> Plan:
-    """The plan of a sheet. Raises `ValueError` where type and size leave no room for the figure."""
+def start_plan(sheet: Sheet, canvas: Canvas, *, vector: bool) -> Plan:
+    """Return the panels of a sheet in their columns and rows; `margins.settle` finds their boxes."""
     axes = read_axes(sheet.layout, sheet.data)
     columns, rows = _spans(axes, "x"), _spans(axes, "y")
     plan = Plan(sheet, canvas, vector, axes, [], columns, rows)
     pairs = dict.fromkeys((trace.get("xaxis") or "x", trace.get("yaxis") or "y") for trace in sheet.data)
     for x, y in pairs or {("x", "y"): None}:  # a table has no traces
         plan.panels.append(Panel(axes[x], axes[y], _index(columns, axes[x], axes), _index(rows, axes[y], axes)))
-    from rope_viz.figures.files import margins
-
-    margins.settle(plan)
     return plan
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from rope_viz.figures.files import axes_frame, colourbars, font_fallback, shape_annotations, traces
+from rope_viz.figures.files import axes_frame, colourbars, font_fallback, margins, shape_annotations, traces
 from rope_viz.figures.files.apply_style import dressed
 from rope_viz.figures.files.canvas import Canvas, settings
 from rope_viz.figures.files.label_placement import Places
-from rope_viz.figures.files.layout import planned
+from rope_viz.figures.files.layout import start_plan
 from rope_viz.figures.files.style import Style
 
 FORMS = ("svg", "png", "pdf")
@@ -22,7 +22,8 @@ def draw(fig: go.Figure, form: str, style: Style, title: str, metadata: Mapping[
         sheet = dressed(fig, style, title)
         ground = str(sheet.layout.get("paper_bgcolor", "#FFFFFF"))
         canvas = Canvas(sheet.width, sheet.height, families=font_fallback.families(style), background=ground)
-        plan = planned(sheet, canvas, vector=form != "png")
+        plan = start_plan(sheet, canvas, vector=form != "png")
+        margins.settle(plan)
         places = Places(sheet.width, sheet.height)
         axes_frame.ground(plan)
         shape_annotations.shapes(plan, places, below=True)

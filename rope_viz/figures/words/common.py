@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import LABELS, LongRope, Proportional
+from rope_viz.embedding.scaling import LABELS, LongRope, Proportional, critical_dimension
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.figures.scaling import compare_factor
@@ -140,7 +140,7 @@ def attention(spec: RopeSpec) -> str:
 
 def ranges(spec: RopeSpec) -> str:
     """The critical dimension, and YaRN's correction range where the method has one."""
-    critical = spectrum.critical_dimension(spec)
+    critical = critical_dimension(spec)
     text = f"Critical dimension **{critical}** of {spec.rotary_dim}: "
     if critical >= spec.rotary_dim:
         text += "before scaling every pair completed a turn in training."

@@ -132,8 +132,8 @@ def _no_limit(spec: RopeSpec, at: int | None) -> str:
         return ""
     trained = tokens(spec.context)
     return (
-        " This is about the average, in which all pairs weigh the same, and not where the model stops working: it was "
-        f"trained on {trained}, and a head that has learned weighs the pairs it needs."
+        " This is about the average, in which all pairs weigh the same, and not where the model stops working: its "
+        f"{spec.length_name} length is {trained}, and a head that has learned weighs the pairs it needs."
     )
 
 

@@ -19,7 +19,10 @@ WORDS = {
     "θᵢ": "How far pair i turns from one token to the next, in radians: b⁻²ⁱᐟᵈ before scaling.",
     "base": "The number b from which the speeds are made (rope_theta): the larger, the slower the last pairs turn.",
     "wavelength": "The tokens that a pair takes for one whole turn, 2π/θᵢ.",
-    "trained length": "The longest text that the model met in training, in tokens, before anything was extended.",
+    "trained length": "Where a new scaling method starts: the documented length of training, else the original length, "
+    "else the limit.",
+    "original length": "The length that the scaling in a config divides from: original_max_position_embeddings.",
+    "limit": "max_position_embeddings: the longest sequence that the config allows.",
     "target length": "The length that the model is to read up to, in tokens.",
     "factor": "By how much a scaling method stretches positions, called s: 8 means that a text 8 times as long fits.",
     "band": "Pairs that a scaling method treats alike: kept at their speed, blended, or divided by the factor.",

@@ -6,7 +6,7 @@ from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.figures.theme import tokens
 from rope_viz.models.user_config import listed
 
-FINDS, LOSES = 0.9, 0.1
+FINDS = 0.9
 LEAST = 0.8  # of its attention in training, below which a head has lost its way
 
 

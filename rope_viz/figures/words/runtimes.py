@@ -94,10 +94,10 @@ def extension(spec: RopeSpec, target: int) -> str:
     """What the table of methods shows."""
     factor = digits(max(1.0, target / spec.context))
     return (
-        f"From {tokens(spec.context)} trained tokens to **{tokens(target)}**, s = {factor}. *Unseen angles* counts the "
-        "pairs that reach angles they never had in training; the *first negative distance* is where the mean cosine "
-        "over the head (dimensions that do not rotate count with cos 0 = 1) first falls below zero. Which method a "
-        "model bears is not decided by these numbers."
+        f"From the {spec.length_name} length {tokens(spec.context)} to **{tokens(target)}**, s = {factor}. "
+        "*Unseen angles* counts the pairs that reach angles they never had in training; the *first negative distance* "
+        "is where the mean cosine over the head (dimensions that do not rotate count with cos 0 = 1) first falls below "
+        "zero. These numbers cannot tell which method your model tolerates. Test it."
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,8 +23,8 @@ from rope_viz.ui.components.component import component, heard, hears
 TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
 
 KEY = "pictures"
-_run = threading.local()
-"""A run has a thread of its own."""
+_places: ContextVar[dict[str, tuple[Picture, Now]]] = ContextVar("places")
+"""The places of the page that runs, by address."""
 
 
 def rooms(pictures: Iterable[Picture], now: Now) -> str:
@@ -49,16 +49,20 @@ def _room(picture: Picture, now: Now) -> tuple[int, int]:
 @contextlib.contextmanager
 def places() -> Iterator[None]:
     """Around a page: at its end one component says what belongs into all its places; one for each would cost more."""
-    _run.places = {}
-    yield
-    _mount(_run.places)
+    found: dict[str, tuple[Picture, Now]] = {}
+    before = _places.set(found)
+    try:
+        yield
+    finally:
+        _places.reset(before)
+    _mount(found)
 
 
 def place(picture: Picture, now: Now) -> None:
     """Keep a place for the picture. The same text in every run, so that Streamlit leaves alone what was drawn there."""
     word = '<p class="rv-coming" role="status">The picture is on its way.</p>'
     st.html(f'<div data-place="{picture.address}">{word}</div>')
-    _run.places[picture.address] = picture, now
+    _places.get()[picture.address] = picture, now
 
 
 def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
@@ -91,7 +95,7 @@ def _said(picture: Picture, now: Now) -> dict[str, Any]:
         "query": urlencode(registry.query(now, picture)),
         "still": picture.still,
         "parts": picture.parts(now),
-        "knobs": sorted(now.asked(picture.uses)),
+        "knobs": sorted(picture.depends),
         "height": picture.heights(now)[0],
         "room": _room(picture, now),
         "step": st.session_state.get("tour"),

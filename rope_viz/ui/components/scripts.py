@@ -12,32 +12,15 @@ from typing import Any
 
 import plotly
 
+from rope_viz import web
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS
 from rope_viz.figures.words import glossary
 
 PREFIX = "/rope-viz"
 HERE = Path(__file__).parent
-SCRIPTS = {
-    "picture.js": HERE / "picture.js",
-    "message.js": HERE / "message.js",
-    "knob.js": HERE / "knob.js",
-    "post.js": HERE / "post.js",
-    "touch.js": HERE / "touch.js",
-    "table.js": HERE / "table.js",
-    "chart.js": HERE / "chart.js",
-    "export.js": HERE / "export.js",
-    "shell.js": HERE / "shell.js",
-    "chart_keys.js": HERE / "chart_keys.js",
-    "copy.js": HERE / "copy.js",
-    "tools.js": HERE / "tools.js",
-    "clocks.js": HERE / "clocks.js",
-    "dials.js": HERE / "dials.js",
-    "clocks_files.js": HERE / "clocks_files.js",
-    "patch.js": HERE / "patch.js",
-    "sections.js": HERE / "sections.js",
-    "prompt.js": HERE / "prompt.js",
-    "plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
-}
+OWN = [*HERE.glob("*.js"), *web.FOLDER.glob("*.js")]
+PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+SCRIPTS = {path.name: path for path in [*sorted(OWN, key=lambda path: path.name), PLOTLY]}
 # plotly.js is one function, an argument of the call that makes it. Browsers take such a function for one that may never
 # be called and read its four megabytes twice; one in parentheses they read once, and while it comes.
 ARGUMENT = (b"self : this, () => {\n", b"\n}));")

@@ -1,0 +1,100 @@
+"""Trained length, original length and limit are the same in every command, on every page and in the report."""
+
+import json
+
+import pytest
+
+from rope_viz.cli.main import main
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import ModelConfig, read_catalog_model
+from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.pictures import extend, registry, report
+from rope_viz.pictures.picture_request import Now
+
+SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128}
+QWEN3 = {"model_type": "qwen3", **SIZES, "rope_theta": 1e6, "num_hidden_layers": 36, "num_key_value_heads": 8}
+QWEN3 |= {"intermediate_size": 12288, "vocab_size": 151936, "max_position_embeddings": 40960}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+# {name: (config, trained length, original length)}
+OWN = {
+    "qwen3 by its numbers": (QWEN3, 32768, None),
+    "qwen3 with yarn": ({**QWEN3, "max_position_embeddings": 131072, "rope_scaling": YARN}, 32768, 32768),
+    "an unknown llama": ({"model_type": "llama", **SIZES, "max_position_embeddings": 16384}, 16384, None),
+    "an unknown qwen3": ({**QWEN3, "hidden_size": 1536, "num_attention_heads": 12}, 32768, None),
+    "a type without a record": ({"model_type": "foo", **SIZES, "max_position_embeddings": 8192}, 8192, None),
+}
+
+
+def lengths_of(capsys, *words):
+    main([*words, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    return tuple(found[key] for key in ("trained_length", "original_length", "limit"))
+
+
+def assert_every_command_agrees(capsys, name, wanted):
+    assert lengths_of(capsys, "check", name) == wanted
+    assert lengths_of(capsys, "table", name) == wanted
+    assert lengths_of(capsys, "export", name, "--to", "transformers") == wanted
+    assert main(["extend", name, "--to", "8M", "--json"]) in (0, 1)
+    assert json.loads(capsys.readouterr().out)["have"]["trained"]["length"] == wanted[0]
+    main(["table", name])
+    assert f"trained length {wanted[0]:,} (" in capsys.readouterr().out.splitlines()[0]
+
+
+def assert_pages_agree(now, wanted):
+    trained, original, _ = wanted
+    # The sidebar's length: what the file's scaling divides from, else the trained length.
+    assert now.start.context == (trained if now.start.scaling.name == "none" else now.start.context)
+    assert extend.trained(now) == trained
+    rows = dict(report.about(now))
+    assert rows["trained length"].startswith(f"{trained:,} tokens")
+    if original is not None:
+        assert (now.start.length_name, now.start.context) == ("original", original)
+        assert rows["original length"] == f"{original:,} tokens"
+    for page in registry.PAGES:
+        assert (
+            registry.read(registry.page(page), spec_url.query(now.spec, model=now.model, layer=now.layer)).spec
+            == now.spec
+        )
+
+
+@pytest.mark.parametrize("id", catalog())
+def test_a_model_of_the_list_has_one_trained_length(capsys, id):
+    config = read_catalog_model(id)
+    original = config.original_length if config.has_original_length else None
+    if catalog()[id].layer is None:
+        assert_every_command_agrees(capsys, id, (config.trained_length.length, original, config.limit))
+    opened = spec_url.read({"model": id})
+    assert_pages_agree(Now(opened.spec, id, opened.layer), (config.trained_length.length, None, config.limit))
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_config_of_ones_own_has_one_trained_length(capsys, tmp_path, name):
+    config, trained, original = OWN[name]
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    wanted = (trained, original, config["max_position_embeddings"])
+    assert_every_command_agrees(capsys, str(path), wanted)
+    own = read_upload(path.read_text())
+    assert own.model_config.trained_length.length == trained
+
+
+def test_a_new_method_starts_from_the_trained_length(tmp_path):
+    out = tmp_path / "yarn.json"
+    words = ["figure", "scaling/comparison", "qwen3-8b", "--scaling", "yarn", "--target", "128k", "-o", str(out)]
+    assert main(words) == 0
+    drawn = json.loads(out.read_text())["spec"]
+    assert (drawn["context"], drawn["target"], drawn["scaling"]["factor"]) == (32768, 131072, 4.0)
+    spec = spec_url.read({"model": "qwen3-8b", "method": "yarn", "target": "131072"}).spec
+    assert (spec.context, spec.target, spec.scaling.factor) == (32768, 131072, 4.0)
+    # An address that names the length draws what it drew.
+    named = spec_url.read({"model": "qwen3-8b", "method": "yarn", "target": "131072", "trained": "40960"}).spec
+    assert (named.context, named.scaling.factor) == (40960, 3.2)
+
+
+def test_only_documented_lengths_are_called_trained_on():
+    assert "trained on 32,768" in ModelConfig.read(QWEN3).identity.sentence
+    llama = read_catalog_model("llama-3.1-8b")
+    assert not llama.trained_length.is_documented
+    assert "trained on" not in llama.identity.sentence
