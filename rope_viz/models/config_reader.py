@@ -104,14 +104,15 @@ class ConfigReader:
         """Return a list of numbers. One number stands for `count` equal ones."""
         value = self.value(*names)
         value = default if value is None else value
+        label = f"{self.name(*names)} entries"
         if isinstance(value, (int, float)) and not isinstance(value, bool) and count:
-            value = [value] * count
+            value, label = [value] * count, self.name(*names)
         if not isinstance(value, (list, tuple)):
             raise ValueError(f"{self.name(*names)} must be a list of numbers, got {shorten(value)}")
         if count is not None and len(value) != count:
             raise ValueError(f"{self.name(*names)} must have {count} numbers, got {shorten(list(value))}")
         for part in value:
-            require_number(part, f"{self.name(*names)} entries", **bounds)
+            require_number(part, label, **bounds)
         return [float(part) for part in value]
 
     def sizes(

@@ -26,9 +26,9 @@ from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis import mrope_runtimes
 from rope_viz.multi_axis.diffusion import read_diffusion
 from rope_viz.multi_axis.diffusion_positions import diffusion_positions
-from rope_viz.multi_axis.grid_positions import music_positions, vision_positions
+from rope_viz.multi_axis.grid_positions import vision_positions
 from rope_viz.multi_axis.model_axes import from_model
-from rope_viz.multi_axis.music import musicflamingo
+from rope_viz.multi_axis.music import music_positions, musicflamingo
 from rope_viz.multi_axis.names import plain_name
 from rope_viz.multi_axis.prompt_positions import MODELS, by_runtime, lay_out
 from rope_viz.multi_axis.text import read_text, text_name

@@ -17,7 +17,7 @@ from rope_viz.embedding.position_ids import Positions, centred, grid, line, prod
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
-from rope_viz.multi_axis.grid_positions import WH, shape_of, sides_of, two_sides
+from rope_viz.multi_axis.grid_positions import HW, WH, listed_grids, shape_of, sides_of, two_sides
 from rope_viz.multi_axis.ltx_positions import ltx, ltx2
 from rope_viz.multi_axis.prompt_positions import entries, three, tokens_of
 
@@ -30,133 +30,118 @@ SPATIAL_SCALE = 32.0
 
 
 def diffusion_positions(kind: str, config: Mapping[str, Any]) -> Positions:
-    """Where text and latents stand, by the name of the model or of its class."""
-    given = ConfigReader(config)
-    if given.value("positions") is not None:
-        return Positions(given.array("positions"), axes_of(canonical(kind)))
-    return LAID.get(canonical(kind), from_zero)(given)
-
-
-def axes_of(name: str) -> tuple[str, ...]:
-    """The names of a model's axes."""
-    special = {**dict.fromkeys(("flux2", "flux3"), THWL), **dict.fromkeys(("cogview4", "glmimage"), ("h", "w"))}
-    return special.get(name, FRAME if name.startswith(("qwenimage", "nucleus")) else THW)
+    """Return the positions of text and latents by the name of the model or of its class."""
+    given, name = ConfigReader(config), canonical(kind)
+    if given.value("positions") is None:
+        return LAID.get(name, from_zero)(given)
+    special = {**dict.fromkeys(("flux2", "flux3"), THWL), **dict.fromkeys(("cogview4", "glmimage"), HW)}
+    usual = FRAME if name.startswith(("qwenimage", "nucleus")) else THW
+    return Positions(given.array("positions"), special.get(name, usual))
 
 
 def from_zero(given: ConfigReader) -> Positions:
     """Frames, rows and columns from 0 (HunyuanVideo, Wan, GLM-Image); two axes where the grid has two."""
     sides = sides_of(given)
     if len(sides) == 2 and given.value("frames", "frame_indices", "num_frames") is None:
-        return Positions(grid(*sides), ("h", "w"))
+        return Positions(grid(*sides), HW)
     frames, rows, columns = shape_of(given)
-    times = given.value("frame_indices")
-    if times is not None:
-        return Positions(product(given.numbers("frame_indices"), np.arange(rows), np.arange(columns)), THW)
-    return Positions(grid(frames, rows, columns), THW)
-
-
-def chronoedit(given: ConfigReader) -> Positions:
-    """ChronoEdit: as Wan, but two frames stand `temporal_skip_len` − 1 apart."""
-    frames, rows, columns = shape_of(given)
-    skip = given.size("temporal_skip_len", "rope_temporal_skip_len", default=8)
-    times = [0.0, skip - 1.0] if frames == 2 else np.arange(frames).tolist()
+    times = given.numbers("frame_indices", default=list(range(frames)))
     return Positions(product(times, np.arange(rows), np.arange(columns)), THW)
 
 
-def pictures(given: ConfigReader, name: str = "references") -> list[tuple[int, int]]:
-    """Further grids, (rows, columns) each."""
-    value = given.value(name) or []
-    if not isinstance(value, (list, tuple)):
-        raise ValueError(f"{name} must be a list of [rows, columns], got {shorten(value)}")
-    found = [ConfigReader({name: part}).sizes(name, count=2) for part in value]
-    return [(rows, columns) for rows, columns in found]
+def chronoedit(given: ConfigReader) -> Positions:
+    """ChronoEdit: as Wan, but two frames are `temporal_skip_len` − 1 apart."""
+    frames, rows, columns = shape_of(given)
+    skip = given.size("temporal_skip_len", "rope_temporal_skip_len", default=8)
+    times = np.arange(frames) * (skip - 1.0 if frames == 2 else 1.0)
+    return Positions(product(times, np.arange(rows), np.arange(columns)), THW)
 
 
-def flat(given: ConfigReader) -> tuple[int, int]:
-    """Rows and columns of the one image."""
-    sides = sides_of(given)[-2:]
-    return sides[0], sides[1]
+def text_tokens(given: ConfigReader) -> int:
+    """Return the number of text tokens."""
+    count = given.size("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
+    require_tokens(count)
+    return count
+
+
+def words(count: int, *counted: int, start: float = 0.0, axes: int = 3) -> FloatArray:
+    """Return positions (count, axes) of text that counts from `start` along the `counted` axes and is 0 elsewhere."""
+    block = np.zeros((count, axes))
+    block[:, counted] = start + np.arange(count)[:, None]
+    return block
+
+
+def image(given: ConfigReader, time: float = 0.0, start: float = 0.0) -> FloatArray:
+    """Return positions of the one image at a time, with rows and columns from `start`."""
+    return product([time], *(start + np.arange(side) for side in sides_of(given)[-2:]))
+
+
+def references(given: ConfigReader, time: float, start: float = 0.0, step: float = 0.0) -> list[FloatArray]:
+    """Return positions of the reference images, `step` apart in time."""
+    shapes = listed_grids(given, "references", count=2) if given.value("references") else []
+    return [product([time + step * k], *(start + np.arange(side) for side in each)) for k, each in enumerate(shapes)]
+
+
+def in_order(*blocks: FloatArray, axes: tuple[str, ...] = THW) -> Positions:
+    """Return these blocks of tokens, one after the other."""
+    return Positions(np.concatenate(blocks), axes)
 
 
 def flux(given: ConfigReader) -> Positions:
     """FLUX.1: text at the origin, the image (0, row, column), Kontext's reference at t = 1."""
-    rows, columns = flat(given)
-    blocks = [np.zeros((text(given), 3)), product([0.0], np.arange(rows), np.arange(columns))]
-    blocks += [product([1.0], np.arange(high), np.arange(wide)) for high, wide in pictures(given)]
-    return Positions(np.concatenate(blocks), THW)
+    return in_order(words(text_tokens(given)), image(given), *references(given, 1.0))
 
 
 def flux2(given: ConfigReader) -> Positions:
-    """FLUX.2: text counts on the last axis, references stand at t = 10, 20, …"""
-    rows, columns = flat(given)
+    """FLUX.2: text counts on the last axis, references are at t = 10, 20, …"""
     step = given.number("scale", default=10.0)
-    words = np.zeros((text(given), 4))
-    words[:, 3] = np.arange(len(words))
-    blocks = [words, product([0.0], np.arange(rows), np.arange(columns), [0.0])]
-    for k, (high, wide) in enumerate(pictures(given)):
-        blocks.append(product([step * (k + 1)], np.arange(high), np.arange(wide), [0.0]))
-    return Positions(np.concatenate(blocks), THWL)
-
-
-def text(given: ConfigReader) -> int:
-    """How many text tokens there are."""
-    words = given.size("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
-    require_tokens(words)
-    return words
+    pictures = [image(given), *references(given, step, step=step)]
+    last = [np.column_stack([each, np.zeros(len(each))]) for each in pictures]
+    return in_order(words(text_tokens(given), 3, axes=4), *last, axes=THWL)
 
 
 def ovis(given: ConfigReader) -> Positions:
     """Ovis-Image: text (0, n, n), image (0, row, column)."""
-    rows, columns = flat(given)
-    words = line(text(given))
-    words[:, 0] = 0.0
-    return Positions(np.concatenate([words, product([0.0], np.arange(rows), np.arange(columns))]), THW)
+    return in_order(words(text_tokens(given), 1, 2), image(given))
 
 
 def longcat(given: ConfigReader) -> Positions:
     """LongCat-Image: text (0, n, n), image from (1, 512, 512): the tokenizer's length, whatever the text's."""
-    rows, columns = flat(given)
     start = given.number("tokenizer_max_length", "start", default=512.0)
-    words = line(text(given))
-    words[:, 0] = 0.0
-    blocks = [words, product([1.0], start + np.arange(rows), start + np.arange(columns))]
-    blocks += [product([2.0], start + np.arange(high), start + np.arange(wide)) for high, wide in pictures(given)]
-    return Positions(np.concatenate(blocks), THW)
+    return in_order(words(text_tokens(given), 1, 2), image(given, 1.0, start), *references(given, 2.0, start))
 
 
 def lumina2(given: ConfigReader) -> Positions:
     """Lumina 2: caption (n, 0, 0), image (caption's length, row, column)."""
-    return captioned(given, text(given), 0.0)
+    return in_order(*caption_and_image(given, text_tokens(given), 0.0))
 
 
 def z_image(given: ConfigReader) -> Positions:
-    """Z-Image: the caption counts t from 1 and is padded to a multiple of 32; the image stands behind it."""
+    """Z-Image: the caption counts t from 1 and is padded to a multiple of 32; the image follows it."""
     multiple = given.size("multiple", default=32)
-    return captioned(given, -(-text(given) // multiple) * multiple, 1.0)
+    return in_order(*caption_and_image(given, -(-text_tokens(given) // multiple) * multiple, 1.0))
 
 
-def captioned(given: ConfigReader, words: int, start: float) -> Positions:
-    """A caption along the first axis, then the image at the next place of it."""
-    rows, columns = flat(given)
-    frames = given.size("frames", default=1)
-    caption = np.zeros((words, 3))
-    caption[:, 0] = start + np.arange(words)
-    image = product(start + words + np.arange(frames), np.arange(rows), np.arange(columns))
-    return Positions(np.concatenate([caption, image]), THW)
+def caption_and_image(given: ConfigReader, count: int, start: float) -> tuple[FloatArray, FloatArray]:
+    """Return a caption along the first axis, then the image at the next place of it."""
+    times = start + count + np.arange(given.size("frames", default=1))
+    return words(count, 0, start=start), product(times, *(np.arange(side) for side in sides_of(given)[-2:]))
 
 
 def ernie_image(given: ConfigReader) -> Positions:
     """ERNIE-Image: the image (text's length, row, column) first, then the text (n, 0, 0)."""
-    laid = lumina2(given).values
-    words = text(given)
-    return Positions(np.concatenate([laid[words:], laid[:words]]), THW)
+    return in_order(*reversed(caption_and_image(given, text_tokens(given), 0.0)))
 
 
 def hidream(given: ConfigReader) -> Positions:
     """HiDream: image (0, row, column), then text at the origin."""
-    rows, columns = flat(given)
-    image = product([0.0], np.arange(rows), np.arange(columns))
-    return Positions(np.concatenate([image, np.zeros((text(given), 3))]), THW)
+    return in_order(image(given), words(text_tokens(given)))
+
+
+def ideogram4(given: ConfigReader) -> Positions:
+    """Ideogram 4: text counts on all axes, the image (0, row, column) + 65536."""
+    offset = given.number("offset", default=IMAGE_OFFSET)
+    return in_order(words(text_tokens(given), 0, 1, 2), image(given, offset, offset))
 
 
 def cogvideox(given: ConfigReader) -> Positions:
@@ -197,7 +182,7 @@ def cogview4(given: ConfigReader) -> Positions:
     """CogView 4: rows and columns stretched to 256 whole steps, ⌊row·256/H⌋."""
     rows, columns = two_sides(given)
     onto = given.sizes("rope_axes_dim", default=(256, 256), count=2)
-    return Positions(product(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), ("h", "w"))
+    return Positions(product(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), HW)
 
 
 def kandinsky(given: ConfigReader) -> Positions:
@@ -224,63 +209,38 @@ def mochi(given: ConfigReader) -> Positions:
     return Positions(product(np.arange(frames), *sides), THW)
 
 
-def qwen_image(given: ConfigReader) -> Positions:
-    """Qwen-Image: image k at frame k, centred; text on all axes from half the longer side of the largest."""
-    shapes = shapes_of(given)
-    blocks = [
-        product(k + np.arange(frames), *sided(given, rows, columns)) for k, (frames, rows, columns) in enumerate(shapes)
-    ]
-    return behind(blocks, given, reach(given, shapes))
+def qwen_image(given: ConfigReader, *, layered: bool = False) -> Positions:
+    """Qwen-Image: image k at frame k, centred; text on all axes from half the longer side of the largest.
+
+    With `layered` the last image is the condition, at frame −1. `tokens` and `text_tokens` pick rows of each part.
+    """
+    shapes, scaled = shapes_of(given), given.flag("scale_rope", default=True)
+    start = max(side // (2 if scaled else 1) for shape in shapes for side in shape[1:])
+    blocks = []
+    for k, (frames, *sides) in enumerate(shapes):
+        condition = layered and k == len(shapes) - 1
+        times = np.full(frames, -1.0) if condition else k + np.arange(frames)
+        blocks.append(product(times, *(centred(side) if scaled else np.arange(side) for side in sides)))
+    images, count = np.concatenate(blocks), text_tokens(given)
+    following = words(count, 0, 1, 2, start=max(start, len(shapes) - 1) if layered else start)
+    if given.value("tokens") is not None and given.value("text_tokens") is not None:
+        images, following = picked(images, given, "tokens"), picked(following, given, "text_tokens")
+    return in_order(images, following, axes=FRAME)
 
 
 def qwen_layered(given: ConfigReader) -> Positions:
-    """Qwen-Image Layered: the last image is the condition, at frame −1."""
-    shapes = shapes_of(given)
-    blocks = []
-    for k, (frames, rows, columns) in enumerate(shapes):
-        times = k + np.arange(frames) if k < len(shapes) - 1 else -np.ones(frames)
-        blocks.append(product(times, *sided(given, rows, columns)))
-    return behind(blocks, given, max(reach(given, shapes), len(shapes) - 1))
+    """Qwen-Image Layered: as Qwen-Image, with a condition at frame −1."""
+    return qwen_image(given, layered=True)
 
 
-def shapes_of(given: ConfigReader) -> list[tuple[int, int, int]]:
-    """The images as (frames, rows, columns)."""
-    many = given.value("shapes", "img_shapes", "video_fhw")
-    if many is None:
-        return [shape_of(given)]
-    if not isinstance(many, (list, tuple)) or not many:
-        raise ValueError(f"shapes must be a list of [frames, rows, columns], got {shorten(many)}")
-    found = [ConfigReader({"shapes": part}).sizes("shapes", count=3) for part in many]
-    for one in found:
-        require_tokens(*one)
-    return [(one[0], one[1], one[2]) for one in found]
-
-
-def sided(given: ConfigReader, rows: int, columns: int) -> tuple[FloatArray, FloatArray]:
-    """Rows and columns, centred unless `scale_rope` is false."""
-    if given.flag("scale_rope", default=True):
-        return centred(rows), centred(columns)
-    return np.arange(rows, dtype=np.float64), np.arange(columns, dtype=np.float64)
-
-
-def reach(given: ConfigReader, shapes: list[tuple[int, int, int]]) -> int:
-    """Where text begins: the half (or whole) longer side of the largest image."""
-    part = 2 if given.flag("scale_rope", default=True) else 1
-    return max(max(rows // part, columns // part) for _, rows, columns in shapes)
-
-
-def behind(blocks: list[FloatArray], given: ConfigReader, start: int) -> Positions:
-    """Images, then text from `start` on on all axes; `tokens` and `text_tokens` pick of each."""
-    images = np.concatenate(blocks)
-    words = line(text(given), float(start))
-    if given.value("tokens") is not None and given.value("text_tokens") is not None:
-        images = picked(images, given, "tokens")
-        words = picked(words, given, "text_tokens")
-    return Positions(np.concatenate([images, words]), FRAME)
+def shapes_of(given: ConfigReader) -> list[tuple[int, ...]]:
+    """Return the images as (frames, rows, columns)."""
+    names = ("shapes", "img_shapes", "video_fhw")
+    return [shape_of(given)] if given.value(*names) is None else listed_grids(given, *names)
 
 
 def picked(rows: FloatArray, given: ConfigReader, name: str) -> FloatArray:
-    """The rows whose numbers stand under a key."""
+    """Return the rows whose numbers are listed under a key."""
     index = given.sizes(name, least=0)
     if index and max(index) >= len(rows):
         raise ValueError(f"{name} must be from 0 to {len(rows) - 1}, got {shorten(index)}")
@@ -288,14 +248,15 @@ def picked(rows: FloatArray, given: ConfigReader, name: str) -> FloatArray:
 
 
 def qwen_image21(given: ConfigReader) -> Positions:
-    """Qwen-Image 2.1: one stream; text n on all axes, an image at frame n and centred, the next text its side behind.
+    """Qwen-Image 2.1: one stream; text n on all axes, an image centred at frame n, the next text its longer side later.
 
     `layout` is a list of ["text", n] and ["image", [rows, columns]]; else `text`, then the images of `shapes`.
     """
-    shapes = () if given.value("layout") is not None else shapes_of(given)
-    layout: list[tuple[str, Any]] = [("text", text(given)), *(("image", list(shape)) for shape in shapes)]
+    layout: list[tuple[str, Any]]
     if given.value("layout") is not None:
         layout = entries(given)
+    else:
+        layout = [("text", text_tokens(given)), *(("image", list(shape)) for shape in shapes_of(given))]
     blocks, place = [np.zeros((0, 3))], 0
     for kind, size in layout:
         if kind in ("text", "audio"):
@@ -305,52 +266,40 @@ def qwen_image21(given: ConfigReader) -> Positions:
             _, rows, columns = three(size)
             blocks.append(product([float(place)], centred(rows), centred(columns)))
             place += max(rows, columns)
-    return Positions(np.concatenate(blocks), FRAME)
-
-
-def ideogram4(given: ConfigReader) -> Positions:
-    """Ideogram 4: text counts on all axes, the image (0, row, column) + 65536."""
-    rows, columns = flat(given)
-    image = product([0.0], np.arange(rows), np.arange(columns)) + given.number("offset", default=IMAGE_OFFSET)
-    return Positions(np.concatenate([line(text(given)), image]), THW)
+    return in_order(*blocks, axes=FRAME)
 
 
 def minimax_h3(given: ConfigReader) -> Positions:
-    """MiniMax-H3: text (n, 0, 0), keyframes, sound, then video in steps of 5/3 and 20/3; space over an area of 32².
+    """MiniMax-H3: text (n, 0, 0), keyframes, audio, then video in steps of 5/3 and 20/3; space over an area of 32².
 
-    `frames` are latent frames, `latents` their rows and columns, `patch` what becomes one token. Sound stands at row 0
-    and at either edge, one edge a channel, one unit of time each.
+    `frames` are latent frames, `latents` their rows and columns, `patch` what becomes one token. Audio is at row 0 and
+    at either edge, one edge a channel, one unit of time each.
     """
-    words, frames = text(given), given.size("frames", default=1)
-    rows, columns = given.sizes("latents", count=2)
+    count, frames = text_tokens(given), given.size("frames", default=1)
+    latents = given.sizes("latents", count=2)
     patch = given.sizes("patch", "patch_size", default=(2, 2))[-2:]
-    if len(patch) != 2 or min(rows // patch[0], columns // patch[1]) < 1:
+    if len(patch) != 2 or any(side < step for side, step in zip(latents, patch, strict=True)):
         raise ValueError(f"patch must be rows and columns no larger than the latents, got {shorten(patch)}")
-    require_tokens(frames, rows // patch[0], columns // patch[1])
-    area = math.sqrt(rows * columns)
-    high, wide = (aspect(side, step, area) for side, step in zip((rows, columns), patch, strict=True))
-    caption = np.zeros((words, 3))
-    caption[:, 0] = np.arange(words)
+    require_tokens(frames, *(side // step for side, step in zip(latents, patch, strict=True)))
+    area = math.sqrt(math.prod(latents))
+    high, wide = (aspect(side, step, area) for side, step in zip(latents, patch, strict=True))
     spans = [FRAME_RESCALE * FRAMES_PER_LATENT[k % len(FRAMES_PER_LATENT)] for k in range(frames)]
-    times = words + np.concatenate([[0.0], np.cumsum(spans[:-1])])
-    blocks = [caption]
+    blocks = [words(count, 0)]
     anchors = given.value("keyframe_anchors") or ()
     if not isinstance(anchors, (list, tuple)):
         raise ValueError(f'keyframe_anchors must be a list of "first" and "last", got {shorten(anchors)}')
     for anchor in anchors:
-        blocks.append(product([float(words) if anchor == "first" else words + sum(spans) - FRAME_RESCALE], high, wide))
-    sound = given.size("audio_latents", default=0, least=0)
-    channels = given.size("audio_channels", default=2)
-    for channel in range(channels if sound else 0):
-        block = np.zeros((sound, 3))
-        block[:, 0] = words + np.arange(sound)
+        blocks.append(product([float(count) if anchor == "first" else count + sum(spans) - FRAME_RESCALE], high, wide))
+    audio = given.size("audio_latents", default=0, least=0)
+    for channel in range(given.size("audio_channels", default=2) if audio else 0):
+        block = words(audio, 0, start=count)
         block[:, 2] = wide[0] if channel == 0 else wide[-1]
         blocks.append(block)
-    return Positions(np.concatenate([*blocks, product(times, high, wide)]), THW)
+    return in_order(*blocks, product(count + np.cumsum([0.0, *spans[:-1]]), high, wide))
 
 
 def aspect(side: int, step: int, area: float) -> FloatArray:
-    """One axis of MiniMax-H3's space: centred at 16, a square spans 0 … 32, the right end left out."""
+    """Return one axis of MiniMax-H3's space: centred at 16, a square spans 0 … 32, the right end left out."""
     ratio = side / area
     left = (1.0 - ratio) / 2.0
     return np.linspace(left, left + ratio, side // step, endpoint=False) * SPATIAL_SCALE
@@ -365,7 +314,7 @@ LAID: dict[str, Lay] = {
     "lumina2": lumina2,
     **dict.fromkeys(("zimage", "briafibo2"), z_image),
     "ernieimage": ernie_image,
-    **dict.fromkeys(("hidreamimage",), hidream),
+    "hidreamimage": hidream,
     **dict.fromkeys(("cogvideox", "consisid", "easyanimate", "allegro"), cogvideox),
     "hunyuandit": hunyuan_dit,
     "cogview4": cogview4,
