@@ -17,7 +17,8 @@ from rope_viz.embedding.position_ids import Positions, centred, grid, line, prod
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
-from rope_viz.multi_axis.grid_positions import HW, WH, listed_grids, shape_of, sides_of, two_sides
+from rope_viz.multi_axis.grid_positions import listed_grids, shape_of, sides_of, two_sides
+from rope_viz.multi_axis.learned_directions import HW, WH
 from rope_viz.multi_axis.ltx_positions import ltx, ltx2
 from rope_viz.multi_axis.prompt_positions import entries, three, tokens_of
 

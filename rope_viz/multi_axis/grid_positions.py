@@ -15,11 +15,11 @@ from rope_viz.embedding.axes_spec import THW
 from rope_viz.embedding.position_ids import Positions, grid, merge_order, product, require_tokens
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import MAX_SIDE, ConfigReader
+from rope_viz.multi_axis.learned_directions import HW, WH
 from rope_viz.multi_axis.vision import tower_name
 
 Lay: TypeAlias = Callable[[ConfigReader], Positions]
 
-HW, WH = ("h", "w"), ("w", "h")
 # Classes that count from 1, that read patches row by row, and whose columns come first.
 FROM_ONE = ("muse_spark", "muse_glimmer", "inkling2", "perception_encoder")
 RASTER = (

@@ -17,7 +17,7 @@ import numpy as np
 from rope_viz.embedding.axes_spec import AxesSpec, directions
 from rope_viz.models.config_reader import read_model_type
 from rope_viz.multi_axis.catalog import AxesModel, axes_catalog, model_parts
-from rope_viz.multi_axis.model_axes import INSIDE, from_model, is_diffusion, vision_part
+from rope_viz.multi_axis.model_axes import from_model, inner_parts, is_diffusion, size_or, vision_part
 
 Role: TypeAlias = Literal["time", "row", "column"]
 
@@ -177,43 +177,28 @@ def whole(sides: Mapping[Role, float]) -> dict[Role, int]:
 
 
 def context_of(config: Mapping[str, Any]) -> int:
-    """The trained length of the language model in tokens, wherever the config says it."""
-    inside = [config, *(config[key] for key in INSIDE if isinstance(config.get(key), Mapping))]
+    """Return the trained length of the language model in tokens, wherever the config has it."""
+    inside = inner_parts(config)
     deeper = [part["text_config"] for part in inside if isinstance(part.get("text_config"), Mapping)]
-    for part in (*deeper, *inside[::-1]):
-        value = part.get("max_position_embeddings")
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-            return value
-    return CONTEXT
+    lengths = (size_or(part.get("max_position_embeddings"), 0) for part in (*deeper, *inside[::-1]))
+    return next((length for length in lengths if length), CONTEXT)
 
 
 def merge_of(config: Mapping[str, Any]) -> int:
-    """How many patches of a side become one token of the language model."""
+    """Return how many patches of a side become one token of the language model."""
     tower = vision_part(config)
     if is_diffusion(config) or tower is config:
         return 1
-    kind = read_model_type(config)
-    usual = {"gemma4": 3, "pixtral": 1, "llava": 1}.get(kind, 2)
-    for key in ("spatial_merge_size", "merge_size", "pooling_kernel_size"):
-        value = tower.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-            return value
-    return usual
+    usual = {"gemma4": 3, "pixtral": 1, "llava": 1}.get(read_model_type(config), 2)
+    found = (size_or(tower.get(key), 0) for key in ("spatial_merge_size", "merge_size", "pooling_kernel_size"))
+    return next((merge for merge in found if merge), usual)
 
 
 def patches_of(config: Mapping[str, Any]) -> dict[Role, float]:
-    """The sides of the image, in patches, that a config names; none where it names no image."""
+    """Return the sides of the image, in patches, that a config names; none where it names no image."""
     tower = vision_part(config)
-    image, patch = tower.get("image_size"), tower.get("patch_size")
-    sides: dict[Role, float] = {}
-    named: tuple[tuple[Role, str], ...] = (("row", "sample_height"), ("column", "sample_width"))
-    for role, key in named:
-        value, cut = config.get(key), patch if isinstance(patch, int) else 1
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            sides[role] = value / max(1, cut)
-    if len(sides) == 2:
-        return {"time": float(USUAL["time"]), **sides}
-    if all(isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in (image, patch)):
-        side = max(1.0, image // patch)  # type: ignore[operator]
-        return {"time": float(USUAL["time"]), "row": side, "column": side}
-    return {}
+    image, patch = size_or(tower.get("image_size"), 0), size_or(tower.get("patch_size"), 0)
+    rows, columns = (size_or(config.get(key), 0) / (patch or 1) for key in ("sample_height", "sample_width"))
+    if not rows or not columns:
+        rows = columns = max(1.0, image // patch) if image and patch else 0.0
+    return {"time": float(USUAL["time"]), "row": rows, "column": columns} if rows else {}

@@ -16,7 +16,7 @@ from rope_viz.models.text_config import TEXT_KEYS
 from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
 from rope_viz.multi_axis.music import musicflamingo
 from rope_viz.multi_axis.text import text_layers
-from rope_viz.multi_axis.vision import SPECIAL, TOWERS, VISION_NAMES, Specs, read_vision
+from rope_viz.multi_axis.vision import Specs, find_tower, read_vision
 
 # Configs that are an encoder and nothing else.
 ENCODERS = (
@@ -90,30 +90,31 @@ def by_head(part: str, specs: Specs) -> dict[str, AxesSpec]:
 def tower_of(kind: str, config: Mapping[str, Any]) -> str | None:
     """The name of the vision tower, None where there is none that rotates."""
     inner = vision_part(config)
-    names = [kind]
-    if inner is not config:
-        names = [read_model_type(inner), kind] if read_model_type(inner) else [kind]
-    elif not is_encoder(kind, config):
+    if inner is config and not is_encoder(kind, config):
         return None
-    for name in names:
-        for end in ("", *ENDINGS):
-            plain = name.removesuffix(end) if end else name
-            found = VISION_NAMES.get(plain, plain)
-            if found in TOWERS or found in SPECIAL:
-                return found
-    return None
+    names = [read_model_type(inner), kind] if inner is not config else [kind]
+    return next((found for name in names if (found := find_tower(name)) is not None), None)
 
 
 def vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part of a config that describes its vision tower; the config itself where there is none."""
-    for place in (config, *(config.get(key) for key in INSIDE)):
-        if isinstance(place, Mapping):
-            inner = place.get("vision_config")
-            if inner is not None and not isinstance(inner, Mapping):
-                raise ValueError(f"vision_config must be an object, got {shorten(inner)}")
-            if inner is not None:
-                return inner
+    for place in inner_parts(config):
+        inner = place.get("vision_config")
+        if inner is not None and not isinstance(inner, Mapping):
+            raise ValueError(f"vision_config must be an object, got {shorten(inner)}")
+        if inner is not None:
+            return inner
     return config
+
+
+def inner_parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the config and the parts in it that may hold a language model's keys."""
+    return [config, *(config[key] for key in INSIDE if isinstance(config.get(key), Mapping))]
+
+
+def size_or(value: Any, usual: int) -> int:
+    """Return a value that is a whole number of at least 1, else the usual one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else usual
 
 
 def is_encoder(kind: str, config: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ SGLang 0.5.23, `get_rope_index` of mlx-vlm 0.7.10, and llama.cpp 0c1e57098 as re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from rope_viz.embedding.position_ids import (
     delta,
     grid,
     line,
-    product,
     prompt,
     require_tokens,
     weave,
@@ -44,108 +43,111 @@ ERNIE = ("ernie4_5_vl_moe", "ernie4_5_moe_vl")
 PLAIN = ("qwen2_vl", "paddleocr_vl", "keye", "keye_vl1_5", "keye_vl_1_5")
 MODELS = (*PLAIN, *SECONDED, *STAMPED, *OMNI, *ERNIE, "isaac", "openpangu_vl", "hunyuan_vl", "neomme", "glm_image")
 RUNTIMES = ("transformers", "transformers-4.57", "vllm", "sglang", "mlx-vlm", "llama.cpp")
+KEYE = ("keye", "keye_vl1_5", "keye_vl_1_5", "bailing_moe_v3_vl")
+TEMPORAL = ("temporal_merge_size", "temporal_conv_size")
 SECONDS = ("second_per_grid_ts", "second_per_grids", "second_per_grid")
 
 
 def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers") -> Positions:
-    """Positions along the `layout` of a config, as a model type's code in a runtime gives them."""
+    """Return positions along the `layout` of a config, as a model type's code in a runtime gives them."""
     given = ConfigReader(config)
-    own = {"hunyuan_vl": hunyuan, "neomme": neomme, "glm_image": glm_image}
-    if kind in own and runtime == "transformers":
-        return own[kind](given)
-    if kind in own and kind != "glm_image":
-        return own[kind](given)
+    if kind in ("hunyuan_vl", "neomme"):
+        return hunyuan(given) if kind == "hunyuan_vl" else neomme(given)
     if kind not in MODELS:
         raise ValueError(
             f"there is no model type {shorten(kind)} whose prompts are known; there are {', '.join(MODELS)}"
         )
     manner = manner_of(kind, runtime, given)
     if kind in OMNI and given.flag("use_audio_in_video"):
-        return woven(kind, given, manner)
-    pieces = pieces_of(kind, given, runtime)
-    if kind in OMNI and all(piece.flat for piece in pieces) and runtime in ("transformers", "sglang"):
-        # Without an image or a video the classes count tokens, which comes to the same.
+        chunk = (
+            None
+            if kind.startswith("qwen3")
+            else int(rate_of(kind, given) * given.number("seconds_per_chunk", default=2.0))
+        )
+        return weave(with_audio_in_video(pieces_of(kind, given, "transformers")), manner, chunk)
+    parts = pieces_of(kind, given, runtime)
+    if kind in OMNI and all(part.flat for part in parts) and runtime in ("transformers", "sglang"):
+        # Without an image or a video the classes count tokens, which gives the same.
         manner = dataclasses.replace(manner, floor=True)
-    return prompt(pieces, manner)
+    laid = prompt(parts, manner)
+    return dataclasses.replace(laid, rope_delta=0.0) if (kind, runtime) == ("glm_image", "transformers") else laid
 
 
 def manner_of(kind: str, runtime: str, given: ConfigReader) -> Manner:
-    """How this runtime lays out the prompts of this model type."""
+    """Return how this runtime lays out the prompts of this model type."""
     if runtime not in RUNTIMES:
         raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {shorten(runtime)}")
-    merge = given.size("spatial_merge_size", "spatial_conv_size", default=1 if kind == "glm_image" else 2)
-    manner = Manner(merge=merge, resume="largest", narrow=runtime != "vllm")
+    merge = 1 if kind == "glm_image" else given.size("spatial_merge_size", "spatial_conv_size", default=2)
     if runtime == "llama.cpp":
-        return dataclasses.replace(manner, resume="side", apart=True)
-    if kind in STAMPED:
-        manner = dataclasses.replace(manner, apart=True)
-    if kind in ERNIE:
-        manner = dataclasses.replace(manner, temporal_merge=given.size(*TEMPORAL, default=2))
-    if kind in OMNI:
-        kept = kind.startswith("qwen3") and runtime in ("transformers", "sglang", "mlx-vlm")
-        manner = dataclasses.replace(manner, markers=True, floor=not kept)
-    if kind == "isaac":
-        manner = dataclasses.replace(manner, origin="zero")
-    if kind == "openpangu_vl":
-        manner = dataclasses.replace(manner, apart=True, gap=2)
-    if runtime == "transformers" and kind not in OMNI and kind not in ("isaac", "openpangu_vl", *KEYE):
-        manner = dataclasses.replace(manner, resume="side")
-    return manner
-
-
-TEMPORAL = ("temporal_merge_size", "temporal_conv_size")
-KEYE = ("keye", "keye_vl1_5", "keye_vl_1_5", "bailing_moe_v3_vl")
+        return Manner(merge=merge, resume="side", apart=True)
+    keeps_fractions = kind.startswith("qwen3") and runtime in ("transformers", "sglang", "mlx-vlm")
+    by_side = runtime == "transformers" and kind not in (*OMNI, *KEYE, "isaac", "openpangu_vl")
+    return Manner(
+        merge=merge,
+        temporal_merge=given.size(*TEMPORAL, default=2) if kind in ERNIE else 1,
+        resume="side" if by_side else "largest",
+        floor=kind not in OMNI or not keeps_fractions,
+        narrow=runtime != "vllm",
+        markers=kind in OMNI,
+        apart=kind in STAMPED or kind == "openpangu_vl",
+        gap=2 if kind == "openpangu_vl" else 0,
+        origin="zero" if kind == "isaac" else "start",
+    )
 
 
 def pieces_of(kind: str, given: ConfigReader, runtime: str) -> list[Piece]:
-    """The layout as pieces, with the pace of every video."""
-    seconds = given.value(*SECONDS)
-    seconds = [seconds] if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) else seconds
+    """Return the layout as pieces, with the pace of every video."""
     pieces, videos = [], 0
     for name, size in entries(given):
         if name in ("image", "video"):
-            pace = pace_of(kind, given, runtime, at(seconds, videos) if name == "video" else None, name)
+            seconds = seconds_of(given, videos) if name == "video" else None
+            pace = pace_of(kind, given, runtime, seconds, name)
             pieces.append(Piece(name, grid=three(size), pace=pace))  # type: ignore[arg-type]
             videos += name == "video"
         elif name == "audio":
-            pieces.append(Piece("audio", tokens=sounded(kind, tokens_of(size), given)))
+            pieces.append(Piece("audio", tokens=audio_tokens(kind, tokens_of(size), given)))
         else:
             pieces.append(Piece("text", tokens=tokens_of(size)))
     return pieces
 
 
-def at(seconds: Any, index: int) -> float | None:
-    """The seconds per grid of one video; None where there are none."""
+def seconds_of(given: ConfigReader, index: int) -> float | None:
+    """Return the seconds per grid of one video; None where the config has none."""
+    seconds = given.value(*SECONDS)
     if seconds is None:
         return None
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
+        seconds = [seconds]
     if not isinstance(seconds, (list, tuple)) or index >= len(seconds):
         raise ValueError(f"second_per_grid_ts must have one number per video, got {shorten(seconds)}")
     require_number(seconds[index], "second_per_grid_ts entries")
     return float(seconds[index])
 
 
+def rate_of(kind: str, given: ConfigReader) -> float:
+    """Return the positions per second of an Omni model."""
+    return given.number("position_id_per_seconds", default=13.0 if kind.startswith("qwen3") else 25.0)
+
+
 def pace_of(kind: str, given: ConfigReader, runtime: str, seconds: float | None, name: str) -> tuple[float, ...]:
-    """What the index of a frame is multiplied by, in the order the code does it."""
+    """Return what the index of a frame is multiplied by, in the order of the code."""
+    each = 1.0 if seconds is None or name == "image" else seconds
     if runtime == "llama.cpp":
         return ()
     if kind in OMNI:
-        rate = given.number("position_id_per_seconds", default=13.0 if kind.startswith("qwen3") else 25.0)
-        each = 1.0 if seconds is None or name == "image" else seconds
+        rate = rate_of(kind, given)
         return (each * rate,) if runtime == "vllm" else (each, rate)
-    timed = kind in SECONDED or (runtime == "vllm" and kind in ("qwen2_vl", "paddleocr_vl"))
-    timed = timed or (runtime in ("sglang", "mlx-vlm") and kind == "paddleocr_vl")
-    if not timed or name == "image":
+    timed = {"vllm": ("qwen2_vl", "paddleocr_vl"), "sglang": ("paddleocr_vl",), "mlx-vlm": ("paddleocr_vl",)}
+    if name == "image" or kind not in (*SECONDED, *timed.get(runtime, ())):
         return ()
-    default = {"qwen2_5_vl": 4.0}.get(kind, 1.0)
-    rate = given.number("tokens_per_second", default=default if seconds is not None or kind in SECONDED else 1.0)
-    each = 1.0 if seconds is None else seconds
+    rate = given.number("tokens_per_second", default=4.0 if kind == "qwen2_5_vl" else 1.0)
     if runtime == "transformers-4.57":
         return (float(int(each)), rate)
     return (each, rate) if runtime in ("sglang", "mlx-vlm") else (each * rate,)
 
 
-def sounded(kind: str, length: int, given: ConfigReader) -> int:
-    """Tokens of a sound of so many feature frames; for other models the number is of tokens already."""
+def audio_tokens(kind: str, length: int, given: ConfigReader) -> int:
+    """Return the tokens of so many feature frames of audio; for other models the number is of tokens already."""
     if kind.startswith("qwen2_5_omni"):
         return ((length - 1) // 2 + 1 - 2) // 2 + 1
     if kind.startswith("qwen3_omni"):
@@ -155,57 +157,45 @@ def sounded(kind: str, length: int, given: ConfigReader) -> int:
     return length
 
 
+def with_audio_in_video(pieces: Sequence[Piece]) -> list[Piece | tuple[Piece, int]]:
+    """Return the pieces with every video and the audio that follows it as one (video, tokens of audio)."""
+    found: list[Piece | tuple[Piece, int]] = []
+    for piece in pieces:
+        last = found[-1] if found else None
+        if piece.kind == "audio" and isinstance(last, Piece) and last.kind == "video":
+            found[-1] = (last, piece.tokens)
+        else:
+            found.append(piece)
+    return found
+
+
 def entries(given: ConfigReader) -> list[tuple[str, Any]]:
-    """The pieces of a layout as (kind, size)."""
+    """Return the pieces of a layout as (kind, size)."""
     layout = given.value("layout")
     if not isinstance(layout, (list, tuple)):
         raise ValueError(f"layout must be a list of pieces, got {shorten(layout)}")
+    kinds = ("text", "image", "video", "audio")
     for piece in layout:
-        if (
-            not isinstance(piece, (list, tuple))
-            or len(piece) != 2
-            or piece[0] not in ("text", "image", "video", "audio")
-        ):
+        if not isinstance(piece, (list, tuple)) or len(piece) != 2 or piece[0] not in kinds:
             raise ValueError(f"a piece must be like ['text', 4] or ['image', [1, 6, 8]], got {shorten(piece)}")
     return [(name, size) for name, size in layout]
 
 
 def tokens_of(size: Any) -> int:
-    """A number of tokens, given as such or as a list of one."""
+    """Return a number of tokens, given as such or as a list of one."""
     value = size[0] if isinstance(size, (list, tuple)) and len(size) == 1 else size
     require_number(value, "the tokens of a piece", least=0, integer=True)
     return int(value)
 
 
 def three(size: Any) -> tuple[int, int, int]:
-    """(frames, rows, columns); two numbers are rows and columns of one frame."""
+    """Return (frames, rows, columns); two numbers are rows and columns of one frame."""
     if not isinstance(size, (list, tuple)) or len(size) not in (2, 3):
         raise ValueError(f"a grid must be frames, rows and columns of patches, got {shorten(size)}")
     for side in size:
         require_number(side, "a grid's sides", least=1, most=MAX_TOKENS, integer=True)
-    sides = [int(side) for side in size]
-    return (sides[0], sides[1], sides[2]) if len(sides) == 3 else (1, sides[0], sides[1])
-
-
-def woven(kind: str, given: ConfigReader, manner: Manner) -> Positions:
-    """Omni with the sound of a video woven into it: every video is followed by its sound in the layout."""
-    seconds = given.value(*SECONDS)
-    rate = given.number("position_id_per_seconds", default=13.0 if kind.startswith("qwen3") else 25.0)
-    chunk = None if kind.startswith("qwen3") else int(rate * given.number("seconds_per_chunk", default=2.0))
-    found = entries(given)
-    pieces: list[Piece | tuple[Piece, int]] = []
-    index, videos = 0, 0
-    while index < len(found):
-        name, size = found[index]
-        if name == "video" and index + 1 < len(found) and found[index + 1][0] == "audio":
-            video = Piece("video", grid=three(size), pace=(at(seconds, videos) or 1.0, rate))
-            pieces.append((video, sounded(kind, tokens_of(found[index + 1][1]), given)))
-            index, videos = index + 2, videos + 1
-            continue
-        alone = ConfigReader({**given.config, "layout": [[name, size]]})
-        pieces += pieces_of(kind, alone, "transformers")
-        index += 1
-    return weave(pieces, manner, chunk)
+    frames, rows, columns = [1, *map(int, size)][-3:]
+    return frames, rows, columns
 
 
 def hunyuan(given: ConfigReader) -> Positions:
@@ -256,31 +246,3 @@ def neomme(given: ConfigReader) -> Positions:
     require_tokens(rows, columns + 1)
     values = np.concatenate([line(2, 0.0, 2), grid(rows, columns + 1, start=2.0)])
     return Positions(values, axes, None, (Segment("marker", 0, 2), Segment("image", 2, len(values))))
-
-
-def glm_image(given: ConfigReader) -> Positions:
-    """GLM-Image: no merge, and rope_delta is 0; images still to draw have their positions ahead (`drawn_ahead`)."""
-    laid = prompt(pieces_of("glm_image", given, "transformers"), Manner(merge=1))
-    return dataclasses.replace(laid, rope_delta=0.0)
-
-
-def drawn_ahead(grids: list[tuple[int, int]], start: float) -> FloatArray:
-    """GLM-Image: positions (tokens, 3) of images that are drawn next, the last first, and of the token behind them."""
-    blocks, place = [], float(start)
-    for rows, columns in reversed(grids):
-        blocks.append(product([place], place + np.arange(rows), place + np.arange(columns)))
-        place += max(rows, columns)
-    return np.concatenate([*blocks, line(1, place)])
-
-
-def by_runtime(runtime: str) -> Callable[[Mapping[str, Any]], Positions]:
-    """Positions of a config whose `model_type` says the model, Qwen2-VL or Qwen2.5-VL where it does not."""
-
-    def read(config: Mapping[str, Any]) -> Positions:
-        given = ConfigReader(config)
-        kind = given.value("model_type")
-        if kind is None:
-            kind = "qwen2_vl" if given.value("tokens_per_second", *SECONDS) is None else "qwen2_5_vl"
-        return lay_out(str(kind).removesuffix("_text"), config, runtime)
-
-    return read

@@ -19,12 +19,14 @@ import numpy as np
 from rope_viz.embedding.position_ids import Positions, patches
 from rope_viz.embedding.spec import shorten
 from rope_viz.models.config_reader import read_model_type
-from rope_viz.multi_axis.model_axes import INSIDE, vision_part
+from rope_viz.multi_axis.model_axes import inner_parts, size_or, vision_part
 from rope_viz.multi_axis.prompt_positions import ERNIE, MODELS, OMNI, STAMPED, lay_out
+from rope_viz.multi_axis.text import SECTION_KEYS
 
 What: TypeAlias = Literal["text", "image", "video", "sound"]
 
 WHATS: tuple[What, ...] = ("text", "image", "video", "sound")
+SCALING = ("rope_scaling", "rope_parameters")
 STILLS = ("hunyuan_vl", "glm_image", "isaac")  # model types that are not known to take films
 
 STAMP = 8
@@ -37,14 +39,20 @@ TAKES = (
     "write pieces with commas between them, such as text 12, image 1024x768, video 640x480 20s 2fps, sound 10s; "
     "at most 12 of them"
 )
-NUMBER = r"(\d{1,7}(?:\.\d{1,3})?)"
-SIZE = r"(\d{1,5})\s*[x×*]\s*(\d{1,5})"
+NUMBER = r"\d{1,7}(?:\.\d{1,3})?"
+SIZE = r"(?P<width>\d{1,5})\s*[x×*]\s*(?P<height>\d{1,5})"
+SECONDS = rf"(?P<seconds>{NUMBER})\s*s"
 FORMS: dict[What, re.Pattern[str]] = {
-    "text": re.compile(r"text\s+(\d{1,7})(?:\s*tokens?)?"),
+    "text": re.compile(r"text\s+(?P<tokens>\d{1,7})(?:\s*tokens?)?"),
     "image": re.compile(rf"image\s+{SIZE}(?:\s*(?:px|pixels?))?"),
-    "video": re.compile(rf"video\s+{SIZE}\s+{NUMBER}\s*s(?:\s+{NUMBER}\s*fps)?"),
-    "sound": re.compile(rf"(?:sound|audio)\s+{NUMBER}\s*s"),
+    "video": re.compile(rf"video\s+{SIZE}\s+{SECONDS}(?:\s+(?P<rate>{NUMBER})\s*fps)?"),
+    "sound": re.compile(rf"(?:sound|audio)\s+{SECONDS}"),
 }
+# Keys that decide about positions, in whichever part of a config they are.
+POSITION_KEYS = (
+    *("spatial_merge_size", "spatial_conv_size", "temporal_merge_size", "temporal_conv_size", "tokens_per_second"),
+    *("position_id_per_seconds", "seconds_per_chunk", "n_window", "audio_config", "mrope_section", "xdrope_section"),
+)
 
 
 @dataclass(frozen=True)
@@ -115,64 +123,43 @@ def pieces(written: str) -> tuple[Wanted, ...]:
 
 
 def piece(part: str) -> Wanted:
-    """One piece. Raises `ValueError` with what may be written."""
-    for what, form in FORMS.items():
-        match = form.fullmatch(part)
-        if not match:
-            continue
-        given = match.groups()
-        if what == "text":
-            return Wanted("text", tokens=int(given[0]))
-        if what == "sound":
-            return Wanted("sound", seconds=float(given[0]))
-        width, height = int(given[0]), int(given[1])
-        if min(width, height) < 1:
-            raise ValueError(f"an image needs sides of at least one pixel, not {shorten(part)}")
-        if what == "image":
-            return Wanted("image", width=width, height=height)
-        rate = float(given[3] or 2.0)
-        if not 0.0 < rate <= 240.0:
-            raise ValueError(f"a film needs a rate above 0 and up to 240 frames a second, not {shorten(part)}")
-        return Wanted("video", width=width, height=height, seconds=float(given[2]), rate=rate)
-    raise ValueError(f"{TAKES}; not {shorten(part)}")
+    """Return one piece. Raises `ValueError` with what may be written."""
+    what, match = next(
+        ((what, match) for what, form in FORMS.items() if (match := form.fullmatch(part))), ("text", None)
+    )
+    if match is None:
+        raise ValueError(f"{TAKES}; not {shorten(part)}")
+    given = {name: text for name, text in match.groupdict().items() if text is not None}
+    numbers = {name: float(text) if name in ("seconds", "rate") else int(text) for name, text in given.items()}
+    wanted = Wanted(what, **numbers)  # type: ignore[arg-type]
+    if what in ("image", "video") and min(wanted.width, wanted.height) < 1:
+        raise ValueError(f"an image needs sides of at least one pixel, not {shorten(part)}")
+    if not 0.0 < wanted.rate <= 240.0:
+        raise ValueError(f"a film needs a rate above 0 and up to 240 frames a second, not {shorten(part)}")
+    return wanted
 
 
 def reader(config: Mapping[str, Any]) -> Reader | None:
-    """How the prompts of a model's config are laid out; None where its language model counts tokens alone."""
+    """Return how the prompts of a model's config are laid out; None where its language model counts tokens alone."""
     outer = read_model_type(config)
-    names = [outer, outer.removesuffix("_text"), outer.removesuffix("_thinker")]
+    names = (outer, outer.removesuffix("_text"), outer.removesuffix("_thinker"))
     kind = next((name for name in names if name in MODELS and name != "neomme"), None)
     if kind is None:
         return None
     tower = vision_part(config)
-    parts = [config, *(config[key] for key in INSIDE if isinstance(config.get(key), Mapping)), tower]
-    keys: dict[str, Any] = {}
-    for part in parts:
-        keys |= {key: part[key] for key in TAKEN if part.get(key) is not None}
-    scaling: Mapping[str, Any] = next(
-        (part[key] for part in parts for key in SCALING if isinstance(part.get(key), Mapping)), {}
+    parts = [*inner_parts(config), tower]
+    ropes = [part[key] for part in parts for key in SCALING if isinstance(part.get(key), Mapping)]
+    keys = {key: part[key] for part in parts for key in POSITION_KEYS if part.get(key) is not None}
+    keys |= {key: ropes[0][key] for key in SECTION_KEYS[:2] if ropes and key in ropes[0]}
+    larger = kind.startswith(("qwen3", "qwen4", "hunyuan", "isaac", "glm_image"))
+    merge = keys.get("spatial_merge_size", keys.get("spatial_conv_size"))
+    return Reader(
+        kind,
+        patch=size_or(tower.get("patch_size"), 16 if larger else 14),
+        merge=size_or(merge, 1 if kind == "glm_image" else 2),
+        frames=size_or(tower.get("temporal_patch_size"), 1 if kind in ERNIE else 2),
+        keys=keys,
     )
-    keys |= {key: scaling[key] for key in ("mrope_section", "xdrope_section") if key in scaling}
-    patch = whole(tower.get("patch_size"), usual_patch(kind))
-    merge = whole(keys.get("spatial_merge_size", keys.get("spatial_conv_size")), 1 if kind == "glm_image" else 2)
-    return Reader(kind, patch, merge, whole(tower.get("temporal_patch_size"), 1 if kind in ERNIE else 2), keys)
-
-
-TAKEN = (
-    *("spatial_merge_size", "spatial_conv_size", "temporal_merge_size", "temporal_conv_size", "tokens_per_second"),
-    *("position_id_per_seconds", "seconds_per_chunk", "n_window", "audio_config", "mrope_section", "xdrope_section"),
-)
-SCALING = ("rope_scaling", "rope_parameters")
-
-
-def usual_patch(kind: str) -> int:
-    """The pixels of a patch's side where the config names none: the default of the class."""
-    return 16 if kind.startswith(("qwen3", "qwen4", "hunyuan", "isaac", "glm_image")) else 14
-
-
-def whole(value: Any, usual: int) -> int:
-    """A whole number of at least one, or the usual one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else usual
 
 
 def lay(wanted: Sequence[Wanted], read: Reader, runtime: str = "transformers") -> Laid:
@@ -230,7 +217,7 @@ def entries(piece: Wanted, read: Reader) -> list[Any]:
     if read.kind in STAMPED:
         return [entry for _ in range(frames) for entry in (["text", STAMP], ["video", [1, rows, columns]])]
     if read.kind in ERNIE:
-        step = whole(read.keys.get("temporal_merge_size", read.keys.get("temporal_conv_size")), 2)
+        step = size_or(read.keys.get("temporal_merge_size", read.keys.get("temporal_conv_size")), 2)
         frames = step * math.ceil(frames / step)
     return [["video", [frames, rows, columns]]]
 

@@ -14,7 +14,7 @@ import pytest
 from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.multi_axis import extended, frequencies, positions, read
 from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
-from rope_viz.multi_axis.prompt_positions import RUNTIMES, drawn_ahead, lay_out
+from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
 from rope_viz.multi_axis.text import all_axes, text_layers, text_name
 from rope_viz.multi_axis.torch_random import uniform
 from rope_viz.multi_axis.vision import SPECIAL, TOWERS, tower_name
@@ -142,13 +142,6 @@ def test_a_text_class_holds_its_speeds_in_float32() -> None:
     np.testing.assert_array_equal(held.weights, held.weights.astype(np.float32))
     np.testing.assert_allclose(held.weights, formula.weights, rtol=1.2e-7)
     np.testing.assert_allclose(formula.weights.sum(axis=1), 1e6 ** (-np.arange(64) / 64.0), rtol=1e-14)
-
-
-def test_glm_image_has_positions_ahead_for_what_it_draws() -> None:
-    ahead = drawn_ahead([(2, 3), (1, 2)], 10.0)
-    assert ahead[:2].tolist() == [[10, 10, 10], [10, 10, 11]]
-    assert ahead[2].tolist() == [12, 12, 12]
-    assert ahead[-1].tolist() == [15, 15, 15]
 
 
 @pytest.mark.parametrize("kind", sorted({*TOWERS} - {"llama4"}))
