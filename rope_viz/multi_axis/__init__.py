@@ -1,11 +1,10 @@
-"""Models with positions on several axes, by family: their rotation, their positions, what extends them.
+"""Models with positions on several axes, by family: their rotation and their positions.
 
 read("text/qwen3_vl", config)           a language model, from the text part of its config
 read("vision/gemma4", config)           a vision tower
 read("dit/FluxPosEmbed", config)        a diffusion transformer, by model or by class
 read("runtime/llama.cpp", config)       what a runtime computes
 positions("positions/qwen2_vl", …)      positions along a prompt, or over a grid, and rope_delta
-frequencies("extension/riflex", …)      the speeds of one axis that is carried beyond its grid
 from_model(config)                      {part: rotation} of a whole config of transformers or diffusers
 """
 
@@ -34,9 +33,9 @@ from rope_viz.multi_axis.prompt_positions import MODELS, SECONDS, lay_out
 from rope_viz.multi_axis.text import read_text, text_name
 from rope_viz.multi_axis.vision import Specs, find_tower, ladder, read_vision
 
-__all__ = ["extended", "frequencies", "from_model", "placed", "positions", "read"]
+__all__ = ["from_model", "placed", "positions", "read"]
 
-GROUPS = ("text/", "vision/", "dit/", "audio/", "positions/", "runtime/", "extension/")
+GROUPS = ("text/", "vision/", "dit/", "audio/", "positions/", "runtime/")
 RUNTIME_NAMES = {
     **{"llamacpp": "llama.cpp", "ggml": "llama.cpp", "mlx": "mlx-vlm", "mlxvlm": "mlx-vlm"},
     **{"vllm": "vllm", "sglang": "sglang"},
@@ -68,9 +67,6 @@ def read(family: str, config: Mapping[str, Any]) -> Specs:
         if runtime in ("vllm", "sglang", "mlx-vlm"):
             return mrope_runtimes.server(runtime, config)
         return read_text(str(config.get("model_type") or "qwen2_vl"), config)
-    if group == "extension":
-        axes = ("t",) if name == "riflex" else ("side",)
-        return ladder_per_axis([extended(name, config)], axes, pairing="interleaved")
     raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {shorten(family)}")
 
 
@@ -103,33 +99,6 @@ def placed(family: str, config: Mapping[str, Any]) -> Positions:
     if group in ("dit", "positions"):
         return diffusion_positions(name, config)
     raise ValueError(f"there are no positions for {shorten(family)}")
-
-
-def frequencies(family: str, config: Mapping[str, Any]) -> FloatArray:
-    """Return radians per unit of one axis, (pairs,), float64, when it is carried beyond its trained extent."""
-    return extended(split_family(family)[1], config).inv_freq()
-
-
-def extended(name: str, config: Mapping[str, Any]) -> RopeSpec:
-    """Return one axis as a RopeSpec with its extent as context and target, extended by "riflex", "image-yarn", …"""
-    given = ConfigReader(config)
-    plain = ladder(given.required("dim", "head_dim"), given.base(10_000.0))
-    trained = given.size("trained_patches", "trained_frames", "repeats", "trained", default=64)
-    target = given.size("patches", "latent_frames", "frames", "target", "L_test", default=trained)
-    noise = given.number("noise_level", "current_timestep")
-    method: Scaling
-    if name == "riflex":
-        method = Riflex(pair=given.size("k", "pair", default=0, least=0), repeats=given.size("N", default=0, least=0))
-    elif name in ("image-ntk", "dype-ntk") or given.value("method") == "ntk":
-        method = ImageNtk(noise=noise)
-    elif name in ("image-yarn", "dype", "yarn"):
-        method = ImageYarn(noise=noise)
-    elif name in ("ntk", "linear", "stretch"):
-        factor = given.number("factor", default=max(target / trained, 1.0))
-        method = NtkAware(factor) if name == "ntk" else Linear(factor)
-    else:
-        raise ValueError(f"there is no extension {shorten(name)}; there are riflex, image-yarn, image-ntk, ntk, linear")
-    return dataclasses.replace(plain, context=trained, target=target, scaling=method)
 
 
 def split_family(family: str) -> tuple[str, str]:

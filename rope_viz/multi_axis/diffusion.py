@@ -27,9 +27,8 @@ from rope_viz.embedding.axes_spec import (
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, Scaling
 from rope_viz.models.config_reader import HEADS, WIDTH, ConfigReader
-from rope_viz.multi_axis.learned_directions import HW, MAX_HEADS, WH, learned_heads
+from rope_viz.multi_axis.learned_directions import HW, MAX_HEADS, WH, learned_heads, uniform
 from rope_viz.multi_axis.names import find_known_name
-from rope_viz.multi_axis.torch_random import uniform
 from rope_viz.multi_axis.vision import Specs, joined_parts, ladder, split_heads
 
 Read: TypeAlias = Callable[[ConfigReader], Specs]
@@ -289,13 +288,18 @@ ENDINGS = (
 KNOWN = {name: ALSO.get(name, name) for name in (*RULES, *ALSO)}
 
 
+def find_rule(name: str) -> str | None:
+    """Return the key of a rule for the name of a model, a class or a pipeline, None where there is none."""
+    return find_known_name(name, KNOWN, ENDINGS)
+
+
 def canonical(name: str) -> str:
     """The key of a rule for the name of a model, a class or a pipeline; `ValueError` where there is none.
 
     >>> canonical("Flux2PosEmbed"), canonical("hunyuan-video"), canonical("QwenImageTransformer2DModel")
     ('flux2', 'hunyuanvideo', 'qwenimage')
     """
-    found = find_known_name(name, KNOWN, ENDINGS)
+    found = find_rule(name)
     if found is not None:
         return found
     if name.endswith("Pipeline"):

@@ -6,6 +6,7 @@ The grid comes from the pipeline, not from the transformer's config: `grid` in p
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -19,7 +20,6 @@ from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
 from rope_viz.multi_axis.grid_positions import listed_grids, shape_of, sides_of, two_sides
 from rope_viz.multi_axis.learned_directions import HW, WH
-from rope_viz.multi_axis.ltx_positions import ltx, ltx2
 from rope_viz.multi_axis.prompt_positions import entries, three, tokens_of
 
 Lay: TypeAlias = Callable[[ConfigReader], Positions]
@@ -229,11 +229,6 @@ def qwen_image(given: ConfigReader, *, layered: bool = False) -> Positions:
     return in_order(images, following, axes=FRAME)
 
 
-def qwen_layered(given: ConfigReader) -> Positions:
-    """Qwen-Image Layered: as Qwen-Image, with a condition at frame −1."""
-    return qwen_image(given, layered=True)
-
-
 def shapes_of(given: ConfigReader) -> list[tuple[int, ...]]:
     """Return the images as (frames, rows, columns)."""
     names = ("shapes", "img_shapes", "video_fhw")
@@ -306,6 +301,59 @@ def aspect(side: int, step: int, area: float) -> FloatArray:
     return np.linspace(left, left + ratio, side // step, endpoint=False) * SPATIAL_SCALE
 
 
+def ltx(given: ConfigReader) -> Positions:
+    """LTX: 2·fraction − 1 of 20 s and 2048 pixels a side, each index times `rope_interpolation_scale`."""
+    shape = shape_of(given)
+    scale = given.numbers("rope_interpolation_scale", default=(1.0, 1.0, 1.0), count=3)
+    base = given.numbers("base", default=(20.0, 2048.0, 2048.0), count=3, above=0.0)
+    patch = [given.number("patch_size_t", default=1.0), *[given.number("patch_size", default=1.0)] * 2]
+    if given.value("rope_interpolation_scale") is None:
+        steps = [1.0, 1.0, 1.0]
+    else:
+        steps = [s * p / b for s, p, b in zip(scale, patch, base, strict=True)]
+    fractions = [np.arange(side) * step for side, step in zip(shape, steps, strict=True)]
+    return Positions(2.0 * product(*fractions) - 1.0, THW)
+
+
+def ltx2(given: ConfigReader) -> Positions:
+    """LTX-2: the middle of every patch in seconds and pixels, as a fraction of 20 s and 2048 pixels a side.
+
+    A latent frame stands for `scale_factors[0]` frames, the first for one. Sound (`modality` "audio") has time alone:
+    its latents stand for as many hops of the spectrogram.
+    """
+    scale = given.numbers("scale_factors", "vae_scale_factors", default=(8.0, 32.0, 32.0), count=3)
+    causal = given.number("causal_offset", default=1.0)
+    step = given.size("patch_size_t", default=1)
+    seconds = given.number("base_num_frames", default=20.0, above=0.0)
+    if given.choice("modality", options=("video", "audio"), default="video") == "audio":
+        frames = given.size("audio_latents", "frames", "num_frames", default=given.value("grid") and shape_of(given)[0])
+        hop, rate = (
+            given.number("hop_length", default=160.0),
+            given.number("sampling_rate", default=16_000.0, above=0.0),
+        )
+        shift = given.number("shift", default=0.0)
+        require_tokens(frames)
+        time = middles(frames, step, scale[0], causal, shift) * (hop / rate)
+        return Positions((2.0 * time / seconds - 1.0)[:, None], ("t",))
+    frames, rows, columns = shape_of(given)
+    patch = given.size("patch_size", default=1)
+    fps = given.number("fps", "frame_rate", default=24.0, above=0.0)
+    time = middles(frames, step, scale[0], causal) / fps / seconds
+    sides = [
+        (np.arange(0, side, patch) + patch / 2.0) * factor / given.number(name, default=2048.0, above=0.0)
+        for side, factor, name in ((rows, scale[1], "base_height"), (columns, scale[2], "base_width"))
+    ]
+    return Positions(2.0 * product(time, *sides) - 1.0, THW)
+
+
+def middles(frames: int, step: int, scale: float, causal: float, shift: float = 0.0) -> FloatArray:
+    """The middle of every latent frame in frames, whose start and end are moved back and kept from being negative."""
+    starts = shift + np.arange(0, frames, step)
+    ends = starts + step
+    both = [np.maximum(edge * scale + causal - scale, 0.0) for edge in (starts, ends)]
+    return np.asarray((both[0] + both[1]) / 2.0, dtype=np.float64)
+
+
 LAID: dict[str, Lay] = {
     **dict.fromkeys(("flux", "flux1", "chroma", "fluxkontext", "bria", "briafibo", "krea2"), flux),
     **dict.fromkeys(("flux2", "flux3"), flux2),
@@ -325,7 +373,7 @@ LAID: dict[str, Lay] = {
     "ltxvideo": ltx,
     **dict.fromkeys(("ltx2", "ltx2video"), ltx2),
     **dict.fromkeys(("qwenimage", "qwenimageedit", "nucleusmoeimage"), qwen_image),
-    "qwenimagelayered": qwen_layered,
+    "qwenimagelayered": functools.partial(qwen_image, layered=True),
     "qwenimage21": qwen_image21,
     "ideogram4": ideogram4,
     "minimaxh3": minimax_h3,

@@ -13,7 +13,6 @@ import numpy as np
 from rope_viz.embedding.axes_spec import AxesSpec, directions
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number
 from rope_viz.models.config_reader import ConfigReader
-from rope_viz.multi_axis.torch_random import uniform
 
 HW, WH = ("h", "w"), ("w", "h")
 MAX_HEADS = 4096  # of a model whose heads are read one by one
@@ -84,3 +83,12 @@ def lightglue(given: ConfigReader) -> AxesSpec | list[AxesSpec]:
         raise ValueError(f"weights must have shape (pairs, axes) or (heads, pairs, axes), got {weights.shape}")
     axes = WH if weights.shape[-1:] == (2,) else tuple(f"axis {k}" for k in range(weights.shape[-1]))
     return [directions(part, axes) for part in weights] if weights.ndim == 3 else directions(weights, axes)
+
+
+def uniform(seed: int, count: int) -> FloatArray:
+    """What `torch.manual_seed(seed); torch.rand(count)` gives, as float64, (count,).
+
+    PyTorch's CPU generator is MT19937, seeded as `init_genrand`; `torch.rand` uses the lower 24 bits of each draw.
+    """
+    draws = np.frombuffer(np.random.RandomState(seed & 0xFFFFFFFF).bytes(4 * count), dtype="<u4")
+    return np.asarray((draws & 0xFFFFFF) * 2.0**-24, dtype=np.float64)

@@ -13,7 +13,7 @@ from rope_viz.embedding.spec import shorten
 from rope_viz.models.config_reader import ConfigReader, read_model_type
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.text_config import TEXT_KEYS
-from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
+from rope_viz.multi_axis.diffusion import canonical, find_rule, read_diffusion
 from rope_viz.multi_axis.music import musicflamingo
 from rope_viz.multi_axis.text import text_layers
 from rope_viz.multi_axis.vision import Specs, find_tower, read_vision
@@ -128,7 +128,4 @@ def is_encoder(kind: str, config: Mapping[str, Any]) -> bool:
 def is_diffusion(config: Mapping[str, Any]) -> bool:
     """Whether the config is a diffusion transformer's that is known here."""
     name = config.get("_class_name")
-    try:
-        return isinstance(name, str) and canonical(name) in {*RULES, *ALSO}
-    except ValueError:
-        return False
+    return isinstance(name, str) and find_rule(name) is not None

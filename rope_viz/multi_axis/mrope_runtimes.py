@@ -21,10 +21,10 @@ from rope_viz.multi_axis.text import (
     axis_per_pair,
     find_axes,
     in_float32,
-    repeat_sections,
     section_keys,
     text_layers,
     with_model_type,
+    xdrope_axes,
 )
 
 LLAMA_AXES = ("t", "h", "w", "e")
@@ -110,8 +110,6 @@ def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
     if counts is None:
         return shared_ladder(spec, [0] * spec.pairs, ("position",))
     sizes = checked_counts(counts)
-    if pattern == "doubled":
-        return repeat_sections(spec, sizes)
     if sum(sizes) != spec.pairs:
         if runtime != "sglang":
             raise ValueError(f"mrope_section must add up to the {spec.pairs} pairs that rotate, got {list(sizes)}")
@@ -120,7 +118,8 @@ def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
         return shared_ladder(spec, axis_per_pair(pattern, sizes, spec.pairs))
     if found.get("mrope_interleaved"):
         return shared_ladder(spec, interleaved(sizes[:3], spec.pairs))
-    names = THW if len(sizes) <= 3 else LLAMA_AXES
+    # Tencent's code, mlx-vlm and llama.cpp repeat HunYuan-VL's sections for both halves of the head.
+    names = xdrope_axes(sizes) if pattern == "doubled" else THW if len(sizes) <= 3 else LLAMA_AXES
     return shared_ladder(spec, [k for k, count in enumerate(sizes) for _ in range(count)], names)
 
 

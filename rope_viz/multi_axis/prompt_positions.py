@@ -17,6 +17,7 @@ import numpy as np
 
 from rope_viz.embedding.position_ids import (
     MAX_TOKENS,
+    Kind,
     Manner,
     Piece,
     Positions,
@@ -28,7 +29,7 @@ from rope_viz.embedding.position_ids import (
     require_tokens,
     weave,
 )
-from rope_viz.embedding.spec import FloatArray, require_number, shorten
+from rope_viz.embedding.spec import require_number, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.text import xdrope_axes
 
@@ -205,28 +206,24 @@ def hunyuan(given: ConfigReader) -> Positions:
     """
     counts = given.sizes("mrope_section", "xdrope_section", default=(16, 16, 16, 16), least=0)
     axes, merge = xdrope_axes(counts), given.size("spatial_merge_size", default=2)
-    blocks: list[FloatArray] = []
-    segments: list[Segment] = []
-    count, image = 0, 0
+    blocks, segments, image = [np.zeros((0, len(axes)))], list[Segment](), 0
     for name, size in entries(given):
+        count = segments[-1].stop if segments else 0
+        kinds: list[tuple[Kind, int]] = [("text", 0 if name == "image" else tokens_of(size))]
         if name == "image":
             _, rows, columns = (side // merge if k else side for k, side in enumerate(three(size)))
-            require_tokens(rows, columns + 1)
-            inside = np.zeros((rows * (columns + 1), len(axes)))
-            inside += count + 1 + np.arange(len(inside))[:, None]
-            inside[:, -3:-1] = grid(rows, columns + 1)[:, ::-1]
-            inside[:, -1] = image
-            parts = [("marker", line(1, count, len(axes))), ("image", inside)]
-            parts.append(("marker", line(1, count + 1 + len(inside), len(axes))))
+            kinds = [("marker", 1), ("image", rows * (columns + 1)), ("marker", 1)]
+        block = line(sum(tokens for _, tokens in kinds), count, len(axes))
+        if name == "image":
+            block[1:-1, -3:-1] = grid(rows, columns + 1)[:, ::-1]
+            block[1:-1, -1] = image
             image += 1
-        else:
-            parts = [("text", line(tokens_of(size), count, len(axes)))]
-        for part, block in parts:
-            segments.append(Segment(part, count, count + len(block)))  # type: ignore[arg-type]
-            blocks.append(block)
-            count += len(block)
-            require_tokens(count)
-    values = np.concatenate(blocks) if blocks else np.zeros((0, len(axes)))
+        blocks.append(block)
+        for kind, tokens in kinds:
+            segments.append(Segment(kind, count, count + tokens))
+            count += tokens
+        require_tokens(count)
+    values = np.concatenate(blocks)
     return Positions(values, axes, delta(values), tuple(segments))
 
 

@@ -124,9 +124,8 @@ def pieces(written: str) -> tuple[Wanted, ...]:
 
 def piece(part: str) -> Wanted:
     """Return one piece. Raises `ValueError` with what may be written."""
-    what, match = next(
-        ((what, match) for what, form in FORMS.items() if (match := form.fullmatch(part))), ("text", None)
-    )
+    matches = ((what, form.fullmatch(part)) for what, form in FORMS.items())
+    what, match = next((pair for pair in matches if pair[1]), ("text", None))
     if match is None:
         raise ValueError(f"{TAKES}; not {shorten(part)}")
     given = {name: text for name, text in match.groupdict().items() if text is not None}
@@ -168,15 +167,11 @@ def lay(wanted: Sequence[Wanted], read: Reader, runtime: str = "transformers") -
     Raises `ValueError` where the model does not take such a piece, and beyond 262,144 tokens.
     """
     parts = [entries(piece, read) for piece in wanted]
-    count = sum(expected(piece, part, read) for piece, part in zip(wanted, parts, strict=True))
+    sizes = [size for part in parts for _, size in part]
+    count = sum(size if isinstance(size, int) else math.prod(size) // read.merge**2 for size in sizes)
     if count > MOST:
         raise ValueError(f"the prompt has {count:,} tokens, and at most {MOST:,} can be drawn: take fewer frames")
-    seconds = [
-        read.frames / piece.rate
-        for piece, part in zip(wanted, parts, strict=True)
-        for name, _ in part
-        if name == "video"
-    ]
+    seconds = [read.frames / piece.rate for piece in wanted if piece.what == "video"]
     ends, starts = [0], [0.0]
     laid: Positions | None = None
     for last in range(1, len(wanted) + 1):
@@ -226,13 +221,6 @@ def taken(read: Reader) -> tuple[What, ...]:
     """The kinds of pieces that a model takes."""
     without = {"sound": read.kind not in OMNI, "video": read.kind in STILLS}
     return tuple(what for what in WHATS if not without.get(what))
-
-
-def expected(piece: Wanted, part: list[Any], read: Reader) -> int:
-    """About how many tokens a piece is, before it is laid out."""
-    if piece.what in ("text", "sound"):
-        return int(part[0][1])
-    return sum(size if name == "text" else math.prod(size) // read.merge**2 for name, size in part)
 
 
 def first_difference(one: Laid, other: Laid) -> int | None:

@@ -203,19 +203,13 @@ def schedule_pairs(counts: Sequence[int]) -> list[int]:
 def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
     """Return HunYuan-VL as in transformers 5.23.0: blocks of twice the section over the doubled head.
 
-    Dimension i and its partner i + pairs fall into different blocks, so this is no rotation; see `repeat_sections`.
+    Dimension i and its partner i + pairs fall into different blocks, so this is no rotation.
     """
     if sum(counts) != spec.pairs:
         raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {shorten(list(counts))}")
     axis = [k for k, count in enumerate(counts) for _ in range(2 * count)]
     first = shared_ladder(spec, axis[: spec.pairs], xdrope_axes(counts))
     return without_rotation(first, placed(np.asarray(spec.inv_freq()), axis[spec.pairs :], len(counts)))
-
-
-def repeat_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
-    """Return HunYuan-VL as Tencent's code, mlx-vlm and llama.cpp rotate it: the list of sections for both halves."""
-    axis = [k for k, count in enumerate(counts) for _ in range(count)]
-    return shared_ladder(spec, axis, xdrope_axes(counts))
 
 
 def xdrope_axes(counts: Sequence[int]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,33 +58,30 @@ def sizes(width: int, heads: int, **more: Any) -> dict[str, Any]:
     return {"hidden_size": width, "num_attention_heads": heads, **more}
 
 
-GLM = Tower(defaults=sizes(1536, 12))
 QWEN3 = Tower(defaults=sizes(1152, 16))
-MUSE = Tower(axes=WH, defaults=sizes(1536, 16))
+ROTATED = Tower(axes=WH, pairing="interleaved", defaults=sizes(1024, 16))
 MEMORY = Tower(axes=WH, pairing="interleaved")
 MOON = Tower(listens=(1, 0), order="pair by pair", defaults=sizes(1152, 16))
 
 TOWERS: dict[str, Tower] = {
     "qwen2_vl": Tower(width="embed_dim", defaults={"embed_dim": 1280, "num_heads": 16}),
-    **dict.fromkeys(("qwen2_5_vl", "qwen2_5_omni"), Tower(defaults=sizes(3584, 16))),
+    **dict.fromkeys(("qwen2_5_vl", "qwen2_5_omni", "exaone4_5"), Tower(defaults=sizes(3584, 16))),
     **dict.fromkeys(("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "qwen3_omni_moe"), QWEN3),
     **dict.fromkeys(("cohere_compass", "paddleocr_vl", "keye", "keye_vl1_5"), QWEN3),
-    **dict.fromkeys(("glm4v", "glm4v_moe", "glm46v"), GLM),
+    **dict.fromkeys(("glm4v", "glm4v_moe", "glm46v"), Tower(defaults=sizes(1536, 12))),
     **dict.fromkeys(("glm_ocr", "glm5_next"), Tower(defaults=sizes(1024, 16))),
+    **dict.fromkeys(("muse_spark", "muse_glimmer"), Tower(axes=WH, defaults=sizes(1536, 16))),
+    **dict.fromkeys(("kimi_k25", "kimi_vl", "moonvit"), MOON),
+    **dict.fromkeys(("sam2_video", "sam3_tracker_video", "edgetam_video"), MEMORY),
+    **dict.fromkeys(("sam3", "perception_encoder"), ROTATED),
+    "llama4": replace(ROTATED, defaults=sizes(768, 16), derived=True),
     "ernie4_5_vl_moe": Tower(defaults=sizes(1280, 16)),
-    "exaone4_5": Tower(defaults=sizes(3584, 16)),
     "dots3_note": Tower(defaults=sizes(1536, 24)),
     "lfm3_vl": Tower(base=1_000_000.0, defaults=sizes(1024, 16)),
     "video_llama_3": Tower(defaults=sizes(768, 12)),
     "mlcd": Tower(defaults=sizes(1664, 16)),
     "step3p7": Tower(listens=(1, 0), defaults=sizes(1536, 16)),
-    **dict.fromkeys(("muse_spark", "muse_glimmer"), MUSE),
     "inkling2": Tower(listens=(1, 0), pairing="interleaved", defaults=sizes(1024, 16)),
-    **dict.fromkeys(("kimi_k25", "kimi_vl", "moonvit"), MOON),
-    "llama4": Tower(axes=WH, pairing="interleaved", defaults=sizes(768, 16), derived=True),
-    "sam3": Tower(axes=WH, pairing="interleaved", defaults=sizes(1024, 16)),
-    **dict.fromkeys(("sam2_video", "sam3_tracker_video", "edgetam_video"), MEMORY),
-    "perception_encoder": Tower(axes=WH, pairing="interleaved", defaults=sizes(1024, 16)),
 }
 
 

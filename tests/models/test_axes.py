@@ -4,6 +4,7 @@ axes.json: 57 cases; axes_more.json and layouts.json: further ones, made by make
 the class, and tolerances are float32's at the positions of the case.
 """
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,16 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.axes_spec import AxesSpec
-from rope_viz.multi_axis import extended, frequencies, positions, read
+from rope_viz.embedding.axis_scaling import ImageNtk, ImageYarn, Riflex
+from rope_viz.embedding.scaling import Linear, NtkAware
+from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.models.config_reader import ConfigReader
+from rope_viz.multi_axis import positions, read
 from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
+from rope_viz.multi_axis.learned_directions import uniform
 from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
 from rope_viz.multi_axis.text import all_axes, text_layers, text_name
-from rope_viz.multi_axis.torch_random import uniform
-from rope_viz.multi_axis.vision import SPECIAL, TOWERS, tower_name
+from rope_viz.multi_axis.vision import SPECIAL, TOWERS, ladder, tower_name
 
 FOLDER = Path(__file__).parents[1] / "goldens"
 
@@ -99,10 +104,29 @@ def test_positions_are_those_of_the_published_function(case: dict[str, Any]) -> 
 EXTENDED = [case for case in GOLDEN if case["kind"] == "frequencies"]
 
 
+def extended_axis(name: str, given: ConfigReader) -> RopeSpec:
+    """One axis with its extent as context and target, extended by the method of a golden case."""
+    trained = given.size("trained_patches", "trained_frames", "repeats", "trained", default=64)
+    target = given.size("patches", "latent_frames", "frames", "target", "L_test", default=trained)
+    noise = given.number("noise_level", "current_timestep")
+    method: Scaling
+    if name == "riflex":
+        method = Riflex(pair=given.size("k", "pair", default=0, least=0), repeats=given.size("N", default=0, least=0))
+    elif name in ("image-ntk", "dype-ntk") or given.value("method") == "ntk":
+        method = ImageNtk(noise=noise)
+    elif name in ("image-yarn", "dype", "yarn"):
+        method = ImageYarn(noise=noise)
+    else:
+        factor = given.number("factor", default=max(target / trained, 1.0))
+        method = NtkAware(factor) if name == "ntk" else Linear(factor)
+    plain = ladder(given.required("dim", "head_dim"), given.base(10_000.0))
+    return dataclasses.replace(plain, context=trained, target=target, scaling=method)
+
+
 @pytest.mark.parametrize("case", EXTENDED, ids=[case["id"] for case in EXTENDED])
 def test_an_axis_is_extended_as_published(case: dict[str, Any]) -> None:
-    np.testing.assert_allclose(frequencies(case["family"], case["config"]), case["inv_freq"], rtol=1e-8)
-    spec = extended(case["family"].split("/")[1], case["config"])
+    spec = extended_axis(case["family"].split("/")[1], ConfigReader(case["config"]))
+    np.testing.assert_allclose(spec.inv_freq(), case["inv_freq"], rtol=1e-8)
     np.testing.assert_allclose(spec.plain_inv_freq, case["plain"], rtol=1e-8)
     assert spec.attention_factor() == pytest.approx(case.get("factor", 1.0), rel=1e-8)
 
@@ -309,7 +333,6 @@ def test_a_class_that_reads_no_head_dim_takes_the_width() -> None:
         ("dit/mochi", {"weights": [1, 2]}, "shape"),
         ("runtime/llama.cpp", {"n_dims": 64, "sections": [0, 0, 0, 0]}, "not all be 0"),
         ("runtime/llama.cpp", {"n_dims": 64, "mode": "YROPE"}, "mode must be one of"),
-        ("extension/magic", {"dim": 16}, "there is no extension"),
     ],
 )
 def test_what_cannot_be_read_is_named(family: str, config: Any, says: str) -> None:
@@ -329,7 +352,7 @@ def test_what_cannot_be_read_is_named(family: str, config: Any, says: str) -> No
         ("vision/qwen2_vl", {}, "grid is missing"),
         ("vision/patch-order", {"grid_thw": [[1, 3, 4]], "spatial_merge_size": 2}, "does not divide"),
         ("dit/flux", {"text": 3}, "grid is missing"),
-        ("extension/riflex", {"dim": 16}, "there are no positions"),
+        ("runtime2/riflex", {"dim": 16}, "family must begin with"),
     ],
 )
 def test_what_cannot_be_placed_is_named(family: str, config: Any, says: str) -> None:
