@@ -156,6 +156,11 @@ class Axes:
     `pattern` names the order of the pairs, `sections` are the pairs of each axis where the config names none, `names`
     the axes. `release_names` are other names of the model in lower case without punctuation. `runtimes` are those that
     compute the model with all its axes. `like` is the type of its language model where it has no record.
+
+    `prompt` has what is special about positions along its prompts, () where they are not known. After an image, text
+    continues in transformers 5 behind its longer "side" or its "largest" position. A video may be "stamped" (frames
+    are images behind time stamps), counted in "seconds", have "audio", "merged time" or a "gap" between frames, or not
+    be known ("still"). Images may begin "from zero". "own" is a numbering of its own.
     """
 
     pattern: Literal["sections", "interleaved", "h w then t", "t behind h w", "even and odd", "doubled", "scheduled"]
@@ -163,6 +168,7 @@ class Axes:
     names: tuple[str, ...] = ("t", "h", "w")
     release_names: tuple[str, ...] = ()
     runtimes: tuple[str, ...] = ()
+    prompt: tuple[str, ...] = ()
     like: str = ""
 
 

@@ -10,17 +10,13 @@ from_model(config)                      {part: rotation} of a whole config of tr
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.axes_spec import ladder_per_axis
-from rope_viz.embedding.axis_scaling import ImageNtk, ImageYarn, Riflex
 from rope_viz.embedding.position_ids import Positions
-from rope_viz.embedding.scaling import Linear, NtkAware
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, shorten
+from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis import mrope_runtimes
 from rope_viz.multi_axis.diffusion import read_diffusion
@@ -29,9 +25,9 @@ from rope_viz.multi_axis.grid_positions import vision_positions
 from rope_viz.multi_axis.model_axes import from_model
 from rope_viz.multi_axis.music import music_positions, musicflamingo
 from rope_viz.multi_axis.names import plain_name
-from rope_viz.multi_axis.prompt_positions import MODELS, SECONDS, lay_out
+from rope_viz.multi_axis.prompt_positions import SECONDS, lay_out, prompt_traits
 from rope_viz.multi_axis.text import read_text, text_name
-from rope_viz.multi_axis.vision import Specs, find_tower, ladder, read_vision
+from rope_viz.multi_axis.vision import Specs, find_tower, read_vision
 
 __all__ = ["from_model", "placed", "positions", "read"]
 
@@ -90,7 +86,7 @@ def placed(family: str, config: Mapping[str, Any]) -> Positions:
         usual = "qwen2_vl" if given.value("tokens_per_second", *SECONDS) is None else "qwen2_5_vl"
         kind = str(given.value("model_type") or usual).removesuffix("_text")
         return lay_out(kind, config, RUNTIME_NAMES.get(plain_name(name), name))
-    if group in ("positions", "text") and text_name(name) in MODELS:
+    if group in ("positions", "text") and prompt_traits(text_name(name)):
         return lay_out(text_name(name), config)
     if group == "vision" or (group == "positions" and find_tower(name)):
         return vision_positions(name, config)

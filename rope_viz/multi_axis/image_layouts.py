@@ -16,7 +16,7 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, directions
 from rope_viz.models.config_reader import read_model_type
-from rope_viz.multi_axis.catalog import AxesModel, axes_catalog, model_parts
+from rope_viz.multi_axis.catalog import axes_catalog, model_parts
 from rope_viz.multi_axis.model_axes import from_model, inner_parts, is_diffusion, size_or, vision_part
 
 Role: TypeAlias = Literal["time", "row", "column"]
@@ -105,38 +105,45 @@ class Scene:
 
 
 def scenes(id: str) -> dict[str, Scene]:
-    """{part: scene} of a model of the list with several axes. Raises `ValueError` by name."""
-    parts = model_parts(id)
-    model = axes_catalog()[id]
-    normal = read_model_type(model.config) in NORMALISED
-    step, span = ({}, SPAN) if normal else (model.step, {})
-    more = (step, span, model.grid_note, context_of(model.config))
-    return {
-        part: Scene(model.name, part, spec, sides_of(model, part), *more)
-        for part, spec in with_all_heads(parts).items()
-    }
+    """Return {part: scene} of a model of the list with several axes. Raises `ValueError` by name."""
+    parts, model = model_parts(id), axes_catalog()[id]
+    merge = merge_of(model.config)
+    # The grid in the list is in tokens where the language model has several axes, else in patches.
+    shares = (1.0, 1 / merge) if has_text_axes(parts) else (merge, 1.0)
+    extents = {axis: extent / model.step.get(axis, 1.0) for axis, extent in model.grid.items()}
+    sides = {ROLE_OF[axis]: extent for axis, extent in extents.items() if axis in ROLE_OF}
+    return make_scenes(parts, model.name, model.config, sides, shares, model.step, model.grid_note)
 
 
 def own_scenes(config: Mapping[str, Any], name: str) -> dict[str, Scene]:
-    """{part: scene} of a reader's own config; its image is the one the config speaks of, else 32 × 32 patches.
+    """Return {part: scene} of a user's own config; its image is the one the config names, else 32 × 32 patches.
 
     Raises `ValueError` as `from_model` does.
     """
-    parts = from_model(config)
-    split = read_by_text(parts)
-    merge = merge_of(config)
-    found = patches_of(config)
-    sides: dict[Role, float] = found or {role: float(side) for role, side in USUAL.items()}
-    span = SPAN if read_model_type(config) in NORMALISED else {}
+    parts, found, merge = from_model(config), patches_of(config), merge_of(config)
+    shares = (merge, 1.0) if found else (1.0, 1 / merge if has_text_axes(parts) else 1.0)
     note = "the image its config speaks of" if found else "its config speaks of no image: 32 × 32 are taken"
-    out = {}
+    return make_scenes(parts, name, config, found or USUAL, shares, {}, note)
+
+
+def make_scenes(
+    parts: Mapping[str, AxesSpec],
+    name: str,
+    config: Mapping[str, Any],
+    sides: Mapping[Role, float],
+    shares: tuple[float, float],
+    step: Mapping[str, float],
+    note: str,
+) -> dict[str, Scene]:
+    """Return a scene for every part; `shares` divide rows and columns for text parts and for the others."""
+    step, span = ({}, SPAN) if read_model_type(config) in NORMALISED else (step, {})
+    found = {}
     for part, spec in with_all_heads(parts).items():
-        share = float(merge) if found and part.startswith("text") else 1.0
-        if not found and split and not part.startswith("text"):
-            share = 1 / merge
-        own = {role: side / (share if role != "time" else 1.0) for role, side in sides.items()}
-        out[part] = Scene(name, part, spec, whole(own), {}, span, note, context_of(config))
-    return out
+        share = shares[0] if part.startswith("text") else shares[1]
+        divided = {role: sides[role] / (1.0 if role == "time" else share) for role in ROLES if role in sides}
+        whole = {role: max(1, round(side)) for role, side in divided.items()}
+        found[part] = Scene(name, part, spec, whole, step, span, note, context_of(config))
+    return found
 
 
 def with_all_heads(parts: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
@@ -151,29 +158,9 @@ def with_all_heads(parts: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
     return out
 
 
-def sides_of(model: AxesModel, part: str) -> dict[Role, int]:
-    """The sides of a model's usual image for one of its parts: tokens are merged patches.
-
-    The grid in the list is in tokens where the language model has several axes, else in patches.
-    """
-    merge, text, split = merge_of(model.config), part.startswith("text"), read_by_text(model_parts(model.id))
-    share = merge if text and not split else 1 / merge if split and not text else 1.0
-    sides: dict[Role, float] = {}
-    for axis, extent in model.grid.items():
-        if axis in ROLE_OF:
-            role = ROLE_OF[axis]
-            sides[role] = extent / model.step.get(axis, 1.0) / (1.0 if role == "time" else share)
-    return whole(sides)
-
-
-def read_by_text(parts: Mapping[str, AxesSpec]) -> bool:
-    """Whether the language model itself has several axes."""
+def has_text_axes(parts: Mapping[str, AxesSpec]) -> bool:
+    """Return whether the language model itself has several axes."""
     return any(part.startswith("text") and len(spec.axes) > 1 for part, spec in parts.items())
-
-
-def whole(sides: Mapping[Role, float]) -> dict[Role, int]:
-    """Sides in whole patches, at least one."""
-    return {role: max(1, round(sides[role])) for role in ROLES if role in sides}
 
 
 def context_of(config: Mapping[str, Any]) -> int:

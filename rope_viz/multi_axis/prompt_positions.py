@@ -31,43 +31,34 @@ from rope_viz.embedding.position_ids import (
 )
 from rope_viz.embedding.spec import require_number, shorten
 from rope_viz.models.config_reader import ConfigReader
-from rope_viz.multi_axis.text import xdrope_axes
+from rope_viz.multi_axis.text import all_axes, find_axes, xdrope_axes
 
-OMNI = ("qwen2_5_omni", "qwen2_5_omni_thinker", "qwen3_omni_moe", "qwen3_omni_moe_thinker")
-# Each frame of a video is an image of its own behind a time stamp in text.
-STAMPED = (
-    *("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "glm4v", "glm4v_moe", "glm46v", "glm_ocr"),
-    *("cohere_compass", "cosmos3_edge", "cosmos3_omni", "minicpmv4_6", "bailing_moe_v3_vl"),
-)
-SECONDED = ("qwen2_5_vl",)
-ERNIE = ("ernie4_5_vl_moe", "ernie4_5_moe_vl")
-PLAIN = ("qwen2_vl", "paddleocr_vl", "keye", "keye_vl1_5", "keye_vl_1_5")
-MODELS = (*PLAIN, *SECONDED, *STAMPED, *OMNI, *ERNIE, "isaac", "openpangu_vl", "hunyuan_vl", "neomme", "glm_image")
 RUNTIMES = ("transformers", "transformers-4.57", "vllm", "sglang", "mlx-vlm", "llama.cpp")
-KEYE = ("keye", "keye_vl1_5", "keye_vl_1_5", "bailing_moe_v3_vl")
 TEMPORAL = ("temporal_merge_size", "temporal_conv_size")
 SECONDS = ("second_per_grid_ts", "second_per_grids", "second_per_grid")
 
 
+def prompt_traits(kind: str) -> tuple[str, ...]:
+    """Return what is special about the prompts of a model type, () where they are not known."""
+    axes = find_axes(kind)
+    return () if axes is None else axes.prompt
+
+
 def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers") -> Positions:
     """Return positions along the `layout` of a config, as a model type's code in a runtime gives them."""
-    given = ConfigReader(config)
-    if kind in ("hunyuan_vl", "neomme"):
+    given, traits = ConfigReader(config), prompt_traits(kind)
+    if "own" in traits:
         return hunyuan(given) if kind == "hunyuan_vl" else neomme(given)
-    if kind not in MODELS:
-        raise ValueError(
-            f"there is no model type {shorten(kind)} whose prompts are known; there are {', '.join(MODELS)}"
-        )
+    if not traits:
+        known = ", ".join(name for name, axes in all_axes().items() if axes.prompt)
+        raise ValueError(f"there is no model type {shorten(kind)} whose prompts are known; there are {known}")
     manner = manner_of(kind, runtime, given)
-    if kind in OMNI and given.flag("use_audio_in_video"):
-        chunk = (
-            None
-            if kind.startswith("qwen3")
-            else int(rate_of(kind, given) * given.number("seconds_per_chunk", default=2.0))
-        )
-        return weave(with_audio_in_video(pieces_of(kind, given, "transformers")), manner, chunk)
+    if "audio" in traits and given.flag("use_audio_in_video"):
+        chunk = int(rate_of(kind, given) * given.number("seconds_per_chunk", default=2.0))
+        pieces = with_audio_in_video(pieces_of(kind, given, "transformers"))
+        return weave(pieces, manner, None if kind.startswith("qwen3") else chunk)
     parts = pieces_of(kind, given, runtime)
-    if kind in OMNI and all(part.flat for part in parts) and runtime in ("transformers", "sglang"):
+    if "audio" in traits and all(part.flat for part in parts) and runtime in ("transformers", "sglang"):
         # Without an image or a video the classes count tokens, which gives the same.
         manner = dataclasses.replace(manner, floor=True)
     laid = prompt(parts, manner)
@@ -78,21 +69,21 @@ def manner_of(kind: str, runtime: str, given: ConfigReader) -> Manner:
     """Return how this runtime lays out the prompts of this model type."""
     if runtime not in RUNTIMES:
         raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {shorten(runtime)}")
+    traits = prompt_traits(kind)
     merge = 1 if kind == "glm_image" else given.size("spatial_merge_size", "spatial_conv_size", default=2)
     if runtime == "llama.cpp":
         return Manner(merge=merge, resume="side", apart=True)
     keeps_fractions = kind.startswith("qwen3") and runtime in ("transformers", "sglang", "mlx-vlm")
-    by_side = runtime == "transformers" and kind not in (*OMNI, *KEYE, "isaac", "openpangu_vl")
     return Manner(
         merge=merge,
-        temporal_merge=given.size(*TEMPORAL, default=2) if kind in ERNIE else 1,
-        resume="side" if by_side else "largest",
-        floor=kind not in OMNI or not keeps_fractions,
+        temporal_merge=given.size(*TEMPORAL, default=2) if "merged time" in traits else 1,
+        resume="side" if runtime == "transformers" and "side" in traits else "largest",
+        floor="audio" not in traits or not keeps_fractions,
         narrow=runtime != "vllm",
-        markers=kind in OMNI,
-        apart=kind in STAMPED or kind == "openpangu_vl",
-        gap=2 if kind == "openpangu_vl" else 0,
-        origin="zero" if kind == "isaac" else "start",
+        markers="audio" in traits,
+        apart="stamped" in traits or "gap" in traits,
+        gap=2 if "gap" in traits else 0,
+        origin="zero" if "from zero" in traits else "start",
     )
 
 
@@ -135,11 +126,12 @@ def pace_of(kind: str, given: ConfigReader, runtime: str, seconds: float | None,
     each = 1.0 if seconds is None or name == "image" else seconds
     if runtime == "llama.cpp":
         return ()
-    if kind in OMNI:
+    if "audio" in prompt_traits(kind):
         rate = rate_of(kind, given)
         return (each * rate,) if runtime == "vllm" else (each, rate)
-    timed = {"vllm": ("qwen2_vl", "paddleocr_vl"), "sglang": ("paddleocr_vl",), "mlx-vlm": ("paddleocr_vl",)}
-    if name == "image" or kind not in (*SECONDED, *timed.get(runtime, ())):
+    also_timed = {"vllm": ("qwen2_vl", "paddleocr_vl"), "sglang": ("paddleocr_vl",), "mlx-vlm": ("paddleocr_vl",)}
+    timed = "seconds" in prompt_traits(kind) or kind in also_timed.get(runtime, ())
+    if name == "image" or not timed:
         return ()
     rate = given.number("tokens_per_second", default=4.0 if kind == "qwen2_5_vl" else 1.0)
     if runtime == "transformers-4.57":

@@ -20,14 +20,13 @@ from rope_viz.embedding.position_ids import Positions, patches
 from rope_viz.embedding.spec import shorten
 from rope_viz.models.config_reader import read_model_type
 from rope_viz.multi_axis.model_axes import inner_parts, size_or, vision_part
-from rope_viz.multi_axis.prompt_positions import ERNIE, MODELS, OMNI, STAMPED, lay_out
+from rope_viz.multi_axis.prompt_positions import TEMPORAL, lay_out, prompt_traits
 from rope_viz.multi_axis.text import SECTION_KEYS
 
 What: TypeAlias = Literal["text", "image", "video", "sound"]
 
 WHATS: tuple[What, ...] = ("text", "image", "video", "sound")
 SCALING = ("rope_scaling", "rope_parameters")
-STILLS = ("hunyuan_vl", "glm_image", "isaac")  # model types that are not known to take films
 
 STAMP = 8
 """Tokens between two frames of a film that is written as images with time stamps: the stamp, and a marker each side."""
@@ -88,6 +87,11 @@ class Reader:
     frames: int
     keys: Mapping[str, Any]
 
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """What is special about its prompts."""
+        return prompt_traits(self.kind)
+
 
 @dataclass(frozen=True, eq=False)
 class Laid:
@@ -142,7 +146,7 @@ def reader(config: Mapping[str, Any]) -> Reader | None:
     """Return how the prompts of a model's config are laid out; None where its language model counts tokens alone."""
     outer = read_model_type(config)
     names = (outer, outer.removesuffix("_text"), outer.removesuffix("_thinker"))
-    kind = next((name for name in names if name in MODELS and name != "neomme"), None)
+    kind = next((name for name in names if prompt_traits(name) and name != "neomme"), None)
     if kind is None:
         return None
     tower = vision_part(config)
@@ -156,7 +160,7 @@ def reader(config: Mapping[str, Any]) -> Reader | None:
         kind,
         patch=size_or(tower.get("patch_size"), 16 if larger else 14),
         merge=size_or(merge, 1 if kind == "glm_image" else 2),
-        frames=size_or(tower.get("temporal_patch_size"), 1 if kind in ERNIE else 2),
+        frames=size_or(tower.get("temporal_patch_size"), 1 if "merged time" in prompt_traits(kind) else 2),
         keys=keys,
     )
 
@@ -189,7 +193,7 @@ def positions(layout: list[Any], seconds: list[float], read: Reader, runtime: st
     """The positions of a layout, with the seconds of as many films as are in it."""
     videos = sum(name == "video" for name, _ in layout)
     given: dict[str, Any] = {**read.keys, "layout": layout, "model_type": read.kind}
-    if videos and read.kind not in STAMPED:
+    if videos and "stamped" not in read.traits:
         given["second_per_grid_ts"] = seconds[:videos]
     return lay_out(read.kind, given, runtime)
 
@@ -199,27 +203,27 @@ def entries(piece: Wanted, read: Reader) -> list[Any]:
     if piece.what == "text":
         return [["text", piece.tokens]]
     if piece.what == "sound":
-        if read.kind not in OMNI:
+        if "audio" not in read.traits:
             raise ValueError("this model hears no sound: leave it out, or take an Omni model")
         return [["audio", max(1, round(piece.seconds * HEARD))]]
     rows, columns = patches(piece.height, piece.width, read.patch, read.merge)
     if piece.what == "image":
         return [["image", [1, rows, columns]]]
-    if read.kind in STILLS:
+    if "still" in read.traits:
         raise ValueError("this model is not known to take films: write images instead")
     taken = max(1, round(piece.seconds * piece.rate))
     frames = math.ceil(taken / read.frames)
-    if read.kind in STAMPED:
+    if "stamped" in read.traits:
         return [entry for _ in range(frames) for entry in (["text", STAMP], ["video", [1, rows, columns]])]
-    if read.kind in ERNIE:
-        step = size_or(read.keys.get("temporal_merge_size", read.keys.get("temporal_conv_size")), 2)
+    if "merged time" in read.traits:
+        step = size_or(next((read.keys[key] for key in TEMPORAL if key in read.keys), None), 2)
         frames = step * math.ceil(frames / step)
     return [["video", [frames, rows, columns]]]
 
 
 def taken(read: Reader) -> tuple[What, ...]:
     """The kinds of pieces that a model takes."""
-    without = {"sound": read.kind not in OMNI, "video": read.kind in STILLS}
+    without = {"sound": "audio" not in read.traits, "video": "still" in read.traits}
     return tuple(what for what in WHATS if not without.get(what))
 
 

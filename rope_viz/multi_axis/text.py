@@ -6,9 +6,9 @@ and SGLang 0.5.23 decide by that key, and use blocks where it is missing.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,15 +35,16 @@ SECTION_KEYS = ("mrope_section", "xdrope_section", "mrope_interleaved")
 CLASS_ENDINGS = ("thinkertextrotaryembedding", "textrotaryembedding", "rotaryembedding", "text", "model")
 
 # Model types of remote code. A record would list them as types whose code was read, which is not so.
-KEYE = Axes("sections", (16, 24, 24), release_names=("keyevl15",), runtimes=("vllm",), like="qwen3")
+KEYE = Axes("sections", (16, 24, 24), runtimes=("vllm",), prompt=("largest",), like="qwen3")
+BAILING = Axes("t behind h w", (12, 10, 10), runtimes=("vllm", "sglang"), prompt=("stamped",))
+PANGU = Axes("scheduled", (22, 21, 21), runtimes=("vllm",), prompt=("gap",), like="qwen2")
 UNRECORDED = {
-    **dict.fromkeys(("keye", "keye_vl_1_5", "KeyeVL1_5", "keye_vl1_5"), KEYE),
-    "ernie4_5_moe_vl": Axes("h w then t", (22, 22, 20), like="ernie4_5_vl_moe_text"),
-    "bailing_moe_v3_vl": Axes(
-        "t behind h w", (12, 10, 10), release_names=("bailingv3vl",), runtimes=("vllm", "sglang")
-    ),
-    "openpangu_vl": Axes("scheduled", (22, 21, 21), release_names=("openpangu",), runtimes=("vllm",), like="qwen2"),
-    "isaac": Axes("sections", runtimes=("vllm",), like="qwen3"),
+    **dict.fromkeys(("keye", "keye_vl_1_5", "KeyeVL1_5"), KEYE),
+    "keye_vl1_5": replace(KEYE, release_names=("keyevl15",)),
+    "ernie4_5_moe_vl": Axes("h w then t", (22, 22, 20), prompt=("side", "merged time"), like="ernie4_5_vl_moe_text"),
+    "bailing_moe_v3_vl": replace(BAILING, release_names=("bailingv3vl",)),
+    "openpangu_vl": replace(PANGU, release_names=("openpangu",)),
+    "isaac": Axes("sections", runtimes=("vllm",), prompt=("from zero", "still"), like="qwen3"),
 }
 
 
@@ -95,7 +96,7 @@ def read_text(kind: str, config: Mapping[str, Any]) -> AxesSpec:
 def in_float32(spec: AxesSpec) -> AxesSpec:
     """Return the spec with the frequencies of a float32 class: base^(2i/d) rounded, and its inverse rounded again."""
     second = None if spec.second is None else round_inverse(spec.second)
-    return dataclasses.replace(spec, weights=round_inverse(spec.weights), second=second)
+    return replace(spec, weights=round_inverse(spec.weights), second=second)
 
 
 def round_inverse(weights: FloatArray) -> FloatArray:

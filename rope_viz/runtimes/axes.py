@@ -18,7 +18,7 @@ from rope_viz.models.architecture import Axes, find_architecture
 from rope_viz.models.config_reader import read_model_type
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
-from rope_viz.multi_axis.prompt_positions import MODELS, OMNI, SECONDED, lay_out
+from rope_viz.multi_axis.prompt_positions import lay_out, prompt_traits
 from rope_viz.multi_axis.text import find_axes, section_keys, text_layers
 
 VERSIONS = {
@@ -37,13 +37,12 @@ VIDEO = {"layout": [["video", [4, 4, 4]]], "spatial_merge_size": 2}
 
 @dataclass(frozen=True)
 class AxesAnswer:
-    """One runtime's way with an M-RoPE model.
+    """What one runtime does with an M-RoPE model.
 
-    `spec` is None where it refuses or is not known to have the model, and `reason` says so. `moved` are the pairs that
-    listen to another axis than in transformers, `still` those that listen to none. `behind` is the position of the word
-    after a film of six grids of 2 × 2 tokens that began at 3, `times` the positions in time of four such grids, 1.5 s
-    apart at 2 positions a second where the model counts seconds; both are None
-    where the model's prompts are not known. `extension` says what it does with YaRN.
+    `spec` is None where it refuses or does not have the model, for a `reason`. `moved` are the pairs that follow
+    another axis than in transformers, `still` those that follow none. `behind` is the position of the token after
+    SAMPLE, `times` the positions of VIDEO's grids, 1.5 s apart at 2 positions a second where the model counts seconds;
+    both are None where its prompts are not known. `extension` is what it does with YaRN, `counts` the pairs per axis.
     """
 
     runtime: str
@@ -157,6 +156,7 @@ def compare_with(reference: AxesSpec | None, runtime: str, kind: str, spec: Axes
     moved: tuple[int, ...] = ()
     if reference is not None and len(reference.weights) == len(owner):
         moved = tuple(np.flatnonzero((owner != reference.owner) & (owner != STILL)).tolist())
+    refuses = kind.startswith("ernie4_5") and runtime.startswith("transformers")
     return AxesAnswer(
         runtime,
         VERSIONS[runtime],
@@ -164,7 +164,7 @@ def compare_with(reference: AxesSpec | None, runtime: str, kind: str, spec: Axes
         moved=moved,
         still=tuple(np.flatnonzero(owner == STILL).tolist()),
         **number_samples(runtime, kind),
-        extension=extends(runtime, kind),
+        extension="refuses any scaling of this model" if refuses else "over the pair index, whatever the axis",
         counts={axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)},
     )
 
@@ -180,9 +180,10 @@ def owner_in(runtime: str, spec: AxesSpec) -> np.ndarray[Any, np.dtype[np.int64]
 
 def number_samples(runtime: str, kind: str) -> dict[str, Any]:
     """Return where text continues after the sample video, and the times of four grids 1.5 s apart."""
-    if kind not in MODELS or kind in ("neomme", "glm_image", "hunyuan_vl"):
+    traits = prompt_traits(kind)
+    if not traits or "own" in traits or kind == "glm_image":
         return {}
-    timed = kind in (*SECONDED, *OMNI)
+    timed = "seconds" in traits or "audio" in traits
     rate = {"tokens_per_second": 2, "second_per_grid_ts": [1.5]} if timed else {}
     behind = lay_out(kind, {**SAMPLE, **rate}, runtime).values[-1, 0]
     video = lay_out(kind, {**VIDEO, **rate}, runtime)
@@ -191,47 +192,34 @@ def number_samples(runtime: str, kind: str) -> dict[str, Any]:
     return {"behind": float(behind), "times": tuple(times.tolist())}
 
 
-def extends(runtime: str, kind: str) -> str:
-    """What the runtime does with YaRN on sections."""
-    if kind.startswith("ernie4_5") and runtime.startswith("transformers"):
-        return "refuses any scaling of this model"
-    return "over the pair index, whatever the axis"
-
-
 def in_blocks(spec: AxesSpec) -> bool:
-    """Whether the pairs of each axis lie together."""
+    """Return whether the pairs of each axis are next to each other."""
     owner = [k for k in spec.owner.tolist() if k not in (STILL, MIXED)]
     changes: int = sum(first != second for first, second in itertools.pairwise(owner))
     return changes < len(set(owner))
 
 
-OTHER_NAMES = {"transformers-4": "transformers-4.57", "mlx-lm": "mlx-vlm"}
-
-
 def in_words(config: Mapping[str, Any], runtime: str) -> str:
-    """What a runtime does with the axes of this model, in sentences; empty for a model with one axis.
+    """Return sentences about what a runtime does with the axes of this model, "" for a model with one axis.
 
     `runtime` is named as Extend names it; mlx-lm reads text alone, and its sibling mlx-vlm answers for it.
     """
     found = {answer.runtime: answer for answer in axes_answers(config)}
-    name = OTHER_NAMES.get(runtime, runtime)
-    if name not in found:
+    answer = found.get({"transformers-4": "transformers-4.57", "mlx-lm": "mlx-vlm"}.get(runtime, runtime))
+    if answer is None:
         return ""
-    one, own = found[name], found["transformers"]
-    said = one.name
     begin = "mlx-lm reads text alone. " if runtime == "mlx-lm" else ""
-    if one.spec is None:
-        return f"{begin}Images and films: {said} {one.reason.rstrip('.')}."
-    parts = [f"{begin}Images and films in {said}: {one.sections}"]
-    if one.moved:
-        parts.append(f", {len(one.moved)} pairs by another axis than in transformers")
-    if one.still:
-        parts.append(f"; pairs {', '.join(map(str, one.still))} stand still")
-    parts.append(f". YaRN: {one.extension}.")
-    if one.behind is not None:
-        same = own.behind is None or one.behind == own.behind
-        beside = "" if same else f" ({own.name}: at {own.behind:g})"
-        parts.append(
-            f" Behind a film of six grids of 2 × 2 tokens that begins at 3, text goes on at {one.behind:g}{beside}."
-        )
-    return "".join(parts)
+    if answer.spec is None:
+        return f"{begin}Images and films: {answer.name} {answer.reason.rstrip('.')}."
+    text = f"{begin}Images and films in {answer.name}: {answer.sections}"
+    if answer.moved:
+        text += f", {len(answer.moved)} pairs by another axis than in transformers"
+    if answer.still:
+        text += f"; pairs {', '.join(map(str, answer.still))} stand still"
+    text += f". YaRN: {answer.extension}."
+    if answer.behind is not None:
+        own = found["transformers"]
+        differs = own.behind is not None and answer.behind != own.behind
+        text += f" Behind a film of six grids of 2 × 2 tokens that begins at 3, text goes on at {answer.behind:g}"
+        text += f" ({own.name}: at {own.behind:g})." if differs else "."
+    return text

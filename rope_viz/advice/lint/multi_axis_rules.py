@@ -179,18 +179,13 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
         parts = from_model(config)
     except ValueError as error:
         return [Finding("not-computable", "error", "", str(error), source="rope_viz.multi_axis")]
+    found = []
     source = "V-JEPA 2 and ERNIE-Image as they were trained: kept for the weights' sake"
-    return [
-        Finding(
-            "no-rotation",
-            "note",
-            "",
-            f"{describe_shear(spec, f'tokens of the {part}', 'the published code')} It was trained so.",
-            source=source,
-        )
-        for part, spec in parts.items()
-        if not spec.rotation
-    ]
+    for part, spec in parts.items():
+        if not spec.rotation:
+            message = f"{describe_shear(spec, f'tokens of the {part}', 'the published code')} It was trained so."
+            found.append(Finding("no-rotation", "note", "", message, source=source))
+    return found
 
 
 def with_key(config: Mapping[str, Any], name: str, value: Any) -> Config:
