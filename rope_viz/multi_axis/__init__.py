@@ -18,15 +18,15 @@ import numpy as np
 from rope_viz.embedding.position_ids import Positions
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import ConfigReader
-from rope_viz.multi_axis import mrope_runtimes
 from rope_viz.multi_axis.diffusion import read_diffusion
 from rope_viz.multi_axis.diffusion_positions import diffusion_positions
 from rope_viz.multi_axis.grid_positions import vision_positions
 from rope_viz.multi_axis.model_axes import from_model
+from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
 from rope_viz.multi_axis.music import music_positions, musicflamingo
 from rope_viz.multi_axis.names import plain_name
 from rope_viz.multi_axis.prompt_positions import SECONDS, lay_out, prompt_traits
-from rope_viz.multi_axis.text import read_text, text_name
+from rope_viz.multi_axis.text import in_float32, read_text, text_name
 from rope_viz.multi_axis.vision import Specs, find_tower, read_vision
 
 __all__ = ["from_model", "placed", "positions", "read"]
@@ -59,9 +59,9 @@ def read(family: str, config: Mapping[str, Any]) -> Specs:
     if group == "runtime":
         runtime = RUNTIME_NAMES.get(plain_name(name), name)
         if runtime == "llama.cpp":
-            return mrope_runtimes.llama_cpp(config)
+            return llama_cpp(config)
         if runtime in ("vllm", "sglang", "mlx-vlm"):
-            return mrope_runtimes.server(runtime, config)
+            return in_float32(allocation(runtime, config))
         return read_text(str(config.get("model_type") or "qwen2_vl"), config)
     raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {shorten(family)}")
 

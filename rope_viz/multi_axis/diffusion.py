@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -183,15 +184,11 @@ def ltx(given: ConfigReader) -> list[AxesSpec]:
     return specs
 
 
-def mrope(sections: tuple[int, ...], base: float, size: int) -> Read:
-    """Return the rule of Ideogram 4 and Cosmos 3: M-RoPE interleaved in a diffusion transformer."""
-
-    def read(given: ConfigReader) -> AxesSpec:
-        counts = given.sizes("mrope_section", "rope_axes_dim", default=sections, count=3, least=0)
-        spec = RopeSpec(head_dim=head(given, size), base=given.base(base))
-        return shared_ladder(spec, interleaved(counts, spec.pairs))
-
-    return read
+def mrope(given: ConfigReader, size: int) -> AxesSpec:
+    """Ideogram 4 and Cosmos 3: M-RoPE interleaved in a diffusion transformer."""
+    counts = given.sizes("mrope_section", "rope_axes_dim", default=(24, 20, 20), count=3, least=0)
+    spec = RopeSpec(head_dim=head(given, size), base=given.base(5_000_000.0))
+    return shared_ladder(spec, interleaved(counts, spec.pairs))
 
 
 def allegro(given: ConfigReader) -> AxesSpec:
@@ -209,77 +206,63 @@ def sana_wm(given: ConfigReader) -> AxesSpec:
 
 
 FLUX = Blocks()
-FLUX2 = Blocks((32, 32, 32, 32), 2000.0, THWL)
 HUNYUAN = Blocks(base=256.0)
 WAN = Blocks(split=sixths)
-COGVIDEO = Blocks(split=eighths, head_dim=64)
-SIDES = Blocks(axes=HW, pairing="half", split=halves, head_dim=40, named=False)
 QWEN = Blocks(axes=FRAME)
-Z_IMAGE = Blocks((32, 48, 48), 256.0)
+SIDES = Blocks(axes=HW, pairing="half", split=halves, head_dim=40, named=False)
 
 RULES: dict[str, Read] = {
     **dict.fromkeys(("flux", "flux1", "chroma", "fluxkontext", "bria", "briafibo", "ovisimage", "longcatimage"), FLUX),
-    "flux2": FLUX2,
+    **dict.fromkeys(("hunyuanvideo", "hunyuanvideo15", "hunyuanvideoframepack", "motifvideo", "joyimage"), HUNYUAN),
+    **dict.fromkeys(("wan", "skyreelsv2", "anyflow", "wananimate", "wanvace", "anyflowcausal"), WAN),
+    **dict.fromkeys(("cogvideox", "consisid", "easyanimate"), Blocks(split=eighths, head_dim=64)),
+    **dict.fromkeys(("cogview4", "glmimage"), SIDES),
+    **dict.fromkeys(("qwenimage", "qwenimagelayered", "qwenimage21", "qwenimageedit", "nucleusmoeimage"), QWEN),
+    **dict.fromkeys(("hidreamimage", "prx"), Blocks((32, 32), axes=THW)),
+    **dict.fromkeys(("zimage", "briafibo2"), Blocks((32, 48, 48), 256.0)),
+    **dict.fromkeys(("kandinsky5", "kandinsky6sr"), Blocks((16, 24, 24))),
+    "kandinsky6": Blocks((32, 48, 48)),
+    "flux2": Blocks((32, 32, 32, 32), 2000.0, THWL),
     "flux3": Blocks((32, 32, 32, 32), 10_000.0, THWL),
     "krea2": Blocks((32, 48, 48), 1000.0),
-    "hidreamimage": Blocks((32, 32), axes=THW),
-    "prx": Blocks((32, 32), axes=THW),
     "lumina2": Blocks((32, 32, 32)),
-    "zimage": Z_IMAGE,
-    "briafibo2": Z_IMAGE,
-    **dict.fromkeys(("hunyuanvideo", "hunyuanvideo15", "hunyuanvideoframepack", "motifvideo", "joyimage"), HUNYUAN),
     "hunyuanimage": Blocks((64, 64), 256.0),
-    **dict.fromkeys(("wan", "skyreelsv2", "anyflow", "wananimate", "wanvace", "anyflowcausal"), WAN),
     "chronoedit": chronoedit,
     "sanavideo": Blocks(split=sixths, head_dim=112),
     "helios": Blocks((44, 42, 42)),
     "sanawm": sana_wm,
-    **dict.fromkeys(("cogvideox", "consisid", "easyanimate"), COGVIDEO),
-    **dict.fromkeys(("cogview4", "glmimage"), SIDES),
-    **dict.fromkeys(("qwenimage", "qwenimagelayered", "qwenimage21", "qwenimageedit", "nucleusmoeimage"), QWEN),
     "ernieimage": ernie_image,
     "minimaxh3": minimax_h3,
     "mochi": mochi,
     "cosmos": cosmos,
-    "kandinsky5": Blocks((16, 24, 24)),
-    "kandinsky6": Blocks((32, 48, 48)),
-    "kandinsky6sr": Blocks((16, 24, 24)),
     **dict.fromkeys(("ltxvideo", "ltx2", "ltx2video", "sanawmltx2"), ltx),
-    "ideogram4": mrope((24, 20, 20), 5_000_000.0, 256),
-    "cosmos3": mrope((24, 20, 20), 5_000_000.0, 128),
+    "ideogram4": partial(mrope, size=256),
+    "cosmos3": partial(mrope, size=128),
     "luminanext": lumina_next,
     # HunyuanDiT: columns in the first half, rows in the second, whatever the code calls them.
     "hunyuandit": Blocks(axes=WH, split=halves, head_dim=88, named=False),
     "allegro": allegro,
 }
 
-# Names of classes, pipelines and papers for the same rule.
+# Other names of classes, functions and models for the same rule.
 ALSO = {
-    **dict.fromkeys(("chroma1", "chroma1hd", "chromaradiance"), "chroma"),
-    **dict.fromkeys(("cogvideo", "cogvideox15", "get3drotaryposembed", "cogvideox3d"), "cogvideox"),
-    **dict.fromkeys(("cosmos1", "cosmos10", "cosmospredict1", "cosmospredict2", "cosmospredict25"), "cosmos"),
-    **dict.fromkeys(
-        ("kontext", "fluxkontextdev", "flux1dev", "flux1schnell", "flux1kontext", "flux1kontextdev"), "fluxkontext"
-    ),
-    **dict.fromkeys(("hidream", "hidreami1", "hidreami1full"), "hidreamimage"),
+    **dict.fromkeys(("luminanextdit", "get2drotaryposembedlumina", "lumina"), "luminanext"),
     **dict.fromkeys(("get2drotaryposembed", "get2drotaryposembedfromgrid", "hunyuan2d"), "hunyuandit"),
+    **dict.fromkeys(("get3drotaryposembed", "cogvideo", "cogvideox15"), "cogvideox"),
     **dict.fromkeys(("ltx2audiovideo", "sanawmltx2audiovideo", "sanawmltx2refiner"), "ltx2"),
-    **dict.fromkeys(("luminaimage2", "luminaimage20", "lumina20"), "lumina2"),
-    **dict.fromkeys(
-        ("luminanext2", "lumina", "get2drotaryposembedlumina", "luminanextdit", "luminanextdit2d"), "luminanext"
-    ),
-    **dict.fromkeys(("qwenimageeditplus", "qwenimageedit2509", "qwenimageedit2511"), "qwenimageedit"),
     **dict.fromkeys(("qwenimagelayer3d", "qwenlayer3d", "qwenembedlayer3drope"), "qwenimagelayered"),
+    **dict.fromkeys(("flux1dev", "flux1schnell", "flux1kontextdev", "kontext"), "fluxkontext"),
+    **dict.fromkeys(("cosmos1", "cosmos10", "cosmospredict1"), "cosmos"),
     **dict.fromkeys(("wan2", "wan21", "wan22", "wan2x"), "wan"),
-    **dict.fromkeys(("z", "zimageturbo", "zimagebase"), "zimage"),
-    **{"get3drotaryposembedallegro": "allegro", "anyflowfar": "anyflowcausal", "fibo": "briafibo"},
-    **{"fibo2": "briafibo2", "consisid3d": "consisid", "cosmos3vltext": "cosmos3", "ernie": "ernieimage"},
-    **{"flux2dev": "flux2", "flux2klein": "flux2", "hunyuanimage21": "hunyuanimage", "hunyuanimage2": "hunyuanimage"},
-    **{"framepack": "hunyuanvideoframepack", "ideogram": "ideogram4", "joyimageedit": "joyimage"},
-    **{"joyimageeditplus": "joyimage", "kandinsky": "kandinsky5", "krea": "krea2", "longcat": "longcatimage"},
-    **{"ltx": "ltxvideo", "minimax": "minimaxh3", "mochi1": "mochi", "motif": "motifvideo"},
-    **{"nucleusmoe": "nucleusmoeimage", "nucleusimage": "nucleusmoeimage", "ovis": "ovisimage", "qwen": "qwenimage"},
-    **{"qwenimage2": "qwenimage21", "skyreels": "skyreelsv2", "skyreels2": "skyreelsv2", "wananimate2": "wananimate"},
+    **{"get3drotaryposembedallegro": "allegro", "anyflowfar": "anyflowcausal", "cosmos3vltext": "cosmos3"},
+    **{"joyimageedit": "joyimage", "joyimageeditplus": "joyimage", "qwenimageeditplus": "qwenimageedit"},
+    **{"qwen": "qwenimage", "z": "zimage", "zimageturbo": "zimage", "minimax": "minimaxh3", "ltx": "ltxvideo"},
+    **{
+        "hidreami1": "hidreamimage",
+        "flux2dev": "flux2",
+        "kandinsky": "kandinsky5",
+        "framepack": "hunyuanvideoframepack",
+    },
 }
 ENDINGS = (
     *("rotaryposembed", "rotaryembedding", "posembed", "embednd3", "embednd", "embedrope", "ropeembedder", "mrope"),

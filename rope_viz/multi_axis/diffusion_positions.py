@@ -18,7 +18,7 @@ from rope_viz.embedding.position_ids import Positions, centred, grid, line, prod
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
-from rope_viz.multi_axis.grid_positions import listed_grids, shape_of, sides_of, two_sides
+from rope_viz.multi_axis.grid_positions import listed_grids, shape_of, sides_of
 from rope_viz.multi_axis.learned_directions import HW, WH
 from rope_viz.multi_axis.prompt_positions import entries, three, tokens_of
 
@@ -156,7 +156,7 @@ def cogvideox(given: ConfigReader) -> Positions:
 
 def hunyuan_dit(given: ConfigReader) -> Positions:
     """HunyuanDiT: the grid spread over a trained square and cropped; columns are the first axis."""
-    rows, columns = two_sides(given)
+    rows, columns = sides_of(given, 2)
     side = given.size("base_size", default=32)
     return Positions(product(*cropped_sides(given, rows, columns, side, side))[:, ::-1], WH)
 
@@ -181,7 +181,7 @@ def cropped_sides(given: ConfigReader, rows: int, columns: int, high: int, wide:
 
 def cogview4(given: ConfigReader) -> Positions:
     """CogView 4: rows and columns stretched to 256 whole steps, ⌊row·256/H⌋."""
-    rows, columns = two_sides(given)
+    rows, columns = sides_of(given, 2)
     onto = given.sizes("rope_axes_dim", default=(256, 256), count=2)
     return Positions(product(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), HW)
 

@@ -74,10 +74,10 @@ def listed_grids(given: ConfigReader, *names: str, count: int = 3) -> list[tuple
     return found
 
 
-def sides_of(given: ConfigReader) -> list[int]:
+def sides_of(given: ConfigReader, most: int = 3) -> list[int]:
     """Return the sides of the one grid, which the config names or gives in pixels or latents with a patch size."""
     sides = written_sides(given)
-    if len(sides) not in (2, 3):
+    if not 2 <= len(sides) <= most:
         raise ValueError(f"grid must be rows and columns, with frames in front for video, got {shorten(sides)}")
     if min(sides) < 1:
         raise ValueError(f"the image must be at least one patch on every side, its grid is {shorten(sides)}")
@@ -108,14 +108,6 @@ def written_sides(given: ConfigReader) -> list[int]:
     return [side // each for side, each in zip(sides, full, strict=True)]
 
 
-def two_sides(given: ConfigReader) -> tuple[int, int]:
-    """Return rows and columns of the one grid."""
-    sides = sides_of(given)
-    if len(sides) != 2:
-        raise ValueError(f"grid must be rows and columns, got {shorten(sides)}")
-    return sides[0], sides[1]
-
-
 def shape_of(given: ConfigReader) -> tuple[int, int, int]:
     """Return (frames, rows, columns) of the latents."""
     sides = sides_of(given)
@@ -135,7 +127,9 @@ def sam3(given: ConfigReader) -> Positions:
     window = given.size("window_size", default=24, least=0)
     rows = columns = given.size("layer_window", default=window, least=0, most=MAX_SIDE)
     if not columns:
-        columns, rows = two_sides(ConfigReader({**given.config, "grid": None}, {"image_size": 1008, "patch_size": 14}))
+        columns, rows = sides_of(
+            ConfigReader({**given.config, "grid": None}, {"image_size": 1008, "patch_size": 14}), 2
+        )
     values = grid(rows, columns)[:, ::-1].astype(np.float32) * np.float32(window / columns)
     return Positions(values.astype(np.float64), WH)
 
@@ -150,7 +144,7 @@ def memory(given: ConfigReader) -> Positions:
 
 def llama4(given: ConfigReader) -> Positions:
     """Llama 4: columns and rows from 1; the class token, the last, is not turned."""
-    rows, columns = two_sides(ConfigReader(given.config, {"image_size": 448, "patch_size": 14}))
+    rows, columns = sides_of(ConfigReader(given.config, {"image_size": 448, "patch_size": 14}), 2)
     return Positions(np.concatenate([grid(rows, columns, start=1.0)[:, ::-1], np.zeros((1, 2))]), WH)
 
 
@@ -208,7 +202,7 @@ def timm(given: ConfigReader) -> Positions:
 
 def timm_mrope(given: ConfigReader) -> Positions:
     """timm's M-RoPE: row and column of a grid, time at 0."""
-    rows, columns = two_sides(given)
+    rows, columns = sides_of(given, 2)
     return Positions(product([0.0], np.arange(rows), np.arange(columns)), THW)
 
 

@@ -20,7 +20,6 @@ from rope_viz.models.model_config import from_config
 from rope_viz.multi_axis.text import (
     axis_per_pair,
     find_axes,
-    in_float32,
     section_keys,
     text_layers,
     with_model_type,
@@ -90,16 +89,11 @@ def ggml_frequencies(given: ConfigReader, dims: int, pairs: int) -> tuple[FloatA
     return plain * (scale * (1.0 - ramp) + ramp), factor * (1.0 + 0.1 * math.log(1.0 / scale))
 
 
-def server(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
-    """Return the rotation in vLLM, SGLang or mlx-vlm, with frequencies in float32 as the servers hold them.
+def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
+    """Return the rotation in vLLM, SGLang or mlx-vlm, with the frequencies of the formula.
 
     The config is a model's (with `model_type`), or has the arguments of the class.
     """
-    return in_float32(allocation(runtime, config))
-
-
-def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
-    """Return which pair listens to which axis in a server, with the frequencies of the formula."""
     kind = str(config.get("model_type") or "").removesuffix("_text")
     axes = find_axes(kind)
     pattern = "" if axes is None else axes.pattern

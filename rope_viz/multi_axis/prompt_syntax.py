@@ -28,12 +28,12 @@ What: TypeAlias = Literal["text", "image", "video", "sound"]
 WHATS: tuple[What, ...] = ("text", "image", "video", "sound")
 SCALING = ("rope_scaling", "rope_parameters")
 
-STAMP = 8
-"""Tokens between two frames of a film that is written as images with time stamps: the stamp, and a marker each side."""
-HEARD = 100
-"""Feature frames that an encoder makes of a second of sound."""
+STAMP = 8  # tokens between two frames of a stamped video: the stamp, and a marker on each side
+HEARD = 100  # feature frames that an encoder makes of a second of audio
 MOST = 1 << 18
 LONGEST = 12
+# What the page begins with: an image, and a video whose time outruns its grid.
+USUAL = "text 12, image 1024x768, text 20, video 448x336 40s 1fps, text 24"
 TAKES = (
     "write pieces with commas between them, such as text 12, image 1024x768, video 640x480 20s 2fps, sound 10s; "
     "at most 12 of them"
@@ -237,7 +237,3 @@ def first_difference(one: Laid, other: Laid) -> int | None:
     if differ.size:
         return int(differ[0])
     return common if len(a) != len(b) else None
-
-
-USUAL = "text 12, image 1024x768, text 20, video 448x336 40s 1fps, text 24"
-"""What the page begins with: an image, and a film whose time outruns its grid."""

@@ -13,8 +13,7 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload, check_shape, completed, listed, parse
 from rope_viz.multi_axis.model_axes import from_model, is_encoder
 
-SIDE = 64
-"""Patches along the side of an image: 1024 pixels of FLUX."""
+SIDE = 64  # patches along the side of an image: 1024 pixels of FLUX
 
 
 def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = "the current settings") -> Upload:
