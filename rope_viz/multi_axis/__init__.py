@@ -13,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from rope_viz.embedding.position_ids import Positions
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import read_diffusion
 from rope_viz.multi_axis.diffusion_positions import diffusion_positions
-from rope_viz.multi_axis.grid_positions import vision_positions
+from rope_viz.multi_axis.grid_positions import pick_tokens, vision_positions
 from rope_viz.multi_axis.model_axes import from_model
 from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
 from rope_viz.multi_axis.music import music_positions, musicflamingo
@@ -73,9 +71,11 @@ def positions(family: str, config: Mapping[str, Any]) -> tuple[FloatArray, float
     it has any, pick rows. Raises `ValueError` that names the family or the key.
     """
     laid = placed(family, config)
+    tokens = config.get("tokens")
     # Qwen-Image picks its own tokens.
-    wanted = None if config.get("text_tokens") is not None else config.get("tokens")
-    return laid.values if wanted is None else pick_tokens(laid.values, wanted, config), laid.rope_delta
+    if tokens is None or config.get("text_tokens") is not None:
+        return laid.values, laid.rope_delta
+    return pick_tokens(laid.values, tokens, frames=config.get("frames_per_window")), laid.rope_delta
 
 
 def placed(family: str, config: Mapping[str, Any]) -> Positions:
@@ -103,17 +103,3 @@ def split_family(family: str) -> tuple[str, str]:
         raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {shorten(family)}")
     group, name = family.split("/", 1)
     return group, name
-
-
-def pick_tokens(values: FloatArray, tokens: Any, config: Mapping[str, Any]) -> FloatArray:
-    """Return the rows of `tokens`: indices, or (window, frame) pairs."""
-    frames = config.get("frames_per_window")
-    try:
-        rows = [token[0] * frames + token[1] if isinstance(token, (list, tuple)) else token for token in tokens]
-        index = np.asarray(rows) if rows else np.zeros(0, dtype=np.int64)
-        whole = index.ndim == 1 and index.dtype.kind in "iu"
-        if whole and (not index.size or 0 <= index.min() <= index.max() < len(values)):
-            return np.asarray(values[index], dtype=np.float64)
-    except (TypeError, ValueError, IndexError):
-        pass
-    raise ValueError(f"tokens must be from 0 to {len(values) - 1}, got {shorten(tokens)}")

@@ -163,8 +163,7 @@ def mochi(given: ConfigReader) -> list[AxesSpec]:
 def ltx(given: ConfigReader) -> list[AxesSpec]:
     """LTX: rising frequencies π/2 … base·π/2 over the width of all heads, t h w t h w …, one spec per head.
 
-    The first (width mod 6)/2 pairs do not rotate. Audio (LTX-2, `modality` "audio") has time alone. `rope_type` "split"
-    pairs halves of each head.
+    The first (width mod 6)/2 pairs do not rotate. `modality` "audio" has time alone; `rope_type` "split" pairs halves.
     """
     heads = given.size("num_attention_heads", "num_heads", default=32, most=MAX_HEADS)
     width = given.size("inner_dim", "dim", "hidden_size", default=heads * given.size("attention_head_dim", default=64))

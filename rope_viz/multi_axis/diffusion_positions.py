@@ -18,7 +18,7 @@ from rope_viz.embedding.position_ids import Positions, centred, grid, line, prod
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
-from rope_viz.multi_axis.grid_positions import listed_grids, shape_of, sides_of
+from rope_viz.multi_axis.grid_positions import listed_grids, pick_tokens, shape_of, sides_of
 from rope_viz.multi_axis.learned_directions import HW, WH
 from rope_viz.multi_axis.prompt_positions import entries, three, tokens_of
 
@@ -224,8 +224,9 @@ def qwen_image(given: ConfigReader, *, layered: bool = False) -> Positions:
         blocks.append(product(times, *(centred(side) if scaled else np.arange(side) for side in sides)))
     images, count = np.concatenate(blocks), text_tokens(given)
     following = words(count, 0, 1, 2, start=max(start, len(shapes) - 1) if layered else start)
-    if given.value("tokens") is not None and given.value("text_tokens") is not None:
-        images, following = picked(images, given, "tokens"), picked(following, given, "text_tokens")
+    tokens, text_rows = given.value("tokens"), given.value("text_tokens")
+    if tokens is not None and text_rows is not None:
+        images, following = pick_tokens(images, tokens), pick_tokens(following, text_rows, "text_tokens")
     return in_order(images, following, axes=FRAME)
 
 
@@ -233,14 +234,6 @@ def shapes_of(given: ConfigReader) -> list[tuple[int, ...]]:
     """Return the images as (frames, rows, columns)."""
     names = ("shapes", "img_shapes", "video_fhw")
     return [shape_of(given)] if given.value(*names) is None else listed_grids(given, *names)
-
-
-def picked(rows: FloatArray, given: ConfigReader, name: str) -> FloatArray:
-    """Return the rows whose numbers are listed under a key."""
-    index = given.sizes(name, least=0)
-    if index and max(index) >= len(rows):
-        raise ValueError(f"{name} must be from 0 to {len(rows) - 1}, got {shorten(index)}")
-    return rows[index]
 
 
 def qwen_image21(given: ConfigReader) -> Positions:

@@ -53,6 +53,19 @@ def patch_order(given: ConfigReader, merge: int, *, timed: bool = False) -> Floa
     return np.concatenate(blocks)[:, 0 if timed else 1 :]
 
 
+def pick_tokens(values: FloatArray, tokens: Any, name: str = "tokens", frames: int | None = None) -> FloatArray:
+    """Return the rows of `tokens`: indices, or pairs of a window of so many frames and a frame."""
+    try:
+        rows = [token[0] * frames + token[1] if isinstance(token, (list, tuple)) else token for token in tokens]
+        index = np.asarray(rows) if rows else np.zeros(0, dtype=np.int64)
+        whole = index.ndim == 1 and index.dtype.kind in "iu"
+        if whole and (not index.size or 0 <= index.min() <= index.max() < len(values)):
+            return np.asarray(values[index], dtype=np.float64)
+    except (TypeError, ValueError, IndexError):
+        pass
+    raise ValueError(f"{name} must be from 0 to {len(values) - 1}, got {shorten(tokens)}")
+
+
 def grids(given: ConfigReader) -> list[tuple[int, ...]]:
     """Return every grid as (frames, rows, columns)."""
     names = ("grid_thw", "image_grid_thw", "video_grid_thw", "grids")
@@ -127,9 +140,8 @@ def sam3(given: ConfigReader) -> Positions:
     window = given.size("window_size", default=24, least=0)
     rows = columns = given.size("layer_window", default=window, least=0, most=MAX_SIDE)
     if not columns:
-        columns, rows = sides_of(
-            ConfigReader({**given.config, "grid": None}, {"image_size": 1008, "patch_size": 14}), 2
-        )
+        usual = {"image_size": 1008, "patch_size": 14}
+        columns, rows = sides_of(ConfigReader({**given.config, "grid": None}, usual), 2)
     values = grid(rows, columns)[:, ::-1].astype(np.float32) * np.float32(window / columns)
     return Positions(values.astype(np.float64), WH)
 

@@ -29,7 +29,7 @@ INSIDE = ("thinker_config", "text_config", "llm_config", "language_config")
 
 
 def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
-    """{part: rotation} of a model's config.json, or of a diffusion model's transformer/config.json.
+    """Return {part: rotation} of a model's config.json, or of a diffusion model's transformer/config.json.
 
     Parts are "text" ("text sliding_attention" where layer types differ), "vision", "predictor", "memory", "audio" and
     "transformer"; where heads differ, one part for each of them, "transformer head 0" and so on. A language model
@@ -44,7 +44,9 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     tower = tower_of(kind, config)
     if not is_encoder(kind, config):
         try:
-            parts |= named("text", text_layers(kind, config))
+            layers = text_layers(kind, config)
+            same = len(set(layers.values())) == 1
+            parts |= {"text" if same else f"text {layer}".rstrip(): spec for layer, spec in layers.items()}
         except NoRope:
             # A tower may rotate beside a text that does not.
             if tower is None:
@@ -71,13 +73,6 @@ def diffusion(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
             "Mochi's directions are learned: they are in the checkpoint (pos_frequencies), not in the config"
         )
     return by_head("transformer", read_diffusion(name, config))
-
-
-def named(part: str, layers: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
-    """Layer types as parts; layers that share one rotation are one part."""
-    if len(set(layers.values())) == 1:
-        return {part: next(iter(layers.values()))}
-    return {f"{part} {layer}".rstrip(): spec for layer, spec in layers.items()}
 
 
 def by_head(part: str, specs: Specs) -> dict[str, AxesSpec]:

@@ -57,17 +57,14 @@ def sectors(mode: str, counts: Sequence[int], pairs: int) -> tuple[list[int], li
     total = sum(counts)
     if not total:
         raise ValueError(f"sections must not all be 0, got {list(counts)}")
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    axis, rung = [], []
-    for pair in range(pairs):
-        sector = pair % total
-        if mode == "IMROPE":
-            axis.append(sector % 3 if sector < 3 * counts[sector % 3] else 3)
-        else:
-            axis.append(int(np.searchsorted(starts[1:], sector, side="right")))
-        # In VISION the frequencies begin again with every section.
-        rung.append(sector - int(starts[axis[-1]]) if mode == "VISION" else pair)
-    return axis, rung
+    sector, starts = np.arange(pairs) % total, np.cumsum([0, *counts])
+    if mode == "IMROPE":
+        axis = np.where(sector < 3 * np.array(counts)[sector % 3], sector % 3, 3)
+    else:
+        axis = np.searchsorted(starts[1:], sector, side="right")
+    # In VISION the frequencies begin again with every section.
+    rung = sector - starts[axis] if mode == "VISION" else np.arange(pairs)
+    return axis.tolist(), rung.tolist()
 
 
 def ggml_frequencies(given: ConfigReader, dims: int, pairs: int) -> tuple[FloatArray, FloatArray | float]:
