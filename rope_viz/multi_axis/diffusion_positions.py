@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,9 @@ from rope_viz.embedding.position_ids import Positions, centred, grid, line, prod
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
-from rope_viz.multi_axis.grid_positions import listed_grids, pick_tokens, shape_of, sides_of
+from rope_viz.multi_axis.grid_positions import Lay, listed_grids, pick_tokens, shape_of, sides_of
 from rope_viz.multi_axis.learned_directions import HW, WH
 from rope_viz.multi_axis.prompt_positions import entries, three, tokens_of
-
-Lay: TypeAlias = Callable[[ConfigReader], Positions]
 
 IMAGE_OFFSET = 65536.0  # where Ideogram 4's images begin
 FRAME_RESCALE = 5.0 / 3.0  # MiniMax-H3: rotary units per frame
@@ -300,10 +298,8 @@ def ltx(given: ConfigReader) -> Positions:
     scale = given.numbers("rope_interpolation_scale", default=(1.0, 1.0, 1.0), count=3)
     base = given.numbers("base", default=(20.0, 2048.0, 2048.0), count=3, above=0.0)
     patch = [given.number("patch_size_t", default=1.0), *[given.number("patch_size", default=1.0)] * 2]
-    if given.value("rope_interpolation_scale") is None:
-        steps = [1.0, 1.0, 1.0]
-    else:
-        steps = [s * p / b for s, p, b in zip(scale, patch, base, strict=True)]
+    steps = [s * p / b for s, p, b in zip(scale, patch, base, strict=True)]
+    steps = [1.0] * 3 if given.value("rope_interpolation_scale") is None else steps
     fractions = [np.arange(side) * step for side, step in zip(shape, steps, strict=True)]
     return Positions(2.0 * product(*fractions) - 1.0, THW)
 
@@ -311,19 +307,16 @@ def ltx(given: ConfigReader) -> Positions:
 def ltx2(given: ConfigReader) -> Positions:
     """LTX-2: the middle of every patch in seconds and pixels, as a fraction of 20 s and 2048 pixels a side.
 
-    A latent frame stands for `scale_factors[0]` frames, the first for one. Sound (`modality` "audio") has time alone:
-    its latents stand for as many hops of the spectrogram.
+    A latent frame is `scale_factors[0]` frames, the first is one. `modality` "audio" has time alone, in as many hops.
     """
     scale = given.numbers("scale_factors", "vae_scale_factors", default=(8.0, 32.0, 32.0), count=3)
     causal = given.number("causal_offset", default=1.0)
     step = given.size("patch_size_t", default=1)
     seconds = given.number("base_num_frames", default=20.0, above=0.0)
-    if given.choice("modality", options=("video", "audio"), default="video") == "audio":
+    if given.choice("modality", options=("video", "audio")) == "audio":
         frames = given.size("audio_latents", "frames", "num_frames", default=given.value("grid") and shape_of(given)[0])
-        hop, rate = (
-            given.number("hop_length", default=160.0),
-            given.number("sampling_rate", default=16_000.0, above=0.0),
-        )
+        hop = given.number("hop_length", default=160.0)
+        rate = given.number("sampling_rate", default=16_000.0, above=0.0)
         shift = given.number("shift", default=0.0)
         require_tokens(frames)
         time = middles(frames, step, scale[0], causal, shift) * (hop / rate)
@@ -340,11 +333,10 @@ def ltx2(given: ConfigReader) -> Positions:
 
 
 def middles(frames: int, step: int, scale: float, causal: float, shift: float = 0.0) -> FloatArray:
-    """The middle of every latent frame in frames, whose start and end are moved back and kept from being negative."""
+    """Return the middle of every latent frame in frames, whose start and end are moved back but not below 0."""
     starts = shift + np.arange(0, frames, step)
-    ends = starts + step
-    both = [np.maximum(edge * scale + causal - scale, 0.0) for edge in (starts, ends)]
-    return np.asarray((both[0] + both[1]) / 2.0, dtype=np.float64)
+    edges = [np.maximum(edge * scale + causal - scale, 0.0) for edge in (starts, starts + step)]
+    return np.asarray((edges[0] + edges[1]) / 2.0, dtype=np.float64)
 
 
 LAID: dict[str, Lay] = {

@@ -34,8 +34,8 @@ def vision_positions(kind: str, config: Mapping[str, Any]) -> Positions:
     if name in LAID:
         return LAID[name](given)
     timed = name == "minimax_m3_vl"
-    usual_merge = 1 if name in ("glm_image", "video_llama_3") else 2
-    merge = 1 if name in RASTER else given.size("spatial_merge_size", default=usual_merge)
+    usual = 1 if name in ("glm_image", "video_llama_3") else 2
+    merge = 1 if name in RASTER else given.size("spatial_merge_size", default=usual)
     values = patch_order(given, merge, timed=timed) + float(name in FROM_ONE)
     if name in COLUMNS_FIRST:
         return Positions(values[:, ::-1], WH)

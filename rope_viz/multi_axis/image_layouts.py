@@ -38,12 +38,11 @@ CONTEXT = 32_768
 
 @dataclass(frozen=True)
 class Scene:
-    """A part of a model, and an image or clip before it.
+    """A part of a model with an image or video.
 
-    `spec` is the rotation as the model has it, `sides` the patches (of a text part: tokens) of the image by role, and
-    `step` how many units of position a patch is on an axis, where it is not one; `span` is set instead for axes on
-    which every image, whatever its size, takes up so many units. `note` says where the sides are from. `context` is the
-    trained length of a language model in tokens.
+    `spec` is the rotation as the model has it, `sides` the patches (text: tokens) of the image by role, `step` the
+    units of position per patch on an axis where that is not one; `span` is set instead for axes on which every image
+    has so many units. `note` is the source of the sides, `context` the trained length of a language model in tokens.
     """
 
     name: str
@@ -84,9 +83,8 @@ class Scene:
     def roles(self) -> tuple[Role, ...]:
         """Time, row and column, as far as any pair listens to them."""
         seen = self.seen
-        tables = [seen.weights] if seen.second is None else [seen.weights, seen.second]
-        heard = np.any(np.concatenate(tables), axis=0)
-        return tuple(role for role in ROLES if role in seen.axes and heard[seen.index(role)])
+        both = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
+        return tuple(role for role in ROLES if role in seen.axes and np.any(both[:, seen.index(role)]))
 
     @functools.cached_property
     def seen(self) -> AxesSpec:

@@ -69,8 +69,7 @@ def mixed_start(given: ConfigReader, layer: int) -> FloatArray:
 def lightglue(given: ConfigReader) -> AxesSpec | list[AxesSpec]:
     """LightGlue: a learned direction per pair over a keypoint's x and y, one for all heads.
 
-    `weights` are (pairs, axes), or (heads, pairs, axes). Without them, those of a projection as PyTorch starts it from
-    `seed`: uniform in −1/√2 … 1/√2, for `descriptor_dim` over `num_attention_heads` dimensions.
+    `weights` are (pairs, axes) or (heads, pairs, axes). Without them PyTorch starts them uniform in −1/√2 … 1/√2.
     """
     if given.value("weights", "projector") is None:
         width = given.size("descriptor_dim", "hidden_size", default=256)

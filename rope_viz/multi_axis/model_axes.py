@@ -1,6 +1,6 @@
-"""A whole config to its rotations: text and vision of a transformers config, the transformer of a diffusers one.
+"""The rotations of a whole config: text and vision of transformers, the transformer of diffusers.
 
-Speeds are the formula's, in float64; `read` in this package gives what a class holds.
+Frequencies are those of the formula in float64; `read` in this package returns what a class holds.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from rope_viz.models.text_config import TEXT_KEYS
 from rope_viz.multi_axis.diffusion import canonical, find_rule, read_diffusion
 from rope_viz.multi_axis.music import musicflamingo
 from rope_viz.multi_axis.text import text_layers
-from rope_viz.multi_axis.vision import Specs, find_tower, read_vision
+from rope_viz.multi_axis.vision import MEMORY, TOWERS, Specs, find_tower, read_vision
 
 # Configs that are an encoder and nothing else.
 ENCODERS = (
     *("dinov3_vit", "sapiens2", "eomt_dinov3", "vjepa2", "sam2_video", "sam3_tracker_video", "edgetam_video"),
     *("efficientloftr", "mlcd", "pixtral", "sam3", "llama4"),
 )
-MEMORIES = ("sam2_video", "sam3_tracker_video", "edgetam_video")
 ENDINGS = ("_vision_encoder", "_vision_model", "_vit_model", "_vision")
 INSIDE = ("thinker_config", "text_config", "llm_config", "language_config")
 
@@ -32,8 +31,8 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     """Return {part: rotation} of a model's config.json, or of a diffusion model's transformer/config.json.
 
     Parts are "text" ("text sliding_attention" where layer types differ), "vision", "predictor", "memory", "audio" and
-    "transformer"; where heads differ, one part for each of them, "transformer head 0" and so on. A language model
-    without further axes has a text of one axis. Raises `ValueError` that says what is missing or not known.
+    "transformer"; "transformer head 0" and so on where heads differ. The text of a plain language model has one axis.
+    Raises `ValueError` that says what is missing or not known.
     """
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {shorten(config)}")
@@ -52,7 +51,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
             if tower is None:
                 raise
     if tower is not None:
-        part = "memory" if tower in MEMORIES else "vision"
+        part = "memory" if TOWERS.get(tower) is MEMORY else "vision"
         parts |= by_head(part, read_vision(tower, vision_part(config)))
     if kind == "vjepa2":
         parts |= by_head("predictor", read_vision("vjepa2", {**config, "part": "predictor"}))
@@ -64,7 +63,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
 
 
 def diffusion(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
-    """The rotation of a diffusion transformer, by its class. Raises `ValueError` where there is none to read."""
+    """Return the rotation of a diffusion transformer by its class. Raises `ValueError` where there is none to read."""
     name = canonical(config["_class_name"])
     if config.get("use_rotary_positional_embeddings") is False:
         raise ValueError("use_rotary_positional_embeddings is false: this model adds its positions and rotates nothing")
@@ -76,14 +75,14 @@ def diffusion(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
 
 
 def by_head(part: str, specs: Specs) -> dict[str, AxesSpec]:
-    """One part, or one for every head where they differ."""
+    """Return one part, or one for every head where they differ."""
     if isinstance(specs, AxesSpec):
         return {part: specs}
     return {f"{part} head {head}": spec for head, spec in enumerate(specs)}
 
 
 def tower_of(kind: str, config: Mapping[str, Any]) -> str | None:
-    """The name of the vision tower, None where there is none that rotates."""
+    """Return the name of the vision tower, None where there is none that rotates."""
     inner = vision_part(config)
     if inner is config and not is_encoder(kind, config):
         return None
@@ -92,7 +91,7 @@ def tower_of(kind: str, config: Mapping[str, Any]) -> str | None:
 
 
 def vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a config that describes its vision tower; the config itself where there is none."""
+    """Return the part of a config that describes its vision tower; the config itself where there is none."""
     for place in inner_parts(config):
         inner = place.get("vision_config")
         if inner is not None and not isinstance(inner, Mapping):
@@ -113,7 +112,7 @@ def size_or(value: Any, usual: int) -> int:
 
 
 def is_encoder(kind: str, config: Mapping[str, Any]) -> bool:
-    """Whether the config is an encoder's and has no language model."""
+    """Return whether the config is an encoder's and has no language model."""
     if any(isinstance(config.get(key), Mapping) for key in TEXT_KEYS):
         return False
     plain = next((kind.removesuffix(end) for end in ENDINGS if kind.endswith(end)), kind)
@@ -121,6 +120,6 @@ def is_encoder(kind: str, config: Mapping[str, Any]) -> bool:
 
 
 def is_diffusion(config: Mapping[str, Any]) -> bool:
-    """Whether the config is a diffusion transformer's that is known here."""
+    """Return whether the config is a diffusion transformer's that is known here."""
     name = config.get("_class_name")
     return isinstance(name, str) and find_rule(name) is not None

@@ -14,7 +14,7 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import THW, AxesSpec, checked_counts, interleaved, paired, placed, shared_ladder
 from rope_viz.embedding.scaling import Yarn
-from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, Scaling, shorten
+from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, RopeSpec, Scaling, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.model_config import from_config
 from rope_viz.multi_axis.text import (
@@ -43,8 +43,8 @@ def llama_cpp(config: Mapping[str, Any]) -> AxesSpec:
     pairs = dims if mode == "VISION" else dims // 2
     inv_freq, factor = ggml_frequencies(given, dims, pairs)
     if mode in ("NEOX", "NORMAL"):
-        pairing: Pairing = "half" if mode == "NEOX" else "interleaved"
-        return AxesSpec(inv_freq[:, None], paired(pairs, pairing), factor, ("position",), head_dim=size)
+        dims_of_pairs = paired(pairs, "half" if mode == "NEOX" else "interleaved")
+        return AxesSpec(inv_freq[:, None], dims_of_pairs, factor, ("position",), head_dim=size)
     counts = checked_counts(given.sizes("sections", "mrope_section", least=0))
     axis, rung = sectors(mode, (*counts, 0, 0, 0, 0)[:4], pairs)
     # A vision tower is given rows and columns, twice over.

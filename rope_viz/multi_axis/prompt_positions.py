@@ -1,10 +1,10 @@
-"""Positions along a prompt as models and runtimes lay it out: text, images, video, sound.
+"""Positions along a prompt as models and runtimes lay it out: text, images, video, audio.
 
 A layout is a list of pieces: ["text", tokens], ["image", [frames, rows, columns]] and ["video", …] in patches before
 merging, ["audio", length] in the feature frames of the encoder.
 
-`get_rope_index` of transformers 5.23.0 by class, `get_mrope_input_positions` of vLLM 0.33.0, `get_rope_index` of
-SGLang 0.5.23, `get_rope_index` of mlx-vlm 0.7.10, and llama.cpp 0c1e57098 as read.
+`get_rope_index` of transformers 5.23.0 (by class), SGLang 0.5.23 and mlx-vlm 0.7.10, `get_mrope_input_positions` of
+vLLM 0.33.0, and llama.cpp 0c1e57098 as read.
 """
 
 from __future__ import annotations

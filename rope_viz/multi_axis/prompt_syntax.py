@@ -1,9 +1,9 @@
-"""A prompt as a person writes it, in pixels and seconds, and the positions that a model and a runtime give it.
+"""A prompt as a person writes it, in pixels and seconds, and its positions in a model and a runtime.
 
     text 12, image 1024x768, text 20, video 1280x720 60s 2fps, sound 10s
 
-Sizes are what reaches the model: pixels are rounded to whole tokens, frames are those that are taken from the film.
-Time stamps between the frames of a film, where a model writes them, are counted as eight tokens of text each.
+Sizes are those that reach the model: pixels are rounded to whole tokens, frames are those sampled from the video.
+Time stamps between the frames of a video, where a model writes them, count as eight tokens of text each.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ POSITION_KEYS = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """A piece of a prompt: tokens of text, an image of width × height pixels, a film, a sound of so many seconds."""
+    """A piece of a prompt: tokens of text, an image of width × height pixels, a video, or audio of so many seconds."""
 
     what: What
     tokens: int = 0
@@ -67,19 +67,16 @@ class Wanted:
 
     @property
     def written(self) -> str:
-        """As a person writes it."""
-        if self.what == "text":
-            return f"text {self.tokens}"
-        if self.what == "image":
-            return f"image {self.width}x{self.height}"
-        if self.what == "video":
-            return f"video {self.width}x{self.height} {self.seconds:g}s {self.rate:g}fps"
-        return f"sound {self.seconds:g}s"
+        """The piece as a person writes it."""
+        size, seconds = f"{self.width}x{self.height}", f"{self.seconds:g}s"
+        video = f"video {size} {seconds} {self.rate:g}fps"
+        forms = {"text": f"text {self.tokens}", "image": f"image {size}", "video": video, "sound": f"sound {seconds}"}
+        return forms[self.what]
 
 
 @dataclass(frozen=True)
 class Reader:
-    """What of a config decides how its prompts are laid out, whichever part it stands in."""
+    """The values of a config that decide how its prompts are laid out."""
 
     kind: str
     patch: int
@@ -95,9 +92,9 @@ class Reader:
 
 @dataclass(frozen=True, eq=False)
 class Laid:
-    """A prompt along its tokens: positions, and where each wanted piece begins; `ends` has one entry more.
+    """The positions of a prompt; `ends` and `starts` are the tokens and positions where each piece begins.
 
-    `starts` are the positions at which they begin, and the one at which text would go on behind the last.
+    Both have one entry more, where text would continue after the last piece.
     """
 
     wanted: tuple[Wanted, ...]
@@ -106,16 +103,16 @@ class Laid:
     starts: tuple[float, ...]
 
     def cost(self, piece: int) -> float:
-        """How many positions a piece takes: how much farther on the next one begins."""
+        """Return how many positions a piece takes."""
         return self.starts[piece + 1] - self.starts[piece]
 
     def tokens(self, piece: int) -> int:
-        """How many tokens a piece is."""
+        """Return how many tokens a piece has."""
         return self.ends[piece + 1] - self.ends[piece]
 
 
 def pieces(written: str) -> tuple[Wanted, ...]:
-    """The pieces of a line. Raises `ValueError` with what may be written.
+    """Return the pieces of a line. Raises `ValueError` with what may be written.
 
     >>> [piece.written for piece in pieces("text 4, image 640 x 480")]
     ['text 4', 'image 640x480']
@@ -166,7 +163,7 @@ def reader(config: Mapping[str, Any]) -> Reader | None:
 
 
 def lay(wanted: Sequence[Wanted], read: Reader, runtime: str = "transformers") -> Laid:
-    """The prompt's positions as a runtime gives them.
+    """Return the prompt's positions as a runtime gives them.
 
     Raises `ValueError` where the model does not take such a piece, and beyond 262,144 tokens.
     """
@@ -182,7 +179,7 @@ def lay(wanted: Sequence[Wanted], read: Reader, runtime: str = "transformers") -
         layout = [entry for part in parts[:last] for entry in part]
         laid = positions(layout, seconds, read, runtime)
         ends.append(laid.tokens)
-        # One word more says where the next piece begins.
+        # The position of one more token of text is where the next piece begins.
         starts.append(float(positions([*layout, ["text", 1]], seconds, read, runtime).values[-1, 0]))
     if laid is None or not laid.tokens:
         raise ValueError("the prompt has no tokens")
@@ -190,7 +187,7 @@ def lay(wanted: Sequence[Wanted], read: Reader, runtime: str = "transformers") -
 
 
 def positions(layout: list[Any], seconds: list[float], read: Reader, runtime: str) -> Positions:
-    """The positions of a layout, with the seconds of as many films as are in it."""
+    """Return the positions of a layout, with the seconds of as many videos as it has."""
     videos = sum(name == "video" for name, _ in layout)
     given: dict[str, Any] = {**read.keys, "layout": layout, "model_type": read.kind}
     if videos and "stamped" not in read.traits:
@@ -199,7 +196,7 @@ def positions(layout: list[Any], seconds: list[float], read: Reader, runtime: st
 
 
 def entries(piece: Wanted, read: Reader) -> list[Any]:
-    """A piece as entries of a layout."""
+    """Return a piece as entries of a layout."""
     if piece.what == "text":
         return [["text", piece.tokens]]
     if piece.what == "sound":
@@ -211,8 +208,7 @@ def entries(piece: Wanted, read: Reader) -> list[Any]:
         return [["image", [1, rows, columns]]]
     if "still" in read.traits:
         raise ValueError("this model is not known to take films: write images instead")
-    taken = max(1, round(piece.seconds * piece.rate))
-    frames = math.ceil(taken / read.frames)
+    frames = math.ceil(max(1, round(piece.seconds * piece.rate)) / read.frames)
     if "stamped" in read.traits:
         return [entry for _ in range(frames) for entry in (["text", STAMP], ["video", [1, rows, columns]])]
     if "merged time" in read.traits:
@@ -222,13 +218,13 @@ def entries(piece: Wanted, read: Reader) -> list[Any]:
 
 
 def taken(read: Reader) -> tuple[What, ...]:
-    """The kinds of pieces that a model takes."""
+    """Return the kinds of pieces that a model takes."""
     without = {"sound": "audio" not in read.traits, "video": "still" in read.traits}
     return tuple(what for what in WHATS if not without.get(what))
 
 
 def first_difference(one: Laid, other: Laid) -> int | None:
-    """The first token whose positions differ, None where all are the same."""
+    """Return the first token whose positions differ, None where all are the same."""
     a, b = one.positions.values, other.positions.values
     common = min(len(a), len(b))
     if a.shape[1] != b.shape[1]:

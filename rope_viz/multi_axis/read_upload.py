@@ -17,9 +17,9 @@ SIDE = 64  # patches along the side of an image: 1024 pixels of FLUX
 
 
 def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = "the current settings") -> Upload:
-    """The embeddings of a config.json, or of a bare rope_scaling whose missing sizes are those of `current`.
+    """Return the upload of a config.json, or of a bare rope_scaling with missing sizes from `current`, called `name`.
 
-    `name` is what the notes call it. Raises `ValueError` with one sentence that says what is wrong.
+    Raises `ValueError` with one sentence that says what is wrong.
     """
     notes: list[str] = []
     config = parse(text, notes)
@@ -39,13 +39,12 @@ def single_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = ()) -> 
 
 
 def encodes(config: Mapping[str, Any]) -> bool:
-    """Whether this is an encoder of images or films whose patches rotate over several axes, and no language model."""
+    """Return whether this is an encoder of images or video with several axes, and no language model."""
     if not ModelConfig.read(config).problems:
         return False
     try:
-        return is_encoder(read_model_type(config), config) and any(
-            len(part.axes) > 1 for part in from_model(config).values()
-        )
+        parts = from_model(config) if is_encoder(read_model_type(config), config) else {}
+        return any(len(part.axes) > 1 for part in parts.values())
     except (ValueError, ArithmeticError, RecursionError):
         return False
 

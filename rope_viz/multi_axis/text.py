@@ -39,8 +39,7 @@ KEYE = Axes("sections", (16, 24, 24), runtimes=("vllm",), prompt=("largest",), l
 BAILING = Axes("t behind h w", (12, 10, 10), runtimes=("vllm", "sglang"), prompt=("stamped",))
 PANGU = Axes("scheduled", (22, 21, 21), runtimes=("vllm",), prompt=("gap",), like="qwen2")
 UNRECORDED = {
-    **dict.fromkeys(("keye", "keye_vl_1_5", "KeyeVL1_5"), KEYE),
-    "keye_vl1_5": replace(KEYE, release_names=("keyevl15",)),
+    **dict.fromkeys(("keye", "keye_vl_1_5", "KeyeVL1_5", "keye_vl1_5"), KEYE),
     "ernie4_5_moe_vl": Axes("h w then t", (22, 22, 20), prompt=("side", "merged time"), like="ernie4_5_vl_moe_text"),
     "bailing_moe_v3_vl": replace(BAILING, release_names=("bailingv3vl",)),
     "openpangu_vl": replace(PANGU, release_names=("openpangu",)),
@@ -82,8 +81,7 @@ def text_name(kind: str) -> str:
 def read_text(kind: str, config: Mapping[str, Any]) -> AxesSpec:
     """Return the text rotation of a model type, for the config's `layer_type` where layers differ.
 
-    Frequencies are rounded to float32 as in the class. At position 12,000 the angles differ by 1e-3 radians from those
-    of the formula, which `text_layers` returns.
+    Frequencies are rounded to float32 as in the class; `text_layers` returns those of the formula.
     """
     layers = text_layers(kind, config)
     wanted = config.get("layer_type")
