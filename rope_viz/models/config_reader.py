@@ -21,6 +21,8 @@ WIDTH = ("hidden_size", "embed_dim", "inner_dim", "dim", "model_dim", "hidden_di
 HEADS = ("num_attention_heads", "num_heads", "n_heads")
 BASE = ("rope_theta", "theta", "base", "freq_base", "temperature", "max_period", "rope_base")
 MAX_SIDE = 1 << 20
+# Keys that give the rotated pairs of a language model to several position axes.
+SECTION_KEYS = ("mrope_section", "xdrope_section", "mrope_interleaved")
 
 # Names of layer types in older files: {older name: today's}.
 RENAMED_LAYERS = {

@@ -1,7 +1,6 @@
-"""A rotation as the patches of an image or the frames of a clip meet it: radians per patch down, across and in time.
+"""A rotation over the patches of an image or the frames of a video: radians per patch down, across and in time.
 
-Axes have other names and other units from model to model, and some count tokens alone: an image of theirs lies in
-raster order on one axis, so that a row away is as many positions as the image has columns.
+Names and units of axes differ between models. Some count tokens alone, row by row.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Scene:
     def steps(self) -> Mapping[str, Mapping[str, float]]:
         """{role: {axis: units}}: by how much the axes of the spec move with one patch in each direction.
 
-        Axes along which no image lies (the text's in FLUX.2) are behind them, by their own names.
+        Axes of text alone (FLUX.2) follow under their own names.
         """
         own: dict[str, dict[str, float]] = {}
         for axis in self.spec.axes:

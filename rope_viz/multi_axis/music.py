@@ -1,7 +1,6 @@
-"""MusicFlamingo: the features of sound turned by the window they lie in and by their frame in it, times the seconds.
+"""MusicFlamingo: audio features rotated by their window and by their frame in it, times the seconds.
 
-`MusicFlamingoRotaryEmbedding` of transformers 5.23.0. It turns the encoder's features, not q and k: absolute, not
-relative.
+`MusicFlamingoRotaryEmbedding` of transformers 5.23.0 rotates the encoder's features, not q and k.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ MUSIC_AXES = ("seconds×window", "seconds×frame")
 
 
 def musicflamingo(config: Mapping[str, Any]) -> AxesSpec:
-    """MusicFlamingo: the share of the width that turns, twice; it turns the features, not q and k."""
+    """Return the rotation of MusicFlamingo: the part of the width that rotates, twice."""
     given = ConfigReader(config)
     width = given.size("head_dim", "hidden_size", default=1280)
     one = ladder(int(width * partial_factor(given, 0.2)), given.base(1200.0))

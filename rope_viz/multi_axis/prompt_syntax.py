@@ -18,10 +18,9 @@ import numpy as np
 
 from rope_viz.embedding.position_ids import Positions, patches
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.config_reader import read_model_type
+from rope_viz.models.config_reader import SECTION_KEYS, read_model_type
 from rope_viz.multi_axis.model_axes import inner_parts, size_or, vision_part
 from rope_viz.multi_axis.prompt_positions import TEMPORAL, lay_out, prompt_traits
-from rope_viz.multi_axis.text import SECTION_KEYS
 
 What: TypeAlias = Literal["text", "image", "video", "sound"]
 

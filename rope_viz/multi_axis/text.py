@@ -26,12 +26,12 @@ from rope_viz.embedding.axes_spec import (
 )
 from rope_viz.embedding.spec import FloatArray, RopeSpec, shorten
 from rope_viz.models.architecture import Axes, all_architectures, find_architecture
+from rope_viz.models.config_reader import SECTION_KEYS
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.text_config import TEXT_KEYS
 from rope_viz.multi_axis.names import find_known_name, plain_name
 
 XDROPE_AXES = ("position", "width", "height", "image")
-SECTION_KEYS = ("mrope_section", "xdrope_section", "mrope_interleaved")
 CLASS_ENDINGS = ("thinkertextrotaryembedding", "textrotaryembedding", "rotaryembedding", "text", "model")
 
 # Model types of remote code. A record would list them as types whose code was read, which is not so.

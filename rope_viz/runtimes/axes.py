@@ -92,16 +92,9 @@ def axes_answers(config: Mapping[str, Any]) -> tuple[AxesAnswer, ...]:
     kind, axes = find_model_axes(config)
     if axes is None and not section_keys(config).keys() & {"mrope_section", "xdrope_section"}:
         return ()
-    reference: AxesSpec | None = None
-    answers = []
-    for runtime in VERSIONS:
-        try:
-            spec, reason = allocate_in(runtime, kind, axes, config)
-        except ValueError as error:
-            spec, reason = None, f"refuses: {error}"
-        reference = reference or spec
-        answers.append(compare_with(reference, runtime, kind, spec, reason))
-    return tuple(answers)
+    found = {runtime: allocate_in(runtime, kind, axes, config) for runtime in VERSIONS}
+    reference = next((spec for spec, _ in found.values() if spec is not None), None)
+    return tuple(compare_with(reference, runtime, kind, *each) for runtime, each in found.items())
 
 
 def find_model_axes(config: Mapping[str, Any]) -> tuple[str, Axes | None]:
@@ -120,16 +113,18 @@ def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str,
     record = find_architecture(kind)
     if runtime == "transformers-4.57" and record is not None and record.since == "5.23.0":
         return None, "has no such model"
-    if runtime == "llama.cpp" and (axes is None or runtime not in axes.runtimes):
-        return None, "is not known to convert this model"
-    if axes is not None and not runtime.startswith("transformers") and runtime not in axes.runtimes:
-        return None, "is not known to have this model"
-    # vLLM runs HunYuan-VL through the class of transformers.
-    if runtime.startswith("transformers") or (runtime == "vllm" and kind == "hunyuan_vl"):
-        return allocate_by_class(kind, config), ""
-    if runtime == "llama.cpp" and axes is not None:
-        return allocate_by_ggml(allocate_by_class(kind, config), axes, config), ""
-    return allocation(runtime, {**config, "model_type": kind} if kind else config), ""
+    own = runtime.startswith("transformers") or (axes is None and runtime != "llama.cpp")
+    if not own and (axes is None or runtime not in axes.runtimes):
+        return None, f"is not known to {'convert' if runtime == 'llama.cpp' else 'have'} this model"
+    try:
+        # vLLM runs HunYuan-VL through the class of transformers.
+        if runtime.startswith("transformers") or (runtime == "vllm" and kind == "hunyuan_vl"):
+            return allocate_by_class(kind, config), ""
+        if runtime == "llama.cpp" and axes is not None:
+            return allocate_by_ggml(allocate_by_class(kind, config), axes, config), ""
+        return allocation(runtime, {**config, "model_type": kind} if kind else config), ""
+    except ValueError as error:
+        return None, f"refuses: {error}"
 
 
 def allocate_by_class(kind: str, config: Mapping[str, Any]) -> AxesSpec:
@@ -156,17 +151,12 @@ def compare_with(reference: AxesSpec | None, runtime: str, kind: str, spec: Axes
     moved: tuple[int, ...] = ()
     if reference is not None and len(reference.weights) == len(owner):
         moved = tuple(np.flatnonzero((owner != reference.owner) & (owner != STILL)).tolist())
+    still = tuple(np.flatnonzero(owner == STILL).tolist())
+    counts = {axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)}
     refuses = kind.startswith("ernie4_5") and runtime.startswith("transformers")
-    return AxesAnswer(
-        runtime,
-        VERSIONS[runtime],
-        spec,
-        moved=moved,
-        still=tuple(np.flatnonzero(owner == STILL).tolist()),
-        **number_samples(runtime, kind),
-        extension="refuses any scaling of this model" if refuses else "over the pair index, whatever the axis",
-        counts={axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)},
-    )
+    yarn = "refuses any scaling of this model" if refuses else "over the pair index, whatever the axis"
+    behind, times = number_samples(runtime, kind)
+    return AxesAnswer(runtime, VERSIONS[runtime], spec, "", moved, still, behind, times, yarn, counts)
 
 
 def owner_in(runtime: str, spec: AxesSpec) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -178,25 +168,24 @@ def owner_in(runtime: str, spec: AxesSpec) -> np.ndarray[Any, np.dtype[np.int64]
     return np.where(owner == 3, STILL, owner)
 
 
-def number_samples(runtime: str, kind: str) -> dict[str, Any]:
+def number_samples(runtime: str, kind: str) -> tuple[float | None, tuple[float, ...] | None]:
     """Return where text continues after the sample video, and the times of four grids 1.5 s apart."""
     traits = prompt_traits(kind)
     if not traits or "own" in traits or kind == "glm_image":
-        return {}
+        return None, None
     timed = "seconds" in traits or "audio" in traits
     rate = {"tokens_per_second": 2, "second_per_grid_ts": [1.5]} if timed else {}
     behind = lay_out(kind, {**SAMPLE, **rate}, runtime).values[-1, 0]
     video = lay_out(kind, {**VIDEO, **rate}, runtime)
     tokens = np.concatenate([np.arange(part.start, part.stop) for part in video.segments if part.kind == "video"])
     times = video.values[tokens[::4], 0] - video.values[tokens[0], 0]
-    return {"behind": float(behind), "times": tuple(times.tolist())}
+    return float(behind), tuple(times.tolist())
 
 
 def in_blocks(spec: AxesSpec) -> bool:
     """Return whether the pairs of each axis are next to each other."""
     owner = [k for k in spec.owner.tolist() if k not in (STILL, MIXED)]
-    changes: int = sum(first != second for first, second in itertools.pairwise(owner))
-    return changes < len(set(owner))
+    return sum(first != second for first, second in itertools.pairwise(owner)) < len(set(owner))
 
 
 def in_words(config: Mapping[str, Any], runtime: str) -> str:

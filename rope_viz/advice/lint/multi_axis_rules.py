@@ -1,7 +1,7 @@
 """The rules of the check about positions on several axes: sections, interleaving, tables that are no rotation.
 
-A rule takes a `View`. `check_axes` checks a diffusion transformer or an encoder without a language model. The modules
-about several axes are imported inside the functions, because a check of a plain language model does not need them.
+A rule takes a `View`. The modules about several axes are imported inside the functions, because a check of a plain
+language model does not need them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from rope_viz.advice.lint.lint_context import Config, Finding, View
 from rope_viz.embedding.spec import shorten
 from rope_viz.models.architecture import find_architecture
-from rope_viz.models.config_reader import has_one_axis, read_model_type
+from rope_viz.models.config_reader import SECTION_KEYS, has_one_axis, read_model_type
 from rope_viz.models.model_config import ModelConfig, from_config
 
 if TYPE_CHECKING:
@@ -200,8 +200,6 @@ def with_key(config: Mapping[str, Any], name: str, value: Any) -> Config:
 
 def find_section_path(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the path to the object that holds the sections."""
-    from rope_viz.multi_axis.text import SECTION_KEYS
-
     for root in dict.fromkeys((ModelConfig.read(config).part.path, ())):
         place: Any = config
         for key in root:

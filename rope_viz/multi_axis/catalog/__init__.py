@@ -1,9 +1,9 @@
 """Models with positions on several axes that come with RoPE Viz: one config fragment each, with its source.
 
-To add one, put a file beside this one: the config's own keys, and `_about` with name, source, status (V1: run here or
-the authors' code; V2: class defaults or copies that agree), note, grid ({axis: extent in units of position} of a usual
-image or clip, and in `grid_note` where it comes from), step ({axis: units of position} of one patch, where that is not
-one) and, where the config is a class' arguments, family.
+To add one, add a JSON file here with the config's own keys and `_about`: name, source, status (V1: run here or the
+authors' code; V2: class defaults or copies that agree), note, grid ({axis: extent in units of position} of a usual
+image or video, with its source in `grid_note`), step ({axis: units of position} of one patch, where that is not 1) and
+family where the config has the arguments of a class.
 """
 
 from __future__ import annotations
