@@ -1,4 +1,4 @@
-"""Every script that README or NOTES names runs as it is written there, with its smallest workload."""
+"""Every script that a document names runs as it is written there, with its smallest workload."""
 
 import contextlib
 import os
@@ -18,7 +18,8 @@ from tests.browser.conftest import skip_unless_required
 from tests.browser.processes import find_browser
 
 ROOT = Path(__file__).parents[1]
-TEXTS = [ROOT / "README.md", ROOT / "benchmarks" / "NOTES.md"]
+DOCUMENTS = ["README.md", "benchmarks/NOTES.md", "docs/pages.md", "docs/recall.md", "docs/speed.md"]
+TEXTS = [ROOT / name for name in DOCUMENTS]
 SCRIPTS = [*sorted((ROOT / "benchmarks").glob("*.py")), *sorted((ROOT / "assets").glob("*.py"))]
 
 # The least that each can be asked for, after what is written; scripts that are not here take --smallest.

@@ -1,4 +1,4 @@
-"""A rotary embedding as the config or the command line of each runtime, checked by sending it back through emulation.
+"""A rotary embedding as the config or the command line of each runtime, checked by emulating the runtime with it.
 
 Flags and keys as of transformers 5.23.0 and 4.57.6, vLLM 0.33.0 (--rope-scaling went in 0.11.1), SGLang 0.5.23,
 llama.cpp 0c1e57098 and mlx-lm 0.32.2.
@@ -10,7 +10,7 @@ import dataclasses
 import json
 import math
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -30,18 +30,18 @@ from rope_viz.embedding.scaling import (
     Yarn,
 )
 from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
-from rope_viz.models.edit_config import Change, rewritten, rewritten_old
-from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.rope_config import find_main_layer
-from rope_viz.runtimes import UNTOLD, Emulation, emulate
-from rope_viz.runtimes.compare import Effect, apart, largest, quotient
+from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
+from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.runtimes import NOT_KNOWN, Emulation, emulate
+from rope_viz.runtimes.compare import Effect, divide, find_max_ratio, log_distance
 from rope_viz.runtimes.provenance import Known
+from rope_viz.runtimes.releases import find_version
 
 Config: TypeAlias = dict[str, Any]
 
 TOLERANCE = 1e-6
 MAX_BASE = 1e30
-"""What a spec takes."""
+"""The largest base that a spec takes."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class Export:
     fragment: Config = dataclasses.field(default_factory=dict)
     changed: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
-    known: Known = UNTOLD
+    known: Known = NOT_KNOWN
     remote: str = ""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """One way to say it, before it is checked."""
+    """One way to write an embedding, before it is checked; the fields are those of `Export`."""
 
     text: str
     config: Config
@@ -84,27 +84,27 @@ class Draft:
     fragment: Config = dataclasses.field(default_factory=dict)
 
 
-def export(
-    spec: RopeSpec, *, to: str, config: Mapping[str, Any] | None = None, layer_type: str | None = None
-) -> Export:
-    """This embedding for one of `TARGETS`.
+Drafts: TypeAlias = Callable[[RopeSpec, ModelConfig, str | None], Iterator[Draft]]
 
-    `config` is the model's own config.json, whose other keys are kept; without it the model is a Llama of these sizes.
-    `layer_type` is the layer of it that the embedding is for. Of several ways to say it the first faithful one is
+
+def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type: str | None = None) -> Export:
+    """Return this embedding as one of `TARGETS` takes it.
+
+    `config` is the model's own config.json, whose other keys stay; without it the model is a Llama of these sizes.
+    `layer_type` is the layer type that the embedding is for. Of several ways to write it the first faithful one is
     taken, else the closest. Raises `ValueError` for an unknown target, and for a config that cannot be read.
     """
     if to not in TARGETS:
         raise ValueError(f"the target must be one of {', '.join(TARGETS)}, got {shorten(to)}")
     runtime, version, drafts = TARGETS[to]
-    model = dict(config) if config is not None else architecture(spec)
-    model.pop("_about", None)
+    model = config_to_change(config, spec)
     best: Export | None = None
-    specs = from_config(model)
-    layer = layer_type or find_main_layer(specs)
+    layer = layer_type or model.main_layer
     for draft in drafts(spec, model, layer_type):
-        result = verified(spec, draft, runtime, version, layer_type)
-        if "" not in specs:
-            result = beside(result, model, {name: one for name, one in specs.items() if name != layer}, layer)
+        written = ModelConfig.read(draft.config)
+        result = check_draft(spec, draft, written, runtime, version, layer_type)
+        if "" not in model.specs:
+            result = check_other_layers(result, model, written, layer)
         if result.faithful:
             return result
         best = result if best is None or distance(result) < distance(best) else best
@@ -112,55 +112,61 @@ def export(
     return best
 
 
-def exports(
-    spec: RopeSpec, *, config: Mapping[str, Any] | None = None, layer_type: str | None = None
-) -> dict[str, Export]:
-    """The embedding for every target."""
-    return {name: export(spec, to=name, config=config, layer_type=layer_type) for name in TARGETS}
+def config_to_change(config: Source | None, spec: RopeSpec) -> ModelConfig:
+    """Return a config without the catalog's remarks; where there is none, a Llama's of these sizes."""
+    return ModelConfig.read(llama_config(spec)) if config is None else without_about(config)
 
 
-def verified(spec: RopeSpec, draft: Draft, runtime: str, version: str, layer_type: str | None) -> Export:
-    """The draft as its runtime computes it, compared with what is intended at every length that makes a difference."""
-    effect, attention, reason, known, remote = None, 1.0, "", UNTOLD, ""
+def without_about(config: Source) -> ModelConfig:
+    """Return a config without the catalog's remarks."""
+    model = ModelConfig.read(config)
+    if "_about" not in model.mapping:
+        return model
+    return ModelConfig.read({key: value for key, value in model.mapping.items() if key != "_about"})
+
+
+def llama_config(spec: RopeSpec) -> Config:
+    """Return the config of a model of these sizes whose architecture every runtime knows."""
+    kind = "llama" if spec.rotary_dim == spec.head_dim else "glm4"
+    heads = {"hidden_size": 32 * spec.head_dim, "num_attention_heads": 32, "head_dim": spec.head_dim}
+    return {"model_type": kind, **heads, "max_position_embeddings": spec.target}
+
+
+def check_draft(
+    spec: RopeSpec, draft: Draft, written: ModelConfig, runtime: str, version: str, layer_type: str | None
+) -> Export:
+    """Return the draft as its runtime computes it, compared with the spec at every length that makes a difference."""
+    effect, attention, reason, known, remote = None, 1.0, "", NOT_KNOWN, ""
+    asked: dict[str, Any] = {"runtime": runtime, "version": version, "layer_type": layer_type}
     for length in lengths(spec):
         try:
-            result = emulate(
-                draft.config,
-                runtime=runtime,
-                version=version,
-                length=length,
-                layer_type=layer_type,
-                flags=draft.flags or None,
-            )
+            result = emulate(written, length=length, flags=draft.flags or None, **asked)
         except ValueError as error:
             reason = str(error)
             break
         known, remote = result.known, result.remote
-        reason = reason or difference(spec, result, length)
-        if not result.supported:
+        reason = reason or describe_difference(spec, result, length)
+        if result.inv_freq is None or result.attention_factor is None:
             break
-        assert result.inv_freq is not None
-        assert result.attention_factor is not None
-        found = largest(spec.inv_freq(length), result.inv_freq)
+        found = find_max_ratio(spec.inv_freq(length), result.inv_freq)
         if found is not None and found.ratio > 1.0 + TOLERANCE and (effect is None or found.ratio > effect.ratio):
             effect = found
-        ratio = quotient(result.attention_factor, spec.attention_factor(length))
-        attention = ratio if apart(ratio) > apart(attention) else attention
-    release = version.split(" ")[0]
-    made = (draft.text, draft.config, draft.flags)
-    return Export(
-        runtime, release, *made, not reason, effect, attention, reason, draft.fragment, known=known, remote=remote
-    )
+        ratio = divide(result.attention_factor, spec.attention_factor(length))
+        attention = ratio if log_distance(ratio) > log_distance(attention) else attention
+    made = (runtime, version.split(" ")[0], draft.text, draft.config, draft.flags)
+    return Export(*made, not reason, effect, attention, reason, draft.fragment, known=known, remote=remote)
 
 
-def beside(result: Export, model: Config, others: Mapping[str, RopeSpec], layer: str) -> Export:
-    """The export with what becomes of the layers of other types, which are to keep their embeddings."""
+def check_other_layers(result: Export, model: ModelConfig, written: ModelConfig, layer: str) -> Export:
+    """Return the export with what becomes of the layers of other types, which are to keep their embeddings."""
     runtime = {"runtime": result.runtime, "version": result.version}
+    others = [name for name in model.specs if name != layer]
     kept: list[str] = []
-    for name, spec in others.items():
-        after = answer(result.config, layer_type=name, flags=result.flags or None, **runtime)
-        before = answer(model, layer_type=name, **runtime)
-        if (after is not None and not difference(spec, after, None)) or alike(before, after):
+    for name in others:
+        after = emulate_or_none(written, layer_type=name, flags=result.flags or None, **runtime)
+        if (after is not None and not describe_difference(model.specs[name], after, None)) or is_same(
+            emulate_or_none(model, layer_type=name, **runtime), after
+        ):
             kept.append(name)
     strayed = [name for name in others if name not in kept]
     result = dataclasses.replace(result, changed=(layer, *strayed), kept=tuple(kept))
@@ -169,32 +175,27 @@ def beside(result: Export, model: Config, others: Mapping[str, RopeSpec], layer:
     return dataclasses.replace(result, faithful=False, reason=f"it changes the {' and '.join(strayed)} layers too")
 
 
-def answer(config: Config, **asked: Any) -> Emulation | None:
-    """What a runtime computes, None where it cannot be asked."""
+def emulate_or_none(config: ModelConfig, **asked: Any) -> Emulation | None:
+    """Return what a runtime computes, None where it cannot be asked."""
     try:
         return emulate(config, **asked)
     except ValueError:
         return None
 
 
-def alike(before: Emulation | None, after: Emulation | None) -> bool:
-    """Whether both compute the same, or both nothing."""
-    if before is None or after is None or not (before.supported and after.supported):
-        return (before is not None and before.supported) == (after is not None and after.supported)
-    assert before.inv_freq is not None
-    assert after.inv_freq is not None
+def is_same(before: Emulation | None, after: Emulation | None) -> bool:
+    """Return whether both compute the same, or both nothing."""
+    if before is None or after is None or before.inv_freq is None or after.inv_freq is None:
+        return not any(one is not None and one.supported for one in (before, after))
     same = before.inv_freq.shape == after.inv_freq.shape and np.allclose(before.inv_freq, after.inv_freq, TOLERANCE, 0)
     return bool(same) and before.attention_factor == after.attention_factor
 
 
-def difference(spec: RopeSpec, result: Emulation, length: int | None) -> str:
-    """Why the result is not what is intended; empty where it is."""
-    if not result.supported:
+def describe_difference(spec: RopeSpec, result: Emulation, length: int | None) -> str:
+    """Return why a runtime does not compute this embedding; empty where it does."""
+    if result.inv_freq is None or result.attention_factor is None:
         return result.reason
-    assert result.inv_freq is not None
-    assert result.attention_factor is not None
-    intended = spec.inv_freq(length)
-    because = joined(rule.text for rule in result.rules) or "it has no key or flag for another"
+    intended, because = spec.inv_freq(length), join_rules(result) or "it has no key or flag for another"
     if len(intended) != len(result.inv_freq):
         return f"{len(result.inv_freq)} pairs rotate and not {len(intended)}: {because}"
     if not np.allclose(intended, result.inv_freq, rtol=TOLERANCE, atol=0.0):
@@ -205,25 +206,22 @@ def difference(spec: RopeSpec, result: Emulation, length: int | None) -> str:
     return ""
 
 
-def joined(sentences: Iterable[str]) -> str:
-    """Sentences as parts of one: without their full stops, and with small letters where no name begins them."""
-    parts = [text.rstrip(".") for text in sentences]
-    small = [
-        text[:1].lower() + text[1:] if text.split(" ")[0] in ("A", "An", "The", "No", "There", "Some", "Only") else text
-        for text in parts
-    ]
-    return "; ".join(small)
+def join_rules(result: Emulation) -> str:
+    """Return the rules of a runtime as parts of one sentence: small letters where no name begins them."""
+    parts = [rule.text.rstrip(".") for rule in result.rules]
+    articles = ("A", "An", "The", "No", "There", "Some", "Only")
+    return "; ".join(text[:1].lower() + text[1:] if text.split(" ")[0] in articles else text for text in parts)
 
 
 def distance(result: Export) -> float:
-    """How far a result is off, for choosing the closest."""
+    """Return how far a result is off, for choosing the closest."""
     if result.effect is None and math.isclose(result.attention_ratio, 1.0, rel_tol=TOLERANCE):
         return math.inf
-    return math.log(result.effect.ratio if result.effect else 1.0) + apart(result.attention_ratio)
+    return math.log(result.effect.ratio if result.effect else 1.0) + log_distance(result.attention_ratio)
 
 
 def lengths(spec: RopeSpec) -> tuple[int | None, ...]:
-    """The lengths at which a method has to be compared."""
+    """Return the lengths at which a method has to be compared."""
     if isinstance(spec.scaling, DynamicNtk):
         return (spec.context, 2 * spec.context, max(spec.target, 4 * spec.context))
     if isinstance(spec.scaling, LongRope):
@@ -231,15 +229,8 @@ def lengths(spec: RopeSpec) -> tuple[int | None, ...]:
     return (None,)
 
 
-def architecture(spec: RopeSpec) -> Config:
-    """A model of these sizes whose architecture every runtime knows."""
-    kind = "llama" if spec.rotary_dim == spec.head_dim else "glm4"
-    heads = {"hidden_size": 32 * spec.head_dim, "num_attention_heads": 32, "head_dim": spec.head_dim}
-    return {"model_type": kind, **heads, "max_position_embeddings": spec.target}
-
-
-def sayable(spec: RopeSpec) -> Iterator[RopeSpec]:
-    """The same frequencies by methods that configs know, the plainest first."""
+def with_known_methods(spec: RopeSpec) -> Iterator[RopeSpec]:
+    """Yield the same frequencies by methods that configs know, the plainest first."""
     scaling = spec.scaling
     if isinstance(scaling, NtkAware):
         grown = spec.base * scaling.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
@@ -261,110 +252,96 @@ def sayable(spec: RopeSpec) -> Iterator[RopeSpec]:
 
 
 def as_json(changed: Config) -> str:
-    """A fragment of config.json."""
+    """Return a fragment of config.json as text."""
     return json.dumps(changed, indent=2)
 
 
 def option(name: str, changed: Config, *more: str) -> str:
-    """A command-line option with JSON, quoted for a shell."""
+    """Return a command-line option with JSON, quoted for a shell."""
     return " ".join((name, shlex.quote(json.dumps(changed)), *more))
 
 
-def transformers_new(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
-    """rope_parameters in config.json."""
-    for said in sayable(spec):
-        change = rewritten(model, said, layer_type)
-        yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
+def file_drafts(write: Callable[..., Change], **options: Any) -> Drafts:
+    """Return the drafts for a runtime that reads config.json as this function writes it."""
+
+    def drafts(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
+        for one in with_known_methods(spec):
+            change = write(model, one, layer_type, **options)
+            yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
+
+    return drafts
 
 
-def transformers_old(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
-    """rope_theta and rope_scaling in config.json."""
-    for said in sayable(spec):
-        change = rewritten_old(model, said, layer_type)
-        yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
-
-
-def vllm(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+def vllm(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
     """--hf-overrides and --max-model-len. Into a wrapper's part the override is merged, dict by dict."""
-    for said in sayable(spec):
-        change = rewritten(model, said, layer_type)
+    for one in with_known_methods(spec):
+        change = write_new_keys(model, one, layer_type)
         text = option("--hf-overrides", change.override, "--max-model-len", str(spec.target))
         yield Draft(text, change.merged if change.part.loaded else change.whole)
 
 
-def sglang(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+def sglang(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
     """--json-model-override-args and --context-length.
 
-    The override goes one level deep: there it replaces a rope dict whole, and at the top it is merged into one. What
-    stands deeper has to be written into config.json.
+    The override goes one level deep: there it replaces a rope dict whole, and at the top it is merged into one. Deeper
+    keys have to be written into config.json.
     """
-    for said in sayable(spec):
-        change = rewritten(model, said, layer_type)
+    for one in with_known_methods(spec):
+        change = write_new_keys(model, one, layer_type)
         yield Draft(sglang_text(change, spec), change.whole if change.part.loaded else change.merged)
         if layer_type is not None:
             # Its own OLMo 3 takes flat keys only.
-            change = rewritten_old(model, said, layer_type)
+            change = write_old_keys(model, one, layer_type)
             yield Draft(sglang_text(change, spec), change.whole)
 
 
 def sglang_text(change: Change, spec: RopeSpec) -> str:
-    """The options, or what to write into the file where they do not reach."""
+    """Return the options, or what to write into the file where they do not reach."""
     length = f"--context-length {spec.target}"
-    if len(change.part.loaded) > 1:
-        return f"# the override does not reach this deep: write this into config.json, then: {length}\n" + as_json(
-            change.fragment
-        )
-    return option("--json-model-override-args", change.override, length)
+    if len(change.part.loaded) <= 1:
+        return option("--json-model-override-args", change.override, length)
+    comment = f"# the override does not reach this deep: write this into config.json, then: {length}"
+    return f"{comment}\n{as_json(change.fragment)}"
 
 
-def llamacpp(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+def llamacpp(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
     """Flags on the model as it is, then a config to convert, with what conversion loses as flags."""
     flags = llamacpp_flags(spec)
     if flags is not None:
-        yield Draft(f"{flags} -c {spec.target}", model, flags)
-    for said in sayable(spec):
-        change = rewritten(model, said, layer_type)
-        betas = said.scaling
-        lost = (
-            f"--yarn-beta-fast {betas.beta_fast:g} --yarn-beta-slow {betas.beta_slow:g}"
-            if isinstance(betas, Yarn)
-            else ""
-        )
+        yield Draft(f"{flags} -c {spec.target}", dict(model.mapping), flags)
+    for one in with_known_methods(spec):
+        change, lost = write_new_keys(model, one, layer_type), ""
+        if isinstance(one.scaling, Yarn):
+            lost = f"--yarn-beta-fast {one.scaling.beta_fast:g} --yarn-beta-slow {one.scaling.beta_slow:g}"
         text = f"# convert with this in config.json, then: {lost} -c {spec.target}\n{as_json(change.fragment)}"
         yield Draft(text, change.whole, lost, change.fragment)
 
 
 def llamacpp_flags(spec: RopeSpec) -> str | None:
-    """The flags for a method that has some; None for the others."""
-    said = next(sayable(spec), spec) if isinstance(spec.scaling, NtkAware) else spec
-    scaling, base = said.scaling, said.base
-    first = f"--rope-freq-base {base!r}"
+    """Return the flags for a method that has some; None for the others."""
+    spec = next(with_known_methods(spec), spec) if isinstance(spec.scaling, NtkAware) else spec
+    scaling, base = spec.scaling, f"--rope-freq-base {spec.base!r}"
     if isinstance(scaling, Yarn):
         yarn = f"--rope-scaling yarn --rope-scale {scaling.factor!r} --yarn-orig-ctx {spec.context}"
-        return f"{yarn} --yarn-beta-fast {scaling.beta_fast!r} --yarn-beta-slow {scaling.beta_slow!r} {first}"
+        return f"{yarn} --yarn-beta-fast {scaling.beta_fast!r} --yarn-beta-slow {scaling.beta_slow!r} {base}"
     if isinstance(scaling, Linear):
-        return f"--rope-scaling linear --rope-scale {scaling.factor!r} {first}"
-    return f"--rope-scaling none {first}" if scaling.name == "none" else None
+        return f"--rope-scaling linear --rope-scale {scaling.factor!r} {base}"
+    return f"--rope-scaling none {base}" if scaling.name == "none" else None
 
 
-def mlx(spec: RopeSpec, model: Config, layer_type: str | None) -> Iterator[Draft]:
+def mlx(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
     """rope_theta and rope_scaling in config.json, with both names of the type; rope_parameters where they are read."""
-    today = bool(ModelConfig.read(model).architecture.runtime("mlx-lm").get("new_keys"))
-    for said in sayable(spec):
-        change = (
-            rewritten(model, said, layer_type) if today else rewritten_old(model, said, layer_type, both_types=True)
-        )
-        yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
+    new = model.architecture.runtime("mlx-lm").get("new_keys")
+    drafts = file_drafts(write_new_keys) if new else file_drafts(write_old_keys, both_types=True)
+    return drafts(spec, model, layer_type)
 
-
-Drafts: TypeAlias = Callable[[RopeSpec, Config, str | None], Iterator[Draft]]
 
 TARGETS: dict[str, tuple[str, str, Drafts]] = {
-    "transformers": ("transformers", "5.23.0", transformers_new),
-    "transformers-4": ("transformers", "4.57.6", transformers_old),
-    "vllm": ("vllm", "0.33.0", vllm),
-    "sglang": ("sglang", "0.5.23", sglang),
-    "llama.cpp": ("llama.cpp", "0c1e57098", llamacpp),
-    "mlx-lm": ("mlx-lm", "0.32.2", mlx),
+    "transformers": ("transformers", find_version("transformers"), file_drafts(write_new_keys)),
+    "transformers-4": ("transformers", find_version("transformers", 1), file_drafts(write_old_keys)),
+    "vllm": ("vllm", find_version("vllm"), vllm),
+    "sglang": ("sglang", find_version("sglang"), sglang),
+    "llama.cpp": ("llama.cpp", find_version("llama.cpp"), llamacpp),
+    "mlx-lm": ("mlx-lm", find_version("mlx-lm"), mlx),
 }
-"""{target: (runtime, version, the ways to say it)}."""
+"""{target: (runtime, version, the ways to write it)}."""

@@ -1,6 +1,6 @@
 """What each scaling method would do to one model at a longer length: numbers to compare, and the config to write.
 
-No verdict: which method a model bears without fine-tuning is not decided by its frequencies.
+These numbers cannot tell which method a model tolerates without fine-tuning.
 The sign of the mean cosine as a bound on the length: Men et al., https://arxiv.org/abs/2405.14591
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,8 @@ import numpy as np
 from rope_viz.embedding.scaling import METHODS, Proportional, turns
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL, bands
-from rope_viz.models.edit_config import rewritten
+from rope_viz.models.edit_config import write_new_keys
+from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.decay import first_negative_distance
 
@@ -49,20 +49,21 @@ class Option:
 
 
 def options(
-    spec: RopeSpec, target: int, *, config: Mapping[str, Any] | None = None, layer: str | None = None
+    spec: RopeSpec, target: int, *, config: Source | None = None, layer: str | None = None
 ) -> tuple[Option, ...]:
-    """Every method of `METHODS` with its defaults, set to take this model from its trained length to `target` tokens.
+    """Return every method of `METHODS` with its defaults, set to take this model from its context to `target` tokens.
 
     With the model's own `config`, what each has to write there for the layers of this type. A method that cannot rotate
     this model (NTK needs two pairs) is left out. Raises `ValueError` where the target is no length.
     """
     require_number(target, "target", least=1, most=MAX_LENGTH, integer=True)
-    names = [name for name in METHODS if fits(spec, name, int(target))]
-    return tuple(option(spec, name, int(target), config=config, layer=layer) for name in names)
+    model, factor = None if config is None else ModelConfig.read(config), max(target / spec.context, 1.0)
+    extended = [extend(spec, name, int(target)) for name in METHODS if fits(spec, name, int(target))]
+    return tuple(measure(one, int(target), factor=factor, config=model, layer=layer) for one in extended)
 
 
 def fits(spec: RopeSpec, method: str, target: int) -> bool:
-    """Whether the method can be applied to a model of these sizes."""
+    """Return whether the method can be applied to a model of these sizes."""
     try:
         extend(spec, method, target)
     except ValueError:
@@ -70,25 +71,11 @@ def fits(spec: RopeSpec, method: str, target: int) -> bool:
     return True
 
 
-def option(
-    spec: RopeSpec, method: str, target: int, *, config: Mapping[str, Any] | None = None, layer: str | None = None
+def measure(
+    spec: RopeSpec, target: int, *, factor: float, config: ModelConfig | None = None, layer: str | None = None
 ) -> Option:
-    """One method, set so that the trained length times its factor is the target."""
-    extended = extend(spec, method, target)
-    return described(extended, target, factor=max(target / spec.context, 1.0), config=config, layer=layer)
-
-
-def described(
-    spec: RopeSpec,
-    target: int,
-    *,
-    factor: float,
-    config: Mapping[str, Any] | None = None,
-    layer: str | None = None,
-) -> Option:
-    """An embedding as it stands, in numbers at the target length."""
-    attention = spec.attention_factor(target)
-    found = bands(spec, length=target)
+    """Return an embedding in numbers at the target length."""
+    attention, found = spec.attention_factor(target), bands(spec, length=target)
     return Option(
         method=spec.scaling.name,
         spec=spec,
@@ -102,15 +89,15 @@ def described(
         still=found.count(STILL),
         unseen=unseen_pairs(spec, target),
         first_negative=first_negative_distance(spec, target),
-        config=written(spec, config, layer),
+        config=config_fragment(spec, config, layer),
     )
 
 
 def extend(spec: RopeSpec, method: str, target: int) -> RopeSpec:
-    """The model with this method in place of its own, reaching from its trained length to the target.
+    """Return the model with this method in place of its own, reaching from its context to the target.
 
-    Where it is its own, the rest of the method stays: bands, attention factor, lists. Dynamic NTK's factor is the one
-    that its own formula needs to divide the last pair by target / trained.
+    If it is its own method, the rest of it stays: bands, attention factor, lists. Dynamic NTK's factor is the one that
+    its own formula needs to divide the last pair by target / context.
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
@@ -126,15 +113,15 @@ def extend(spec: RopeSpec, method: str, target: int) -> RopeSpec:
 
 
 def unseen_pairs(spec: RopeSpec, target: int) -> int:
-    """How many pairs reach angles at the target length that they never had in training."""
+    """Return how many pairs reach angles at the target length that they never had in training."""
     trained = np.minimum(turns(spec), 1.0)
     reached = np.minimum(target * spec.inv_freq(target) / (2.0 * math.pi), 1.0)
     return int(np.sum(reached > trained * (1.0 + 1e-9)))
 
 
-def written(spec: RopeSpec, config: Mapping[str, Any] | None = None, layer: str | None = None) -> dict[str, Any] | None:
-    """The config fragment, None where transformers cannot express the method."""
+def config_fragment(spec: RopeSpec, config: ModelConfig | None, layer: str | None) -> dict[str, Any] | None:
+    """Return the config fragment, None where transformers cannot express the method."""
     try:
-        return to_config(spec) if config is None else rewritten(config, spec, layer).fragment
+        return to_config(spec) if config is None else write_new_keys(config, spec, layer).fragment
     except ValueError:
         return None

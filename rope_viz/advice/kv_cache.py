@@ -1,8 +1,8 @@
-"""What a longer context costs in memory: the KV cache by length, layer by layer, and the weights beside it.
+"""The size of the KV cache by length, layer by layer.
 
-Per token a layer with full attention keeps a key and a value for each of its KV heads, 2 · heads · head_dim numbers;
-one with a window or chunks keeps as many tokens as its window; multi-head latent attention (DeepSeek) keeps one latent
-vector and one rotated key; a recurrence or a convolution keeps a state of one size at every length.
+Per token a layer with full attention keeps a key and a value for each of its KV heads, 2 · heads · head_dim numbers.
+A layer with a window or chunks keeps as many tokens as its window. Multi-head latent attention (DeepSeek) keeps one
+latent vector and one rotated key. A recurrence or a convolution keeps a state of one size at every length.
 Sources: the cache classes of transformers 5.23.0, run (tests/goldens/memory.json; a window w keeps w - 1 tokens there);
 the bytes per token of DeepSeek-V3, Qwen2.5 72B and Llama 3.1 405B in https://arxiv.org/abs/2505.09343, table 1.
 """
@@ -10,19 +10,18 @@ the bytes per token of DeepSeek-V3, Qwen2.5 72B and Llama 3.1 405B in https://ar
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.layer_patterns import repeat_pattern, resolve_layer_types
-from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
+from rope_viz.models.model_config import ModelConfig, Source
 
 # {name of a cache's type: bytes per number}. q8_0 and q4_0 are llama.cpp's: blocks of 32 numbers with one half.
 DTYPES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "fp8": 1.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
 GPU = 80e9
-"""Bytes of the GPU that is asked about: 80 GB."""
+"""Bytes of an 80 GB GPU."""
 USED = 0.9
 """The share of a GPU that vLLM takes by default (--gpu-memory-utilization)."""
 
@@ -40,21 +39,21 @@ class Group:
     state: float = 0.0
 
     def bytes(self, length: int) -> float:
-        """Bytes of all its layers for one sequence of this length."""
+        """Return the bytes of all its layers for one sequence of this length."""
         kept = length if self.window is None else min(length, self.window)
         return self.layers * (self.per_token * kept + self.state)
 
 
 @dataclass(frozen=True)
 class Cache:
-    """What one model keeps per sequence, group by group; `notes` are what was assumed."""
+    """The cache of one model per sequence, group by group, with `notes` on what was assumed."""
 
     groups: tuple[Group, ...]
     dtype: str
     notes: tuple[str, ...] = ()
 
     def bytes(self, length: int, sequences: int = 1) -> float:
-        """Bytes for so many sequences of this length."""
+        """Return the bytes for so many sequences of this length."""
         return sequences * sum(group.bytes(length) for group in self.groups)
 
     @property
@@ -63,7 +62,7 @@ class Cache:
         return sum(group.layers * group.per_token for group in self.groups if group.window is None)
 
     def longest(self, room: float, sequences: int = 1) -> int | None:
-        """The longest length whose cache fits into so many bytes; 0 where none does, None where every length does."""
+        """Return the longest length whose cache fits into so many bytes; 0 if none does, None if every length does."""
         if self.bytes(1, sequences) > room:
             return 0
         if self.bytes(MAX_LENGTH, sequences) <= room:
@@ -75,8 +74,8 @@ class Cache:
         return low
 
 
-def cache(config: Mapping[str, Any], *, dtype: str = "bfloat16") -> Cache:
-    """What the model of a config.json keeps for every token.
+def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
+    """Return what the model of a config.json keeps for every token.
 
     `dtype` is one of `DTYPES`. Raises `ValueError` where the config does not say enough, with the key that is missing.
     """
@@ -88,74 +87,71 @@ def cache(config: Mapping[str, Any], *, dtype: str = "bfloat16") -> Cache:
         raise ValueError(f"{fields.kind} reads a whole text at once and keeps no cache")
     if facts.cache == "unknown":
         raise ValueError(f"how {fields.kind} keeps its cache is not a matter of heads and windows alone")
-    size, kinds = DTYPES[dtype], kinds_of(fields)
     notes = []
     if "index_head_dim" in fields.config or facts.indexer:
         notes.append("The indexer of its sparse attention keeps some 132 bytes more per token and layer.")
-    groups = [group(fields, kind, layers, size) for kind, layers in Counter(kinds).items()]
+    groups = [group(fields, kind, layers, DTYPES[dtype]) for kind, layers in Counter(find_layer_kinds(fields)).items()]
     if any(one.kind not in ATTENTION for one in groups):
         notes.append("Recurrent layers keep a state of one size, whatever the length.")
     return Cache(tuple(groups), dtype, tuple(notes))
 
 
-def kinds_of(fields: Fields) -> list[str]:
-    """What each layer keeps: full_attention, sliding_attention, chunked_attention, or the kind of its recurrence."""
+def find_layer_kinds(fields: Fields) -> list[str]:
+    """Return the kind of each layer: full_attention, sliding_attention, chunked_attention, or its recurrence."""
     count = fields.required("num_hidden_layers")
-    if not within(count):
+    if count > MAX_LAYERS:
         raise ValueError(f"num_hidden_layers must be at most 10,000, got {count:,}")
-    known = resolve_layer_types(fields)
-    layers, facts = fields.architecture.layers, fields.architecture.memory
-    if known is None and layers.cache_pattern is not None:
-        known = repeat_pattern(fields, layers.cache_pattern, count)
-    if known is None and layers.all_windowed and window_of(fields) is not None:
-        known = ["sliding_attention"] * count
-    if known is None and fields.config.get("use_sliding_window") and window_of(fields) is not None:
-        first = fields.size("max_window_layers") or 0
-        known = ["full_attention" if i < first else "sliding_attention" for i in range(count)]
-    if known is None and fields.config.get("attn_type_list"):
-        known = ["full_attention" if flag else "linear_attention" for flag in fields.config["attn_type_list"]]
-    if known is None and facts.needs_layer_types:
-        raise ValueError(f"layer_types is missing: which layers of {fields.kind} have a window is not known")
-    if known is None and fields.config.get("sliding_window") and not facts.window_switch:
-        # As the cache of transformers and vLLM take it for any type.
-        known = ["sliding_attention"] * count
-    if known is None:
-        known = ["full_attention"] * count
+    kinds = resolve_layer_types(fields) or find_unlisted_kinds(fields, count)
     if window_of(fields) is None:
-        known = ["full_attention" if kind == "sliding_attention" else kind for kind in known]
-    recurrent = "conv" if facts.conv_layers else "mamba" if fields.config.get("mamba_n_heads") else ""
-    return [recurrent or kind if kind == "linear_attention" else kind for kind in known[:count]]
+        kinds = ["full_attention" if kind == "sliding_attention" else kind for kind in kinds]
+    recurrent = "mamba" if fields.config.get("mamba_n_heads") else ""
+    recurrent = "conv" if fields.architecture.memory.conv_layers else recurrent
+    return [recurrent or kind if kind == "linear_attention" else kind for kind in kinds[:count]]
 
 
-def within(count: int) -> bool:
-    """Whether a model may have so many layers."""
-    return count <= 10_000
+def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
+    """Return the kind of each layer where neither the config nor the class lists layer types."""
+    config, layers, facts = fields.config, fields.architecture.layers, fields.architecture.memory
+    windowed = window_of(fields) is not None
+    pattern = None if layers.cache_pattern is None else repeat_pattern(fields, layers.cache_pattern, count)
+    if pattern is not None:
+        return pattern
+    if layers.all_windowed and windowed:
+        return ["sliding_attention"] * count
+    if config.get("use_sliding_window") and windowed:
+        first = min(fields.size("max_window_layers") or 0, count)
+        return ["full_attention"] * first + ["sliding_attention"] * (count - first)
+    if config.get("attn_type_list"):
+        return ["full_attention" if flag else "linear_attention" for flag in config["attn_type_list"]]
+    if facts.needs_layer_types:
+        raise ValueError(f"layer_types is missing: which layers of {fields.kind} have a window is not known")
+    # The caches of transformers and vLLM take a window for any type.
+    slides = config.get("sliding_window") and not facts.window_switch
+    return ["sliding_attention" if slides else "full_attention"] * count
 
 
 def window_of(fields: Fields) -> int | None:
-    """How many tokens a sliding layer looks back; None where it looks at all."""
+    """Return how many tokens a sliding layer looks back; None where it looks at all."""
     if "sliding_window" not in fields.config:
         return fields.architecture.layers.window
     return fields.size("sliding_window") if fields.config["sliding_window"] else None
 
 
 def group(fields: Fields, kind: str, layers: int, size: float) -> Group:
-    """The layers of one kind."""
-    if kind == "sliding_attention":
-        return Group(kind, layers, kept_per_token(fields, size), window_of(fields))
-    if kind == "chunked_attention":
-        chunk = fields.size("attention_chunk_size") or 8192
-        return Group(kind, layers, kept_per_token(fields, size), chunk)
-    if kind in ("linear_attention", "mamba", "conv"):
-        return Group(kind, layers, 0.0, None, state(fields, kind, size))
+    """Return the layers of one kind, for numbers of `size` bytes."""
     if kind in ("moe", "recurrent"):
         return Group(kind, layers, 0.0)
+    if kind in ("linear_attention", "mamba", "conv"):
+        return Group(kind, layers, 0.0, None, state(fields, kind, size))
+    window = {"sliding_attention": window_of(fields), "chunked_attention": fields.size("attention_chunk_size") or 8192}
+    if kind in window:
+        return Group(kind, layers, kept_per_token(fields, size), window[kind])
     both = state(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
     return Group("full_attention", layers, kept_per_token(fields, size), None, both)
 
 
 def kept_per_token(fields: Fields, size: float) -> float:
-    """Bytes per token and layer."""
+    """Return the bytes per token and layer."""
     latent = fields.size("kv_lora_rank")
     if latent is not None:
         return (latent + fields.required("qk_rope_head_dim")) * size
@@ -165,7 +161,7 @@ def kept_per_token(fields: Fields, size: float) -> float:
 
 
 def kv_heads(fields: Fields) -> int:
-    """How many heads keep keys and values."""
+    """Return how many heads keep keys and values."""
     for key in ("num_key_value_heads", "multi_query_group_num", "num_kv_heads", "n_head_kv"):
         found = fields.config.get(key)
         if found is not None:
@@ -176,34 +172,44 @@ def kv_heads(fields: Fields) -> int:
     return fields.required("num_attention_heads")
 
 
+class Recurrence(NamedTuple):
+    """Sizes of a recurrent layer: of all keys, of all values, of one key, its value heads, the convolution's kernel."""
+
+    keys: int
+    values: int
+    key: int
+    heads: int
+    kernel: int
+
+
+def linear_attention(fields: Fields) -> Recurrence:
+    """Return the sizes of a layer with linear attention."""
+    key, heads = fields.size("linear_key_head_dim") or 128, fields.size("linear_num_value_heads") or 32
+    keys = (fields.size("linear_num_key_heads") or 16) * key
+    values = heads * (fields.size("linear_value_head_dim") or 128)
+    return Recurrence(keys, values, key, heads, fields.size("linear_conv_kernel_dim") or 4)
+
+
+def mamba(fields: Fields) -> Recurrence:
+    """Return the sizes of a Mamba layer, whose states take the place of keys."""
+    heads, key = fields.required("mamba_n_heads"), fields.required("mamba_d_state")
+    values, keys = heads * fields.required("mamba_d_head"), (fields.size("mamba_n_groups") or 1) * key
+    return Recurrence(keys, values, key, heads, fields.size("mamba_d_conv") or 4)
+
+
 def state(fields: Fields, kind: str, size: float) -> float:
-    """Bytes of a recurrent layer's state, for one sequence."""
+    """Return the bytes of a recurrent layer's state, for one sequence."""
     if kind == "conv":
         return fields.required("hidden_size") * (fields.size("conv_L_cache") or 3) * size
-    if kind == "mamba":
-        heads, width = fields.required("mamba_n_heads"), fields.required("mamba_d_head")
-        states, groups = fields.required("mamba_d_state"), fields.size("mamba_n_groups") or 1
-        kernel = fields.size("mamba_d_conv") or 4
-        # The recurrence itself is kept in float32.
-        return (heads * width + 2 * groups * states) * kernel * size + heads * width * states * 4.0
-    if fields.architecture.memory.square_state:
+    if kind != "mamba" and fields.architecture.memory.square_state:
         return fields.required("num_attention_heads") * fields.head_dim() ** 2 * 2.0
-    keys = (fields.size("linear_num_key_heads") or 16) * (fields.size("linear_key_head_dim") or 128)
-    heads = fields.size("linear_num_value_heads") or 32
-    values = heads * (fields.size("linear_value_head_dim") or 128)
-    kernel = fields.size("linear_conv_kernel_dim") or 4
+    sizes = mamba(fields) if kind == "mamba" else linear_attention(fields)
     # The recurrence itself is kept in float32: one (key × value) matrix per head.
-    recurrent = values * (fields.size("linear_key_head_dim") or 128) * 4.0
-    return (2 * keys + values) * kernel * size + recurrent
-
-
-def sized(config: Mapping[str, Any], sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """A config of the list with what else is known of its sizes."""
-    return {**sizes, **config}
+    return (2 * sizes.keys + sizes.values) * sizes.kernel * size + sizes.values * sizes.key * 4.0
 
 
 def human(count: float) -> str:
-    """Bytes as people say them: 4.5 GB, 147 KB; powers of ten, as GPUs are sold."""
+    """Return bytes in units, as 4.5 GB or 147 KB: powers of ten, as GPUs are sold."""
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if count >= scale:
             return f"{count / scale:.3g} {unit}"

@@ -1,7 +1,7 @@
 """What to do for a longer context, and why: what the maker documented first, then the methods in order for this model.
 
-The order among methods nobody documented for a model is a judgement, and each says its reasons in numbers: pairs that
-reach angles they never had, neighbours that move together, the first negative mean cosine, the factor on the logits.
+The order among methods that nobody documented for a model is a judgement. Each states its reasons in numbers: pairs at
+angles never seen in training, neighbours that move together, the first negative mean cosine, the factor on the logits.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from rope_viz.advice.citations import Evidence, evidence
-from rope_viz.advice.extend import Option, described, extend, fits, unseen_pairs
+from rope_viz.advice.extend import Option, extend, fits, measure, unseen_pairs
 from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, Yarn
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.models.identify_model import Identity
-from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.model_config import ModelConfig, Source, from_config
+from rope_viz.models.rope_config import ORIGINAL
 from rope_viz.models.shipped_scaling import TRAINED_WITH, added_later, alike, family
-from rope_viz.models.shipped_scaling import fits as fitting
+from rope_viz.models.shipped_scaling import fits as differs_by_factor
 
 Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
-RANKS: tuple[Rank, ...] = ("as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised")
+RANKS: tuple[Rank, ...] = get_args(Rank)
 
 # The order of the methods that nobody documented for a model, the best first.
 USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
@@ -32,19 +33,23 @@ USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
 
 @dataclass(frozen=True)
 class Way:
-    """One way to reach the length `target`: the embedding, its rank, its source; `reach` is as far as it goes, if told.
+    """One way to reach the length `target`: `reach` is the length that it is documented to reach, None if none is.
 
-    Its numbers and its reasons are computed when they are asked for: a page knows its ways before it shows them.
+    Its numbers and its reasons are computed when they are first needed, because they take a while.
     """
 
-    method: str
-    title: str
     rank: Rank
     spec: RopeSpec
     target: int
     recognised: Identity
+    title: str
     source: str = ""
     reach: int | None = None
+
+    @property
+    def method(self) -> str:
+        """The name of the scaling method."""
+        return self.spec.scaling.name
 
     @property
     def option(self) -> Option:
@@ -63,9 +68,9 @@ class Way:
 
     @property
     def id(self) -> str:
-        """A short name that an address may hold: the method, or "documented", "kept" or "set" where it is that."""
+        """A short name for addresses: the method, or "documented", "kept" or "set" where it is that."""
         if self.rank == "possible" and self.spec == self.recognised.spec:
-            return "kept"  # after what its maker documents
+            return "kept"  # ranked behind what its maker documents
         return {"documented": "documented", "as it is": "kept", "as set": "set"}.get(self.rank, self.method)
 
 
@@ -80,26 +85,26 @@ class Advice:
 
     @property
     def best(self) -> Way:
-        """The first."""
+        """The first way."""
         return self.ways[0]
 
     def way(self, id: str) -> Way:
-        """A way by its short name; the best where there is none of this name."""
+        """Return the way of this short name; the best where there is none."""
         return next((way for way in self.ways if way.id == id), self.best)
 
 
-def recommend(config: Mapping[str, Any], recognised: Identity, target: int, *, own: RopeSpec | None = None) -> Advice:
-    """Everything that can be done to reach `target` tokens; `own` is an embedding that the reader has set himself.
+def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpec | None = None) -> Advice:
+    """Return every way to reach `target` tokens; `own` is an embedding that the user has set.
 
     Raises `ValueError` where `target` is no length.
     """
     require_number(target, "the length", least=1, most=MAX_LENGTH, integer=True)
-    ways = [*first(config, recognised, int(target))]
-    # What the config has stays under its own name, and be it what we would choose anyway.
+    ways = [*documented_ways(ModelConfig.read(config), recognised, int(target))]
+    # The config's own embedding stays under its own name, even if it is one that we would choose anyway.
     kept = [one.spec for one in ways if one.id == "kept"]
-    ways += [one for one in others(recognised, int(target)) if not any(same(one.spec, spec) for spec in kept)]
+    ways += [one for one in other_ways(recognised, int(target)) if not any(same(one.spec, spec) for spec in kept)]
     if own is not None:
-        ways.append(way("as set", own, int(target), recognised, "What the knobs say"))
+        ways.append(Way("as set", own, int(target), recognised, "What the knobs say"))
     seen: dict[str, Way] = {}
     for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):
         if found.rank == "as set" or not any(same(found.spec, one.spec) for one in seen.values()):
@@ -109,7 +114,7 @@ def recommend(config: Mapping[str, Any], recognised: Identity, target: int, *, o
 
 
 def same(one: RopeSpec, other: RopeSpec) -> bool:
-    """Whether two embeddings turn every pair alike, for as many tokens."""
+    """Return whether two embeddings rotate every pair alike, for as many tokens."""
     return one == other or (
         isinstance(one.scaling, Yarn)
         and isinstance(other.scaling, Yarn)
@@ -122,53 +127,46 @@ def same(one: RopeSpec, other: RopeSpec) -> bool:
 
 
 def start(recognised: Identity) -> RopeSpec:
-    """The model as it was trained: its own sizes and base, nothing scaled, its trained length as the context."""
+    """Return the model as it was trained: its own sizes and base, nothing scaled, its trained length as the context."""
     length = recognised.trained.length
     return dataclasses.replace(recognised.spec, context=length, target=length, scaling=Scaling())
 
 
-def first(config: Mapping[str, Any], recognised: Identity, target: int) -> Iterator[Way]:
-    """What needs no choice of ours: the config as it is where it reaches, and what the maker documented."""
-    model, spec = recognised.model, recognised.spec
-    scaled = spec.scaling.name != "none"
-    documented = [] if model is None else sorted(model.documented, key=lambda one: one["to"])
-    beyond = target > recognised.trained.length
-    entry = next((one for one in documented if beyond and one["to"] >= target), None)
+def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> Iterator[Way]:
+    """Yield the ways that need no judgement: the config as it is where it reaches, and what the maker documented."""
+    model, spec, reach, trained = recognised.model, recognised.spec, recognised.reach, recognised.trained
+    label, scaled = LABELS[spec.scaling.name], spec.scaling.name != "none"
+    documented = [] if model is None or target <= trained.length else model.documented
+    entry = min((one for one in documented if one["to"] >= target), key=lambda one: int(one["to"]), default=None)
     if entry is not None:
         made = documented_spec(config, recognised, entry["rope_scaling"])
-        title = f"{entry['says']}"
-        yield way("documented", made, target, recognised, title, entry["source"], reach=entry["to"])
+        yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
     ships = shipped_way(recognised, target)
     if ships is not None and entry is None:
         yield ships
-    if target <= recognised.reach and not (recognised.exact and target > spec.target):
+    if target <= reach and not (recognised.exact and target > spec.target):
         if scaled:
-            title = f"Keep the config: {LABELS[spec.scaling.name]}, {whose(config, recognised)}, reaches "
-            title += f"{recognised.reach:,} tokens"
+            title = f"Keep the config: {label}, {whose(config, recognised)}, reaches {reach:,} tokens"
             source = model.source if recognised.exact and model is not None else "the config itself"
-            kept = way("as it is", spec, target, recognised, title, source, reach=recognised.reach)
-            yield (
-                kept
-                if entry is None and not doubtful(recognised, ships)
-                else dataclasses.replace(kept, rank="possible")
-            )
+            rank: Rank = "as it is" if entry is None and not is_doubtful(recognised, ships) else "possible"
+            yield Way(rank, spec, target, recognised, title, source, reach)
         else:
-            title = f"Keep the config: the model was trained on {recognised.trained.length:,} tokens"
-            yield way("as it is", spec, target, recognised, title, recognised.trained.source)
-    elif target > recognised.reach and scaled and getattr(spec.scaling, "factor", None) is not None:
-        if not 1e-6 < spec.scaling.factor_for(spec) * target / recognised.reach < LARGEST_FACTOR:
+            title = f"Keep the config: the model was trained on {trained.length:,} tokens"
+            yield Way("as it is", spec, target, recognised, title, trained.source)
+    elif target > reach and scaled and getattr(spec.scaling, "factor", None) is not None:
+        if not 1e-6 < spec.scaling.factor_for(spec) * target / reach < LARGEST_FACTOR:
             return
-        made = further(recognised, target)
-        title = f"{LABELS[spec.scaling.name]} with a larger factor, further than its maker went"
+        made = with_larger_factor(recognised, target)
+        title = f"{label} with a larger factor, further than its maker went"
         if made.scaling == spec.scaling:
-            title = f"Raise max_position_embeddings: {LABELS[spec.scaling.name]} with the factor that is there"
+            title = f"Raise max_position_embeddings: {label} with the factor that is there"
         elif not recognised.exact:
-            title = f"{LABELS[spec.scaling.name]} with a larger factor, further than the config goes"
-        yield way("its own, further", made, target, recognised, title)
+            title = f"{label} with a larger factor, further than the config goes"
+        yield Way("its own, further", made, target, recognised, title)
 
 
-def whose(config: Mapping[str, Any], recognised: Identity) -> str:
-    """Whose scaling the config has: the model's own, what its maker documents, or what somebody has changed."""
+def whose(config: ModelConfig, recognised: Identity) -> str:
+    """Return whose scaling the config has: the model's own, what its maker documents, or what somebody has changed."""
     model, spec = recognised.model, recognised.spec
     if model is None:
         return "what the config has"
@@ -186,7 +184,7 @@ def whose(config: Mapping[str, Any], recognised: Identity) -> str:
 
 
 def shipped_way(recognised: Identity, target: int) -> Way | None:
-    """What the model of the list ships with, where the config has it otherwise or says a smaller limit."""
+    """Return what the catalog's model ships with, where the config has it otherwise or says a smaller limit."""
     model, ships, spec = recognised.model, recognised.shipped, recognised.spec
     if model is None or ships is None or ships.target < target or recognised.trained.length >= target:
         return None
@@ -199,86 +197,71 @@ def shipped_way(recognised: Identity, target: int) -> Way | None:
         title += f"{spec.target:,} is a written limit"
     else:
         return None
-    return way("documented", ships, target, recognised, title, model.source, reach=ships.target)
+    return Way("documented", ships, target, recognised, title, model.source, ships.target)
 
 
-def doubtful(recognised: Identity, ships: Way | None) -> bool:
-    """Whether a changed scaling is rather a slip than what somebody trained a model with."""
+def is_doubtful(recognised: Identity, ships: Way | None) -> bool:
+    """Return whether a changed scaling is rather a slip than what somebody trained a model with."""
     theirs = recognised.shipped
     if ships is None or theirs is None or not recognised.departs or recognised.how == "fine-tune":
         return False
-    return not fitting(recognised.spec, theirs, recognised.departs)
+    return not differs_by_factor(recognised.spec, theirs, recognised.departs)
 
 
-def further(recognised: Identity, target: int) -> RopeSpec:
-    """The config's own method with a factor as much larger as the length is; the rest of it stays."""
-    spec = recognised.spec
+def with_larger_factor(recognised: Identity, target: int) -> RopeSpec:
+    """Return the config's own method with a factor as much larger as the length is; the rest of it stays."""
+    spec, reach = recognised.spec, recognised.reach
     factor = spec.scaling.factor_for(spec)
-    reach = recognised.reach
     if spec.scaling.name in ("yarn", "llama3") and not recognised.exact:
-        # These go as far as their factor says at least, and be max_position_embeddings smaller.
+        # These reach at least as far as their factor says, even if max_position_embeddings is smaller.
         reach = max(reach, round(factor * spec.context))
-    factor *= max(1.0, target / reach)
     scaling: Any = spec.scaling
-    return dataclasses.replace(spec, target=target, scaling=dataclasses.replace(scaling, factor=factor))
+    return dataclasses.replace(
+        spec, target=target, scaling=dataclasses.replace(scaling, factor=factor * max(1.0, target / reach))
+    )
 
 
-def documented_spec(config: Mapping[str, Any], recognised: Identity, rope: Mapping[str, Any]) -> RopeSpec:
-    """The embedding of the model with the documented keys in its config."""
-    part = ModelConfig.read(config).part
-    length = round(float(rope["factor"]) * int(rope["original_max_position_embeddings"]))
-    base = {"rope_theta": recognised.spec.base}
+def documented_spec(config: ModelConfig, recognised: Identity, rope: Mapping[str, Any]) -> RopeSpec:
+    """Return the embedding of the model with the documented keys in its config."""
+    part, dicts = config.part, ("rope_parameters", "rope_scaling")
     kept = {
         key: value
-        for name in ("rope_parameters", "rope_scaling")
+        for name in dicts
         for key, value in (part.config.get(name) or {}).items()
         if key in ("partial_rotary_factor", "mrope_section", "mrope_interleaved")
     }
-    inner = {key: value for key, value in part.config.items() if key not in ("rope_parameters", "rope_scaling")}
-    changed = {**inner, **base, "rope_scaling": {**kept, **rope}, "max_position_embeddings": length}
-    found = from_config({**changed, "model_type": part.kind})
+    keys = {key: value for key, value in part.config.items() if key not in dicts}
+    keys |= {"model_type": part.kind, "rope_theta": recognised.spec.base, "rope_scaling": {**kept, **rope}}
+    keys["max_position_embeddings"] = round(float(rope["factor"]) * int(rope[ORIGINAL]))
+    found = from_config(keys)
     return found.get(recognised.layer, next(iter(found.values())))
 
 
-def others(recognised: Identity, target: int) -> Iterator[Way]:
-    """The methods nobody documented for this model, each with its place."""
+def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
+    """Yield the methods that nobody documented for this model, each with its rank."""
     base, trained = start(recognised), recognised.trained.length
     if target <= trained:
         return
-    plain = way("not advised", extend(base, "none", target), target, recognised, "Nothing: only a longer limit")
+    plain = Way("not advised", extend(base, "none", target), target, recognised, "Nothing: only a longer limit")
     if unseen_pairs(plain.spec, target) == 0:
         yield dataclasses.replace(plain, rank="usual", title="Nothing to scale: no pair meets an angle it never had")
         return
     for name in USUAL:
-        if not fits(base, name, target):
-            continue
-        rank: Rank = "usual" if name == "yarn" else "possible"
-        yield way(rank, extend(base, name, target), target, recognised, f"{LABELS[name]}, s = {target / trained:.4g}")
+        if fits(base, name, target):
+            rank: Rank = "usual" if name == "yarn" else "possible"
+            title = f"{LABELS[name]}, s = {target / trained:.4g}"
+            yield Way(rank, extend(base, name, target), target, recognised, title)
     yield plain
-
-
-def way(
-    rank: Rank,
-    spec: RopeSpec,
-    target: int,
-    recognised: Identity,
-    title: str,
-    source: str = "",
-    *,
-    reach: int | None = None,
-) -> Way:
-    """One way."""
-    return Way(spec.scaling.name, title, rank, spec, target, recognised, source, reach)
 
 
 @functools.lru_cache(maxsize=256)
 def numbers(spec: RopeSpec, target: int) -> Option:
-    """The numbers of a spec at a length, kept: the mean cosine takes a while at a million tokens."""
-    return described(spec, target, factor=spec.scaling.factor_for(spec))
+    """Return the numbers of a spec at a length, cached: the mean cosine takes a while at a million tokens."""
+    return measure(spec, target, factor=spec.scaling.factor_for(spec))
 
 
 def reasons(spec: RopeSpec, measured: Option, recognised: Identity, target: int, reach: int | None) -> Iterator[str]:
-    """Why, in sentences with the numbers of this model at this length."""
+    """Yield the reasons, in sentences with the numbers of this model at this length."""
     trained, pairs = recognised.trained.length, spec.pairs
     if reach is not None and reach > target:
         yield f"It reaches {reach:,} tokens; you asked for {target:,}."
@@ -303,7 +286,7 @@ def reasons(spec: RopeSpec, measured: Option, recognised: Identity, target: int,
 
 
 def by_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
-    """What a method does to neighbours, and what it asks for."""
+    """Yield what a method does to neighbouring tokens, and what it needs."""
     name, pairs = spec.scaling.name, spec.pairs
     nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
     if name == "linear" and nearest < 1.0:
@@ -329,7 +312,7 @@ def by_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -
 
 
 def on_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
-    """What the method costs below the trained length."""
+    """Yield what the method costs below the trained length."""
     trained, spec = recognised.trained.length, best.spec
     if spec.scaling.name == "none":
         return
@@ -348,12 +331,11 @@ def on_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     if best.rank == "as it is" and recognised.model is None:
         yield from not_in_list(best, trained)
         return
-    at = trained if spec.scaling.name == "longrope" else None
-    changed = np.abs(spec.inv_freq(at) / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
-    count, factor = int(np.count_nonzero(changed)), spec.attention_factor(at) ** 2
     if spec.scaling.name == "longrope":
         yield f"Up to {spec.context:,} tokens the short list is used, beyond it the long one."
         return
+    changed = np.abs(spec.inv_freq() / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
+    count, factor = int(np.count_nonzero(changed)), spec.attention_factor() ** 2
     logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
     slower = f"{count} of {spec.pairs} pairs turn more slowly below {trained:,} tokens too"
     yield f"The factor is always on: {slower}{logits}."
@@ -365,7 +347,7 @@ def on_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
 
 
 def not_in_list(best: Way, trained: int) -> Iterator[str]:
-    """The same for a config that stays as it is, of a model that is not in the list."""
+    """Yield the same for a config that stays as it is, of a model that is not in the catalog."""
     name = best.spec.scaling.name
     yield "Whether its maker trained it with this scaling is not known: the model is not in the list."
     if name in TRAINED_WITH:

@@ -1,8 +1,7 @@
-"""A config put to every runtime, and the answers side by side in words: the verdict, why, and what repairs it."""
+"""A config given to every runtime, and the answers in words: the verdict, the reason, and what repairs it."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Mapping, Sequence
@@ -12,54 +11,48 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice import extend
-from rope_viz.advice.export import Export, export
+from rope_viz.advice.export import TARGETS, Export, export, without_about
 from rope_viz.advice.extend import Option
 from rope_viz.embedding.scaling import DynamicNtk, LongRope
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import Emulation
 from rope_viz.runtimes.compare import Comparison, compare, histories
+from rope_viz.runtimes.releases import format_name, format_version
 
-NAMES = {
-    "vllm": "vLLM",
-    "sglang": "SGLang",
-    "tensorrt-llm": "TensorRT-LLM",
-    "paper": "the YaRN paper",
-}
 FORMS = ("transformers-4", "transformers")
-# Runtimes that an export can be made for, by name and version.
-EXPORTED = {
-    ("transformers", "4.57.6"): "transformers-4",
-    ("vllm", "0.33.0"): "vllm",
-    ("sglang", "0.5.23"): "sglang",
-    ("llama.cpp", "0c1e57098"): "llama.cpp",
-    ("mlx-lm", "0.32.2"): "mlx-lm",
-}
+# Releases that a repair can be exported for, by name and version.
+EXPORTED = {(name, version): target for target, (name, version, _) in TARGETS.items() if target != "transformers"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A config.json, the layer type in question, the embedding that is meant, and which config it is, in words.
+    """A config.json to ask the runtimes about, the layer type, the intended embedding, and a sentence on whose it is.
 
-    `problem` is why no config can say what is meant; the config is then the closest one.
+    `problem` is why no config can say what is intended; the config is then the closest one.
     """
 
-    config: Mapping[str, Any]
+    config: Source
     layer: str
     spec: RopeSpec
     whose: str
     problem: str = ""
 
+    @functools.cached_property
+    def model(self) -> ModelConfig:
+        """The config as it was read."""
+        return ModelConfig.read(self.config)
+
     @property
     def clean(self) -> dict[str, Any]:
-        """The config without the list's own remarks."""
-        return {key: value for key, value in self.config.items() if key != "_about"}
+        """The config without the catalog's remarks."""
+        return dict(without_about(self.model).mapping)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One runtime's answer. `repair` is what to give it so that it computes what is meant, empty if nothing."""
+    """One runtime's answer. `repair` is what to give it so that it computes what is intended, empty if nothing."""
 
     name: str
     comparison: Comparison
@@ -69,12 +62,12 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether it computes something, and something else."""
+        """Whether it computes something else."""
         return self.comparison.differs
 
     @property
     def runtime(self) -> bool:
-        """Whether it is a runtime, and not a formula on paper."""
+        """Whether it is a runtime, and not the formula of a paper."""
         return self.comparison.emulation.runtime != "paper"
 
 
@@ -91,47 +84,35 @@ class Board:
         return [row for row in self.rows if row.differs]
 
 
-def ask(
-    spec: RopeSpec,
-    *,
-    start: RopeSpec | None = None,
-    config: Mapping[str, Any] | None = None,
-    layer: str = "",
-    name: str,
+def config_for(
+    spec: RopeSpec, *, start: RopeSpec | None = None, config: Source | None = None, layer: str = "", name: str
 ) -> Asked:
-    """The config to ask about: the model's own where `spec` is what it `start`s from, else that with the changes in it.
+    """Return the config to ask about: the model's own where `spec` is what it `start`s from, else that with changes.
 
-    A reader's config stays his own whatever the knobs say: what none of its keys can say is named in `problem`, and the
-    config is then the closest. Only where there is no config at all is it one of a Llama.
+    What none of the model's own keys can say is named in `problem`. Only without a config it is that of a Llama.
     """
     if config is not None and spec == start:
         return Asked(config, layer, spec, f"The config of {name}, as it stands")
-    whose = f"The config of {name} with your changes"
-    if config is None:
+    model, whose = None if config is None else ModelConfig.read(config), f"The config of {name} with your changes"
+    if model is None:
         whose, layer = "The config of a Llama with these numbers", ""
-    asked = [
-        Asked(made.config, layer, spec, whose, problem(made, spec, layer))
-        for made in (export(spec, to=form, config=config, layer_type=layer or None) for form in forms(config))
-    ]
+    # The form of the config itself comes first: older releases do not know rope_parameters.
+    forms = FORMS[::-1] if model is not None and "rope_parameters" in model.part.config else FORMS
+    made = (export(spec, to=form, config=model, layer_type=layer or None) for form in forms)
+    asked = [Asked(one.config, layer, spec, whose, describe_problem(one, spec, layer)) for one in made]
     return next((one for one in asked if not one.problem), asked[0])
 
 
-def problem(made: Export, spec: RopeSpec, layer: str) -> str:
-    """Why an exported config does not say the embedding; empty where it does."""
-    missing = unsaid(made.config, spec, layer)
+def describe_problem(made: Export, spec: RopeSpec, layer: str) -> str:
+    """Return why an exported config does not say the embedding; empty where it does."""
+    missing = unexpressible_part(made.config, spec, layer)
     return missing and (made.reason or f"no key of this architecture says {missing}")
 
 
-def forms(config: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The forms to say it in, that of the config itself first: older releases do not know rope_parameters."""
-    new = config is not None and "rope_parameters" in ModelConfig.read(config).part.config
-    return FORMS[::-1] if new else FORMS
-
-
-def unsaid(config: Mapping[str, Any], spec: RopeSpec, layer: str) -> str:
-    """What of an embedding transformers 5.23.0 does not read out of the config; empty where it reads all of it."""
+def unexpressible_part(config: Source, spec: RopeSpec, layer: str) -> str:
+    """Return which part of an embedding transformers 5.23.0 does not read from the config; empty where it reads all."""
     try:
-        found = from_config(config)[layer]
+        found = ModelConfig.read(config).specs[layer]
     except (ValueError, KeyError):
         return "the layer"
     if found.pairs != spec.pairs or found.head_dim != spec.head_dim:
@@ -146,57 +127,41 @@ def unsaid(config: Mapping[str, Any], spec: RopeSpec, layer: str) -> str:
     return "" if same else "the frequencies"
 
 
-def says(config: Mapping[str, Any], spec: RopeSpec, layer: str) -> bool:
-    """Whether transformers 5.23.0 reads this embedding out of the config."""
-    return not unsaid(config, spec, layer)
-
-
 def board(asked: Asked, length: int | None = None, releases: Mapping[str, str] | None = None) -> Board:
-    """Every runtime's answer, compared with transformers 5.23.0, or with the first that answers where it refuses.
+    """Return every runtime's answer, compared with transformers 5.23.0, or with the first that does not refuse.
 
-    `releases` names older ones to put in the place of today's.
+    `releases` names older ones to ask in the place of today's.
     """
-    layer = asked.layer or None
+    question: dict[str, Any] = {"length": length, "layer_type": asked.layer or None, "releases": releases}
     try:
-        found = compare(asked.config, length=length, layer_type=layer, releases=releases)
-        if not found[0].emulation.supported:
-            able = next((one.emulation for one in found if one.emulation.supported), None)
-            if able is not None:
-                reference = (able.runtime, able.version)
-                found = compare(asked.config, length=length, layer_type=layer, reference=reference, releases=releases)
-                found.sort(key=lambda one: (one.emulation.runtime, one.emulation.version) != reference)
+        found = compare(asked.model, **question)
+        able = next((one.emulation for one in found if one.emulation.supported), None)
+        if able is not None and able is not found[0].emulation:
+            reference = (able.runtime, able.version)
+            found = compare(asked.model, reference=reference, **question)
+            found.sort(key=lambda one: (one.emulation.runtime, one.emulation.version) != reference)
     except ValueError as error:
         return Board((), str(error))
     return Board(tuple(row(one, found[0].emulation, asked) for one in found))
 
 
-def since(asked: Asked, length: int | None = None) -> list[str]:
-    """Of which runtimes the releases make different things of this config, and since when."""
+def release_history(asked: Asked, length: int | None = None) -> list[str]:
+    """Return which runtimes' releases disagree about this config, and since which release, in sentences."""
     try:
-        found = histories(asked.config, length=length, layer_type=asked.layer or None)
+        found = histories(asked.model, length=length, layer_type=asked.layer or None)
     except ValueError:
         return []
-    return [history.sentence(NAMES.get(history.runtime, history.runtime)) for history in found]
+    return [history.sentence(format_name(history.runtime)) for history in found]
 
 
 def row(one: Comparison, base: Emulation, asked: Asked) -> Row:
-    """One answer in words."""
-    return Row(label(one.emulation), one, verdict(one), why(one, base), repair(one, asked))
+    """Return one answer in words."""
+    verdict = one.verdict("×{:.3g}".format)
+    return Row(one.emulation.name, one, verdict, explain(one, base), repair(one, asked))
 
 
-def label(emulation: Emulation) -> str:
-    """A runtime's name and version as people write them."""
-    name = NAMES.get(emulation.runtime, emulation.runtime)
-    return name if emulation.runtime in ("paper", "tensorrt-llm") else f"{name} {emulation.version.split(' ')[0]}"
-
-
-def verdict(one: Comparison) -> str:
-    """Agrees, refuses, or by how much it differs; and that it is known by rule only, or not."""
-    return one.verdict("×{:.3g}".format)
-
-
-def why(one: Comparison, base: Emulation) -> str:
-    """The reason of a refusal, the rules that this runtime has and the reference has not, or why it is not known."""
+def explain(one: Comparison, base: Emulation) -> str:
+    """Return why a runtime refuses, which rules it has and the reference has not, or why its answer is not known."""
     if one.how == "not known":
         return f"{one.emulation.known.source}."
     if one.emulation.remote:
@@ -205,17 +170,15 @@ def why(one: Comparison, base: Emulation) -> str:
         return one.emulation.reason
     if one.agrees:
         return ""
-    known = {rule.key for rule in base.rules}
-    own = [rule.text for rule in one.emulation.rules if rule.key not in known]
-    missing = {rule.key for rule in one.emulation.rules}
-    theirs = [rule.text for rule in base.rules if rule.key not in missing]
-    return " ".join(own) or (f"It leaves out what the reference does: {' '.join(theirs)}" if theirs else "")
+    ours, theirs = ({rule.key: rule.text for rule in rules} for rules in (one.emulation.rules, base.rules))
+    own = " ".join(text for key, text in ours.items() if key not in theirs)
+    missing = " ".join(text for key, text in theirs.items() if key not in ours)
+    return own or (f"It leaves out what the reference does: {missing}" if missing else "")
 
 
 def repair(one: Comparison, asked: Asked) -> str:
-    """What makes a differing runtime compute what is meant: its flags, or where they are; why nothing does."""
-    emulation = one.emulation
-    target = EXPORTED.get((emulation.runtime, emulation.version.split(" ")[0]))
+    """Return what makes a differing runtime compute what is intended, or why nothing does."""
+    target = EXPORTED.get((one.emulation.runtime, format_version(one.emulation.version)))
     if not one.differs or target is None or one.effect is None:
         return ""
     try:
@@ -228,18 +191,18 @@ def repair(one: Comparison, asked: Asked) -> str:
 
 
 def exported(asked: Asked, target: str) -> Export:
-    """The embedding that is meant, for one target."""
-    return export(asked.spec, to=target, config=asked.config, layer_type=asked.layer or None)
+    """Return the intended embedding for one target."""
+    return export(asked.spec, to=target, config=asked.model, layer_type=asked.layer or None)
 
 
 def by_length(spec: RopeSpec) -> bool:
-    """Whether the frequencies depend on the length of the sequence."""
+    """Return whether the frequencies depend on the length of the sequence."""
     return isinstance(spec.scaling, (DynamicNtk, LongRope))
 
 
 @functools.cache
 def models() -> tuple[tuple[str, Board], ...]:
-    """Every model of the list, name and answers, those that differ most first."""
+    """Return every model of the catalog, name and answers, those that differ most first."""
     found = []
     for model in catalog().values():
         specs = model_specs(model.id)
@@ -249,7 +212,7 @@ def models() -> tuple[tuple[str, Board], ...]:
 
 
 def worst(rows: Sequence[Row]) -> float:
-    """How far the runtimes of a board are apart, for sorting."""
+    """Return how far the runtimes of a board are apart, for sorting."""
     ratios = [1.0]
     for one in (row.comparison for row in rows if row.runtime):
         ratios += [one.effect.ratio] if one.effect else []
@@ -259,10 +222,5 @@ def worst(rows: Sequence[Row]) -> float:
 
 @functools.lru_cache(maxsize=64)
 def options(spec: RopeSpec, target: int) -> tuple[Option, ...]:
-    """What each method would do at the target length, kept: the mean cosine takes a second at a million tokens."""
+    """Return `extend.options`, cached: the mean cosine takes a second at a million tokens."""
     return extend.options(spec, target)
-
-
-def extended(asked: Asked, method: str, target: int) -> Asked:
-    """The same model with another method, reaching for the target."""
-    return dataclasses.replace(asked, spec=extend.extend(asked.spec, method, target))

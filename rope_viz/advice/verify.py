@@ -17,7 +17,7 @@ import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number, shorten
-from rope_viz.runtimes.compare import Effect, largest, quotient
+from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
 from rope_viz.runtimes.llamacpp import parse_flags
 
 TOLERANCE = 1e-5
@@ -53,10 +53,10 @@ def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
     meant = spec.inv_freq(length)
     if len(meant) != len(held.inv_freq):
         return Verdict(False, f"It did not take: {len(held.inv_freq)} pairs rotate in {held.source}, not {len(meant)}.")
-    effect = largest(meant, held.inv_freq)
+    effect = find_max_ratio(meant, held.inv_freq)
     wrong = effect is not None and effect.ratio > 1.0 + COARSE
     still = not np.array_equal(meant > 0, held.inv_freq > 0)
-    ratio = None if held.attention_factor is None else quotient(held.attention_factor, spec.attention_factor(length))
+    ratio = None if held.attention_factor is None else divide(held.attention_factor, spec.attention_factor(length))
     factor = ratio is not None and not math.isclose(ratio, 1.0, rel_tol=COARSE)
     if not (wrong or still or factor):
         told = "" if held.attention_factor is not None else "; the factor on cos and sin was not told"
@@ -65,7 +65,7 @@ def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
         )
     parts = []
     if wrong and effect is not None:
-        plain = largest(spec.plain_inv_freq, held.inv_freq)
+        plain = find_max_ratio(spec.plain_inv_freq, held.inv_freq)
         unscaled = plain is None or plain.ratio < 1.0 + COARSE
         parts.append(f"frequencies are off by up to ×{effect.ratio:.4g}, at pair {effect.pair}")
         parts += ["they are those of the model without any scaling"] if unscaled else []

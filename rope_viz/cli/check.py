@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.advice.lint import SEVERITIES, Finding, repair
-from rope_viz.advice.lint.check_text import check_text, explained, rules
+from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.find_configs import found
 from rope_viz.cli.output import named, one_line
 from rope_viz.models.json_source import Raw, lines, read_raw
@@ -70,7 +70,7 @@ def add(commands: Any) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """`check`."""
     if parsed.explain is not None:
-        print(explained(parsed.explain))
+        print(explain_rule(parsed.explain))
         return 0
     settings = from_pyproject(Path.cwd())
     ignored = checked_rules([name for given in parsed.ignore for name in given.split(",")], "--ignore")

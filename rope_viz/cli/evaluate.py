@@ -6,18 +6,17 @@ import argparse
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rope_viz.advice.export import TARGETS, export
-from rope_viz.cli.spec import read_config, tokens
+from rope_viz.cli.spec import read_config, read_model, tokens
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, shorten
-from rope_viz.models.model_config import from_config
-from rope_viz.models.rope_config import find_main_layer
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.tiny_lm.completion_clients import Counted, Engine, Local, Server
 from rope_viz.tiny_lm.evaluation_plan import Evaluation, read_evaluation
 from rope_viz.tiny_lm.passkey import WORDINGS
@@ -146,8 +145,9 @@ def locals_of(parsed: argparse.Namespace, longest: int) -> Found:
     config = read_config(str(folder / "config.json"))
     about: dict[str, dict[str, Any]] = {}
     makers: dict[str, Callable[[], Engine]] = {}
-    for method, spec in scaled(config, parsed.methods, parsed.factor, longest).items():
-        said = export(spec, to="transformers", config=config, layer_type=find_main_layer(from_config(config)))
+    read = ModelConfig.read(config)
+    for method, spec in scaled(read, parsed.methods, parsed.factor, longest).items():
+        said = export(spec, to="transformers", config=config, layer_type=read.main_layer)
         if not said.faithful:
             raise ValueError(f"transformers cannot run {method} on this model: {said.reason}")
         about[method] = {"engine": "transformers", "config": said.text}
@@ -155,10 +155,9 @@ def locals_of(parsed: argparse.Namespace, longest: int) -> Found:
     return about, makers
 
 
-def scaled(config: Mapping[str, Any], methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
+def scaled(config: ModelConfig, methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
     """{method: the model's embedding under it}; every factor is the same."""
-    specs = from_config(config)
-    spec = specs[find_main_layer(specs)]
+    spec = config.start_specs[config.main_layer]
     factor = factor or max(longest / spec.context, 1.0)
     found = {}
     for method in methods.split(","):
@@ -176,9 +175,9 @@ def print_flags(parsed: argparse.Namespace, longest: int) -> int:
         raise ValueError("name the model's config.json, or a model of the list, to print flags for")
     name = parsed.model if not Path(parsed.model).is_dir() else str(Path(parsed.model) / "config.json")
     config = read_config(name)
-    faithful = True
-    for method, spec in scaled(config, parsed.methods, parsed.factor, longest).items():
-        said = export(spec, to=parsed.flags, config=config, layer_type=find_main_layer(from_config(config)))
+    faithful, read = True, read_model(name, config)
+    for method, spec in scaled(read, parsed.methods, parsed.factor, longest).items():
+        said = export(spec, to=parsed.flags, config=config, layer_type=read.main_layer)
         print(f"# {method}" + ("" if said.faithful else f": not as intended, {said.reason}"))
         print(said.text)
         faithful = faithful and said.faithful

@@ -25,7 +25,7 @@ from rope_viz.cli.spec import (
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, shorten
 from rope_viz.models.architecture import find_architecture
-from rope_viz.models.edit_config import laid
+from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import listed
 from rope_viz.runtimes import emulate
@@ -144,7 +144,8 @@ def run_export(parsed: argparse.Namespace) -> int:
         lengths = {} if config is None else describe_lengths(read_model(parsed.model, config))
         print(json.dumps({**vars(result), "effect": effect, **known, **lengths}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
-        print(json.dumps(laid(gone(result.fragment, ModelConfig.read(config).part.kind), result.config), indent=2))
+        fragment = gone(result.fragment, ModelConfig.read(config).part.kind)
+        print(json.dumps(merge_dicts(fragment, result.config), indent=2))
     else:
         print(result.text)
     for text in (*remarks(config), *turned(config, layer, spec), *touched(result)):

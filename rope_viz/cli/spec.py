@@ -12,9 +12,8 @@ from rope_viz.cli.find_configs import found
 from rope_viz.cli.output import named as named
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
-from rope_viz.models.catalog import catalog, main_layer, model_specs
+from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.rope_config import find_main_layer as usual_layer
 from rope_viz.models.spec_url import fitted, method_knobs, number, with_method
 from rope_viz.models.user_config import parse
 
@@ -91,8 +90,8 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
         config = read_config(parsed.model)
         with named(parsed.model):
             refuse_diffusion(config)
-            specs = read_model(parsed.model, config).start_specs
-        layer = layer or layer_of(parsed.model, specs)
+            read = read_model(parsed.model, config)
+            specs, layer = read.start_specs, layer or read.main_layer
         if layer not in specs:
             if "" in specs:
                 raise ValueError(f"all layers share one embedding: leave the layer {shorten(layer)} out")
@@ -128,13 +127,6 @@ def lengths_line(config: ModelConfig) -> str:
     trained = config.trained_length
     original = f", original length {config.original_length:,}" if config.has_original_length else ""
     return f"trained length {trained.length:,} ({trained.source}){original}, limit {config.limit:,}"
-
-
-def layer_of(name: str, specs: Mapping[str, RopeSpec]) -> str:
-    """The layer type a model of the list or a config is about."""
-    if name in catalog() and not Path(name).exists():
-        return main_layer(catalog()[name], model_specs(name))
-    return usual_layer(specs)
 
 
 def with_knobs(spec: RopeSpec, parsed: argparse.Namespace) -> RopeSpec:

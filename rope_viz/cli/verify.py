@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
-from rope_viz.cli.spec import NAMES, layer_of, named, read_config, tokens
+from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.model_config import from_config
 
 LARGEST = 1 << 20
 
@@ -45,8 +44,9 @@ def run(parsed: argparse.Namespace) -> int:
     """`verify`."""
     config = read_config(parsed.config)
     with named(parsed.config):
-        specs = from_config(config)
-    layer = parsed.layer or layer_of(parsed.config, specs)
+        model = read_model(parsed.config, config)
+        specs = model.specs
+    layer = parsed.layer or model.main_layer
     if layer not in specs:
         raise ValueError(f"layer must be one of {', '.join(specs)}, got {shorten(layer)}")
     if parsed.flags and not parsed.source.startswith("gguf:"):

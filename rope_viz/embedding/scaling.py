@@ -383,17 +383,10 @@ def require_two_pairs(spec: RopeSpec, method: str) -> None:
 def parse_factors(text: str | Sequence[float]) -> tuple[float, ...]:
     """LongRoPE divisors from a list, or from text with commas or spaces. Raises `ValueError` that names the entry."""
     words = text.replace(",", " ").strip("[] \n").split() if isinstance(text, str) else list(text)
-    try:
-        return tuple(float(word) for word in words)
-    except (TypeError, ValueError, OverflowError):
-        bad = next(word for word in words if not is_number(word))
-        raise ValueError(f"LongRoPE factors must be numbers, got {shorten(bad)}") from None
-
-
-def is_number(word: Any) -> bool:
-    """Whether `float` takes it."""
-    try:
-        float(word)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
+    found = []
+    for word in words:
+        try:
+            found.append(float(word))
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"LongRoPE factors must be numbers, got {shorten(word)}") from None
+    return tuple(found)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from rope_viz.figures import theme
 from rope_viz.models.catalog import catalog
+from rope_viz.runtimes.releases import format_name
 
 PURPLE, TEAL, PINK, OLIVE = theme.FURTHER
 
@@ -121,12 +122,12 @@ RUNTIMES: dict[str, Look] = {
     "transformers 4.52": Look(TEAL, "longdash"),
     "transformers 4.43": Look(TEAL, "dot"),
     "transformers": Look(TEAL, "longdashdot"),
-    "llama.cpp": Look(PURPLE, "dash"),
-    "TensorRT-LLM": Look(PURPLE, "dashdot"),
-    "vLLM": Look(TEAL, "dash"),
-    "SGLang": Look(PINK, "dash"),
-    "mlx-lm": Look(OLIVE, "dash"),
-    "the YaRN paper": Look(OLIVE, "dashdot"),
+    format_name("llama.cpp"): Look(PURPLE, "dash"),
+    format_name("tensorrt-llm"): Look(PURPLE, "dashdot"),
+    format_name("vllm"): Look(TEAL, "dash"),
+    format_name("sglang"): Look(PINK, "dash"),
+    format_name("mlx-lm"): Look(OLIVE, "dash"),
+    format_name("paper"): Look(OLIVE, "dashdot"),
 }
 """{how a runtime's name begins: its look beside the reference}; releases of one share a colour."""
 

@@ -12,15 +12,13 @@ from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.figures.axes import look
 from rope_viz.multi_axis.prompt_syntax import Laid, Wanted, first_difference
+from rope_viz.runtimes.releases import format_name
 
 View = tuple[float, float]
 RUNTIMES = {
     "transformers": "transformers 5.23",
     "transformers-4.57": "transformers 4.57",
-    "vllm": "vLLM",
-    "sglang": "SGLang",
-    "mlx-vlm": "mlx-vlm",
-    "llama.cpp": "llama.cpp",
+    **{name: format_name(name) for name in ("vllm", "sglang", "mlx-vlm", "llama.cpp")},
 }
 BINS = 900  # of tokens; in each the least and the greatest position are drawn
 HEIGHT = 430

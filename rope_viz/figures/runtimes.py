@@ -16,6 +16,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.runtimes.axes import AxesAnswer
+from rope_viz.runtimes.releases import RELEASES
 
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
@@ -199,7 +200,8 @@ def compact(verdict: str) -> str:
 
 def order(name: str) -> int:
     """Runtimes in the order of the matrix: those that serve first, older releases and the paper last."""
-    places = ("vLLM", "SGLang", "llama.cpp", "mlx-lm", "TensorRT-LLM", "transformers 5", "transformers 4.5", "transf")
+    servers = [runtime.name for key, runtime in RELEASES.items() if key not in ("transformers", "paper")]
+    places = (*servers, "transformers 5", "transformers 4.5", "transformers")
     return next((place for place, start in enumerate(places) if name.startswith(start)), len(places))
 
 

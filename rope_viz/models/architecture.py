@@ -24,7 +24,9 @@ class TextPart:
     `path` leads to it, `type` is its model type where the part names none (`fixed_type`: whatever it names). `fills`
     are values that the wrapper's class adds to a missing part, with `merges` to an existing one too. `hoisted` are keys
     that the wrapper takes from its own level where there is no part. `other_names` are older keys for the part,
-    `between` is the type of a wrapper in between that names none.
+    `between` is the type of a wrapper in between that names none. `rotates`: the model rotates something of its own
+    beside the language model. `needs_type`: the class raises where the part names no type. `checks_late`: a scaling of
+    its own level is checked after all keys of that level are set.
     """
 
     path: tuple[str, ...]
@@ -35,6 +37,9 @@ class TextPart:
     hoisted: tuple[str, ...] = ()
     other_names: tuple[str, ...] = ()
     between: str = ""
+    rotates: bool = False
+    needs_type: bool = False
+    checks_late: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class RopeReading:
     plain_partial_default: float = 1.0
     alpha_is_ntk: bool = False
     short_mscale_is_attention: bool = False
+    takes_null_base: bool = False
 
     @property
     def global_heads(self) -> bool:
@@ -106,13 +112,13 @@ WHOLE = (
 class Validation:
     """What the configuration class of transformers refuses.
 
-    `whole` are keys that must be whole numbers, with a question mark where null is taken
-    and a plus sign where a list of them is; `flags` those that must be
-    true or false; `not_null` those whose null raises. The rest are checks of single classes, each named after what it
-    asks for.
+    `whole` are keys that must be whole numbers, with a question mark where null is taken and a plus sign where a list
+    of them is; `also_whole` are those that were read by hand or that only the model refuses. `flags` must be true or
+    false; a null under one of `not_null` raises. The rest are checks of single classes, named after what they ask for.
     """
 
     whole: tuple[str, ...] = WHOLE
+    also_whole: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     not_null: tuple[str, ...] = ()
     heads_divide_width: bool = False

@@ -1,7 +1,7 @@
-"""Another embedding in a reader's own config: the keys that say it change where they are read, all others stay.
+"""Write another embedding into a config: the keys that say it change where they are read, all others stay.
 
-Today's form is `rope_parameters`, as transformers 5.23.0 reads it; the form before is `rope_theta` and `rope_scaling`.
-What each architecture reads, and which key wins, is in `folding` and `models`; this module writes for them.
+There are two forms: `rope_parameters`, as transformers 5.23.0 reads it, and `rope_theta` with `rope_scaling` before it.
+`rope_parameters.py` and `rope_config.py` know what each architecture reads and which key wins.
 """
 
 from __future__ import annotations
@@ -14,22 +14,13 @@ from typing import Any, TypeAlias
 from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import Fields, Params
-from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.rope_config import (
-    ORIGINAL,
-    PRETRAINED_TYPES,
-    build_specs,
-    find_main_layer,
-    rope_type,
-    share_for,
-    to_config,
-)
-from rope_viz.models.rope_parameters import Layers, rope_layers
+from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, rope_type, share_for, to_config
 from rope_viz.models.text_config import Part, Path
 
 Config: TypeAlias = dict[str, Any]
 
-# What stands in a rope dict for its method; every other key there belongs to the model and stays.
+# Keys of a rope dict that belong to its method; every other key there belongs to the model and stays.
 METHOD_KEYS = frozenset(
     (
         *("rope_type", "type", "rope_theta", "partial_rotary_factor", "factor", ORIGINAL, "max_position_embeddings"),
@@ -38,11 +29,10 @@ METHOD_KEYS = frozenset(
         *("attn_factor", "extrapolation_factor", "finetuned"),
     )
 )
-# Where an override is laid over what stands there, old values of these would still be read, in DeepSeek's kind for any
-# type; each with what says the same as its absence. The mscales are no null: vLLM's DeepSeek takes float() of them.
+# Where an override is merged into a config, old values of these keys would still be read: each with a value that means
+# the same as its absence. The mscales are no null because vLLM's DeepSeek takes float() of them.
 STILL_READ: Config = {
-    **{"mscale": 1.0, "mscale_all_dim": 0.0, "attention_factor": None},
-    **{"short_mscale": None, "long_mscale": None},
+    **{"mscale": 1.0, "mscale_all_dim": 0.0, "attention_factor": None, "short_mscale": None, "long_mscale": None}
 }
 # Methods for which transformers multiplies head_dim, which some classes leave null.
 MULTIPLIED = ("dynamic", "yarn", "longrope")
@@ -64,118 +54,100 @@ class Change:
         for key in self.part.path:
             place[key] = dict(place.get(key) or {})
             place = place[key]
-        for key, value in self.written.items():
-            if value is None:
-                place.pop(key, None)
-            else:
-                place[key] = value
+        place |= self.written
+        for key in [key for key, value in self.written.items() if value is None]:
+            del place[key]
         return changed
 
     @property
     def fragment(self) -> Config:
-        """The changed keys where they stand in the file; null for a key that has to go.
+        """The changed keys at their place in the file; null for a key that has to go.
 
-        Laid over the file, a rope dict is merged into the one of its name, which may not be the one that was read.
+        When a user merges it into the file, a rope dict meets the one of its own name, which may not have been read.
         """
-        there = self.part.config if self.part.stands else {}
-        keys = {key: value for key, value in self.written.items() if self.differs(key)}
+        before = self.part.config if self.part.stands else {}
+        keys = {key: value for key, value in self.written.items() if value is not None or before.get(key) is not None}
         for key in ("rope_parameters", "rope_scaling"):
-            if isinstance(keys.get(key), Mapping) and isinstance(there.get(key), Mapping):
-                same = {"type"} - keys[key].keys() if there[key].get("type") == keys[key].get("rope_type") else set()
-                keys[key] = {name: value for name, value in over(keys[key], there[key]).items() if name not in same}
-        return under(self.part.path, keys)
+            if isinstance(keys.get(key), Mapping) and isinstance(before.get(key), Mapping):
+                same = {"type"} - keys[key].keys() if before[key].get("type") == keys[key].get("rope_type") else set()
+                merged = cancel_old_method(keys[key], before[key])
+                keys[key] = {name: value for name, value in merged.items() if name not in same}
+        return nest(self.part.path, keys)
 
     @property
     def override(self) -> Config:
-        """The changed keys where a runtime lays them over the config that transformers has loaded.
+        """The changed keys for a runtime that merges them into the config that transformers has loaded.
 
-        By then old keys are folded into `rope_parameters`, so nothing has to go. Dicts are merged on the way: what
-        would be left of the old method and still be read is set to what says nothing.
+        By then old keys are folded into `rope_parameters`, so no key has to go.
         """
         keys = {key: value for key, value in self.keys.items() if value is not None}
         rope = keys.get("rope_parameters") or keys.pop("rope_scaling", None)
         if rope is not None:
             # A class that takes rope_scaling from its own level keeps it as rope_parameters, too.
-            keys["rope_parameters"] = over(rope, loaded_rope(self.part))
-        return under(self.part.loaded, keys)
+            keys["rope_parameters"] = cancel_old_method(rope, loaded_rope(self.part))
+        return nest(self.part.loaded, keys)
 
     @property
     def merged(self) -> Config:
-        """The config with the override laid over it, as a runtime that merges dicts gets it."""
-        whole = self.whole
+        """The config with the override merged into it, dict by dict."""
+        whole, old = self.whole, loaded_rope(self.part)
         place = whole
         for key in self.part.path:
             place = place[key]
         for key in ("rope_parameters", "rope_scaling"):
             if isinstance(place.get(key), dict):
-                place[key] = laid(over(place[key], loaded_rope(self.part)), loaded_rope(self.part))
+                place[key] = merge_dicts(cancel_old_method(place[key], old), old)
         return whole
 
     @property
     def written(self) -> Config:
-        """The keys to write, with all that a part needs which does not stand in the file yet."""
+        """The keys to write, with everything that a part needs which is not in the file yet."""
         if self.part.stands:
             return self.keys
         own = {"model_type": self.part.kind} if self.part.kind else {}
         return {**own, **copy.deepcopy(dict(self.part.config)), **self.keys}
 
-    def differs(self, key: str) -> bool:
-        """Whether the key has to be written: it is new, another, or has to go and is there."""
-        value = self.written[key]
-        there = self.part.stands and self.part.config.get(key) is not None
-        return there if value is None else True
 
+def write_new_keys(source: Source, spec: RopeSpec, layer: str | None = None) -> Change:
+    """Return the change that says this embedding in the form of transformers 5.
 
-def with_embedding(config: Mapping[str, Any], spec: RopeSpec, layer: str = "") -> Config:
-    """The reader's own config with this embedding for one layer type, in the form of transformers 5.
-
-    `layer` is the layer type, "" where all layers share one embedding; the others keep theirs. Sizes change with the
-    spec where a key says them. What no key of this architecture can say stays as it is: read the result back with
-    `from_config` to see. Raises `ValueError` where transformers has no such method, or the config cannot be read.
+    `layer` is the layer type, None for the main one; the others keep theirs. What no key of this architecture can say
+    stays as it is: read the result back to see. Raises `ValueError` where transformers has no such method, or where the
+    config cannot be read or has no such layers.
     """
-    return rewritten(config, spec, layer).whole
-
-
-def rewritten(config: Mapping[str, Any], spec: RopeSpec, layer: str | None = None) -> Change:
-    """The change that says this embedding in today's form."""
-    now = Current.of(config, layer)
-    params = now.parameters(spec, now.layer)
-    if "" in now.layers:
-        rope: Config = {**now.extras(""), **params}
-    else:
-        rope = {**now.beside_layers(), **now.other_layers(), now.layer: {**now.extras(now.layer), **params}}
-    keys: Config = {now.name("max_position_embeddings"): length_of(spec), **now.sizes(spec)}
+    now = Current.of(ModelConfig.read(source), layer)
+    rope = {**now.model_keys(now.layer), **now.parameters(spec, now.layer)}
+    if now.layer:
+        rope = {**now.keys_beside_layers(), **now.other_layers(), now.layer: rope}
+    keys = now.sizes(spec)
     if "rope_scaling" in now.raw:
         keys["rope_scaling"] = None
     keys |= now.top_level(spec)
     # Fuyu takes the old key only from its own level.
-    only_old = bool(now.part.taken) and "rope_parameters" not in now.part.taken
+    only_old = bool(now.config.part.taken) and "rope_parameters" not in now.config.part.taken
     keys["rope_scaling" if only_old else "rope_parameters"] = rope
-    return Change(config, now.part, keys)
+    return Change(now.config.mapping, now.config.part, keys)
 
 
-def rewritten_old(
-    config: Mapping[str, Any], spec: RopeSpec, layer: str | None = None, *, both_types: bool = False
-) -> Change:
-    """The change that says this embedding in the form before transformers 5.
+def write_old_keys(source: Source, spec: RopeSpec, layer: str | None = None, *, both_types: bool = False) -> Change:
+    """Return the change that says this embedding in the form before transformers 5.
 
-    `both_types` writes the type under both its names, as mlx-lm's model files differ in which they read.
+    `both_types` writes the type under both its names, as mlx-lm's model files differ in which they read. Raises
+    `ValueError` as `write_new_keys` does.
     """
-    now = Current.of(config, layer)
+    now = Current.of(ModelConfig.read(source), layer)
     # The one rope_scaling belongs to the full layers where layer types differ.
-    shared = now.layer if now.layer in ("", "full_attention", "main") else find_main_layer(now.layers)
-    full = spec if shared == now.layer else now.specs[shared]
-    params = {**now.extras(shared), **now.parameters(full, shared)}
-    keys: Config = {now.name("max_position_embeddings"): length_of(spec), **now.sizes(spec)}
+    shared = now.layer if now.layer in ("", "full_attention", "main") else now.config.main_layer
+    full = spec if shared == now.layer else now.config.specs[shared]
+    params = {**now.model_keys(shared), **now.parameters(full, shared)}
+    keys = now.sizes(spec)
     keys["rope_theta"] = params.pop("rope_theta")
     for other, (name, _) in now.fields.architecture.rope.bases.items():
-        if name and other in now.layers:
-            keys[name] = spec.base if other == now.layer else now.layers[other]["rope_theta"]
+        if name and other in now.config.rope_parameters:
+            keys[name] = spec.base if other == now.layer else now.config.rope_parameters[other]["rope_theta"]
     share = params.pop("partial_rotary_factor", None)
-    if share is not None:
+    if share is not None or "partial_rotary_factor" in now.raw:
         keys["partial_rotary_factor"] = share
-    elif "partial_rotary_factor" in now.raw:
-        keys["partial_rotary_factor"] = None
     if isinstance(full.scaling, LongRope):
         keys[ORIGINAL] = params[ORIGINAL]
         if now.fields.architecture.runtime("transformers 4").get("phi3_three_keys"):
@@ -185,57 +157,52 @@ def rewritten_old(
         keys[ORIGINAL] = params.get(ORIGINAL)
     if both_types:
         params["type"] = params.get("rope_type", params.get("type"))
-    plain = params.get("rope_type") == "default" and not now.extras(shared)
+    plain = params.get("rope_type") == "default" and not now.model_keys(shared)
     keys["rope_scaling"] = None if plain else params
     if "rope_parameters" in now.raw:
         keys["rope_parameters"] = None
-    return Change(config, now.part, keys)
+    return Change(now.config.mapping, now.config.part, keys)
 
 
 @dataclass(frozen=True)
 class Current:
-    """What a config says now: the part that is changed, its fields, rope dicts and embeddings by layer type.
+    """A config before the change: `layer` is the layer type that is changed, `raw` the part as it is in the file."""
 
-    `raw` is the part as it stands in the file, {} where it does not. `layer` is the layer type that is changed.
-    """
-
-    part: Part
-    fields: Fields
-    layers: Layers
-    specs: Mapping[str, RopeSpec]
-    raw: Mapping[str, Any]
+    config: ModelConfig
     layer: str
+    raw: Mapping[str, Any]
 
     @classmethod
-    def of(cls, config: Mapping[str, Any], layer: str | None) -> Current:
-        """Raises `ValueError` where the config cannot be read or has no such layers."""
-        part, fields = ModelConfig.read(config).part, ModelConfig.read(config).fields
-        layers = rope_layers(fields)
-        specs = build_specs(fields, layers)
-        chosen = find_main_layer(specs) if not layer or "" in specs else layer
-        if chosen not in specs:
-            raise ValueError(f"layer_type must be one of {', '.join(specs)}, got {chosen!r}")
-        raw = {key: value for key, value in part.config.items() if part.stands}
-        return cls(part, fields, layers, specs, raw, chosen)
+    def of(cls, config: ModelConfig, layer: str | None) -> Current:
+        """Return the config with the layer type that is meant. Raises `ValueError` where it has no such layers."""
+        specs = config.specs
+        found = config.main_layer if not layer or "" in specs else layer
+        if found not in specs:
+            raise ValueError(f"layer_type must be one of {', '.join(specs)}, got {found!r}")
+        return cls(config, found, dict(config.part.config) if config.part.stands else {})
+
+    @property
+    def fields(self) -> Fields:
+        """The keys of the language model with the class defaults behind them."""
+        return self.config.fields
 
     def name(self, key: str) -> str:
-        """The name under which this config has a size."""
+        """Return the name under which this config has a size."""
         others = (other for other, usual in self.fields.architecture.aliases.items() if usual == key)
         return next((other for other in others if self.raw.get(key) is None and other in self.raw), key)
 
     def rope_dicts(self) -> list[Mapping[str, Any]]:
-        """The rope dicts of the file, the winning one last."""
+        """Return the rope dicts of the file, the winning one last."""
         found = (self.raw.get(key) for key in ("rope_parameters", "rope_scaling"))
         return [part for part in found if isinstance(part, Mapping)]
 
-    def extras(self, layer: str) -> Config:
-        """The keys of a layer's rope dict that belong to the model and not to the method."""
-        given = self.rope_dicts() if layer == "" else []
-        found = {key: value for part in (*given, self.layers[layer]) for key, value in part.items()}
-        return copy.deepcopy({key: value for key, value in found.items() if key not in METHOD_KEYS})
+    def model_keys(self, layer: str) -> Config:
+        """Return the keys of a layer's rope dict that belong to the model and not to the method."""
+        dicts = [*([] if layer else self.rope_dicts()), self.config.rope_parameters[layer]]
+        return copy.deepcopy({key: one[key] for one in dicts for key in one if key not in METHOD_KEYS})
 
-    def beside_layers(self) -> Config:
-        """What stands in a rope dict beside its layer types, and layer types that have no rotary embedding."""
+    def keys_beside_layers(self) -> Config:
+        """Return what a rope dict has beside its layer types, and layer types that have no rotary embedding."""
         defaults = self.fields.default("rope_parameters") or {}
         found = {key: value for key, value in defaults.items() if value is None}
         for part in self.rope_dicts():
@@ -244,75 +211,70 @@ class Current:
         return found
 
     def other_layers(self) -> Config:
-        """The rope dicts of the layer types that stay, such that a longer model changes nothing in them."""
+        """Return the rope dicts of the layer types that stay, such that a longer model changes nothing in them."""
         found: Config = {}
-        for layer, params in self.layers.items():
-            kept = copy.deepcopy(params)
-            kind = rope_type(self.fields, params)
-            kept.setdefault("rope_type", kind)
-            kept.pop("type", None)
+        for layer, params in self.config.rope_parameters.items():
+            kind, spec = rope_type(self.fields, params), self.config.specs[layer]
+            rope = copy.deepcopy(params)
+            rope.setdefault("rope_type", kind)
+            rope.pop("type", None)
             if kind in PRETRAINED_TYPES:
-                kept.setdefault(ORIGINAL, self.specs[layer].context)
-            if kind in ("yarn", "longrope") and kept.get("factor") is None:
+                rope.setdefault(ORIGINAL, spec.context)
+            if kind in ("yarn", "longrope") and rope.get("factor") is None:
                 # Left out, it is the ratio of the lengths.
-                kept["factor"] = self.specs[layer].target / self.specs[layer].context
-            found[layer] = kept
+                rope["factor"] = spec.target / spec.context
+            found[layer] = rope
         return found
 
     def parameters(self, spec: RopeSpec, layer: str) -> Params:
-        """The method's keys, with the rotated share wherever something else would be filled in for it."""
+        """Return the method's keys, with the rotated share wherever another one would be filled in for it."""
         params: Params = dict(to_config(spec)["rope_parameters"])
         params.pop("max_position_embeddings", None)
         if isinstance(spec.scaling, LongRope) and spec.scaling.attention is not None:
             # What vLLM and SGLang read in place of attention_factor.
             params |= {"short_mscale": spec.scaling.attention, "long_mscale": spec.scaling.attention}
         if not isinstance(spec.scaling, Proportional):
+            params.pop("partial_rotary_factor", None)
             share = self.share(spec, layer)
-            params = {key: value for key, value in params.items() if key != "partial_rotary_factor"}
             params |= {} if share is None else {"partial_rotary_factor": share}
         return params
 
     def share(self, spec: RopeSpec, layer: str) -> float | None:
-        """partial_rotary_factor; None where the whole head rotates and nothing says otherwise."""
-        given = self.layers[layer].get("partial_rotary_factor")
-        head_dim = self.head_dim if self.odd(spec) else spec.head_dim
+        """Return partial_rotary_factor; None where the whole head rotates and no key says otherwise."""
+        given = self.config.rope_parameters[layer].get("partial_rotary_factor")
+        head_dim = self.head_dim if self.is_padded(spec) else spec.head_dim
         if isinstance(given, (int, float)) and int(head_dim * given) == spec.rotary_dim:
             return float(given)
         if spec.rotary_dim != head_dim:
             return share_for(spec.rotary_dim, head_dim)
-        others = (
-            self.fields.default("partial_rotary_factor"),
-            *map(self.raw.get, ("partial_rotary_factor", "rotary_pct")),
-        )
-        return 1.0 if any(value is not None for value in (given, *others)) else None
+        others = [given, self.fields.default("partial_rotary_factor")]
+        others += [self.raw.get(key) for key in ("partial_rotary_factor", "rotary_pct")]
+        return 1.0 if any(value is not None for value in others) else None
 
     @property
     def head_dim(self) -> int:
         """The size of a head of the layers that are changed, as the class derives it."""
         return (self.fields.layer(self.layer) if self.layer else self.fields).head_dim()
 
-    def odd(self, spec: RopeSpec) -> bool:
-        """Whether this is a class default with an odd head, which is rotated with one more dimension than there is."""
+    def is_padded(self, spec: RopeSpec) -> bool:
+        """Return whether the class rotates its odd default head with one more dimension than there is."""
         return self.fields.architecture.pads_odd_head and spec.head_dim == self.head_dim + 1
 
     def sizes(self, spec: RopeSpec) -> Config:
-        """The keys that say head size, rotated dimensions and pairing, where these are to be others."""
-        keys: Config = {}
-        before = self.specs[self.layer]
+        """Return the keys that say the length, and head size, rotated dimensions and pairing where these change."""
+        before, architecture = self.config.specs[self.layer], self.fields.architecture
+        keys: Config = {self.name("max_position_embeddings"): int(to_config(spec)["max_position_embeddings"])}
         if spec.head_dim != before.head_dim or spec.rotary_dim != before.rotary_dim:
             keys |= self.head_keys(spec)
-        if (
-            self.fields.architecture.validation.null_head_dim
-            and self.fields.raw("head_dim") is None
-            and spec.scaling.name in MULTIPLIED
-        ):
+        null = architecture.validation.null_head_dim and self.fields.raw("head_dim") is None
+        if null and spec.scaling.name in MULTIPLIED:
             keys[self.name("head_dim")] = spec.head_dim
-        if spec.pairing != before.pairing and self.fields.architecture.reads_rope_interleave:
+        if spec.pairing != before.pairing and architecture.reads_rope_interleave:
             keys["rope_interleave"] = spec.pairing == "interleaved"
         return keys
 
     def head_keys(self, spec: RopeSpec) -> Config:
-        """The keys that say another head."""
+        """Return the keys that say another head."""
         config, architecture = self.fields.config, self.fields.architecture
         rule = architecture.head_size
         if architecture.rope.global_heads and self.layer == "full_attention" and "per_layer_config" not in config:
@@ -320,7 +282,7 @@ class Current:
         if rule == "qk_nope_head_dim+qk_rope_head_dim":
             return {"qk_rope_head_dim": spec.rotary_dim, "qk_nope_head_dim": spec.head_dim - spec.rotary_dim}
         keys: Config = {}
-        if spec.head_dim != self.head_dim and not self.odd(spec):
+        if spec.head_dim != self.head_dim and not self.is_padded(spec):
             own = rule == "head_dim" or (architecture.head_dim_wins and config.get("head_dim") is not None)
             if own:
                 keys[self.name("head_dim")] = spec.head_dim
@@ -329,71 +291,59 @@ class Current:
             elif "hidden_size" in rule and not own:
                 heads = self.fields.required("num_attention_heads")
                 keys[self.name("hidden_size")] = spec.head_dim * heads // (2 if rule.startswith("2") else 1)
-        if self.raw.get("rotary_dim") is not None or (
-            architecture.rope.rule == "fixed_base" and "rotary_dim" in architecture.defaults
-        ):
+        fixed = architecture.rope.rule == "fixed_base" and "rotary_dim" in architecture.defaults
+        if fixed or self.raw.get("rotary_dim") is not None:
             keys["rotary_dim"] = spec.rotary_dim
         return keys
 
     def top_level(self, spec: RopeSpec) -> Config:
-        """Old keys beside the rope dict that would win over it, or contradict it."""
+        """Return old keys beside the rope dict that would win over it, or contradict it."""
         keys: Config = {}
-        flat = self.layer == ""
-        held = self.raw.get(ORIGINAL) is not None or self.fields.default(ORIGINAL) is not None
-        if flat and held and spec.scaling.name in PRETRAINED_TYPES:
+        rule = self.fields.architecture.rope.rule
+        has_original = self.raw.get(ORIGINAL) is not None or self.fields.default(ORIGINAL) is not None
+        if not self.layer and has_original and spec.scaling.name in PRETRAINED_TYPES:
             keys[ORIGINAL] = spec.context
-        base = self.raw.get("rope_theta")
-        belongs = flat or self.layer in ("full_attention", "main")
-        if self.fields.architecture.rope.rule == "theta_only" or (
-            isinstance(base, (int, float)) and belongs and base != spec.base
-        ):
+        base, belongs = self.raw.get("rope_theta"), self.layer in ("", "full_attention", "main")
+        if rule == "theta_only" or (isinstance(base, (int, float)) and belongs and base != spec.base):
             keys["rope_theta"] = spec.base
         share, wanted = self.raw.get("partial_rotary_factor"), self.share(spec, self.layer)
-        if share is not None and flat and wanted is not None and share != wanted:
+        if not self.layer and share is not None and wanted is not None and share != wanted:
             keys["partial_rotary_factor"] = wanted
-        if self.fields.architecture.rope.rule == "chatglm":
+        if rule == "chatglm":
             keys["rope_ratio"] = spec.base / 10_000.0
         return keys
 
 
-def length_of(spec: RopeSpec) -> int:
-    """max_position_embeddings of a config that says this embedding."""
-    return int(to_config(spec)["max_position_embeddings"])
-
-
 def loaded_rope(part: Part) -> Mapping[str, Any]:
-    """The rope dict that the loaded config holds: the winning one of the file."""
+    """Return the rope dict that the loaded config holds: the winning one of the file."""
     found = part.config.get("rope_scaling") or part.config.get("rope_parameters")
     return found if isinstance(found, Mapping) else {}
 
 
-def over(rope: Mapping[str, Any], old: Mapping[str, Any]) -> Config:
-    """A rope dict to lay over another one, so that nothing of the old method is read."""
-    merged: Config = {}
+def cancel_old_method(rope: Mapping[str, Any], old: Mapping[str, Any]) -> Config:
+    """Return a rope dict to merge into another one, with keys that undo what would still be read of the old method."""
+    merged = dict(rope)
     for key, value in rope.items():
-        before = old.get(key)
-        merged[key] = (
-            over(value, before if isinstance(before, Mapping) else old) if isinstance(value, Mapping) else value
-        )
-    kind = rope.get("rope_type")
-    if kind is not None:
+        if isinstance(value, Mapping):
+            merged[key] = cancel_old_method(value, old[key] if isinstance(old.get(key), Mapping) else old)
+    if rope.get("rope_type") is not None:
         merged |= {key: value for key, value in STILL_READ.items() if old.get(key) is not None and key not in rope}
-        if "type" in old:
-            merged["type"] = kind
+        merged |= {"type": rope["rope_type"]} if "type" in old else {}
     return merged
 
 
-def laid(new: Mapping[str, Any], old: Mapping[str, Any]) -> Config:
-    """One dict laid over another, and so the dicts in them."""
+def merge_dicts(new: Mapping[str, Any], old: Mapping[str, Any]) -> Config:
+    """Return one dict merged into another, and so the dicts in them."""
     merged = copy.deepcopy(dict(old))
     for key, value in new.items():
-        before = merged.get(key)
-        merged[key] = laid(value, before) if isinstance(value, Mapping) and isinstance(before, Mapping) else value
+        before: Any = merged.get(key)
+        both = isinstance(value, Mapping) and isinstance(before, Mapping)
+        merged[key] = merge_dicts(value, before) if both else value
     return merged
 
 
-def under(path: Path, keys: Config) -> Config:
-    """The keys inside objects of these names."""
+def nest(path: Path, keys: Config) -> Config:
+    """Return the keys inside objects of these names."""
     for key in reversed(path):
         keys = {key: keys}
     return keys

@@ -21,7 +21,6 @@ from rope_viz.models.layer_patterns import (
     find_window,
     resolve_layer_types,
 )
-from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.rope_config import PRETRAINED_TYPES, build_specs, find_main_layer
 from rope_viz.models.rope_parameters import Layers, rope_layers
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
@@ -94,8 +93,9 @@ class ModelConfig:
 
     @functools.cached_property
     def main_layer(self) -> str:
-        """The layer type that the config is about: the shared one, else full attention, else the first."""
-        return find_main_layer(self.specs)
+        """The layer type that the config is about: that of the picked model, else the usual one."""
+        picked = None if self.known is None else self.known.layer
+        return picked if picked is not None and picked in self.specs else find_main_layer(self.specs)
 
     @functools.cached_property
     def start_specs(self) -> dict[str, RopeSpec]:
@@ -168,17 +168,6 @@ class ModelConfig:
         except ValueError as error:
             return (str(error),)
         return ()
-
-    @property
-    def has_rope(self) -> bool:
-        """Whether the model is not known to go without rotary embedding."""
-        try:
-            _ = self.fields
-        except NoRope:
-            return False
-        except ValueError:
-            return True
-        return True
 
 
 @functools.cache

@@ -49,16 +49,9 @@ def explain(reason: str) -> str:
 
 # What position_embedding_type may say besides rope and rotary, in any config.
 NOT_ROTARY = {
-    "absolute": "learned",
-    "learned": "learned",
-    "learned_absolute": "learned",
-    "sinusoidal": "sinusoidal",
-    "relative": "relative",
-    "relative_key": "relative",
-    "relative_key_query": "relative",
-    "alibi": "alibi",
-    "nope": "none",
-    "none": "none",
+    **dict.fromkeys(("absolute", "learned", "learned_absolute"), "learned"),
+    **dict.fromkeys(("relative", "relative_key", "relative_key_query"), "relative"),
+    **{"sinusoidal": "sinusoidal", "alibi": "alibi", "nope": "none", "none": "none"},
 }
 
 

@@ -60,20 +60,22 @@ def late_partial(fields: Fields, layers: Layers) -> Layers:
 
 def folded(fields: Fields) -> Layers:
     """The general rule: rope_scaling before rope_parameters, then the old top-level keys, then the class default."""
-    params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters")
-    for layer in nested_keys(params or {}):
+    params = rope_mapping(fields)
+    for layer in nested_keys(params):
         if fields.is_listed and not fields.architecture.rope.layer_types:
             raise ValueError(
                 f"the RoPE parameters are nested by layer type, {layer}, and all layers of {fields.kind} share one "
                 "embedding: transformers does not read what is nested. Write them without the layer type"
             )
-    return filled(fields, params or default_parameters(fields), fields.theta(), partial_of(fields))
+    partial = fields.config.get("partial_rotary_factor")
+    if partial is None or fields.architecture.partial_rotary_fixed:
+        partial = fields.default("partial_rotary_factor")
+    return fill_defaults(fields, params or default_parameters(fields), fields.theta(), partial)
 
 
-def partial_of(fields: Fields) -> Any:
-    """The partial_rotary_factor of the top level, or the class default."""
-    default, given = fields.default("partial_rotary_factor"), fields.config.get("partial_rotary_factor")
-    return default if given is None or fields.architecture.partial_rotary_fixed else given
+def rope_mapping(fields: Fields) -> Params:
+    """Return a copy of the winning rope dict of the file, {} where it has none."""
+    return fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
 
 
 def default_parameters(fields: Fields) -> Params:
@@ -82,7 +84,7 @@ def default_parameters(fields: Fields) -> Params:
     return {key: dict(part) if isinstance(part, Mapping) else part for key, part in params.items()}
 
 
-def filled(fields: Fields, params: Params, theta: float, partial: Any = None) -> Layers:
+def fill_defaults(fields: Fields, params: Params, theta: float, partial: Any = None) -> Layers:
     """Nested or flat parameters with base and partial factor filled in where they are missing."""
     nested = nested_keys(params)
     layers: Layers = {}
@@ -125,10 +127,10 @@ def global_and_local(fields: Fields) -> Layers:
 
 def neox(fields: Fields) -> Layers:
     """GPT-NeoX: rotary_emb_base and rotary_pct."""
-    params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
+    params = rope_mapping(fields)
     partial = fields.config.get("rotary_pct")
     partial = fields.architecture.rope.rotary_pct if partial is None else partial
-    return filled(fields, params, fields.theta("rotary_emb_base"), partial)
+    return fill_defaults(fields, params, fields.theta("rotary_emb_base"), partial)
 
 
 def as_given(fields: Fields) -> Layers:
@@ -136,7 +138,7 @@ def as_given(fields: Fields) -> Layers:
     params = fields.mapping("rope_parameters") or default_parameters(fields)
     if nested_keys(params):
         refuse_flat(fields)
-    return filled(fields, params, fields.theta(default=10_000.0))
+    return fill_defaults(fields, params, fields.theta(default=10_000.0))
 
 
 def refuse_shared(fields: Fields) -> None:
@@ -165,11 +167,6 @@ def refuse_flat(fields: Fields) -> None:
         )
 
 
-def without_scaling(fields: Fields) -> Layers:
-    """Cohere 2 MoE: a field of its own hides rope_scaling."""
-    return folded(fields.with_values(rope_scaling=None))
-
-
 def ultrabert(fields: Fields) -> Layers:
     """UltraBERT: rope_theta is a list, one base per layer, and only used where there are no rope_parameters."""
     bases, types = fields.config.get("rope_theta"), fields.layer_types()
@@ -187,8 +184,8 @@ def mistral4(fields: Fields) -> Layers:
     if not fields.mapping("rope_scaling"):
         params = fields.mapping("rope_parameters") or default_parameters(fields)
         params.setdefault("partial_rotary_factor", share)
-        return filled(fields, params, fields.theta())
-    return filled(
+        return fill_defaults(fields, params, fields.theta())
+    return fill_defaults(
         fields, fields.mapping("rope_scaling") or {}, fields.theta(), fields.config.get("partial_rotary_factor")
     )
 
@@ -203,7 +200,7 @@ def neomme(fields: Fields) -> Layers:
             part.setdefault("rope_type", "default")
             part.setdefault("rope_theta", fields.theta(default=base))
             part.setdefault("partial_rotary_factor", share)
-    return filled(fields, params, 10_000.0)
+    return fill_defaults(fields, params, 10_000.0)
 
 
 def step3p5(fields: Fields) -> Layers:
@@ -212,7 +209,7 @@ def step3p5(fields: Fields) -> Layers:
     types = fields.layer_types() or ["full_attention"]
     if all(isinstance(params.get(kind), dict) for kind in types):
         share = fields.config.get("partial_rotary_factor")
-        return filled(fields, {kind: params[kind] for kind in types}, 10_000.0, share)
+        return fill_defaults(fields, {kind: params[kind] for kind in types}, 10_000.0, share)
     layers: Layers = {}
     for index, kind in enumerate(types):
         if kind not in layers:
@@ -245,7 +242,7 @@ def dots3(fields: Fields) -> Layers:
             for kind in fields.layer_types() or [usual, "sliding_attention"]
         }
     )
-    params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
+    params = rope_mapping(fields)
     bases = {kind: fields.theta() for kind in types}
     bases["sliding_attention"] = fields.theta("swa_rope_theta", 50_000.0)
     layers: Layers = {}
@@ -260,22 +257,21 @@ def dots3(fields: Fields) -> Layers:
     return layers
 
 
+def plain_rope(base: float, share: float | None = None) -> Layers:
+    """Return unscaled parameters that all layers share."""
+    params: Params = {"rope_type": "default", "rope_theta": base}
+    return {"": params if share is None else {**params, "partial_rotary_factor": share}}
+
+
 def fixed_base(fields: Fields) -> Layers:
     """GPT-J and RoFormer: the base is written in the code, and rotary_dim is a number of dimensions."""
     rotary = fields.size("rotary_dim")
-    share = rotary / fields.head_dim() if rotary else 1.0
-    return {"": {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": share}}
-
-
-def written_base(_: Fields) -> Layers:
-    """Baichuan 7B and Grok-1: the base is written in the code, and no scaling is read."""
-    return {"": {"rope_type": "default", "rope_theta": 10_000.0}}
+    return plain_rope(10_000.0, rotary / fields.head_dim() if rotary else 1.0)
 
 
 def telechat(fields: Fields) -> Layers:
     """TeleChat: the base in the code, grown once for the length that the model was trained with."""
-    grown = 10_000.0 * telechat_growth(fields, 1) ** (fields.head_dim() / (fields.head_dim() - 2))
-    return {"": {"rope_type": "default", "rope_theta": grown}}
+    return plain_rope(10_000.0 * telechat_growth(fields, 1) ** (fields.head_dim() / (fields.head_dim() - 2)))
 
 
 def telechat_growth(fields: Fields, length: int) -> int:
@@ -284,11 +280,10 @@ def telechat_growth(fields: Fields, length: int) -> int:
     return max(int(2.0 ** math.ceil(math.log2(longest / 8192) + 1)) - 1, 1)
 
 
-def qwen(fields: Fields) -> Layers:
+def qwen1(fields: Fields) -> Layers:
     """Qwen 1: rotary_emb_base and rotary_pct. What `use_dynamic_ntk` does begins beyond seq_length."""
     share = fields.config.get("rotary_pct")
-    params = {"rope_type": "default", "rope_theta": fields.theta("rotary_emb_base")}
-    return {"": {**params, "partial_rotary_factor": 1.0 if share is None else share}}
+    return plain_rope(fields.theta("rotary_emb_base"), 1.0 if share is None else share)
 
 
 def base_under(fields: Fields) -> Layers:
@@ -305,23 +300,18 @@ def at(config: Mapping[str, Any], name: str) -> Any:
     return part if not inner else part.get(inner) if isinstance(part, Mapping) else None
 
 
-def plain_theta(fields: Fields) -> Layers:
-    """ESM: rope_theta and nothing else."""
-    return {"": {"rope_type": "default", "rope_theta": fields.theta()}}
-
-
 def chatglm(fields: Fields) -> Layers:
     """ChatGLM: half of the head rotates, and the base is 10000 times rope_ratio."""
     ratio = fields.config.get("rope_ratio", 1.0)
     require_number(ratio, "rope_ratio", above=0.0, most=1e20)
-    return {"": {"rope_type": "default", "rope_theta": 10_000.0 * ratio, "partial_rotary_factor": 0.5}}
+    return plain_rope(10_000.0 * ratio, 0.5)
 
 
 def deepseek_v4(fields: Fields) -> Layers:
     """DeepSeek V4: plain RoPE on the main layers, another base and perhaps YaRN on the compressed ones."""
     theta = fields.theta("rope_theta", 10_000.0)
-    params = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
-    whole = filled(
+    params = rope_mapping(fields)
+    whole = fill_defaults(
         Fields(fields.config, Architecture("", listed=False)), params, theta, fields.config.get("partial_rotary_factor")
     )
     if {"main", "compress"} <= whole.keys():
@@ -363,13 +353,13 @@ RULES: dict[str, Callable[[Fields], Layers]] = {
     "mistral4": mistral4,
     "neomme": neomme,
     "neox": neox,
-    "qwen1": qwen,
+    "qwen1": qwen1,
     "share_from_rotary_dim": partial_from_rotary_dim,
     "step3p5": step3p5,
     "telechat": telechat,
-    "theta_only": plain_theta,
+    "theta_only": lambda fields: plain_rope(fields.theta()),
     "ultrabert": ultrabert,
-    "without_rope_scaling": without_scaling,
-    "written_base": written_base,
+    "without_rope_scaling": lambda fields: folded(fields.with_values(rope_scaling=None)),
+    "written_base": lambda _: plain_rope(10_000.0),
 }
 """By the name that a record gives as `rope.rule`."""

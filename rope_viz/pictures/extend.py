@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.advice.export import architecture
+from rope_viz.advice.export import llama_config
 from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, mistakes, planned
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.lint import Finding
@@ -19,7 +19,7 @@ from rope_viz.figures.runtimes import options as methods
 from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.runtimes import extension
 from rope_viz.models.catalog import catalog
-from rope_viz.models.edit_config import rewritten_old
+from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload
@@ -37,7 +37,7 @@ WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs 
 LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
 TARGET = length("extend.target", "I need", lambda now: wanted(now), least=1024, most=4_194_304)
-TRAINED = length("extend.trained", "It was trained on", lambda now: trained(now), most=16_777_216)
+TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=16_777_216)
 RUNTIMES = Several(key="extend.for", label="For", options=NAMES, usual=lambda now: ("vllm",))
 DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
 SEQUENCES = Number(
@@ -71,7 +71,7 @@ def wanted(now: Now) -> int:
 
 def config(now: Now) -> Mapping[str, Any]:
     """The config in question: the file, that of the list, or one of a Llama with the sizes of the knobs."""
-    return _config(now.start, now.model, now.own)
+    return _config(now.start, now.model, now.own).mapping
 
 
 def trained(now: Now) -> int:
@@ -155,15 +155,15 @@ def options(now: Now) -> Table:
 
 
 @functools.lru_cache(KEPT)
-def _config(spec: RopeSpec, model: str, own: Upload | None) -> Mapping[str, Any]:
+def _config(spec: RopeSpec, model: str, own: Upload | None) -> ModelConfig:
     config = config_of(model, own)
-    return config if config is not None else {**rewritten_old(architecture(spec), spec).whole, **LLAMA}
+    return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA} if config is None else config)
 
 
 @functools.lru_cache(KEPT)
 def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Identity | None:
     try:
-        return ModelConfig.read(_config(spec, model, own)).identify(known=catalog().get(model), layer=layer or None)
+        return _config(spec, model, own).identify(known=catalog().get(model), layer=layer or None)
     except ValueError:
         return None
 
@@ -174,7 +174,7 @@ def _found(
 ) -> tuple[Identity, Advice]:
     """What it is and the ways there are, which is all that tells whether there is an answer."""
     config, known = _config(spec, model, own), catalog().get(model)
-    found = ModelConfig.read(config).identify(known=known, trained=given, layer=layer or None)
+    found = config.identify(known=known, trained=given, layer=layer or None)
     return found, recommend(config, found, target, own=changed)
 
 

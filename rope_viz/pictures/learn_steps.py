@@ -152,7 +152,8 @@ def speeds(now: Now) -> str:
 def left_over(now: Now) -> str:
     """Pairs that never went round."""
     return (
-        f"In {tokens(now.spec.context)} tokens of training **{unfinished(now.spec)} of {now.spec.pairs} pairs** never "
+        f"In {tokens(now.spec.context)} tokens, the {now.spec.length_name} length, "
+        f"**{unfinished(now.spec)} of {now.spec.pairs} pairs** never "
         "went round once: the model has seen only a part of their circle."
     )
 

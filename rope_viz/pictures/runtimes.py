@@ -18,13 +18,13 @@ from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now, config_of
 from rope_viz.runtimes.axes import AxesAnswer, axes_answers
-from rope_viz.runtimes.compare import older
+from rope_viz.runtimes.compare import list_releases
 
 AT = Pick(
     key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: runtime_matrix.by_length(now.spec)
 )
-VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in older()["vllm"]})
-SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in older()["sglang"]})
+VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in list_releases()["vllm"]})
+SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in list_releases()["sglang"]})
 ALL = Switch(key="runtimes.all", label="Also the models on which all agree")
 PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL))
 
@@ -118,7 +118,7 @@ def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
 @functools.lru_cache(maxsize=64)
 def _asked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
     now = Now(spec, model, layer, own)
-    return runtime_matrix.ask(spec, start=now.start, config=now.config, layer=layer, name=now.name)
+    return runtime_matrix.config_for(spec, start=now.start, config=now.config, layer=layer, name=now.name)
 
 
 @functools.lru_cache(maxsize=64)

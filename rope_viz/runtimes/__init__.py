@@ -1,7 +1,7 @@
-"""What a config really computes in each runtime: frequencies, factor on cos and sin, softmax multiplier, and why.
+"""What each runtime computes from a config: frequencies, factor on cos and sin, softmax multiplier, and why.
 
-Values were got by executing the runtimes (tests/goldens/runtimes.json says how); the rules that reproduce them are in
-one module per runtime, over the one core of `rope_viz.embedding.scaling`.
+Values were measured by executing the runtimes (tests/goldens/runtimes.json says how). The rules that reproduce them are
+in one module per runtime, over the core of `rope_viz.embedding.scaling`.
 """
 
 from __future__ import annotations
@@ -12,28 +12,26 @@ from dataclasses import dataclass
 from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
 from rope_viz.embedding.spec import FloatArray, checked_length, shorten
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
-from rope_viz.runtimes import llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
+from rope_viz.runtimes import gguf_converter, llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
 from rope_viz.runtimes.provenance import Known, find_provenance
-from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_case, frequencies, spec_of
+from rope_viz.runtimes.releases import RUNTIMES, format_release, resolve_release
+from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_case, build_spec, compute_frequencies
 
-LLAMA_CPP = "0c1e57098 (llama-cpp-python 0.3.36)"
-TENSORRT = "functional.py@0071496 + _torch/attention_backend/interface.py@000a01d (two stored versions)"
+__all__ = ["RUNTIMES", "Emulation", "Known", "emulate", "emulated", "read_case", "resolve_release"]
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
-    **{("transformers", version): rules for version, rules in transformers.RELEASES.items()},
-    ("vllm", "0.33.0"): vllm.RULES,
-    ("sglang", "0.5.23"): sglang.RULES,
-    ("llama.cpp", LLAMA_CPP): llamacpp.RULES,
-    ("mlx-lm", "0.32.2"): mlx.RULES,
-    ("tensorrt-llm", TENSORRT): tensorrt.RULES,
-    ("paper", "2309.00071"): paper.RULES,
+    **{("transformers", version): rules for version, rules in transformers.RULES.items()},
+    resolve_release("vllm"): vllm.RULES,
+    resolve_release("sglang"): sglang.RULES,
+    resolve_release("llama.cpp"): gguf_converter.RULES,
+    resolve_release("mlx-lm"): mlx.RULES,
+    resolve_release("tensorrt-llm"): tensorrt.RULES,
+    resolve_release("paper"): paper.RULES,
+    **older_releases.RULES,
 }
-"""Every runtime that can be emulated, by name and version: those that are put side by side."""
-ALL = {**RULES, **older_releases.RULES}
-"""The same and older releases, which a reader may ask for in place of today's."""
+"""Every runtime that can be emulated, by name and release."""
 
-UNTOLD = Known("not known", "")
-RUNTIMES = tuple(RULES)
+NOT_KNOWN = Known("not known", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +52,13 @@ class Emulation:
     softmax_multiplier: float | None
     rules: tuple[Rule, ...]
     reason: str = ""
-    known: Known = UNTOLD
+    known: Known = NOT_KNOWN
     remote: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name and version as people write them: "vLLM 0.33.0"."""
+        return format_release(self.runtime, self.version)
 
 
 def emulate(
@@ -67,7 +70,7 @@ def emulate(
     layer_type: str | None = None,
     flags: str | Mapping[str, object] | None = None,
 ) -> Emulation:
-    """What the runtime computes for a config.json.
+    """Return what a runtime computes for a config.json.
 
     `length` is max_model_len for vllm, n_ctx for llama.cpp, max_seq_len for tensorrt-llm, and the current length
     elsewhere. `version` may be shortened to its first word, or left out for the newest. `flags` are command-line
@@ -80,57 +83,37 @@ def emulate(
     overrides = llamacpp.parse_flags(flags)
     if length is None and "ctx" in overrides:
         length = int(overrides["ctx"]) or None
-    return emulated(name, release, read_case(config, length=length, layer_type=layer_type), overrides)
+    return emulate_case(name, release, read_case(config, length=length, layer_type=layer_type), overrides)
 
 
 def read_case(config: Source, *, length: int | None = None, layer_type: str | None = None) -> Case:
-    """Return what every runtime starts from, to be read once for all of them. Raises `ValueError` as `emulate` does."""
+    """Return what every runtime starts from, read once for all of them. Raises `ValueError` as `emulate` does."""
     with normalise_errors():
         return build_case(ModelConfig.read(config), layer_type, checked_length(length))
 
 
-def emulated(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:
+def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:
     """Return what one runtime, by its full name and version, makes of a case. Raises `ValueError` as `emulate` does."""
-    return _emulated(name, release, case, flags or {})
-
-
-def _emulated(name: str, release: str, case: Case, flags: Mapping[str, str | float]) -> Emulation:
-    told = find_provenance(name, release, case.fields, case.kind)
+    known = find_provenance(name, release, case.fields, case.kind)
     try:
         with normalise_errors():
-            case, applied = apply(ALL[name, release], case)
-            inv_freq, attention, softmax = computed(name, case, flags)
+            case, applied = apply(RULES[name, release], case)
+            inv_freq, attention, softmax = compute(name, case, flags or {})
     except Refused as refusal:
-        return Emulation(name, release, False, None, None, None, (), str(refusal), told)
-    own = name == "transformers" and release == RUNTIMES[0][1] and case.architecture.remote_code
-    remote = f"{shorten(case.model).strip(chr(39))} is remote code, not in transformers" if own else ""
-    return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=told, remote=remote)
+        return Emulation(name, release, False, None, None, None, (), str(refusal), known)
+    is_remote = (name, release) == RUNTIMES[0] and case.architecture.remote_code
+    remote = f"{shorten(case.model).strip(chr(39))} is remote code, not in transformers" if is_remote else ""
+    return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=known, remote=remote)
 
 
-def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]:
-    """The full name and version. Raises `ValueError` that lists what is known."""
-    versions = [release for name, release in ALL if name == runtime]
-    if not versions:
-        names = dict.fromkeys(name for name, _ in RUNTIMES)
-        raise ValueError(f"runtime must be one of {', '.join(names)}, got {shorten(runtime)}")
-    if version is None:
-        return runtime, versions[0]
-    found = next((release for release in versions if version in (release, release.split(" ")[0])), None)
-    if found is None:
-        short = ", ".join(release.split(" ")[0] for release in versions)
-        raise ValueError(f"version of {runtime} must be one of {short}, got {shorten(version)}")
-    return runtime, found
-
-
-def computed(name: str, case: Case, overrides: Mapping[str, str | float]) -> tuple[FloatArray, float, float | None]:
-    """Frequencies, factor on cos and sin and softmax multiplier of what the rules left."""
+def compute(name: str, case: Case, flags: Mapping[str, str | float]) -> tuple[FloatArray, float, float | None]:
+    """Return frequencies, factor on cos and sin and softmax multiplier of a case after its rules."""
     if name == "llama.cpp":
-        kernel, attention, softmax = llamacpp.kernel(case, overrides)
-        return llamacpp.rotate(case, kernel), attention, softmax
-    spec = spec_of(case)
+        return llamacpp.apply_flags(case, flags)
+    spec = build_spec(case)
     if case.path == "paper" and isinstance(spec.scaling, Yarn):
         yarn = spec.scaling
         ramp = PaperYarn(yarn.factor, yarn.beta_slow, yarn.beta_fast)
         return ramp.inv_freq(spec), mscale(yarn.factor), case.softmax
     attention = spec.attention_factor(case.length) if case.attention is None else case.attention
-    return frequencies(case, spec), attention, case.softmax
+    return compute_frequencies(case, spec), attention, case.softmax

@@ -6,7 +6,6 @@ each checked against the runtime's own code; llama.cpp's modes by architecture w
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -185,7 +184,7 @@ def number_samples(runtime: str, kind: str) -> tuple[float | None, tuple[float, 
 def in_blocks(spec: AxesSpec) -> bool:
     """Return whether the pairs of each axis are next to each other."""
     owner = [k for k in spec.owner.tolist() if k not in (STILL, MIXED)]
-    return sum(first != second for first, second in itertools.pairwise(owner)) < len(set(owner))
+    return bool(np.count_nonzero(np.diff(owner)) < len(set(owner)))
 
 
 def in_words(config: Mapping[str, Any], runtime: str) -> str:

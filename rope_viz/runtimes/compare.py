@@ -1,18 +1,20 @@
-"""The runtimes beside one another: which agree on a config, and where and by how much the others differ."""
+"""Compare runtimes on one config: which agree with a reference, and where and by how much the others differ."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
+from rope_viz.models.model_config import Source
 from rope_viz.models.user_config import listed
-from rope_viz.runtimes import ALL, RUNTIMES, Emulation, emulated, read_case, resolve_release
+from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
+from rope_viz.runtimes.releases import RELEASES
 
 TOLERANCE = 2e-6
 """Differences up to here are the runtimes' own float32 arithmetic."""
@@ -44,24 +46,24 @@ class Comparison:
 
     @property
     def how(self) -> How:
-        """How this runtime's answer is known: the emulation says from what."""
+        """How this runtime's answer is known; `emulation.known` has the source."""
         return self.emulation.known.how
 
     @property
     def differs(self) -> bool:
-        """Whether the runtime computes something, and something else; what is not known does not count."""
+        """Whether the runtime is known to compute something other than the reference."""
         computes = self.emulation.supported and not self.emulation.remote
         return computes and not self.agrees and self.how != "not known"
 
     def verdict(self, ratio: Callable[[float], str] = "×{:.4g}".format) -> str:
-        """In words: agrees, refuses, or by how much it differs; "by rule" where it was not executed, or not known."""
+        """Return "agrees", "refuses", "not known" or by how much it differs; "by rule" where it was not executed."""
         if self.how == "not known":
             return "not known"
         words = self.words(ratio)
         return words if self.how == "executed" else f"{words} (by rule)"
 
     def words(self, ratio: Callable[[float], str]) -> str:
-        """The verdict, however it is known."""
+        """Return the verdict without how it is known."""
         if self.emulation.remote:
             return "refuses: remote code"
         if not self.emulation.supported:
@@ -77,36 +79,33 @@ class Comparison:
 
 
 def compare(
-    config: Mapping[str, Any],
+    config: Source,
     *,
     length: int | None = None,
     layer_type: str | None = None,
     reference: tuple[str, str | None] = ("transformers", None),
     releases: Mapping[str, str] | None = None,
 ) -> list[Comparison]:
-    """Every runtime against the reference, in the order of `RUNTIMES`. Raises `ValueError` as `emulate` does.
+    """Compare every runtime with the reference, in the order of `RUNTIMES`. Raises `ValueError` as `emulate` does.
 
     `releases` names older ones to put in the place of today's: {"vllm": "0.8.5"}.
     """
     case = read_case(config, length=length, layer_type=layer_type)
-    base = emulated(*resolve_release(*reference), case)
-    return [against(base, emulated(*other, case)) for other in chosen(releases or {})]
+    base = emulate_case(*resolve_release(*reference), case)
+    return [compare_with(base, emulate_case(*other, case)) for other in resolve_releases(releases or {})]
 
 
-def older() -> dict[str, tuple[str, ...]]:
-    """{runtime: its releases, today's first} of those of which older ones are known too."""
-    names = dict.fromkeys(name for name, version in ALL if (name, version) not in RUNTIMES)
-    return {name: tuple(version for one, version in ALL if one == name) for name in names}
+def list_releases() -> dict[str, tuple[str, ...]]:
+    """Return {runtime: its releases, today's first} of those of which older ones are known too."""
+    return {name: runtime.releases for name, runtime in RELEASES.items() if runtime.older}
 
 
-def chosen(releases: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The runtimes, with these releases in the place of today's. Raises `ValueError` for what is not known."""
+def resolve_releases(releases: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the runtimes, with these releases in the place of today's. Raises `ValueError` for what is not known."""
     for name in releases:
-        if name not in older():
-            raise ValueError(f"older releases are known of {' and '.join(older())}, not of {name}")
-    return [
-        resolve_release(name, releases[name]) if name in releases else (name, version) for name, version in RUNTIMES
-    ]
+        if name not in list_releases():
+            raise ValueError(f"older releases are known of {' and '.join(list_releases())}, not of {name}")
+    return [resolve_release(name, releases.get(name, version)) for name, version in RUNTIMES]
 
 
 UNKNOWN: Final = "not known"
@@ -114,33 +113,33 @@ UNKNOWN: Final = "not known"
 
 @dataclass(frozen=True)
 class History:
-    """What the releases of one runtime make of a config: those that agree with one another together, oldest first."""
+    """What the releases of one runtime compute from a config, oldest first; a span has releases with one verdict."""
 
     runtime: str
     spans: tuple[tuple[tuple[str, ...], str], ...]
 
     def sentence(self, name: str) -> str:
-        """Since when there is a difference, in words: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
+        """Return since when there is a difference, in words: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
         parts = [f"{verdict} in {listed(list(versions))}" for versions, verdict in self.spans[:-1]]
         versions, verdict = self.spans[-1]
         return f"{name}: {', '.join(parts)}, {verdict} since {versions[0]}"
 
 
 def histories(
-    config: Mapping[str, Any],
+    config: Source,
     *,
     length: int | None = None,
     layer_type: str | None = None,
     ratio: Callable[[float], str] = "×{:.4g}".format,
 ) -> list[History]:
-    """The runtimes whose releases make different things of a config, as far as that is known."""
+    """Return the runtimes whose releases compute different things from a config, as far as that is known."""
     case = read_case(config, length=length, layer_type=layer_type)
-    base = emulated(*resolve_release("transformers"), case)
+    base = emulate_case(*resolve_release("transformers"), case)
     found = []
-    for name, versions in older().items():
+    for name, versions in list_releases().items():
         spans: list[tuple[tuple[str, ...], str]] = []
         for version in reversed(versions):
-            one = against(base, emulated(name, version, case))
+            one = compare_with(base, emulate_case(name, version, case))
             words = UNKNOWN if one.how == "not known" else one.words(ratio)
             if spans and spans[-1][1] == words:
                 spans[-1] = ((*spans[-1][0], version), words)
@@ -151,19 +150,19 @@ def histories(
     return found
 
 
-def against(base: Emulation, other: Emulation) -> Comparison:
-    """One result against another."""
+def compare_with(base: Emulation, other: Emulation) -> Comparison:
+    """Compare one result with the reference."""
     if "not known" in (base.known.how, other.known.how):
         return Comparison(other, False, None, False, None, None)
     if base.inv_freq is None or other.inv_freq is None:
         return Comparison(other, base.supported == other.supported, None, False, None, None)
-    effect = largest(base.inv_freq, other.inv_freq)
+    effect = find_max_ratio(base.inv_freq, other.inv_freq)
     effect = effect if effect is not None and effect.ratio > 1.0 + TOLERANCE else None
     differ = not np.array_equal(base.inv_freq.shape, other.inv_freq.shape) or not np.array_equal(
         base.inv_freq > 0, other.inv_freq > 0
     )
     ratios = [
-        None if ours is None or theirs is None else quotient(theirs, ours)
+        None if ours is None or theirs is None else divide(theirs, ours)
         for ours, theirs in (
             (base.attention_factor, other.attention_factor),
             (base.softmax_multiplier, other.softmax_multiplier),
@@ -174,20 +173,20 @@ def against(base: Emulation, other: Emulation) -> Comparison:
     return Comparison(other, agrees, effect, differ, ratios[0], ratios[1])
 
 
-def quotient(theirs: float, ours: float) -> float:
-    """One factor over another; a config may ask for a factor of 0."""
+def divide(theirs: float, ours: float) -> float:
+    """Return one factor over another; a config may ask for a factor of 0."""
     if ours == 0:
         return 1.0 if theirs == 0 else math.inf
     return theirs / ours
 
 
-def apart(ratio: float) -> float:
-    """How far a ratio is from 1, in logarithms; a change of sign is infinitely far."""
+def log_distance(ratio: float) -> float:
+    """Return how far a ratio is from 1, in logarithms; a change of sign is infinitely far."""
     return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 
-def largest(ours: FloatArray, theirs: FloatArray) -> Effect | None:
-    """The largest ratio over the pairs that both have and that turn in both; None where all are equal."""
+def find_max_ratio(ours: FloatArray, theirs: FloatArray) -> Effect | None:
+    """Return the largest ratio over the pairs that both have and that turn in both; None where all are equal."""
     pairs = min(len(ours), len(theirs))
     ours, theirs = ours[:pairs], theirs[:pairs]
     turning = (ours > 0) & (theirs > 0)

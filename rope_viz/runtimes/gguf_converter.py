@@ -1,61 +1,243 @@
-"""What llama.cpp's conversion classes write to the GGUF of base, rotated share and scaling, where they differ.
+"""llama.cpp 0c1e57098, first half, as rules: what conversion writes to the GGUF and what the loader reads of it.
 
-Read from `conversion/*.py` of llama.cpp 0c1e57098 and run class by class (tests/goldens/converted.json).
+Read from `conversion/*.py`, `src/llama-model.cpp` and `src/llama-context.cpp`; the conversion classes were run one by
+one (tests/goldens/converted.json).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number
-from rope_viz.runtimes.rule_engine import Case, Refused, has
+from rope_viz.runtimes import shared_rules as shared
+from rope_viz.runtimes.rule_engine import (
+    ORIGINAL,
+    Case,
+    Refused,
+    Rule,
+    all_hold,
+    assume,
+    build_spec,
+    compute_frequencies,
+    has,
+    has_type,
+    ignore,
+    is_not,
+    order_bands,
+    refuse,
+    require,
+    rule,
+    static_base,
+)
 
 FACTS = "llama.cpp"
+FAR = math.inf
+"""The divisor of a pair that does not rotate: 1e30 in the GGUF, and the angle is 0 either way."""
 
 
-def as_written(case: Case) -> Case:
-    """What the config says of base and scaling, where the model's own code has both fixed."""
-    rope = case.fields.mapping("rope_parameters") or case.fields.mapping("rope_scaling") or {}
+def find_rope_dict(case: Case) -> dict[str, Any]:
+    """Return the rope dict that conversion reads, {} where there is none."""
+    return case.fields.mapping("rope_parameters") or case.fields.mapping("rope_scaling") or {}
+
+
+def pad_context(length: int) -> int:
+    """Return n_ctx, which is rounded up to a multiple of 256."""
+    return -(-length // 256) * 256
+
+
+@rule("partial", is_not(has_type("proportional")))
+def write_share(case: Case) -> Case:
+    """Some conversion classes write fewer rotated dimensions; the others rotate the whole head."""
+    if not has(FACTS, "partial")(case):
+        return shared.set_share(case, 1.0)
+    is_given = any("partial_rotary_factor" in place for place in (case.fields.config, find_rope_dict(case)))
+    share = case.share if is_given else case.architecture.runtime(FACTS).get("share", case.share)
+    if int(case.head_dim * share) % 2:
+        raise Refused(f"GGML_ASSERT: {int(case.head_dim * share)} dimensions of a head cannot rotate in pairs")
+    return shared.set_share(case, share)
+
+
+@rule("as-written", has(FACTS, "as_written"))
+def write_as_given(case: Case) -> Case:
+    """Conversion writes the base and the scaling of the config, which the model's own code does not read."""
+    rope = find_rope_dict(case)
     base = rope.pop("rope_theta", case.fields.config.get("rope_theta"))
-    require_number(base or case.base, "rope_theta", above=1.0, most=1e30)
-    return case.replace(base=float(base or case.base), rope=rope or case.rope)
+    return write_base(case.replace(rope=rope or case.rope), base or case.base)
 
 
-def dbrx(case: Case) -> Case:
-    """DBRX: the base that is written is the one in attn_config, and no other."""
-    base = (case.fields.mapping("attn_config") or {}).get("rope_theta")
-    if base is None:
-        raise Refused("KeyError: rope_theta in attn_config")
+def write_base(case: Case, base: Any) -> Case:
+    """Return the case with this base. Raises `ValueError` where it is no base."""
     require_number(base, "rope_theta", above=1.0, most=1e30)
     return case.replace(base=float(base))
 
 
-def ministral3(case: Case) -> Case:
-    """Ministral 3: no other type than yarn, with what the loader multiplies its factor by."""
-    if case.kind != "yarn":
-        raise Refused("AssertionError: ministral3 rope_type must be 'yarn'")
-    if case.rope.get("mscale_all_dim") is None:
-        raise Refused("KeyError: mscale_all_dim")
-    return case
+@rule("dbrx-base", has(FACTS, "dbrx_base"))
+def write_inner_base(case: Case) -> Case:
+    """Conversion writes the base in attn_config alone."""
+    base = (case.fields.mapping("attn_config") or {}).get("rope_theta")
+    if base is None:
+        raise Refused("KeyError: rope_theta in attn_config")
+    return write_base(case, base)
 
 
-def nemotron(case: Case) -> Case:
-    """Nemotron: any type with a factor is written as linear."""
+@rule("nemotron-linear", has(FACTS, "nemotron_linear"))
+def write_linear(case: Case) -> Case:
+    """Conversion writes any scaling with a factor as linear."""
     return case.with_rope(rope_type="linear", type=None) if case.rope.get("factor") is not None else case.drop_scaling()
 
 
-def unscaled(case: Case) -> bool:
-    """Whether no scaling is written, nor a tensor for it."""
+@rule("phi3-tensors", has(FACTS, "phi3_tensors"))
+def write_lists(case: Case) -> Case:
+    """Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx decides once."""
+    length = assume(**{ORIGINAL: case.top_original or case.limit})(case).original
+    case = case.replace(context=length)
+    if case.kind not in ("longrope", "yarn") or not case.rope.get("long_factor"):
+        return case.drop_scaling()
+    require("short_factor")(case)
+    ratio = case.limit / length
+    attention = math.sqrt(1 + math.log(ratio) / math.log(length)) if ratio > 1 and length > 1 else 1.0
+    longer = case.length is not None and pad_context(case.length) > length
+    values = case.rope["long_factor" if longer else "short_factor"]
+    if not isinstance(values, (list, tuple)) or len(values) != case.rotary_dim / 2:
+        raise Refused(f"the factor lists must have {case.rotary_dim // 2} numbers")
+    for value in values:
+        require_number(value, "factors", above=0.0)
+    return case.drop_scaling().replace(divisors=tuple(float(value) for value in values), attention=attention)
+
+
+@rule("yarn-original", has_type("yarn"))
+def need_original(case: Case) -> Case:
+    """yarn without original_max_position_embeddings in the dict raises KeyError at conversion."""
+    # A length at the top is written into a flat dict before.
+    if not case.nested and case.top_original is not None:
+        case = assume(**{ORIGINAL: case.top_original})(case)
+    return require(ORIGINAL)(case) if case.rope.get("factor") is not None else case
+
+
+@rule("llama3-tensor", has_type("llama3"), has(FACTS, "llama3_tensor"))
+def write_llama3_tensor(case: Case) -> Case:
+    """llama3 becomes a tensor of divisors."""
+    defaults: Mapping[str, Any] = {ORIGINAL: case.top_original or 8192}
+    case = order_bands(assume(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, **defaults)(case))
+    scaled, plain = (compute_frequencies(one, build_spec(one)) for one in (case, case.drop_scaling()))
+    return case.drop_scaling().replace(divisors=tuple(float(value) for value in plain / scaled))
+
+
+@rule("gemma4-tensor", has_type("proportional"), has(FACTS, "proportional_tensor"))
+def write_proportional_tensor(case: Case) -> Case:
+    """proportional becomes a tensor of divisors; factor is ignored."""
+    rotated = int(case.share * case.head_dim // 2)
+    divisors = tuple(1.0 if i < rotated else FAR for i in range(case.head_dim // 2))
+    return shared.set_share(case.drop_scaling().replace(divisors=divisors), 1.0)
+
+
+@rule("hunyuan-alpha", has_type("dynamic"), has(FACTS, "hunyuan_alpha"))
+def write_alpha_base(case: Case) -> Case:
+    """Conversion bakes Hunyuan's alpha into the base."""
+    default = float(case.architecture.runtime(FACTS)["hunyuan_alpha"])
+    alpha = case.number("alpha", default)
+    expected = case.base == 10_000.0 and case.limit in (1 << 15, 1 << 18)
+    # Only the class of the mixture-of-experts model asserts these two.
+    if not expected or (default == 1000.0 and (alpha != 1000.0 or case.head_dim != 128)):
+        raise Refused("AssertionError: HunYuan dynamic RoPE scaling assumptions changed")
+    return static_base(lambda _: alpha)(case)
+
+
+def writes_no_scaling(case: Case) -> bool:
+    """Return whether no scaling is written, nor a tensor for it."""
     return has(FACTS, "unscaled")(case) and not (case.kind == "llama3" and has(FACTS, "llama3_tensor")(case))
 
 
-def shares(case: Case) -> Case:
-    """The rotated dimensions that conversion writes."""
-    if case.kind == "proportional":
-        return case
-    if not has(FACTS, "partial")(case):
-        return case.replace(share=1.0, plain_share=1.0)
-    rope = case.fields.mapping("rope_parameters") or case.fields.mapping("rope_scaling") or {}
-    said = any("partial_rotary_factor" in place for place in (case.fields.config, rope))
-    share = case.share if said else case.architecture.runtime(FACTS).get("share", case.share)
-    if int(case.head_dim * share) % 2:
-        raise Refused(f"GGML_ASSERT: {int(case.head_dim * share)} dimensions of a head cannot rotate in pairs")
-    return case.replace(share=share, plain_share=share)
+RULES = (
+    refuse("no converter class for {model}", shared.is_absent(FACTS)),
+    shared.rename_su,
+    shared.share_base,
+    write_share,
+    Rule(
+        "base-not-written",
+        "Conversion writes neither base nor scaling: the runtime takes base 10000, unscaled.",
+        lambda case: case.drop_scaling().replace(base=10_000.0),
+        has(FACTS, "bare"),
+    ),
+    write_as_given,
+    write_inner_base,
+    write_linear,
+    Rule(
+        "scaling-not-written",
+        "Conversion writes no scaling for this architecture.",
+        Case.drop_scaling,
+        writes_no_scaling,
+    ),
+    write_lists,
+    Rule(
+        "sliding-plain",
+        "The sliding layers run unscaled.",
+        Case.drop_scaling,
+        all_hold(has(FACTS, "plain_sliding"), lambda case: case.layer == "sliding_attention"),
+    ),
+    need_original,
+    # The conversion of Ministral 3 asserts yarn and reads mscale_all_dim.
+    refuse(
+        "AssertionError: ministral3 rope_type must be 'yarn'", has(FACTS, "ministral3_yarn"), is_not(has_type("yarn"))
+    ),
+    refuse(
+        "KeyError: mscale_all_dim", has(FACTS, "ministral3_yarn"), lambda case: case.rope.get("mscale_all_dim") is None
+    ),
+    refuse(
+        "ValueError: {model} has no rope_freqs among its tensors, which llama3 is written to",
+        has_type("llama3"),
+        has(FACTS, "no_llama3_tensor"),
+    ),
+    write_llama3_tensor,
+    Rule("llama3-dropped", "This conversion class silently drops llama3.", Case.drop_scaling, has_type("llama3")),
+    refuse(
+        "AssertionError: the full-attention layers of {model} must be proportional",
+        has(FACTS, "proportional_tensor"),
+        is_not(has_type("proportional")),
+        lambda case: case.layer != "sliding_attention",
+    ),
+    write_proportional_tensor,
+    write_alpha_base,
+    Rule("dynamic-dropped", "dynamic is not written to the GGUF.", Case.drop_scaling, has_type("dynamic")),
+    Rule("longrope-dropped", "longrope is written for Phi-3 only.", Case.drop_scaling, has_type("longrope")),
+    Rule(
+        "no-factor",
+        "A missing factor leaves the scaling out.",
+        Case.drop_scaling,
+        all_hold(has_type("linear", "yarn"), lambda case: case.rope.get("factor") is None),
+    ),
+    Rule(
+        "unknown-type",
+        "A rope type outside its list is left out with a warning.",
+        Case.drop_scaling,
+        is_not(has_type("default", "linear", "yarn")),
+    ),
+    Rule("truncate-ignored", "truncate is not known: the range is always rounded.", ignore("truncate")),
+    Rule(
+        "attention-ignored",
+        "attention_factor is overwritten when YaRN is on.",
+        ignore("attention_factor", "attn_factor"),
+    ),
+    Rule(
+        "betas-ignored",
+        "beta_fast and beta_slow are written to the GGUF but not read back: 32 and 1.",
+        ignore("beta_fast", "beta_slow"),
+        is_not(has(FACTS, "reads_betas")),
+    ),
+    Rule(
+        "deepseek-v4",
+        "DeepSeek V4 cancels the factor on cos and sin.",
+        lambda case: case.replace(attention=1.0 / mscale(case.number("factor"))),
+        all_hold(has(FACTS, "deepseek_v4_yarn"), has_type("yarn")),
+    ),
+    Rule(
+        "mscale-ignored",
+        "mscale and mscale_all_dim are not written for this architecture.",
+        ignore("mscale", "mscale_all_dim"),
+        lambda case: not case.mla and not has(FACTS, "reads_log_mul")(case),
+    ),
+)
+"""What conversion, the loader and the context leave, before any flag."""

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from rope_viz.embedding.spec import shorten
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
-from rope_viz.runtimes import older_releases
+from rope_viz.runtimes.releases import OLDER, format_version
 
 How: TypeAlias = Literal["executed", "by rule", "not known"]
 HOW: tuple[How, ...] = ("executed", "by rule", "not known")
@@ -45,12 +45,12 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     record, kind = fields.architecture, fields.kind
     if not record.listed or fields.wrapper:
         return Known("not known", f"the code of {shorten(fields.wrapper or kind)} was not read")
-    at = f"{runtime} {release.split(' ')[0]}"
+    at = f"{runtime} {format_version(release)}"
     for golden, types in record.executed.get(at, {}).items():
         with_type = scaling if scaling in types else f"other types, {scaling} by its rules"
         what = f"the conversion class of {kind}" if golden == "converted.json" else kind
         return Known("executed", f"tests/goldens/{golden}: {what} run in {at} with {with_type}")
-    is_older = (runtime, release) in older_releases.RULES
+    is_older = (runtime, release) in OLDER
     file = record.runtime(at if is_older else runtime).get("file")
     if is_older and file is not None:
         return find_older_provenance(at, kind, file)

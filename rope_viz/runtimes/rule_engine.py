@@ -1,7 +1,7 @@
-"""A config on its way through a runtime: what the runtime reads, the rules that rewrite it, and the frequencies left.
+"""One layer type of a config as a runtime sees it, the rules that rewrite it, and the frequencies that result.
 
-A runtime is a table of rules. Each rule takes a case and gives it back, changed where it applies; what is left after
-the last rule is computed by `rope_viz.embedding.scaling`, the same code for every runtime.
+A runtime is a table of rules. Each rule takes a case and returns it, changed where it applies; the case after the last
+rule is computed by `rope_viz.embedding.scaling`, the same code for every runtime.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Case:
 
     @functools.cached_property
     def kind(self) -> str:
-        """The type of scaling under today's name; it may be one that nobody knows."""
+        """The type of scaling under today's name, which may be an unknown one."""
         named = self.rope.get("rope_type", self.rope.get("type"))
         kind = RENAMED_TYPES.get(named, named) if isinstance(named, str) else named
         return "default" if kind is None else str(kind)
@@ -86,24 +86,30 @@ class Case:
         require_number(value, ORIGINAL, least=1, integer=True)
         return int(value)
 
+    @property
+    def top_original(self) -> int | None:
+        """original_max_position_embeddings outside the rope dict."""
+        value = self.fields.number(ORIGINAL, least=1, integer=True)
+        return None if value is None else int(value)
+
     def number(self, key: str, default: float | None = None) -> float:
-        """An entry of the rope dict. Raises `ValueError` where it is no finite number."""
+        """Return a number of the rope dict. Raises `ValueError` where it is no finite number."""
         value: Any = self.rope.get(key)
         value = default if value is None else value
         require_number(value, key)
         return float(value)
 
     def with_rope(self, **knobs: Any) -> Case:
-        """With these entries of the rope dict; None removes one."""
+        """Return the case with these entries of the rope dict; None removes one."""
         rope = {**self.rope, **knobs}
         return self.replace(rope={key: value for key, value in rope.items() if value is not None})
 
     def replace(self, **fields: Any) -> Case:
-        """With these fields."""
+        """Return the case with these fields."""
         return dataclasses.replace(self, **fields)
 
     def drop_scaling(self) -> Case:
-        """Without any scaling; what rotates stays the same."""
+        """Return the case without scaling; the share that rotates stays the same."""
         return self if self.kind == "default" else self.replace(rope={"rope_type": "default"})
 
 
@@ -141,7 +147,7 @@ def build_case(config: ModelConfig, layer_type: str | None, length: int | None) 
 
 
 def find_layer(layers: Mapping[str, Params], layer_type: str | None) -> str:
-    """The key of the layer that is asked for; without a question, the full-attention layers."""
+    """Return the key of a layer type, of the main one for None. Raises `ValueError` for an unknown one."""
     if not layers:
         raise ValueError("rope_parameters names no layer with a rotary embedding")
     if layer_type is None or list(layers) == [""]:
@@ -152,72 +158,99 @@ def find_layer(layers: Mapping[str, Params], layer_type: str | None) -> str:
     return named
 
 
+Change: TypeAlias = Callable[[Case], Case]
+Test: TypeAlias = Callable[[Case], bool]
+
+
+def always(_: Case) -> bool:
+    """Return True."""
+    return True
+
+
 @dataclass(frozen=True)
 class Rule:
-    """What a runtime does with a config; `change` gives the same case back where the rule does not apply."""
+    """What a runtime does with a config: `text` for the user, and the change where the rule `applies`.
+
+    A change gives the same case back where nothing is to be changed.
+    """
 
     key: str
     text: str
-    change: Callable[[Case], Case]
+    change: Change
+    applies: Test = always
+
+    def where(self, *tests: Test) -> Rule:
+        """Return the rule for cases only of which all these tests hold too."""
+        return dataclasses.replace(self, applies=all_hold(self.applies, *tests))
+
+
+def rule(key: str, *tests: Test) -> Callable[[Change], Rule]:
+    """Make a rule of a change, for cases of which all tests hold. The text is what the function's docstring says."""
+
+    def make(change: Change) -> Rule:
+        return Rule(key, " ".join((change.__doc__ or "").split()), change, all_hold(*tests))
+
+    return make
 
 
 def apply(rules: Iterable[Rule], case: Case) -> tuple[Case, tuple[Rule, ...]]:
-    """The case after every rule, and the rules that changed it. Raises `Refused` where a rule ends it."""
+    """Return the case after every rule, and the rules that changed it. Raises `Refused` where a rule ends it."""
     applied: list[Rule] = []
-    for rule in rules:
-        changed = rule.change(case)
+    for one in rules:
+        changed = one.change(case) if one.applies(case) else case
         if changed is not case and changed != case:
-            applied.append(rule)
+            applied.append(one)
         case = changed
     return case, tuple(applied)
 
 
-def when(test: Callable[[Case], bool], change: Callable[[Case], Case]) -> Callable[[Case], Case]:
-    """The change where the test holds."""
-    return lambda case: change(case) if test(case) else case
+def all_hold(*tests: Test) -> Test:
+    """Return a test whether all of these hold."""
+    needed = [test for test in tests if test is not always]
+    return (lambda case: all(test(case) for test in needed)) if len(needed) != 1 else needed[0]
 
 
-def has_type(*kinds: str) -> Callable[[Case], bool]:
-    """Whether the case is scaled by one of these types."""
+def is_not(test: Test) -> Test:
+    """Return the opposite of a test."""
+    return lambda case: not test(case)
+
+
+def has_type(*kinds: str) -> Test:
+    """Return a test whether the case is scaled by one of these types."""
     return lambda case: case.kind in kinds
 
 
-def has(runtime: str, *facts: str) -> Callable[[Case], bool]:
+def has(runtime: str, *facts: str) -> Test:
     """Return a test whether the record of the model type has one of these facts for a runtime."""
     return lambda case: any(case.architecture.runtime(runtime).get(fact) for fact in facts)
 
 
-def is_absent(runtime: str) -> Callable[[Case], bool]:
-    """Return a test whether a runtime has no code for a model type that has a record."""
-
-    def test(case: Case) -> bool:
-        facts = case.architecture.runtime(runtime)
-        return (case.architecture.listed and "file" not in facts) or bool(facts.get("absent"))
-
-    return test
+def is_scaled(case: Case) -> bool:
+    """Return whether the type of scaling is another than the default."""
+    return case.kind != "default"
 
 
-def ignore(*keys: str) -> Callable[[Case], Case]:
-    """The change that does not read these keys."""
+def ignore(*keys: str) -> Change:
+    """Return the change that leaves these keys of the rope dict out."""
     return lambda case: case.with_rope(**dict.fromkeys(keys)) if any(key in case.rope for key in keys) else case
 
 
-def assume(**knobs: Any) -> Callable[[Case], Case]:
-    """The change that fills in these keys where they are missing."""
+def assume(**knobs: Any) -> Change:
+    """Return the change that fills in these keys where they are missing."""
     return lambda case: case.with_rope(**{key: value for key, value in knobs.items() if case.rope.get(key) is None})
 
 
-def refuse(reason: str) -> Callable[[Case], Case]:
-    """The change that ends it; {model} and {kind} are filled in."""
+def refuse(reason: str, *tests: Test) -> Rule:
+    """Return the rule that raises `Refused` where all tests hold; {model} and {kind} are filled into the reason."""
 
     def change(case: Case) -> Case:
         raise Refused(reason.format(model=case.model, kind=case.kind))
 
-    return change
+    return Rule("refused", reason, change, all_hold(*tests))
 
 
-def require(*keys: str) -> Callable[[Case], Case]:
-    """The change that raises where one of these keys is missing."""
+def require(*keys: str) -> Change:
+    """Return the change that raises `Refused` where one of these keys is missing."""
 
     def change(case: Case) -> Case:
         missing = [key for key in keys if case.rope.get(key) is None]
@@ -228,13 +261,14 @@ def require(*keys: str) -> Callable[[Case], Case]:
     return change
 
 
-def plainly(case: Case) -> Case:
-    """The change that reads no scaling at all."""
-    return case.drop_scaling()
+def require_by_type(**keys: tuple[str, ...]) -> Rule:
+    """Return the rule that raises `Refused` where one of the keys is missing that a type of scaling needs."""
+    text = "A missing required key raises KeyError."
+    return Rule("required", text, lambda case: require(*keys.get(case.kind, ()))(case))
 
 
-def static_base(growth: Callable[[Case], float]) -> Callable[[Case], Case]:
-    """Dynamic NTK whose base is computed once, from these numbers, whatever the length."""
+def static_base(growth: Callable[[Case], float]) -> Change:
+    """Return the change to dynamic NTK whose base is computed once, from this growth, whatever the length."""
 
     def change(case: Case) -> Case:
         dims, factor = case.rotary_dim, growth(case)
@@ -247,21 +281,21 @@ def static_base(growth: Callable[[Case], float]) -> Callable[[Case], Case]:
     return change
 
 
-def ordered_bands(case: Case) -> Case:
-    """Llama 3 bounds that are swapped, where the runtime first asks whether a pair is fast."""
+def order_bands(case: Case) -> Case:
+    """Unswap Llama 3 bounds, where the runtime first asks whether a pair is above high_freq_factor."""
     if case.kind != "llama3" or case.number("high_freq_factor", 4.0) >= case.number("low_freq_factor", 1.0):
         return case
     return case.with_rope(low_freq_factor=case.rope["high_freq_factor"])
 
 
 def mscale_of(case: Case, key: str, default: float = 0.0) -> float:
-    """m(s, key): 0.1·key·ln s + 1, and 1 where nothing is extended."""
+    """Return m(s, key) = 0.1·key·ln s + 1, and 1 where nothing is extended."""
     factor = case.number("factor", 1.0)
     return 1.0 if factor <= 1 else 0.1 * case.number(key, default) * math.log(factor) + 1.0
 
 
-def spec_of(case: Case) -> RopeSpec:
-    """The case as a spec, by the formulas of transformers 5.23.0. Raises `ValueError`, or `Refused` for the type."""
+def build_spec(case: Case) -> RopeSpec:
+    """Return the spec by the formulas of transformers 5.23.0. Raises `ValueError`, or `Refused` for the type."""
     if case.kind not in KINDS:
         raise Refused(f"unknown rope type {shorten(case.kind)}")
     context = case.context or (case.original if case.kind in EXTENDED else case.limit)
@@ -282,8 +316,8 @@ def spec_of(case: Case) -> RopeSpec:
     )
 
 
-def frequencies(case: Case, spec: RopeSpec) -> FloatArray:
-    """Radians per position, shape (pairs,), of what the rules left, and of the spec that it is."""
+def compute_frequencies(case: Case, spec: RopeSpec) -> FloatArray:
+    """Return radians per position, shape (pairs,), of the case after its rules, and of its spec."""
     values = spec.inv_freq(case.length)
     if isinstance(spec.scaling, Yarn) and case.kept_weight != 1.0:
         values = blend(spec, spec.scaling.factor, case.kept_weight * spec.scaling.kept_share(spec))

@@ -5,102 +5,72 @@
 
 from __future__ import annotations
 
+from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
-    Refused,
     Rule,
     assume,
     has,
     has_type,
     ignore,
-    mscale_of,
-    ordered_bands,
+    is_scaled,
     refuse,
     require,
+    require_by_type,
+    rule,
     static_base,
-    when,
 )
-from rope_viz.runtimes.transformers import top_original
+
+FACTS = "tensorrt-llm"
 
 
-def neox_dim(case: Case) -> Case:
-    """from_config takes rotary_emb_base for the rotary dimension."""
-    if case.fields.config.get("rotary_emb_base") is None:
-        return case
-    raise Refused("the rotary dimension is read from rotary_emb_base (a bug of the version read)")
+@rule("original-at-top", is_scaled)
+def prefer_top_original(case: Case) -> Case:
+    """A original_max_position_embeddings outside the rope dict wins over the one inside."""
+    return case if case.top_original is None else case.with_rope(**{ORIGINAL: case.top_original})
 
 
-def yarn(case: Case) -> Case:
-    """m(s, mscale) / m(s, mscale_all_dim) with the defaults 1 and 0, and no other key."""
-    changed = ignore("attention_factor", "truncate")(case)
-    return changed.replace(attention=mscale_of(case, "mscale", 1.0) / mscale_of(case, "mscale_all_dim"))
+@rule("dynamic-alpha", has_type("dynamic"))
+def need_alpha(case: Case) -> Case:
+    """dynamic needs alpha: factor raises KeyError."""
+    return static_base(lambda one: one.number("alpha"))(require("alpha")(case))
 
 
-def outer_original(case: Case) -> Case:
-    """The trained length at the top wins."""
-    outer = top_original(case)
-    return case if outer is None or case.kind == "default" else case.with_rope(**{ORIGINAL: outer})
-
-
-def once(case: Case) -> Case:
-    """longrope: chosen once by max_seq_len, long where it is not given."""
+@rule("longrope-once", has_type("longrope"))
+def choose_once(case: Case) -> Case:
+    """longrope is chosen once by max_seq_len; attention_factor and factor are ignored."""
     longer = case.length is None or case.length > case.original
     return ignore("attention_factor", "factor")(case.replace(length=case.original + 1 if longer else None))
 
 
 RULES = (
-    Rule(
-        "not-run", "This architecture was not run.", when(has("tensorrt-llm", "not_run"), refuse("not run for {model}"))
+    refuse("not run for {model}", has(FACTS, "not_run")),
+    # from_config takes rotary_emb_base for the rotary dimension.
+    refuse(
+        "the rotary dimension is read from rotary_emb_base (a bug of the version read)",
+        has(FACTS, "neox_dim"),
+        lambda case: case.fields.config.get("rotary_emb_base") is not None,
     ),
-    Rule(
-        "neox-dim",
-        "from_config takes rotary_emb_base for the rotary dimension.",
-        when(has("tensorrt-llm", "neox_dim"), neox_dim),
-    ),
-    Rule(
-        "partial-everywhere",
-        "partial_rotary_factor is honoured by every model.",
-        lambda case: case.replace(plain_share=case.share),
-    ),
-    Rule("original-at-top", f"A {ORIGINAL} outside the rope dict wins over the one inside.", outer_original),
-    Rule(
-        "yarn-original",
-        f"yarn takes a missing {ORIGINAL} to be 1024.",
-        when(has_type("yarn"), assume(**{ORIGINAL: 1024})),
-    ),
-    Rule("missing-factor", "A missing factor is taken to be 1.", when(has_type("linear", "yarn"), assume(factor=1.0))),
-    Rule(
-        "yarn-attention",
-        "yarn reads no attention_factor and no truncate; mscale counts alone, mscale_all_dim is 0.",
-        when(has_type("yarn"), yarn),
-    ),
-    Rule(
-        "dynamic-alpha",
-        "dynamic needs alpha: factor raises KeyError.",
-        when(has_type("dynamic"), lambda case: static_base(lambda c: c.number("alpha"))(require("alpha")(case))),
-    ),
+    Rule("partial-everywhere", "partial_rotary_factor is honoured by every model.", shared.rotate_share),
+    prefer_top_original,
+    Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 1024.", assume(**{ORIGINAL: 1024}), has_type("yarn")),
+    Rule("missing-factor", "A missing factor is taken to be 1.", assume(factor=1.0), has_type("linear", "yarn")),
+    shared.take_mscale_alone,
+    need_alpha,
     Rule(
         "llama3-defaults",
         "llama3 fills in missing keys: factor 8, bands 1 and 4, trained length 8192.",
-        when(has_type("llama3"), assume(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192})),
+        assume(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192}),
+        has_type("llama3"),
     ),
-    Rule(
-        "longrope-required",
-        "longrope without its lists raises.",
-        when(has_type("longrope"), require("short_factor", "long_factor")),
-    ),
-    Rule(
-        "longrope-once",
-        "longrope is chosen once by max_seq_len; attention_factor and factor are ignored.",
-        when(has_type("longrope"), once),
-    ),
-    Rule(
-        "fast-first", "A pair above high_freq_factor keeps its speed even where the bounds are swapped.", ordered_bands
-    ),
+    require_by_type(longrope=shared.LISTS),
+    choose_once,
+    shared.FAST_FIRST,
     Rule(
         "mla-unknown",
         "The softmax scale was not measured.",
-        when(lambda case: case.mla, lambda case: case.replace(softmax=None)),
+        lambda case: case.replace(softmax=None),
+        lambda case: case.mla,
     ),
 )

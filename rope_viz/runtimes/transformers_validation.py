@@ -6,13 +6,13 @@ Each class was built with every rope type (tests/goldens/make_composites.py) and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, shorten
 from rope_viz.models.config_reader import Fields
-from rope_viz.runtimes.rule_engine import Case, Refused, Rule, has_type, refuse, when
+from rope_viz.runtimes.rule_engine import Case, Refused, Test, has_type, is_not, is_scaled, refuse, rule
 
 # Sizes that must be above 0, and those that may be 0: then the model has no such part.
 POSITIVE = ("hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "vocab_size")
@@ -40,8 +40,9 @@ def find_refusal(fields: Fields) -> Refusal | None:
 
 
 def check_whole_numbers(fields: Fields) -> Iterator[Refusal]:
-    """Sizes are typed: "4096", 4096.0 and true raise, and so does null for most of them."""
-    for word in fields.architecture.validation.whole:
+    """Yield sizes of a wrong type: "4096", 4096.0 and true raise, and so does null for most of them."""
+    validation = fields.architecture.validation
+    for word in (*validation.whole, *validation.also_whole):
         key, value = word.rstrip("?+"), fields.config.get(word.rstrip("?+"))
         if isinstance(value, list) and word.endswith("+"):
             continue
@@ -50,15 +51,15 @@ def check_whole_numbers(fields: Fields) -> Iterator[Refusal]:
                 yield Refusal(key, f"{key} is null: leave it out or write a number", None, True)
             continue
         if isinstance(value, bool) or not isinstance(value, int):
-            meant = whole_number(value)
+            meant = parse_whole_number(value)
             yield Refusal(key, f"{key} must be a whole number, got {shorten(value)}", meant, meant is not None)
         elif key in (*POSITIVE, *OPTIONAL_PARTS):
-            yield from numeric(key, value, least=0 if key in OPTIONAL_PARTS else 1)
+            yield from check_number(key, value, least=0 if key in OPTIONAL_PARTS else 1)
     for key in ("num_attention_heads", "num_hidden_layers"):
-        yield from numeric(key, fields.raw(key), least=1)
+        yield from check_number(key, fields.raw(key), least=1)
 
 
-def whole_number(value: Any) -> int | None:
+def parse_whole_number(value: Any) -> int | None:
     """Return the whole number that a text or a float means, None where it means none."""
     try:
         number = float(value)
@@ -68,7 +69,7 @@ def whole_number(value: Any) -> int | None:
     return int(number) if is_whole else None
 
 
-def numeric(key: str, value: Any, **bounds: float) -> Iterator[Refusal]:
+def check_number(key: str, value: Any, **bounds: float) -> Iterator[Refusal]:
     """Yield a refusal where a value is there and is no whole number within the bounds."""
     try:
         if value is not None:
@@ -77,19 +78,14 @@ def numeric(key: str, value: Any, **bounds: float) -> Iterator[Refusal]:
         yield Refusal(key, str(error))
 
 
-def check_head_widths(fields: Fields) -> Iterator[Refusal]:
-    """Some classes insist that the heads divide the width, whatever head_dim says."""
-    if not fields.architecture.validation.heads_divide_width:
-        return
-    width, heads = fields.size("hidden_size"), fields.size("num_attention_heads")
-    if width and heads and width % heads:
-        text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, whatever head_dim says"
-        yield Refusal("hidden_size", text)
-
-
 def check_own_keys(fields: Fields) -> Iterator[Refusal]:
-    """Keys of single classes: flags, nulls that are read all the same, keys that the class derives."""
+    """Yield what single classes refuse: widths, flags, nulls that are read all the same, keys that they derive."""
     config, validation = fields.config, fields.architecture.validation
+    if validation.heads_divide_width:
+        width, heads = fields.size("hidden_size"), fields.size("num_attention_heads")
+        if width and heads and width % heads:
+            text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, whatever head_dim says"
+            yield Refusal("hidden_size", text)
     for key in validation.flags:
         if config.get(key) is not None and not isinstance(config[key], bool):
             yield Refusal(key, f"{key} must be true or false, got {shorten(config[key])}")
@@ -103,7 +99,7 @@ def check_own_keys(fields: Fields) -> Iterator[Refusal]:
 
 
 def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
-    """What makes a class fail where it counts out which layers are of another kind."""
+    """Yield what makes a class fail where it counts out which layers are of another kind."""
     config, validation = fields.config, fields.architecture.validation
     unlisted = config.get("layer_types") is None
     if validation.window_needs_layer_types and unlisted:
@@ -113,7 +109,7 @@ def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
         if "sliding_window_pattern" in config and config["sliding_window_pattern"] is None:
             text = "sliding_window_pattern is null and there is no layer_types: the class divides by it"
             yield Refusal("sliding_window_pattern", text)
-        yield from numeric("sliding_window_pattern", config.get("sliding_window_pattern"), least=1)
+        yield from check_number("sliding_window_pattern", config.get("sliding_window_pattern"), least=1)
     key = validation.every_nth_key
     if key in config and unlisted:
         value = config[key]
@@ -125,10 +121,14 @@ def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
     rotated = fields.size("rotary_dim") if validation.even_rotary_dim else None
     if rotated is not None and rotated % 2:
         yield Refusal("rotary_dim", f"rotary_dim must be even, got {rotated}: the first forward raises")
+    try:
+        fields.layer_types()
+    except ValueError as error:
+        yield Refusal("layer_types", str(error))
 
 
 def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
-    """A list of which layers rotate must have an entry per layer, and its interval divides."""
+    """Yield what is wrong with a list of layers that rotate: it has an entry per layer, and its interval divides."""
     config, exact = fields.config, fields.architecture.layers.chunk is not None
     rotating, count = config.get("no_rope_layers"), fields.size("num_hidden_layers")
     if rotating is not None and not (isinstance(rotating, list) and all(type(one) is int for one in rotating)):
@@ -143,25 +143,12 @@ def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
         yield Refusal("no_rope_layer_interval", text, None, True)
 
 
-def check_layer_types(fields: Fields) -> Iterator[Refusal]:
-    """layer_types must be a list of names."""
-    try:
-        fields.layer_types()
-    except ValueError as error:
-        yield Refusal("layer_types", str(error))
+CHECKS = (check_whole_numbers, check_own_keys, check_layer_patterns)
 
 
-CHECKS: tuple[Callable[[Fields], Iterator[Refusal]], ...] = (
-    check_whole_numbers,
-    check_head_widths,
-    check_own_keys,
-    check_layer_patterns,
-    check_layer_types,
-)
-
-
+@rule("refused-value")
 def refuse_values(case: Case) -> Case:
-    """Raise `Refused` for a value that the configuration class refuses."""
+    """The configuration class checks the type of each key, and raises."""
     try:
         refusal = find_refusal(case.fields)
     except ValueError as error:
@@ -171,24 +158,27 @@ def refuse_values(case: Case) -> Case:
     return case
 
 
-VALUES = Rule("refused-value", "The configuration class checks the type of each key, and raises.", refuse_values)
-
-
 # Types under names of older code, which some classes replace by today's (`old_rope_types` of a record).
 OLD_NAMES = ("mrope", "su", "xdrope", "none")
 
 
-def old_name(case: Case) -> Case:
-    """A type under the name of older code, where no class renames it: the table of functions has no such type."""
+@rule("old-name", lambda case: case.architecture.listed and not case.architecture.remote_code)
+def refuse_old_name(case: Case) -> Case:
+    """Old names of types are known to single classes only."""
     named = case.rope.get("rope_type", case.rope.get("type"))
-    own = case.architecture.listed and not case.architecture.remote_code
-    if own and named in OLD_NAMES and named not in case.architecture.validation.old_rope_types:
+    if named in OLD_NAMES and named not in case.architecture.validation.old_rope_types:
         raise Refused(f"KeyError: its table of functions has no rope type {shorten(named)}")
     return case
 
 
-def phimoe(case: Case) -> Case:
-    """PhimoeConfig wants both mscale numbers for every type but the default."""
+def asks_for(check: str) -> Test:
+    """Return a test whether the configuration class has this check of its own."""
+    return lambda case: bool(getattr(case.architecture.validation, check))
+
+
+@rule("phimoe-mscales", asks_for("needs_mscales"), is_scaled)
+def need_mscales(case: Case) -> Case:
+    """PhimoeConfig wants short_mscale and long_mscale wherever RoPE is scaled."""
     for key in ("short_mscale", "long_mscale"):
         value = case.rope.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -196,8 +186,9 @@ def phimoe(case: Case) -> Case:
     return case
 
 
-def phi3_lists(case: Case) -> Case:
-    """Phi3Config counts the pairs by hidden_size / num_attention_heads, whatever head_dim says."""
+@rule("phi3-lists", asks_for("phi3_longrope"), has_type("longrope"))
+def count_list(case: Case) -> Case:
+    """Phi3Config wants one number per pair of hidden_size / num_attention_heads dimensions."""
     heads = case.fields.required("num_attention_heads")
     pairs = int(case.fields.required("hidden_size") // heads * case.share) // 2
     for key in ("short_factor", "long_factor"):
@@ -207,8 +198,8 @@ def phi3_lists(case: Case) -> Case:
     return case
 
 
-def several_heads(case: Case) -> bool:
-    """Whether the head size differs between the layer types."""
+def has_several_heads(case: Case) -> bool:
+    """Return whether the head size differs between the layer types."""
     sizes = case.architecture.rope.layer_sizes
     if sizes == "sliding_heads":
         return True
@@ -216,45 +207,24 @@ def several_heads(case: Case) -> bool:
     return bool(sizes) and len({case.fields.layer(layer).head_dim() for layer in layers}) > 1
 
 
-def scaled(case: Case) -> bool:
-    """Whether the rope type is another than the default."""
-    return case.kind != "default"
-
-
 STRICT_CLASSES = (
-    Rule("old-name", "Old names of types are known to single classes only.", old_name),
-    Rule(
-        "default-only",
-        "The class takes the default rope type only.",
-        when(
-            lambda case: case.architecture.validation.default_type_only and scaled(case),
-            refuse("{model} takes the default rope type only, and raises ValueError for {kind}"),
-        ),
+    refuse_old_name,
+    refuse(
+        "{model} takes the default rope type only, and raises ValueError for {kind}",
+        asks_for("default_type_only"),
+        is_scaled,
     ),
-    Rule(
-        "longrope-only",
-        "Phi3Config takes the types default and longrope only.",
-        when(
-            lambda case: case.architecture.validation.phi3_longrope and scaled(case) and not has_type("longrope")(case),
-            refuse("its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}"),
-        ),
+    refuse(
+        "its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}",
+        asks_for("phi3_longrope"),
+        is_not(has_type("default", "longrope")),
     ),
-    Rule(
-        "phi3-lists",
-        "Phi3Config wants one number per pair of hidden_size / num_attention_heads dimensions.",
-        when(lambda case: case.architecture.validation.phi3_longrope and has_type("longrope")(case), phi3_lists),
-    ),
-    Rule(
-        "phimoe-mscales",
-        "PhimoeConfig wants short_mscale and long_mscale wherever RoPE is scaled.",
-        when(lambda case: case.architecture.validation.needs_mscales and scaled(case), phimoe),
-    ),
-    Rule(
-        "heads-by-layer",
-        "longrope's lists are checked against one head_dim, and this class has one per layer type.",
-        when(
-            lambda case: has_type("longrope")(case) and several_heads(case),
-            refuse("its class has a head size per layer type, and raises AttributeError for longrope"),
-        ),
+    count_list,
+    need_mscales,
+    # The lists are checked against one head_dim.
+    refuse(
+        "its class has a head size per layer type, and raises AttributeError for longrope",
+        has_type("longrope"),
+        has_several_heads,
     ),
 )

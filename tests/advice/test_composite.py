@@ -13,7 +13,7 @@ from rope_viz.advice import extend, runtime_matrix
 from rope_viz.advice.export import TARGETS, export
 from rope_viz.advice.lint import check, repair
 from rope_viz.embedding.spec import knobs
-from rope_viz.models.edit_config import laid
+from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.models.spec_url import moved
@@ -140,7 +140,7 @@ def test_it_is_exported_into_its_part_and_twice_is_once(case, target, method):
     assert wrap(text, made.config, path) == config
     assert made.fragment == {} or set(made.fragment) == {path[0]}
     if target == "transformers" and made.faithful:
-        laid_over = laid(made.fragment, config)
+        laid_over = merge_dicts(made.fragment, config)
         for whole in (made.config, laid_over):
             np.testing.assert_allclose(from_config(whole)[layer].inv_freq(), spec.inv_freq(), rtol=1e-6)
         again = export(spec, to=target, config=made.config, layer_type=layer or None)
@@ -165,7 +165,7 @@ def test_after_any_knob_the_config_stays_the_readers_own(case, data):
         spec = moved(start, name, value)
     except ValueError:
         return
-    asked = runtime_matrix.ask(spec, start=start, config=config, layer=layer, name="mine")
+    asked = runtime_matrix.config_for(spec, start=start, config=config, layer=layer, name="mine")
     assert "Llama" not in asked.whose
     assert asked.layer == layer
     assert wrap(text, asked.clean, path) == config

@@ -11,7 +11,7 @@ import pytest
 from rope_viz.advice.extend import extend, first_negative_distance, options
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.edit_config import with_embedding
+from rope_viz.models.edit_config import write_new_keys
 from rope_viz.models.model_config import from_config
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
@@ -72,7 +72,7 @@ def test_a_target_inside_the_context_changes_nothing():
 def test_the_config_to_write_is_the_documented_one():
     config = json.loads((CATALOG / "qwen3-8b.json").read_text())
     spec = dataclasses.replace(from_config(config)[""], context=32768)
-    written = with_embedding(config, extend(spec, "yarn", 131072))
+    written = write_new_keys(config, extend(spec, "yarn", 131072)).whole
     published = json.loads((CATALOG / "qwen3-8b-yarn.json").read_text())
     ours, theirs = from_config(written)[""], from_config(published)[""]
     np.testing.assert_array_equal(ours.inv_freq(), theirs.inv_freq())

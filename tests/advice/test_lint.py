@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rope_viz.advice.lint import RULES, SEVERITIES, check, repair
+from rope_viz.models import model_config
 from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import emulate
 from tests.advice.test_recognise import FEW
@@ -396,3 +397,12 @@ def test_keys_of_published_configs_that_change_nothing_are_no_warning(key):
     config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
     rope = {"rope_type": "linear", "factor": 2.0, key: True}
     assert "unknown-keys" not in [one.rule for one in check({**config, "rope_scaling": rope})]
+
+
+@pytest.mark.parametrize("config", [LLAMA, GEMMA3, QWEN3], ids=["llama", "gemma3", "qwen3"])
+def test_a_check_finds_the_text_part_of_a_config_once(monkeypatch, config):
+    read = []
+    find = model_config.find_text_part
+    monkeypatch.setattr(model_config, "find_text_part", lambda one: read.append(one) or find(one))
+    assert not [one for one in check(config) if one.severity != "note"]
+    assert len(read) == 1

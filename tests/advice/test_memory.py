@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.advice.kv_cache import DTYPES, GPU, USED, cache, human, sized
+from rope_viz.advice.kv_cache import DTYPES, GPU, USED, cache, human
 from rope_viz.advice.parameter_count import parameters, weight_bytes
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.catalog import catalog
@@ -36,13 +36,13 @@ def test_bytes_per_token_are_the_published_ones(name):
 
 def test_latent_attention_keeps_one_vector_and_one_rotated_key():
     model = catalog()["deepseek-v3"]
-    assert cache(sized(model.config, model.sizes)).per_token == 70_272
+    assert cache(model.whole).per_token == 70_272
 
 
 @pytest.mark.parametrize("case", GOLDEN["parameters"], ids=lambda case: case["model"])
 def test_parameters_are_those_of_the_class(case):
     model = catalog()[case["model"]]
-    assert parameters(sized(model.config, model.sizes)) == pytest.approx(case["parameters"], rel=5e-4)
+    assert parameters(model.whole) == pytest.approx(case["parameters"], rel=5e-4)
 
 
 COUNTED = [
@@ -53,14 +53,14 @@ COUNTED = [
 @pytest.mark.parametrize("id", COUNTED)
 def test_a_model_of_the_list_with_sizes_has_a_cache(id):
     model = catalog()[id]
-    found = cache(sized(model.config, model.sizes))
+    found = cache(model.whole)
     assert found.bytes(4096) > found.bytes(128) > 0
-    assert parameters(sized(model.config, model.sizes)) > (1e8 if id != "rope-viz-reader" else 5e4)
+    assert parameters(model.whole) > (1e8 if id != "rope-viz-reader" else 5e4)
 
 
 def test_the_longest_length_fits_and_one_token_more_does_not():
     model = catalog()["qwen3-8b"]
-    config = sized(model.config, model.sizes)
+    config = model.whole
     room = USED * GPU - weight_bytes(config)[0]
     found = cache(config)
     longest = found.longest(room, 3)
@@ -69,20 +69,20 @@ def test_the_longest_length_fits_and_one_token_more_does_not():
 
 def test_a_model_larger_than_the_gpu_fits_at_no_length_and_a_window_at_every_one():
     large, windowed = catalog()["deepseek-v3"], catalog()["mistral-7b-v0.1"]
-    assert cache(sized(large.config, large.sizes)).longest(-1.0) == 0
-    assert cache(sized(windowed.config, windowed.sizes)).longest(60e9) is None
+    assert cache(large.whole).longest(-1.0) == 0
+    assert cache(windowed.whole).longest(60e9) is None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_cache_scales_with_its_type(dtype):
     model = catalog()["llama-3-8b"]
-    config = sized(model.config, model.sizes)
+    config = model.whole
     assert cache(config, dtype=dtype).per_token == 131_072 / 2.0 * DTYPES[dtype]
 
 
 def test_quantized_weights_are_counted_as_they_are_stored():
     model = catalog()["llama-3-8b"]
-    config = sized(model.config, model.sizes)
+    config = model.whole
     whole, _ = weight_bytes(config)
     assert weight_bytes({**config, "quantization_config": {"quant_method": "gptq", "bits": 4}})[0] == whole / 4
     assert weight_bytes({**config, "quantization_config": {"quant_method": "fp8"}})[0] == whole / 2

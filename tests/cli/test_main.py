@@ -17,7 +17,7 @@ from rope_viz.cli.spec import flag
 from rope_viz.embedding.scaling import METHODS, Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.models.catalog import catalog, model_specs
-from rope_viz.models.edit_config import laid
+from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import from_config
 from rope_viz.models.spec_url import method_knobs
 from rope_viz.runtimes import RUNTIMES
@@ -325,7 +325,7 @@ def test_a_key_that_has_to_go_is_null_so_that_the_whole_can_be_laid_over_the_old
     """JSON merge patch, RFC 7386: null removes a member."""
     out = run(capsys, "export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", "transformers")[1]
     assert json.loads(out)["text_config"]["rope_scaling"] is None
-    assert from_config(laid(json.loads(out), GEMMA3))["full_attention"].scaling == Yarn(2.0)
+    assert from_config(merge_dicts(json.loads(out), GEMMA3))["full_attention"].scaling == Yarn(2.0)
 
 
 def test_a_key_whose_null_the_class_refuses_is_left_out(capsys, tmp_path):

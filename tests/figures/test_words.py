@@ -78,7 +78,8 @@ def test_frequencies(spec):
     before = [0.0 if now == 0.0 else was for now, was in zip(scaled(spec), plain(spec), strict=True)]
     first, expected = laps(spec, before, "turns")
     rest, numbers = in_training(spec, "completed a turn")
-    pattern, expected = f"{first}: {rest} in # tokens? of training.", [*expected, *numbers, spec.context]
+    pattern = f"{first}: {rest} in the {spec.length_name} length of # tokens?."
+    expected = [*expected, *numbers, spec.context]
     if all(abs(share - 1.0) <= 1e-9 or share == 0.0 for share in turning_share(spec)):
         pattern = pattern[0].upper() + pattern[1:]
     else:
@@ -95,7 +96,8 @@ def test_rotation(spec):
     rest, numbers = in_training(spec, "went round")
     is_scaled = any(abs(share - 1.0) > 1e-9 and share for share in turning_share(spec))
     after, start = (" after scaling", "Before it, in") if is_scaled else ("", "In")
-    pattern = f"At position m, pair i is turned by mθᵢ: {first}{after}. {start} # tokens? of training, {rest}."
+    length = f"the {spec.length_name} length of # tokens?"
+    pattern = f"At position m, pair i is turned by mθᵢ: {first}{after}. {start} {length}, {rest}."
     expected = [*expected, spec.context, *numbers]
     assert found(pattern, rotation.rotation(spec)) == [near(each, 3) for each in expected]
     moves = np.count_nonzero(spec.inv_freq(spec.target))

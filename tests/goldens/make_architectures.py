@@ -1,4 +1,4 @@
-"""Write rope_viz/models/architecture.json: what each configuration class of transformers 5.23.0 fills in for RoPE.
+"""Write into the records of model types what each configuration class of transformers 5.23.0 fills in for RoPE.
 
 Run: `pip install transformers==5.23.0 torch==2.13.0` into an environment of its own, then
 `python tests/goldens/make_architectures.py`. Nothing is downloaded: only configurations and rotary modules are made.
@@ -10,14 +10,13 @@ comes out says which keys it honours. `transformers_classes.py` holds what this 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassFieldValidationError
+from records import read_records, write_record
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers_classes import attribute, build, interleaves, rotary_frequencies, text_types
 
-TARGET = Path(__file__).parents[2] / "rope_viz" / "models" / "architectures.json"
 SIZES = (
     "hidden_size",
     "num_attention_heads",
@@ -79,7 +78,7 @@ USUAL = {
 
 
 def main() -> None:
-    table: dict[str, Any] = {}
+    records = read_records()
     for name in sorted(CONFIG_MAPPING):
         config = build(CONFIG_MAPPING[name])
         if config is None:
@@ -88,10 +87,53 @@ def main() -> None:
         if not entry and config.__dict__.get("rope_parameters"):
             entry = {"not_text": True}
         if entry:
-            table[name] = {key: value for key, value in entry.items() if value is not None and USUAL.get(key) != value}
-    lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(entry, sort_keys=True)}" for name, entry in table.items())
-    TARGET.write_text("{\n" + lines + "\n}\n")
-    print(f"{len(table)} model types, {TARGET.stat().st_size} bytes")
+            entry = {key: value for key, value in entry.items() if value is not None and USUAL.get(key) != value}
+            write_record(name, filled_in(name, records.get(name, {}), entry))
+
+
+def filled_in(name: str, record: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with what the classes say; keys that were read by hand, and their order, stay."""
+    found: dict[str, Any] = {}
+    if "text" in entry:
+        named = {"text": "path", "type": "type", "fixed": "fixed_type", "fills": "fills", "merges": "merges"}
+        text = {new: entry[old] for old, new in named.items() if old in entry}
+        if "flat" in entry:
+            more = [key for key in record.get("text", {}).get("hoisted", []) if key not in PROBES]
+            text["hoisted"] = [*entry["flat"], *more]
+        by_hand = {key: part for key, part in record.get("text", {}).items() if key in ("other_names", "between")}
+        found["text"] = {**text, **by_hand}
+    defaults = {key: entry[key] for key in (*SIZES, "rope_parameters", "partial_rotary_factor") if key in entry}
+    if "default_theta" in entry:
+        defaults["rope_theta"] = entry["default_theta"]
+    found["defaults"] = defaults
+    for old, new in RENAMED.items():
+        if old in entry:
+            found[new] = entry[old]
+    if "layer_types" in entry:
+        found["rope"] = {"layer_types": entry["layer_types"], **record.get("rope", {})}
+        found["rope"]["layer_types"] = entry["layer_types"]
+    if "text" not in entry and "not_text" not in entry:
+        given = record.get("validation", {})
+        rest = {key: value for key, value in given.items() if key != "whole"}
+        asked = given.get("whole", []) if name in BY_HAND else entry.get("whole", "").split()
+        found["validation"] = {"whole": asked, **rest} if asked else rest
+    for key in ("source", "since"):
+        found.setdefault(key, record.get(key, "transformers 5.23.0, executed" if key == "source" else "5.23.0"))
+    return {**record, **found}
+
+
+# {what a class is asked: the key of a record that holds it}
+RENAMED = {
+    "aliases": "aliases",
+    "head": "head_size",
+    "head_wins": "head_dim_wins",
+    "odd_head": "pads_odd_head",
+    "partial": "partial_rotary",
+    "partial_fixed": "partial_rotary_fixed",
+    "pairing": "pairing",
+    "rope_interleave": "reads_rope_interleave",
+    "not_text": "not_text",
+}
 
 
 def text_entry(config: PreTrainedConfig) -> dict[str, Any]:
@@ -117,7 +159,9 @@ def whole(kind: type, key: str) -> str:
 
     What comes out is strict validation of types: true, 4096.0 and [4096] are refused like the word.
     """
-    return "" if takes(kind, key, "4096") else f"{key}?" if takes(kind, key, None) else key
+    if takes(kind, key, "4096"):
+        return ""
+    return key + ("?" if takes(kind, key, None) else "") + ("+" if takes(kind, key, [4096]) else "")
 
 
 def takes(kind: type, key: str, value: Any) -> bool:

@@ -34,7 +34,7 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parents[1]))
 
 from rope_viz.advice.export import export  # noqa: E402
-from rope_viz.models.edit_config import laid  # noqa: E402
+from rope_viz.models.edit_config import merge_dicts  # noqa: E402
 from rope_viz.models.rope_config import from_config  # noqa: E402
 from rope_viz.models.spec_url import with_method  # noqa: E402
 from rope_viz.models.user_config import main_layer  # noqa: E402
@@ -293,7 +293,7 @@ def tried(
     wanted, factor = intended(config, layer, language(loaded(config)).max_position_embeddings)
     spec = with_method(dataclasses.replace(start, target=2 * start.target), "yarn")
     made = export(spec, to="transformers", config=config, layer_type=layer or None)
-    for whole in (made.config, laid(made.fragment, config)):
+    for whole in (made.config, merge_dicts(made.fragment, config)):
         wrong = different(rotary_frequencies(language(loaded(whole))), wanted)
         if wrong or not made.faithful:
             return wrong or made.reason, None

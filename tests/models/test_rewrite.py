@@ -9,7 +9,7 @@ import pytest
 
 from rope_viz.embedding.scaling import Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.edit_config import laid, rewritten, with_embedding
+from rope_viz.models.edit_config import merge_dicts, write_new_keys
 from rope_viz.models.model_config import from_config
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
@@ -44,6 +44,11 @@ MISTRAL3 = {
 }
 
 
+def changed(config, spec, layer=""):
+    """The config with this embedding in it."""
+    return write_new_keys(config, spec, layer).whole
+
+
 def twice(config, layer=""):
     """The embedding with YaRN to twice its reach."""
     spec = from_config(config)[layer]
@@ -60,13 +65,13 @@ def test_a_fragment_laid_over_a_dict_that_was_not_read_leaves_nothing_of_it():
         "rope_parameters": {**stale, "rope_theta": 1e6, "original_max_position_embeddings": 512},
     }
     spec = dataclasses.replace(from_config(config)[""], target=16384, scaling=Yarn(2.0))
-    laid_over = laid(rewritten(config, spec).fragment, config)
+    laid_over = merge_dicts(write_new_keys(config, spec).fragment, config)
     assert from_config(laid_over)[""].attention_factor() == spec.attention_factor() != 1.0
     np.testing.assert_allclose(from_config(laid_over)[""].inv_freq(), spec.inv_freq(), rtol=1e-9)
 
 
 def test_rope_parameters_stand_inside_the_part_and_nothing_else_changes():
-    out = with_embedding(QWEN3_VL, twice(QWEN3_VL))
+    out = changed(QWEN3_VL, twice(QWEN3_VL))
     text = out["text_config"]
     assert set(out) == set(QWEN3_VL)
     assert out["vision_config"] == VISION
@@ -82,19 +87,19 @@ def test_rope_parameters_stand_inside_the_part_and_nothing_else_changes():
 
 
 def test_the_fragment_takes_out_the_old_key_that_would_win():
-    change = rewritten(QWEN3_VL, twice(QWEN3_VL))
+    change = write_new_keys(QWEN3_VL, twice(QWEN3_VL))
     assert change.fragment["text_config"]["rope_scaling"] is None
     assert change.fragment["text_config"].keys() == {"max_position_embeddings", "rope_scaling", "rope_parameters"}
 
 
 def test_the_old_config_is_left_as_it_was():
     before = json.dumps(QWEN3_VL)
-    with_embedding(QWEN3_VL, twice(QWEN3_VL))
+    changed(QWEN3_VL, twice(QWEN3_VL))
     assert json.dumps(QWEN3_VL) == before
 
 
 def test_only_the_layers_that_are_meant_change():
-    out = with_embedding(GEMMA3, twice(GEMMA3, "full_attention"), "full_attention")
+    out = changed(GEMMA3, twice(GEMMA3, "full_attention"), "full_attention")
     params = out["text_config"]["rope_parameters"]
     assert params["full_attention"]["rope_type"] == "yarn"
     assert params["sliding_attention"] == {"rope_type": "default", "rope_theta": 10000.0}
@@ -102,7 +107,7 @@ def test_only_the_layers_that_are_meant_change():
     assert out["text_config"]["rope_local_base_freq"] == 10000
     before, after = from_config(GEMMA3), from_config(out)
     assert after["sliding_attention"].inv_freq().tolist() == before["sliding_attention"].inv_freq().tolist()
-    out = with_embedding(GEMMA3, RopeSpec(256, base=5e4, context=131072), "sliding_attention")
+    out = changed(GEMMA3, RopeSpec(256, base=5e4, context=131072), "sliding_attention")
     assert from_config(out)["sliding_attention"].base == 5e4
     assert from_config(out)["full_attention"] == before["full_attention"]
 
@@ -111,7 +116,7 @@ def test_a_layer_that_stays_scaled_keeps_its_trained_length_when_the_model_gets_
     both = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e5}
     config = {"model_type": "modernbert", "rope_parameters": {"full_attention": both, "sliding_attention": both}}
     before = from_config(config)["sliding_attention"]
-    out = with_embedding(config, twice(config, "full_attention"), "full_attention")
+    out = changed(config, twice(config, "full_attention"), "full_attention")
     assert from_config(out)["sliding_attention"].inv_freq().tolist() == before.inv_freq().tolist()
 
 
@@ -120,12 +125,12 @@ def test_a_layer_that_stays_keeps_the_factor_that_followed_from_the_lengths():
     params = {"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "longrope", **lists}}
     config = {"model_type": "modernbert", "max_position_embeddings": 8192, "rope_parameters": params}
     before = from_config(config)["sliding_attention"]
-    after = from_config(with_embedding(config, twice(config, "full_attention"), "full_attention"))["sliding_attention"]
+    after = from_config(changed(config, twice(config, "full_attention"), "full_attention"))["sliding_attention"]
     assert after.attention_factor() == before.attention_factor() > 1.0
 
 
 def test_what_the_model_reads_besides_stays_in_the_rope_dict():
-    out = with_embedding(MISTRAL3, twice(MISTRAL3))["text_config"]["rope_parameters"]
+    out = changed(MISTRAL3, twice(MISTRAL3))["text_config"]["rope_parameters"]
     assert out["llama_4_scaling_beta"] == 0.1
     assert out["original_max_position_embeddings"] == 2048
     # The old method's own keys are gone: they would be read.
@@ -134,7 +139,7 @@ def test_what_the_model_reads_besides_stays_in_the_rope_dict():
 
 def test_an_override_says_nothing_where_the_old_method_would_still_be_read():
     """vLLM lays it over the loaded dict, key by key (ModelConfig._update_nested of 0.33.0)."""
-    override = rewritten(MISTRAL3, twice(MISTRAL3)).override
+    override = write_new_keys(MISTRAL3, twice(MISTRAL3)).override
     rope = override["text_config"]["rope_parameters"]
     assert {key: rope[key] for key in ("mscale", "mscale_all_dim", "type")} == {
         **{"mscale": 1.0, "mscale_all_dim": 0.0},
@@ -144,12 +149,12 @@ def test_an_override_says_nothing_where_the_old_method_would_still_be_read():
 
 def test_an_override_never_sets_rope_scaling():
     """The loaded config sets rope_parameters by that name: null there would wipe them out."""
-    assert "rope_scaling" not in rewritten(QWEN3_VL, twice(QWEN3_VL)).override["text_config"]
+    assert "rope_scaling" not in write_new_keys(QWEN3_VL, twice(QWEN3_VL)).override["text_config"]
 
 
 def test_keys_that_stand_at_the_top_stay_there_and_the_override_goes_where_they_are_loaded():
     config = {"model_type": "qwen2_vl", **SIZES, "rope_theta": 1e6, "rope_scaling": {"type": "mrope", **MROPE}}
-    change = rewritten(config, twice(config))
+    change = write_new_keys(config, twice(config))
     assert "text_config" not in change.whole
     assert change.whole["rope_parameters"]["rope_type"] == "yarn"
     assert "rope_scaling" not in change.whole
@@ -158,14 +163,14 @@ def test_keys_that_stand_at_the_top_stay_there_and_the_override_goes_where_they_
 
 def test_a_wrapper_that_takes_only_the_old_key_from_its_level_gets_that():
     config = {"model_type": "fuyu", "hidden_size": 4096, "num_attention_heads": 64, "max_position_embeddings": 16384}
-    out = with_embedding(config, twice(config))
+    out = changed(config, twice(config))
     assert out["rope_scaling"]["rope_type"] == "yarn"
     assert from_config(out)[""].inv_freq() == pytest.approx(twice(config).inv_freq(), rel=1e-12)
 
 
 def test_a_part_that_is_missing_is_written_with_what_its_wrapper_fills_in():
     config = {"model_type": "mistral3"}
-    out = with_embedding(config, twice(config))
+    out = changed(config, twice(config))
     assert out["text_config"]["head_dim"] == 128
     assert from_config(out)[""].inv_freq() == pytest.approx(twice(config).inv_freq(), rel=1e-12)
 
@@ -175,7 +180,7 @@ def test_a_trained_length_outside_the_rope_dict_is_written_there(original):
     """Outside it wins over the one inside, and PhimoeConfig has one of its own."""
     config = {"model_type": "llama", **SIZES, "original_max_position_embeddings": original}
     spec = twice({**config, "original_max_position_embeddings": None})
-    out = with_embedding(config, spec)
+    out = changed(config, spec)
     assert from_config(out)[""].context == spec.context
 
 
@@ -192,7 +197,7 @@ def test_sizes_are_written_under_the_keys_that_say_them():
         before = from_config(config)[layer]
         head = before.head_dim if "rotary_dim" in keys else size
         spec = RopeSpec(head, size, before.base, before.context, before.target, pairing=before.pairing)
-        out = with_embedding(config, spec, layer)
+        out = changed(config, spec, layer)
         assert from_config(out)[layer] == spec, config["model_type"]
         assert keys.items() <= {**out, **out.get("text_config", {})}.items()
 
@@ -201,15 +206,15 @@ def test_a_rotated_share_is_said_wherever_a_default_would_be_filled_in():
     config = {"model_type": "glm4", **SIZES, "head_dim": 128}
     before = from_config(config)[""]
     assert before.rotary_dim == 64
-    out = with_embedding(config, RopeSpec(128, base=1e4, context=32768, scaling=Linear(2.0)))
+    out = changed(config, RopeSpec(128, base=1e4, context=32768, scaling=Linear(2.0)))
     assert from_config(out)[""].rotary_dim == 128
 
 
 def test_head_dim_is_written_where_its_class_would_multiply_null():
     """MixtralConfig leaves it null, and transformers 5.23.0 multiplies it for YaRN: TypeError."""
     config = {"model_type": "llava", "text_config": {"model_type": "mixtral", **SIZES}}
-    assert with_embedding(config, twice(config))["text_config"]["head_dim"] == 128
-    assert "head_dim" not in with_embedding(config, from_config(config)[""])["text_config"]
+    assert changed(config, twice(config))["text_config"]["head_dim"] == 128
+    assert "head_dim" not in changed(config, from_config(config)[""])["text_config"]
 
 
 @pytest.mark.parametrize("path", sorted(CATALOG.glob("*.json")), ids=lambda path: path.stem)
@@ -218,7 +223,7 @@ def test_every_model_of_the_list_is_read_back_after_every_layer_was_rewritten(pa
     config.pop("_about", None)
     before = from_config(config)
     for layer, spec in before.items():
-        after = from_config(with_embedding(config, spec, layer))
+        after = from_config(changed(config, spec, layer))
         assert set(after) == set(before)
         for other in before:
             for length in (None, 4 * before[other].target):

@@ -8,7 +8,7 @@ import pytest
 
 from rope_viz.models.catalog import catalog
 from rope_viz.runtimes import RUNTIMES
-from rope_viz.runtimes.compare import compare, largest
+from rope_viz.runtimes.compare import compare, find_max_ratio
 
 RUN = json.loads((Path(__file__).parents[1] / "goldens" / "runtimes.json").read_text())
 BY_NAME = {"kimi-k2-instruct": ("llama.cpp", 8.93, 19), "gpt-oss-20b": ("mlx-lm", 1.763, 17)}
@@ -74,6 +74,6 @@ def test_another_number_of_rotating_pairs_is_said():
 
 
 def test_the_largest_ratio_counts_both_ways_and_skips_pairs_at_rest():
-    assert largest(np.array([1.0, 0.5, 0.0]), np.array([1.0, 2.0, 0.0])) == (4.0, 1)
-    assert largest(np.array([1.0, 2.0]), np.array([1.0, 2.0])) is None
-    assert largest(np.array([0.0]), np.array([1.0])) is None
+    assert find_max_ratio(np.array([1.0, 0.5, 0.0]), np.array([1.0, 2.0, 0.0])) == (4.0, 1)
+    assert find_max_ratio(np.array([1.0, 2.0]), np.array([1.0, 2.0])) is None
+    assert find_max_ratio(np.array([0.0]), np.array([1.0])) is None

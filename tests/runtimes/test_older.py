@@ -6,7 +6,7 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.runtimes import RUNTIMES, emulate
-from rope_viz.runtimes.compare import compare, histories, older
+from rope_viz.runtimes.compare import compare, histories, list_releases
 
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16, "max_position_embeddings": 4096}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
@@ -47,7 +47,7 @@ def test_a_release_stands_in_the_place_of_todays():
 
 
 def test_older_releases_are_named_newest_first():
-    assert older() == {"vllm": ("0.33.0", "0.10.2", "0.8.5", "0.6.6"), "sglang": ("0.5.23", "0.4.6")}
+    assert list_releases() == {"vllm": ("0.33.0", "0.10.2", "0.8.5", "0.6.6"), "sglang": ("0.5.23", "0.4.6")}
 
 
 @pytest.mark.parametrize("release", ["0.10.2", "0.8.5", "0.6.6"])

@@ -316,7 +316,7 @@ def test_flags_for_each_server_are_those_of_export(capsys):
     assert main(["evaluate", "qwen3-8b", "--flags", "vllm", "--lengths", "128k", "--methods", "linear,yarn"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("#")] == ["# linear", "# yarn"]
-    words = ["--scaling", "yarn", "--factor", "3.2", "--target", "128k"]
+    words = ["--scaling", "yarn", "--factor", "4", "--target", "128k"]
     assert main(["export", "--to", "vllm", "qwen3-8b", *words]) == 0
     assert capsys.readouterr().out.splitlines()[0] == lines[3]
 

@@ -1,19 +1,20 @@
 """The check: what is wrong with a model's config.json, by how much, and the repaired config.
 
-Every rule is a function of `rules` whose docstring says what is wrong and where that is known from.
+Every rule is a generator of findings about a `View`. Its docstring says what it looks for and where that is known from.
+A rule may raise `ValueError` where the config cannot be read far enough.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
+from rope_viz.advice.lint import contradictions, lengths, rules, runtime_rules, size_rules
+from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
-from rope_viz.advice.lint.multi_axis_rules import check_axes
-from rope_viz.advice.lint.rules import RULES
-from rope_viz.embedding.spec import shorten
+from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.runtimes.compare import Effect
 
@@ -21,56 +22,69 @@ __all__ = ["RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "rep
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 """From the worst to the mildest."""
-READER = "rope_viz.models.rope_config"
+
+RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
+    *(rules.missing_original, lengths.trained_length, lengths.not_as_shipped, rules.factor_mismatch),
+    *(rules.swapped_betas, rules.integer_factor, contradictions.out_of_range, size_rules.base_not_read),
+    *(size_rules.remote_dynamic_ntk, rules.nested_truncate, runtime_rules.type_spelling, rules.type_keys),
+    *(size_rules.scaled_sliding, size_rules.scaled_window, size_rules.head_dim_derived, size_rules.null_head_dim),
+    *(size_rules.partial_ignored, rules.mscale_keys, rules.attention_factor, rules.longrope_lists),
+    *(rules.longrope_switch, rules.two_originals, contradictions.two_rope_dicts, contradictions.unread_rope_keys),
+    *(contradictions.part_without_type, contradictions.layer_types_unknown, contradictions.heads_do_not_divide),
+    *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, size_rules.unlisted_type),
+    *(size_rules.some_layers, multi_axis.sections_do_not_add_up, multi_axis.interleaving_by_another_key),
+    *(multi_axis.pairs_that_stand_still, multi_axis.no_rotation, runtime_rules.transformers_refuses),
+    runtime_rules.runtimes_differ,
+)
+"""All rules, in the order in which findings of one severity are listed and repairs are made."""
 
 
-def check(config: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[Finding]:
-    """Everything the rules find, the worst first; [] where there is nothing to say. Rules of `without` are not asked.
+def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
+    """Return everything that the rules find, the worst first, leaving out the rules named in `without`.
 
-    A key that holds what nothing can be computed from is a finding too, "not-computable", and so is a model without
-    rotary embedding, "no-rope": a note, and nothing else is said of it. Raises `ValueError` where the argument is no
-    object.
+    A key from which nothing can be computed is the finding "not-computable". A model without rotary embedding has the
+    note "no-rope" and no other finding. Raises `ValueError` where the argument is no object.
     """
-    if not isinstance(config, Mapping):
-        raise ValueError(f"a config must be an object, got {shorten(config)}")
+    with normalise_errors():
+        view = View(config if isinstance(config, ModelConfig) else copy.deepcopy(ModelConfig.read(config).mapping))
     try:
-        alone = check_axes(config)
+        alone = multi_axis.check_axes(view.config)
+        if alone is not None:
+            return alone
+        place = view.place()
     except ValueError as error:
-        return [Finding("not-computable", "error", "", str(error), source=READER)]
-    if alone is not None:
-        return alone
-    try:
-        view = View(copy.deepcopy(dict(config)))
-    except RecursionError:
-        raise ValueError("the config is nested too deeply") from None
+        return [not_computable("", str(error))]
     try:
         _ = view.fields
     except NoRope as absence:
-        return [Finding("no-rope", "note", ".".join(view.root), f"{absence}.", source="rope_viz.models.no_rope_types")]
-    except (ValueError, ArithmeticError, RecursionError):
-        pass  # said below, unless a rule says more
-    found: list[Finding] = []
-    for rule in RULES:
-        found += findings(rule, view) if rule.__name__.replace("_", "-") not in without else []
-    try:
-        _ = view.specs
-    except ValueError as error:
-        if not any(finding.severity == "error" for finding in found):
-            found.append(Finding("not-computable", "error", ".".join(view.root), str(error), source=READER))
-    except (ArithmeticError, RecursionError):
-        found.append(Finding("not-computable", "error", "", "the numbers are too large or too small", source=READER))
+        return [Finding("no-rope", "note", place, f"{absence}.", source="rope_viz.models.no_rope_types")]
+    except ValueError:
+        pass  # reported below, unless a rule has more to say
+    found = [one for rule in RULES if rule_name(rule) not in without for one in findings(rule, view)]
+    if not any(finding.severity == "error" for finding in found):
+        found += [not_computable(place, problem) for problem in view.model.problems]
+    return sort_by_severity(found)
+
+
+def not_computable(key: str, message: str) -> Finding:
+    """Return the finding that RoPE cannot be computed."""
+    return Finding("not-computable", "error", key, message, source="rope_viz.models.rope_config")
+
+
+def sort_by_severity(found: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, the worst first."""
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def summary(found: Sequence[Finding]) -> str:
-    """How many of each severity, in words: "1 error, 2 notes"; empty where nothing was found."""
+    """Return how many findings of each severity there are, as "1 error, 2 notes"; empty where there are none."""
     counts = [(severity, sum(finding.severity == severity for finding in found)) for severity in SEVERITIES]
     return ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts if count)
 
 
-def repair(config: Mapping[str, Any]) -> Config:
-    """The config after every repair that the check offers, one after the other. Raises `ValueError` as `check` does."""
-    current = copy.deepcopy(dict(config)) if isinstance(config, Mapping) else config
+def repair(config: Source) -> Config:
+    """Return the config after every repair that the check offers. Raises `ValueError` as `check` does."""
+    current = copy.deepcopy(dict(ModelConfig.read(config).mapping))
     for _ in range(4 * len(RULES)):
         repaired = next((finding.repaired for finding in check(current) if finding.repaired is not None), None)
         # Compared as text: 4 and 4.0 are equal and yet a repair.
@@ -80,20 +94,21 @@ def repair(config: Mapping[str, Any]) -> Config:
     return current
 
 
-def findings(rule: Callable[[View], Iterable[Finding]], view: View) -> list[Finding]:
-    """What one rule finds; nothing where the config cannot be read far enough for it."""
+def findings(rule: Callable[[View], Iterator[Finding]], view: View) -> list[Finding]:
+    """Return what one rule finds; nothing where the config cannot be read far enough for it."""
     try:
         found = list(rule(view))
     except (ValueError, ArithmeticError, RecursionError):
         return []
-    name = rule.__name__.replace("_", "-")
-    return [
-        Finding(name, one.severity, one.key, one.message, one.effect, one.repaired, one.source or source(rule))
-        for one in found
-    ]
+    name, known = rule_name(rule), source_of(inspect.getdoc(rule) or "")
+    return [dataclasses.replace(one, rule=name, source=one.source or known) for one in found]
 
 
-def source(rule: Callable[..., object]) -> str:
-    """What the rule's docstring names as its source."""
-    text = inspect.getdoc(rule) or ""
+def rule_name(rule: Callable[..., object]) -> str:
+    """Return the name of a rule as findings have it."""
+    return rule.__name__.replace("_", "-")
+
+
+def source_of(text: str) -> str:
+    """Return the source that a rule's text names, on one line."""
     return " ".join(text.partition("Source:")[2].split())

@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 
-from rope_viz.advice.lint import SEVERITIES, Finding, check
+from rope_viz.advice.lint import RULES, Finding, Severity, check, rule_name, sort_by_severity, source_of
 from rope_viz.advice.lint.lint_context import inside
-from rope_viz.advice.lint.rules import RULES
 from rope_viz.embedding.spec import shorten
 from rope_viz.models.json_source import Raw, read_raw
 
-# What is found without a rule over a `View`: {name: what it looks for and where that is known from}.
-ALONE = {
+# Findings that no rule over a `View` makes: {name: what is looked for and where that is known from}.
+OTHER_FINDINGS = {
     "unreadable": "The file is no config: it is not there, is cut off, or holds no JSON object.\n\n"
     "Source: rope_viz.models.json_source, which reads text as json.loads of Python does.",
     "not-computable": "A key holds what nothing can be computed from: null, text or no number where a number is meant, "
@@ -36,13 +35,13 @@ class Rule:
 
 
 def rules() -> dict[str, Rule]:
-    """{name: rule} of everything that the check can find."""
-    texts = {rule.__name__.replace("_", "-"): inspect.getdoc(rule) or "" for rule in RULES}
-    return {name: Rule(" ".join(text.split("\n\n")[0].split()), text) for name, text in {**texts, **ALONE}.items()}
+    """Return {name: rule} of everything that the check can find."""
+    texts = {rule_name(rule): inspect.getdoc(rule) or "" for rule in RULES} | OTHER_FINDINGS
+    return {name: Rule(" ".join(text.split("\n\n")[0].split()), text) for name, text in texts.items()}
 
 
-def explained(name: str) -> str:
-    """What a rule looks for and where it is known from. Raises `ValueError` that lists the rules."""
+def explain_rule(name: str) -> str:
+    """Return what a rule looks for and where it is known from. Raises `ValueError` that lists the rules."""
     known = rules()
     if name not in known:
         raise ValueError(f"there is no rule {shorten(name)}; rules are {', '.join(sorted(known))}")
@@ -50,19 +49,19 @@ def explained(name: str) -> str:
 
 
 def check_text(data: str | bytes) -> tuple[Raw, list[Finding]]:
-    """What the text holds, and everything the check finds in it, the worst first. Raises `ValueError` for no config."""
+    """Return what the text holds and what the check finds in it, the worst first. Raises `ValueError` for no config."""
     raw = read_raw(data)
     found = check(raw.config)
     for place in raw.repeated:
         last = shorten(inside(raw.config, place))
         text = f"{shorten(place[-1])} stands more than once: the last one, {last}, counts, in transformers as here."
-        found.append(Finding("repeated-keys", "warning", ".".join(place), text, source=source("repeated-keys")))
+        found.append(text_finding("repeated-keys", "warning", ".".join(place), text))
     if raw.marked:
         text = "The file starts with a byte order mark: transformers raises JSONDecodeError. Save it as UTF-8 without."
-        found.append(Finding("byte-order-mark", "error", "", text, source=source("byte-order-mark")))
-    return raw, sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+        found.append(text_finding("byte-order-mark", "error", "", text))
+    return raw, sort_by_severity(found)
 
 
-def source(name: str) -> str:
-    """The source of a rule over the text."""
-    return " ".join(ALONE[name].partition("Source:")[2].split())
+def text_finding(rule: str, severity: Severity, key: str, message: str) -> Finding:
+    """Return a finding about the text itself, with its source."""
+    return Finding(rule, severity, key, message, source=source_of(OTHER_FINDINGS[rule]))

@@ -1,4 +1,4 @@
-"""The rules of the check about keys that contradict one another, or that stand where nobody reads them."""
+"""The rules of the check about keys that contradict one another, or that no runtime reads."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from typing import Any
 
 from rope_viz.advice.lint.lint_context import Finding, View, inside
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, optional
+from rope_viz.models.architecture import TextPart, find_architecture
+from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 from rope_viz.models.rope_parameters import LAYER_TYPES
 
-# Their classes put a type over a null one.
 ROPE_DICTS = ("rope_scaling", "rope_parameters")
-# Composite types that rotate something of their own beside their language model.
-ROTATES_ITSELF = ("musicflamingo", "blt")
 
 
 def two_rope_dicts(view: View) -> Iterator[Finding]:
@@ -25,7 +22,7 @@ def two_rope_dicts(view: View) -> Iterator[Finding]:
     old, new = (view.text.get(key) for key in ROPE_DICTS)
     if not (isinstance(old, Mapping) and isinstance(new, Mapping) and old and new) or set(view.layers) != {""}:
         return
-    ours, theirs = said(old), said(new)
+    ours, theirs = rename_type(old), rename_type(new)
     differ = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
     # A base that stands in one of them alone contradicts nothing.
     if differ and not (differ == ["rope_theta"] and "rope_theta" not in ours):
@@ -34,10 +31,17 @@ def two_rope_dicts(view: View) -> Iterator[Finding]:
         yield Finding("", "warning", view.place("rope_parameters"), text)
 
 
-def said(rope: Mapping[str, Any]) -> dict[str, Any]:
-    """A rope dict under today's key for the type."""
+def rename_type(rope: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a rope dict under today's key for the type."""
     found = {key: value for key, value in rope.items() if key != "type"}
     return {**found, "rope_type": rope.get("rope_type", rope.get("type", "default"))}
+
+
+def find_wrapper(config: Mapping[str, Any]) -> TextPart | None:
+    """Return what is known of the composite class that a config, or a level of it, is for; None for others."""
+    named = config.get("model_type")
+    record = find_architecture(named) if isinstance(named, str) else None
+    return None if record is None else record.text
 
 
 def unread_rope_keys(view: View) -> Iterator[Finding]:
@@ -46,27 +50,28 @@ def unread_rope_keys(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0, whose composite classes hand the part alone to the language model's class. They look at
     a scaling of their own level all the same, and raise AttributeError or KeyError for what it lacks.
     """
-    part = ModelConfig.read(view.config).part
-    if not part.path or not part.stands or part.taken or view.config.get("model_type") in ROTATES_ITSELF:
+    part, wrapper = view.model.part, find_wrapper(view.config)
+    if not view.model.path or part.taken or (wrapper is not None and wrapper.rotates):
         return
-    for depth in range(len(part.path)):
-        level = inside(view.config, part.path[:depth]) if depth else view.config
+    for depth, name in enumerate(part.path):
+        level = inside(view.config, part.path[:depth])
         for key in ROPE_DICTS:
             if isinstance(level, Mapping) and isinstance(level.get(key), Mapping) and level[key]:
-                where = ".".join((*part.path[:depth], key))
-                text = f"{key} stands beside {part.path[depth]}, where nobody reads it: the language model is in there."
-                raises = beside_raises(level, level[key]) and part.unlisted is None
+                text = f"{key} stands beside {name}, where nobody reads it: the language model is in there."
+                raises = wrapper_raises(level, level[key]) and part.unlisted is None
                 text += " For this type transformers raises there, too: move or remove it." if raises else ""
-                yield Finding("", "error" if raises else "warning", where, text)
+                place = ".".join((*part.path[:depth], key))
+                yield Finding("", "error" if raises else "warning", place, text)
 
 
-def beside_raises(level: Mapping[str, Any], rope: Mapping[str, Any]) -> bool:
-    """Whether a composite class raises for this scaling of its own level, where it has no lengths."""
+def wrapper_raises(level: Mapping[str, Any], rope: Mapping[str, Any]) -> bool:
+    """Return whether a composite class raises for this scaling of its own level, where it has no lengths."""
     kind = rope.get("rope_type", rope.get("type"))
     if kind in ("linear", "dynamic", "yarn", "llama3") and "factor" not in rope:
         return True
-    # With a base beside it the dict is looked at before the other keys of this level are there; one class has them.
-    early = level.get("rope_theta") is not None and level.get("model_type") != "vibevoice_asr"
+    # With a base beside it most classes look at the dict before they have set the other keys of this level.
+    wrapper = find_wrapper(level)
+    early = level.get("rope_theta") is not None and not (wrapper is not None and wrapper.checks_late)
     lengths = level.get("max_position_embeddings") is not None and not early
     return kind in PRETRAINED_TYPES and (ORIGINAL not in rope or not lengths)
 
@@ -76,11 +81,13 @@ def part_without_type(view: View) -> Iterator[Finding]:
 
     Source: transformers 5.23.0, every composite class loaded without it: Exaone4_5_Config alone raises KeyError.
     """
-    part = view.config.get("text_config")
-    if view.config.get("model_type") == "exaone4_5" and isinstance(part, Mapping) and not part.get("model_type"):
-        text = "text_config has no model_type, and transformers raises KeyError for this wrapper."
-        repaired = {**view.config, "text_config": {"model_type": "exaone4", **part}}
-        yield Finding("", "error", "text_config.model_type", text, None, repaired)
+    wrapper = find_wrapper(view.config)
+    part = None if wrapper is None or not wrapper.needs_type else inside(view.config, wrapper.path)
+    if wrapper is not None and isinstance(part, Mapping) and not part.get("model_type"):
+        place = ".".join(wrapper.path)
+        text = f"{place} has no model_type, and transformers raises KeyError for this wrapper."
+        repaired = view.changed(wrapper.path, model_type=wrapper.type)
+        yield Finding("", "error", f"{place}.model_type", text, None, repaired)
 
 
 def layer_types_unknown(view: View) -> Iterator[Finding]:
@@ -110,7 +117,7 @@ def heads_do_not_divide(view: View) -> Iterator[Finding]:
     heads, keys = view.fields.size("num_attention_heads"), view.text.get("num_key_value_heads")
     width = view.fields.size("hidden_size")
     own = view.fields.raw("head_dim") is not None or view.fields.default("head_dim") is not None
-    if not own and not view.mla and heads and width and width % heads:
+    if not own and not view.fields.has_latent_attention and heads and width and width % heads:
         text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, and there is no head_dim: the "
         text += f"class takes heads of {width // heads}, and others refuse."
         yield Finding("", "warning", view.place("hidden_size"), text)
@@ -125,27 +132,27 @@ def out_of_range(view: View) -> Iterator[Finding]:
     Source: the warnings of transformers 5.23.0, validate_rope; a null base raises TypeError in its rotary classes, and
     a null type KeyError, run (tests/goldens/refused.json).
     """
-    base = [params.get("rope_theta") for params in (view.text, *(site.rope for site in view.sites))]
     reading = view.fields.architecture.rope
-    usual = reading.rule in ("", "share_from_rotary_dim")
-    filled = not usual or bool(view.fields.default("rope_parameters"))
+    bases = [params.get("rope_theta") for params in (view.text, *(site.rope for site in view.sites))]
+    filled = reading.rule not in ("", "share_from_rotary_dim") or bool(view.fields.default("rope_parameters"))
     type_filled = reading.nested == "with_rope_scaling" or reading.rule == "without_rope_scaling"
-    if view.fields.is_listed and not filled and "rope_theta" in view.text and all(value is None for value in base):
+    if view.fields.is_listed and not filled and "rope_theta" in view.text and all(base is None for base in bases):
         text = "rope_theta is null, and transformers raises TypeError: leave it out or write a number."
-        yield Finding("", "error", view.place("rope_theta"), text, None, view.changed(view.root, rope_theta=None))
+        repaired = view.changed(view.model.path, rope_theta=None)
+        yield Finding("", "error", view.place("rope_theta"), text, None, repaired)
     for site in view.sites:
-        rope = dict(site.rope)
-        if "rope_type" in rope and rope["rope_type"] is None and not type_filled:
+        nulls = {key for key, value in site.rope.items() if value is None}
+        if "rope_type" in nulls and not type_filled:
             text = "rope_type is null, and transformers raises KeyError: leave it out or write a type."
-            repaired = view.changed(site.path, rope_type=rope.get("type"))
+            repaired = view.changed(site.path, rope_type=site.rope.get("type"))
             yield Finding("", "error", f"{site.key}.rope_type", text, None, repaired)
-        if "factor" in rope and rope["factor"] is None and site.kind == "yarn" and view.mla:
+        if "factor" in nulls and site.kind == "yarn" and view.fields.has_latent_attention:
             text = "factor is null, and the attention of this model compares it with 1: transformers raises TypeError."
             yield Finding("", "error", f"{site.key}.factor", text)
-        if "rope_theta" in rope and rope["rope_theta"] is None and view.fields.kind != "olmo_hybrid":
+        if "rope_theta" in nulls and not reading.takes_null_base:
             text = "rope_theta is null here, and transformers raises TypeError: leave it out or write a number."
             yield Finding("", "error", f"{site.key}.rope_theta", text, None, view.changed(site.path, rope_theta=None))
-        factor, attention = (optional(rope, key) for key in ("factor", "attention_factor"))
+        factor, attention = site.optional("factor"), site.optional("attention_factor")
         if factor is not None and factor < 1 and site.kind != "default":
             text = f"factor {factor:g} is below 1: it makes the context shorter, and transformers warns."
             yield Finding("", "warning", f"{site.key}.factor", text)
@@ -153,9 +160,9 @@ def out_of_range(view: View) -> Iterator[Finding]:
             text = f"attention_factor {attention:g} is not above 0: cos and sin are multiplied by it."
             repaired = view.changed(site.path, attention_factor=None)
             yield Finding("", "error", f"{site.key}.attention_factor", text, None, repaired)
-        if site.kind == "llama3" and view.specs[site.layers[0]].context > view.limit:
+        if site.kind == "llama3" and view.specs[site.layer].context > view.model.limit:
             text = (
-                f"original_max_position_embeddings {view.specs[site.layers[0]].context:,} is beyond "
-                f"max_position_embeddings {view.limit:,}: nothing is extended, and transformers warns."
+                f"{ORIGINAL} {view.specs[site.layer].context:,} is beyond max_position_embeddings "
+                f"{view.model.limit:,}: nothing is extended, and transformers warns."
             )
-            yield Finding("", "warning", f"{site.key}.original_max_position_embeddings", text)
+            yield Finding("", "warning", f"{site.key}.{ORIGINAL}", text)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
-from rope_viz.models.rope_config import ORIGINAL, number
-from rope_viz.runtimes.compare import largest
+from rope_viz.models.rope_config import ORIGINAL
+from rope_viz.models.shipped_scaling import family, fits
+from rope_viz.runtimes.compare import find_max_ratio
 
 
 def trained_length(view: View) -> Iterator[Finding]:
@@ -17,15 +18,11 @@ def trained_length(view: View) -> Iterator[Finding]:
 
     Source: the trained length and the documented extensions of rope_viz.models.catalog, each with its source.
     """
-    # Here, so that what rules share does not wait for the list of models.
-    from rope_viz.models.identify_model import Identity
-    from rope_viz.models.model_config import ModelConfig
-
     if all(spec.scaling.name not in ("none", "yarn", "llama3") for spec in view.specs.values()):
         return
-    found: Identity = ModelConfig.read(view.config).identity
+    found = view.model.identity
     for text in found.mistakes:
-        site = next((site for site in view.sites if found.layer in site.layers), None)
+        site = view.site_for(found.layer)
         if found.spec.scaling.name == "none":
             repaired = as_documented(view, found.model.documented if found.model else (), found.says)
             effect = None if repaired is None else view.effect(repaired, found.layer)
@@ -33,8 +30,7 @@ def trained_length(view: View) -> Iterator[Finding]:
         elif site is not None and site.rope.get(ORIGINAL) is not None:
             changes: dict[str, Any] = {ORIGINAL: found.trained.length}
             if site.kind == "yarn" and site.rope.get("factor") is not None:
-                whole = number(dict(site.rope), "factor") * found.spec.context
-                changes["factor"] = whole / found.trained.length
+                changes["factor"] = site.number("factor") * found.spec.context / found.trained.length
             repaired = view.changed(site.path, **changes)
             effect = view.effect(repaired, found.layer)
             yield Finding("", "warning", f"{site.key}.{ORIGINAL}", text, effect, repaired)
@@ -48,10 +44,7 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
 
     Source: the model's own config.json in rope_viz.models.catalog, each with its source.
     """
-    from rope_viz.models.model_config import ModelConfig
-    from rope_viz.models.shipped_scaling import family, fits
-
-    found = ModelConfig.read(view.config).identity
+    found = view.model.identity
     theirs, ours = found.shipped, found.spec
     # A wrong trained length is told by its own rule.
     departs = {key: text for key, text in found.departs.items() if key != ORIGINAL or not found.mistakes}
@@ -61,21 +54,20 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
         return
     fine_tune = found.how == "fine-tune" and ours.scaling.name != "none"
     severity: Severity = "note" if fine_tune or fits(ours, theirs, found.departs) else "warning"
-    site = next((site for site in view.sites if found.layer in site.layers), None)
+    site = view.site_for(found.layer)
     key = next((key for key in departs if site is not None and key in site.rope), "")
     place = ".".join(part for part in (view.place("rope_scaling") if site is None else site.key, key) if part)
     text = f"{' and '.join(departs.values())} as {family(found.model)} ships with and was trained with."
     text += " A model that was trained further may have another." if severity == "note" else ""
     length = min(ours.target, theirs.target)
-    effect = largest(ours.inv_freq(length), theirs.inv_freq(length))
-    yield Finding("", severity, place, text, effect)
+    yield Finding("", severity, place, text, find_max_ratio(ours.inv_freq(length), theirs.inv_freq(length)))
 
 
-def as_documented(view: View, documented: Sequence[Mapping[str, Any]], says: int) -> Config | None:
-    """The config with the extension that its maker documented for this very length; None where there is none."""
-    rope = next((one["rope_scaling"] for one in documented if one["to"] == says), None)
+def as_documented(view: View, documented: Sequence[Mapping[str, Any]], length: int) -> Config | None:
+    """Return the config with the extension that its maker documented for this length; None where there is none."""
+    rope = next((one["rope_scaling"] for one in documented if one["to"] == length), None)
     if rope is None:
         return None
     if view.text.get("rope_scaling") or not view.text.get("rope_parameters"):
-        return view.changed(view.root, rope_scaling=dict(rope))
-    return None if view.layers.keys() - {""} else view.changed((*view.root, "rope_parameters"), **rope)
+        return view.changed(view.model.path, rope_scaling=dict(rope))
+    return None if view.layers.keys() - {""} else view.changed((*view.model.path, "rope_parameters"), **rope)

@@ -1,4 +1,4 @@
-"""What the rules of the check look at, a config and where its RoPE keys stand, and what they find."""
+"""The config that a check is about, as its rules see it, and the findings that they make."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeAlias
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.rope_config import rope_type
-from rope_viz.models.rope_parameters import Layers, nested_keys, rope_layers
-from rope_viz.runtimes.compare import Effect, largest
+from rope_viz.models.model_config import ModelConfig, Source, from_config
+from rope_viz.models.rope_config import number, optional, rope_type
+from rope_viz.models.rope_parameters import Layers, nested_keys
+from rope_viz.runtimes.compare import Effect, find_max_ratio
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 Path: TypeAlias = tuple[str, ...]
@@ -22,10 +22,10 @@ Config: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong or worth knowing.
+    """One thing that is wrong with a config, or worth knowing.
 
-    `key` is where it stands in the config, `repaired` the whole config without the fault (None: there is no repair
-    that is right for every model), `source` where the rule comes from.
+    `key` is its place in the config. `repaired` is the whole config without the fault, None where no repair is right
+    for every model. `source` says where the rule is known from.
     """
 
     rule: str
@@ -42,7 +42,7 @@ class Site:
     """One rope dict of the config: its place, its content, its type under today's name, the layers it is read for."""
 
     path: Path
-    rope: Mapping[str, Any]
+    rope: Config
     kind: str
     layers: tuple[str, ...]
 
@@ -51,43 +51,55 @@ class Site:
         """The place as text."""
         return ".".join(self.path)
 
+    @property
+    def layer(self) -> str:
+        """The first layer type that the dict is read for."""
+        return self.layers[0]
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """Return a number of the dict, or the default. Raises `ValueError` where there is neither."""
+        return number(self.rope, key, default)
+
+    def optional(self, key: str) -> float | None:
+        """Return a number of the dict, None where the key is absent."""
+        return optional(self.rope, key)
+
 
 class View:
-    """A config as the rules see it. Everything is computed when it is first asked for."""
+    """A config as the rules see it: `model` is the config that was read, everything else is derived from it."""
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, source: Source) -> None:
+        self.model = ModelConfig.read(source)
 
-    @functools.cached_property
-    def root(self) -> Path:
-        """Where the language model's keys stand in the config, the top of it where they stand nowhere."""
-        part = ModelConfig.read(self.config).part
-        return part.path if part.stands else ()
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The config as it stands in the file."""
+        return self.model.mapping
 
-    def place(self, key: str) -> str:
-        """Where a key of the language model stands, as text."""
-        return ".".join((*self.root, key))
+    @property
+    def fields(self) -> Fields:
+        """The language model's keys with the class defaults behind them."""
+        return self.model.fields
+
+    @property
+    def layers(self) -> Layers:
+        """The RoPE parameters of each layer type with defaults filled in."""
+        return self.model.rope_parameters
+
+    @property
+    def specs(self) -> dict[str, RopeSpec]:
+        """The embedding of each layer type."""
+        return self.model.specs
 
     @functools.cached_property
     def text(self) -> Mapping[str, Any]:
-        """The language model's part of the config."""
-        part = inside(self.config, self.root)
+        """The language model's part of the config, without the class defaults."""
+        part = inside(self.config, self.model.path)
         return part if isinstance(part, Mapping) else {}
 
-    @functools.cached_property
-    def fields(self) -> Fields:
-        """The same with the class defaults behind it."""
-        return ModelConfig.read(self.config).fields
-
-    @functools.cached_property
-    def layers(self) -> Layers:
-        """The rope dict of each layer type with defaults filled in."""
-        return rope_layers(self.fields)
-
-    @functools.cached_property
-    def specs(self) -> dict[str, RopeSpec]:
-        """What the config means."""
-        return from_config(self.config)
+    def place(self, *keys: str) -> str:
+        """Return the place of a key of the language model, as text."""
+        return ".".join((*self.model.path, *keys))
 
     @functools.cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -97,38 +109,35 @@ class View:
             rope = self.text.get(key)
             if not isinstance(rope, Mapping) or not rope or (found and not self.layers.keys() - {""}):
                 continue
-            nested = nested_keys(dict(rope))
-            for layer in nested or [""]:
-                part = rope[layer] if layer else rope
-                if isinstance(part, Mapping) and self.read_for(layer):
-                    path = (*self.root, key, layer) if layer else (*self.root, key)
-                    found.append(Site(path, part, self.kind(part), self.read_for(layer)))
+            for layer in nested_keys(dict(rope)) or [""]:
+                part, layers = rope[layer] if layer else rope, self.layers_of(layer)
+                if isinstance(part, Mapping) and layers:
+                    path = (*self.model.path, key, layer) if layer else (*self.model.path, key)
+                    found.append(Site(path, dict(part), self.scaling_type(part), layers))
         return tuple(found)
 
-    def read_for(self, layer: str) -> tuple[str, ...]:
-        """The layer types that a dict under this key is read for; none where the architecture does not know the key."""
+    def sites_of(self, *kinds: str) -> list[Site]:
+        """Return the rope dicts of these types."""
+        return [site for site in self.sites if site.kind in kinds]
+
+    def site_for(self, layer: str) -> Site | None:
+        """Return the rope dict that is read for a layer type, None where there is none."""
+        return next((site for site in self.sites if layer in site.layers), None)
+
+    def layers_of(self, layer: str) -> tuple[str, ...]:
+        """Return the layer types that read a dict under this key; none where the architecture does not know the key."""
         if layer:
             return (layer,) if layer in self.layers else ()
-        scaled = tuple(name for name, params in self.layers.items() if self.kind(params) != "default")
+        scaled = tuple(name for name, params in self.layers.items() if self.scaling_type(params) != "default")
         return scaled or tuple(self.layers)
 
-    def kind(self, rope: Mapping[str, Any]) -> str:
-        """The type of scaling of a rope dict."""
+    def scaling_type(self, rope: Mapping[str, Any]) -> str:
+        """Return the type of scaling that a rope dict names."""
         return rope_type(self.fields, dict(rope))
 
-    @property
-    def mla(self) -> bool:
-        """Whether the model is of DeepSeek's kind, with a part of the head that never rotates."""
-        return self.fields.has_latent_attention
-
-    @property
-    def limit(self) -> int:
-        """max_position_embeddings."""
-        return self.fields.required("max_position_embeddings")
-
     def changed(self, path: Path, **changes: Any) -> Config:
-        """A copy of the config with these entries at that place; None removes one."""
-        config = copy.deepcopy(self.config)
+        """Return a copy of the config with these entries at that place; None removes one."""
+        config = copy.deepcopy(dict(self.config))
         part = inside(config, path)
         for key, value in changes.items():
             if value is None:
@@ -138,15 +147,15 @@ class View:
         return config
 
     def effect(self, repaired: Config, layer: str) -> Effect | None:
-        """How far the config's frequencies are from those of another config, at the longer of their lengths."""
+        """Return how far the config's frequencies are from those of another, at the longer of their lengths."""
         before, after = self.specs.get(layer), from_config(repaired).get(layer)
         if before is None or after is None:
             return None
-        return largest(before.inv_freq(before.target), after.inv_freq(after.target))
+        return find_max_ratio(before.inv_freq(before.target), after.inv_freq(after.target))
 
 
 def inside(part: Any, path: Path) -> Any:
-    """What stands at a place, None where there is none."""
+    """Return what a config has at a place, None where it has nothing there."""
     for key in path:
         part = part.get(key) if isinstance(part, Mapping) else None
     return part

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rope_viz.advice.lint.lint_context import Finding, View
-from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers, find_window
+from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import optional
 from rope_viz.models.unknown_types import describe_doubt
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.compare import largest
+from rope_viz.runtimes.compare import find_max_ratio
 
 
 def unlisted_type(view: View) -> Iterator[Finding]:
@@ -33,17 +33,16 @@ def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
     """
     if view.fields.architecture.rope.rule != "qwen1" or view.text.get("use_dynamic_ntk") is not True:
         return
-    spec = next(iter(view.specs.values()))
-    length = view.fields.size("seq_length") or spec.context
-    turning = spec.rotary_dim
-    grown = replace(spec, base=spec.base * 3.0 ** (turning / (turning - 2))) if turning > 2 else spec
+    spec = view.specs[view.model.main_layer]
+    length, dim = view.fields.size("seq_length") or spec.context, spec.rotary_dim
+    grown = replace(spec, base=spec.base * 3.0 ** (dim / (dim - 2))) if dim > 2 else spec
     logn = " use_logn_attn multiplies queries beyond it, there alone, too." if view.text.get("use_logn_attn") else ""
     text = (
         f"use_dynamic_ntk is read by Qwen's own remote code only: beyond {length:,} tokens it multiplies the base by "
         f"α^(d/(d-2)), with α 3 up to {2 * length:,} tokens and 7 up to {4 * length:,}. What is computed here, and by "
         f"the runtimes without that code, is plain RoPE at every length.{logn}"
     )
-    yield Finding("", "note", view.place("use_dynamic_ntk"), text, largest(spec.inv_freq(), grown.inv_freq()))
+    yield Finding("", "note", view.place("use_dynamic_ntk"), text, find_max_ratio(spec.inv_freq(), grown.inv_freq()))
 
 
 def base_not_read(view: View) -> Iterator[Finding]:
@@ -51,14 +50,16 @@ def base_not_read(view: View) -> Iterator[Finding]:
 
     Source: transformers 5.23.0, run: DbrxConfig fills rope_parameters with base 10000 beside attn_config.rope_theta.
     """
-    spec = view.specs.get("") if view.fields.architecture.runtime("transformers").get("dbrx_base") else None
-    theirs = None if spec is None else emulate(view.config, runtime="transformers").inv_freq
-    effect = None if spec is None or theirs is None else largest(spec.inv_freq(), theirs)
-    if spec is None or effect is None:
+    spec = view.specs.get("")
+    if spec is None or not view.fields.architecture.runtime("transformers").get("dbrx_base"):
+        return
+    theirs = emulate(view.model, runtime="transformers").inv_freq
+    effect = None if theirs is None else find_max_ratio(spec.inv_freq(), theirs)
+    if effect is None:
         return
     text = f"transformers 5 does not read this base, {spec.base:g}, and takes 10000: write rope_theta at the top too."
-    place = ".".join((*view.root, "attn_config", "rope_theta"))
-    yield Finding("", "warning", place, text, effect, {**view.config, "rope_theta": spec.base})
+    repaired = view.changed((), rope_theta=spec.base)
+    yield Finding("", "warning", view.place("attn_config", "rope_theta"), text, effect, repaired)
 
 
 def some_layers(view: View) -> Iterator[Finding]:
@@ -80,17 +81,15 @@ def scaled_sliding(view: View) -> Iterator[Finding]:
     spec = view.specs.get("sliding_attention")
     if spec is None or "full_attention" not in view.specs or spec.scaling.name == "none":
         return
-    effect = largest(spec.inv_freq(), spec.plain_inv_freq)
-    site = next((site for site in view.sites if "sliding_attention" in site.layers), None)
+    effect, site = find_max_ratio(spec.inv_freq(), spec.plain_inv_freq), view.site_for("sliding_attention")
     if site is None or effect is None:
         return
     plain = {"rope_type": "default", "rope_theta": spec.base}
     if site.path[-1] == "sliding_attention":
         repaired = view.changed(site.path[:-1], sliding_attention=plain)
     else:
-        full = {**view.layers["full_attention"]}
-        nested = {"full_attention": full, "sliding_attention": plain}
-        repaired = view.changed(view.root, rope_scaling=None, rope_parameters=nested)
+        nested = {"full_attention": dict(view.layers["full_attention"]), "sliding_attention": plain}
+        repaired = view.changed(view.model.path, rope_scaling=None, rope_parameters=nested)
     text = f"The sliding layers are scaled too ({spec.scaling.name}), although their distances stay inside the window."
     yield Finding("", "warning", site.key, text, effect, repaired)
 
@@ -100,12 +99,12 @@ def scaled_window(view: View) -> Iterator[Finding]:
 
     Source: the attention masks of transformers 5.23.0 (Command R7B, Exaone 4: windows; Llama 4: chunks of 8192).
     """
-    size = find_window(view.fields)
+    size = view.model.window
     for site in view.sites:
-        spec = view.specs[site.layers[0]]
+        spec = view.specs[site.layer]
         if size is None or spec.scaling.name == "none" or size > spec.context:
             continue
-        effect = largest(spec.inv_freq(), spec.plain_inv_freq)
+        effect = find_max_ratio(spec.inv_freq(), spec.plain_inv_freq)
         text = f"RoPE runs within {size:,} tokens in every layer that rotates, so {spec.scaling.name} extends nothing."
         yield Finding("", "note", site.key, text, effect)
 
@@ -116,16 +115,16 @@ def head_dim_derived(view: View) -> Iterator[Finding]:
     Source: mlx-lm 0.32.2 (qwen2.py, phi3.py and others) and transformers 4.43.4, which do not read head_dim.
     """
     given = view.text.get("head_dim")
-    if given is None or view.mla:
+    if given is None or view.fields.has_latent_attention:
         return
-    derived = view.fields.required("hidden_size") // view.fields.required("num_attention_heads")
+    derived = derive_head_dim(view)
     if given == derived:
         return
     for layer, spec in view.specs.items():
         if spec.head_dim != given or layer == "sliding_attention":
             continue
-        other = from_config(view.changed(view.root, head_dim=derived)).get(layer)
-        effect = None if other is None else largest(spec.inv_freq(), other.inv_freq())
+        other = from_config(view.changed(view.model.path, head_dim=derived)).get(layer)
+        effect = None if other is None else find_max_ratio(spec.inv_freq(), other.inv_freq())
         text = (
             f"head_dim {given} is not hidden_size / num_attention_heads = {derived}; readers that derive it are wrong."
         )
@@ -139,12 +138,17 @@ def null_head_dim(view: View) -> Iterator[Finding]:
     Source: MixtralConfig and MinistralConfig of transformers 5.23.0, run.
     """
     for site in view.sites:
-        result = emulate(view.config, runtime="transformers", layer_type=site.layers[0] or None)
+        result = emulate(view.model, runtime="transformers", layer_type=site.layer or None)
         if not result.supported and "null" in result.reason:
-            derived = view.fields.required("hidden_size") // view.fields.required("num_attention_heads")
             text = f"head_dim is missing: transformers multiplies null and raises TypeError ({site.kind})."
-            yield Finding("", "error", view.place("head_dim"), text, None, view.changed(view.root, head_dim=derived))
+            repaired = view.changed(view.model.path, head_dim=derive_head_dim(view))
+            yield Finding("", "error", view.place("head_dim"), text, None, repaired)
             return
+
+
+def derive_head_dim(view: View) -> int:
+    """Return hidden_size / num_attention_heads."""
+    return view.fields.required("hidden_size") // view.fields.required("num_attention_heads")
 
 
 def partial_ignored(view: View) -> Iterator[Finding]:
@@ -169,7 +173,7 @@ def base_too_small(view: View) -> Iterator[Finding]:
 
     Source: Men et al., https://arxiv.org/abs/2405.14591, as a bound on plain RoPE; many models live with it.
     """
-    if view.mla:
+    if view.fields.has_latent_attention:
         return
     for layer, spec in view.specs.items():
         if layer == "sliding_attention" or spec.scaling.name != "none":
@@ -177,7 +181,7 @@ def base_too_small(view: View) -> Iterator[Finding]:
         # What a scaled model does not need is not loaded for it.
         from rope_viz.studies.decay import first_negative_distance
 
-        length = min(spec.context, find_window(view.fields) or spec.context)
+        length = min(spec.context, view.model.window or spec.context)
         distance = first_negative_distance(spec, length)
         if distance is None:
             continue

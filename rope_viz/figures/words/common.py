@@ -63,7 +63,7 @@ def unturned(spec: RopeSpec, never: str) -> str:
 
 def training(spec: RopeSpec) -> str:
     """The trained length in words."""
-    return f"{tokens(spec.context)} {'token' if spec.context == 1 else 'tokens'} of training"
+    return f"the {spec.length_name} length of {tokens(spec.context)} {'token' if spec.context == 1 else 'tokens'}"
 
 
 def changes(spec: RopeSpec) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rope_viz.advice.export import Export
-from rope_viz.advice.runtime_matrix import NAMES, Asked, Board, Row, models, since, worst
+from rope_viz.advice.runtime_matrix import Asked, Board, Row, models, release_history, worst
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
 from rope_viz.models.user_config import listed
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.provenance import converted_only, executed_counts
+from rope_viz.runtimes.releases import REFERENCE, format_name
 
 TABLE = (
     "×r: off by that factor, up or down, at the pair where it is largest. Plain verdicts were got by executing this "
@@ -67,13 +68,13 @@ def whose(asked: Asked, length: int | None) -> str:
     at = "" if length is None else f", at {tokens(length)} tokens"
     layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
     problem = f" No config says exactly this ({plain(asked.problem)}); this is the closest." if asked.problem else ""
-    changed = "".join(f" {text}." for text in since(asked, length))
+    changed = "".join(f" {text}." for text in release_history(asked, length))
     return f"{plain(asked.whose)}{layer}{at}.{problem}{changed}"
 
 
 def counts() -> str:
     """In which runtimes how many architectures were executed."""
-    found = [f"{NAMES.get(name, name)} {version}: {count}" for name, version, count in executed_counts()]
+    found = [f"{format_name(name)} {version}: {count}" for name, version, count in executed_counts()]
     alone = len(converted_only())
     return f"Architectures executed so far: {', '.join(found)}. Of llama.cpp's, {alone} by their converter alone."
 
@@ -107,7 +108,7 @@ def model_list() -> str:
     apart = sum(worst(board.rows) > 1.0 for _, board in found)
     return (
         f"**{apart} of {len(found)} models** are computed differently by at least one runtime that takes them. "
-        "A dot: agrees with transformers 5.23.0, executed; a ring (∘): by rule; a question mark: not known. "
+        f"A dot: agrees with {REFERENCE}, executed; a ring (∘): by rule; a question mark: not known. "
         "×8.93 · 19: off by that factor at pair 19, the largest."
     )
 

@@ -1,0 +1,81 @@
+"""Every record of a model type names only what the code knows, and is written as the scripts write it."""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from rope_viz.models.architecture import FOLDER, all_architectures, find_architecture, parse_record
+from rope_viz.models.config_reader import LAYER_SIZES
+from rope_viz.models.layer_patterns import WHERE
+from rope_viz.models.no_rope_types import reasons
+from rope_viz.models.rope_parameters import RULES
+from rope_viz.runtimes.releases import OLDER, RELEASES, RUNTIMES
+
+ROOT = Path(__file__).parents[2]
+GOLDENS = ROOT / "tests" / "goldens"
+COLUMNS = (
+    {name for name, _ in RUNTIMES}
+    | {f"{name} {version.split(chr(32))[0]}" for name, version in (*RUNTIMES, *OLDER)}
+    | {"transformers 4"}
+)
+
+
+def strings_of(folder):
+    """Every string in the Python files of a folder."""
+    return {
+        node.value
+        for path in folder.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+FACTS = strings_of(ROOT / "rope_viz" / "runtimes") | strings_of(ROOT / "rope_viz" / "advice")
+FACTS |= strings_of(ROOT / "rope_viz" / "advice" / "lint") | strings_of(ROOT / "rope_viz" / "models")
+
+
+@pytest.mark.parametrize("record", all_architectures().values(), ids=lambda record: record.model_type)
+def test_a_record_names_only_what_the_code_knows(record):
+    assert record.source
+    assert record.since in (*RELEASES["transformers"].today, "")
+    assert record.rope.rule in RULES
+    assert record.rope.layer_sizes in ("", *LAYER_SIZES)
+    assert record.layers.rotating in ("", "sliding_if_window", *WHERE)
+    assert record.twin == "" or find_architecture(record.twin) is not None
+    if record.text is not None:
+        assert record.text.path
+        assert find_architecture(record.text.type) is not None or record.text.type in reasons()
+    for runtime, facts in record.runtimes.items():
+        assert runtime in COLUMNS
+        assert set(facts) - {"file"} <= FACTS, (runtime, set(facts) - FACTS)
+    for at, goldens in record.executed.items():
+        assert at in COLUMNS
+        assert all((GOLDENS / name).is_file() for name in goldens)
+    if record.text is None and not record.not_text:
+        assert {"hidden_size", "num_attention_heads", "max_position_embeddings"} <= record.defaults.keys()
+
+
+def test_a_type_has_a_record_or_a_reason_to_have_none():
+    assert not all_architectures().keys() & reasons().keys()
+    assert len(all_architectures()) > 380
+
+
+def test_records_are_written_as_the_scripts_write_them(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(GOLDENS))
+    import records
+
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    for path in FOLDER.glob("*.json"):
+        records.write_record(path.stem, json.loads(path.read_text(encoding="utf-8")))
+        assert (tmp_path / path.name).read_text(encoding="utf-8") == path.read_text(encoding="utf-8"), path.name
+    sys.modules.pop("records")
+
+
+def test_a_misspelt_key_is_no_record():
+    with pytest.raises(TypeError, match="pairring"):
+        parse_record("x", {"pairring": "half"})
+    with pytest.raises(TypeError, match="windw"):
+        parse_record("x", {"layers": {"windw": 4096}})

@@ -1,0 +1,61 @@
+"""The documents are short, have narrow lines, and link to files that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
+WIDE = {
+    "accessibility.md": "assets/write_accessibility.py writes what a browser prints",
+}
+MOST_WORDS = {"README.md": 1100, "ARCHITECTURE.md": 1000, "CHANGELOG.md": 900}
+README_COMMANDS = [
+    "pip install -r requirements.txt && streamlit run app.py",
+    "pip install -r requirements-dev.txt && pytest",
+]
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a document."""
+    return path.read_text(encoding="utf-8")
+
+
+def find_relative_links(text: str) -> list[str]:
+    """Return the targets of links and pictures, in Markdown or HTML, that are paths and not addresses."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'\b(?:src|srcset|href)="([^"]+)"', text)
+    return [target for target in targets if not re.match(r"[a-z]+:|#", target)]
+
+
+@pytest.mark.parametrize(("name", "most"), MOST_WORDS.items())
+def test_a_document_has_few_words(name, most):
+    assert len(read_text(ROOT / name).split()) <= most
+
+
+def test_the_readme_has_at_most_120_lines():
+    assert len(read_text(ROOT / "README.md").splitlines()) <= 120
+
+
+@pytest.mark.parametrize("command", README_COMMANDS)
+def test_the_readme_has_the_two_commands(command):
+    assert f"```sh\n{command}\n```\n" in read_text(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_lines_have_at_most_120_characters(path):
+    lines = enumerate(read_text(path).splitlines(), 1)
+    assert path.name in WIDE or [number for number, line in lines if len(line) > 120] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_relative_links_and_pictures_exist(path):
+    missing = [link for link in find_relative_links(read_text(path)) if not (path.parent / link.split("#")[0]).exists()]
+    assert missing == []
+
+
+def test_the_readme_example_computes_what_it_says():
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", read_text(ROOT / "README.md"), re.DOTALL)[1], names)
+    assert names["spec"].inv_freq().shape == (64,)
+    assert f"{names['spec'].attention_factor():.4f}" == "1.1386"
