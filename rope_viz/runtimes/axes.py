@@ -19,16 +19,15 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
 from rope_viz.multi_axis.prompt_positions import lay_out, prompt_traits
 from rope_viz.multi_axis.text import find_axes, section_keys, text_layers
+from rope_viz.runtimes.releases import MLX_VLM, find_version, format_name
 
 VERSIONS = {
-    "transformers": "5.23.0",
-    "transformers-4.57": "4.57.6",
-    "vllm": "0.33.0",
-    "sglang": "0.5.23",
-    "mlx-vlm": "0.7.10",
-    "llama.cpp": "0c1e57098",
+    "transformers": find_version("transformers"),
+    "transformers-4.57": find_version("transformers", 1),
+    **{name: find_version(name) for name in ("vllm", "sglang")},
+    "mlx-vlm": MLX_VLM,
+    "llama.cpp": find_version("llama.cpp"),
 }
-CALLED = {"transformers-4.57": "transformers", "vllm": "vLLM", "sglang": "SGLang"}
 # Three tokens of text, a video of six grids of 2 × 2 tokens, and the token after it.
 SAMPLE = {"layout": [["text", 3], ["video", [6, 4, 4]], ["text", 1]], "spatial_merge_size": 2}
 VIDEO = {"layout": [["video", [4, 4, 4]]], "spatial_merge_size": 2}
@@ -80,7 +79,7 @@ class AxesAnswer:
     @property
     def name(self) -> str:
         """The runtime and its version."""
-        return f"{CALLED.get(self.runtime, self.runtime)} {self.version}"
+        return f"{format_name(self.runtime.removesuffix('-4.57'))} {self.version}"
 
 
 def axes_answers(config: Mapping[str, Any]) -> tuple[AxesAnswer, ...]:

@@ -39,7 +39,7 @@ def for_several_axes(rule: Rule) -> Rule:
     return applied
 
 
-def answers_by_runtime(config: Config) -> dict[str, AxesAnswer]:
+def answers_by_runtime(config: Mapping[str, Any]) -> dict[str, AxesAnswer]:
     """Return {runtime: its answer}."""
     from rope_viz.runtimes.axes import axes_answers
 
