@@ -163,10 +163,11 @@ class Axes:
     the axes. `release_names` are other names of the model in lower case without punctuation. `runtimes` are those that
     compute the model with all its axes. `like` is the type of its language model where it has no record.
 
-    `prompt` has what is special about positions along its prompts, () where they are not known. After an image, text
-    continues in transformers 5 behind its longer "side" or its "largest" position. A video may be "stamped" (frames
-    are images behind time stamps), counted in "seconds", have "audio", "merged time" or a "gap" between frames, or not
-    be known ("still"). Images may begin "from zero". "own" is a numbering of its own.
+    `prompt` has the traits of positions along prompts, () where these are not known:
+    "side", "largest": after an image, text continues in transformers 5 after its longer side or its largest position.
+    "stamped": every frame of a video is an image after a time stamp. "seconds": its time is counted in seconds.
+    "merged time": some frames are merged into one. "gap": there are tokens between frames. "still": it takes no video.
+    "audio": it takes audio. "from zero": rows and columns of an image begin at 0. "own": a numbering in code.
     """
 
     pattern: Literal["sections", "interleaved", "h w then t", "t behind h w", "even and odd", "doubled", "scheduled"]
@@ -187,11 +188,9 @@ class Architecture:
     overrides it. `partial_rotary`: plain RoPE honours partial_rotary_factor. `not_text`: the model has several position
     axes and no language model. `runtimes` has, by runtime, the file that reads the type and what that file does
     otherwise; `executed` {runtime and version: {golden: rope types that were run}}. `axes` is None for a model with one
-    position axis. `since` is the first of the known
-    transformers releases that has the type; `twin` a type that servers read by the same file.
-    `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
-    `listed` is False for a
-    type without a record.
+    position axis. `since` is the first of the known transformers releases that has the type; `twin` a type that servers
+    read by the same file. `documented_lengths` has {limit: (trained length, source)} where the maker says that limits
+    leave room beyond it. `listed` is False for a type without a record.
     """
 
     model_type: str

@@ -7,7 +7,7 @@ the class, and tolerances are float32's at the positions of the case.
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.axis_scaling import ImageNtk, ImageYarn, Riflex
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.models.architecture import Axes
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis import positions, read
 from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
@@ -23,6 +24,7 @@ from rope_viz.multi_axis.learned_directions import uniform
 from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
 from rope_viz.multi_axis.text import all_axes, text_layers, text_name
 from rope_viz.multi_axis.vision import SPECIAL, TOWERS, ladder, tower_name
+from rope_viz.runtimes.axes import VERSIONS
 
 FOLDER = Path(__file__).parents[1] / "goldens"
 
@@ -188,6 +190,16 @@ def test_every_language_model_is_read_from_a_plain_config(kind: str) -> None:
     assert isinstance(spec, AxesSpec)
     assert len(spec.axes) >= 2
     assert not sections or len(spec.axes) in (3, 4)
+
+
+@pytest.mark.parametrize("kind", sorted(all_axes()))
+def test_the_axes_of_a_type_name_only_what_the_code_knows(kind: str) -> None:
+    axes = all_axes()[kind]
+    assert axes.pattern in get_args(get_type_hints(Axes)["pattern"])
+    assert set(axes.runtimes) <= set(VERSIONS)
+    assert set(axes.prompt) <= {
+        *("side", "largest", "stamped", "seconds", "merged time", "gap", "still", "audio", "from zero", "own")
+    }
 
 
 @pytest.mark.parametrize("name", sorted(RULES))
