@@ -314,7 +314,7 @@ def ltx2(given: ConfigReader) -> Positions:
     step = given.size("patch_size_t", default=1)
     seconds = given.number("base_num_frames", default=20.0, above=0.0)
     if given.choice("modality", options=("video", "audio")) == "audio":
-        frames = given.size("audio_latents", "frames", "num_frames", default=given.value("grid") and shape_of(given)[0])
+        frames = given.size("audio_latents", "frames", "num_frames") or shape_of(given)[0]
         hop = given.number("hop_length", default=160.0)
         rate = given.number("sampling_rate", default=16_000.0, above=0.0)
         shift = given.number("shift", default=0.0)
