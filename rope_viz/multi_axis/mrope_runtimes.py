@@ -12,16 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.axes_spec import (
-    THW,
-    AxesSpec,
-    checked_counts,
-    interleaved,
-    paired,
-    placed,
-    sections,
-    shared_ladder,
-)
+from rope_viz.embedding.axes_spec import THW, AxesSpec, checked_counts, interleaved, paired, placed, shared_ladder
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, RopeSpec, Scaling, shorten
 from rope_viz.models.config_reader import ConfigReader
@@ -110,18 +101,18 @@ def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
     if counts is None:
         return shared_ladder(spec, [0] * spec.pairs, ("position",))
     sizes = checked_counts(counts)
-    if pattern == "doubled":
-        # Tencent's code, mlx-vlm and llama.cpp repeat HunYuan-VL's sections for both halves of the head.
-        return shared_ladder(spec, sections(sizes, spec.pairs), xdrope_axes(sizes))
-    if sum(sizes) != spec.pairs:
+    # Tencent's code, mlx-vlm and llama.cpp repeat HunYuan-VL's sections for both halves of the head.
+    repeats = pattern == "doubled"
+    if sum(sizes) != spec.pairs and not repeats:
         if runtime != "sglang":
             raise ValueError(f"mrope_section must add up to the {spec.pairs} pairs that rotate, got {list(sizes)}")
         sizes = rescale_sections(sizes, spec.pairs)
     if pattern in ("h w then t", "t behind h w", "scheduled"):
         return shared_ladder(spec, axis_per_pair(pattern, sizes, spec.pairs))
-    if found.get("mrope_interleaved"):
+    if found.get("mrope_interleaved") and not repeats:
         return shared_ladder(spec, interleaved(sizes[:3], spec.pairs))
-    return shared_ladder(spec, sections(sizes, spec.pairs), THW if len(sizes) <= 3 else LLAMA_AXES)
+    names = xdrope_axes(sizes) if repeats else THW if len(sizes) <= 3 else LLAMA_AXES
+    return shared_ladder(spec, [k for k, count in enumerate(sizes) for _ in range(count)], names)
 
 
 def read_arguments(kind: str, config: Mapping[str, Any]) -> tuple[RopeSpec, Mapping[str, Any]]:
