@@ -30,7 +30,7 @@ from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec,
 from rope_viz.models.config_reader import HEADS, WIDTH, ConfigReader
 from rope_viz.multi_axis.learned_directions import HW, MAX_HEADS, WH, learned_heads, uniform
 from rope_viz.multi_axis.names import find_known_name
-from rope_viz.multi_axis.vision import Specs, joined_parts, ladder, split_heads
+from rope_viz.multi_axis.vision import Specs, join_parts, ladder, split_heads
 
 Read: TypeAlias = Callable[[ConfigReader], Specs]
 
@@ -192,7 +192,7 @@ def mrope(given: ConfigReader, size: int) -> AxesSpec:
 
 def allegro(given: ConfigReader) -> AxesSpec:
     """Allegro: a third of the head for every axis, each with its own half pairing."""
-    return joined_parts(head(given, 96), given.base(10_000.0), THW)
+    return join_parts(head(given, 96), given.base(10_000.0), THW)
 
 
 def sana_wm(given: ConfigReader) -> AxesSpec:

@@ -18,9 +18,9 @@ from rope_viz.embedding.position_ids import Positions, centred, grid, line, prod
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
-from rope_viz.multi_axis.grid_positions import Lay, listed_grids, pick_tokens, shape_of, sides_of
+from rope_viz.multi_axis.grid_positions import Lay, listed_grids, pick_tokens, read_shape, read_sides
 from rope_viz.multi_axis.learned_directions import HW, WH
-from rope_viz.multi_axis.prompt_positions import entries, three, tokens_of
+from rope_viz.multi_axis.prompt_positions import entries, read_tokens, three
 
 IMAGE_OFFSET = 65536.0  # where Ideogram 4's images begin
 FRAME_RESCALE = 5.0 / 3.0  # MiniMax-H3: rotary units per frame
@@ -40,23 +40,23 @@ def diffusion_positions(kind: str, config: Mapping[str, Any]) -> Positions:
 
 def from_zero(given: ConfigReader) -> Positions:
     """Frames, rows and columns from 0 (HunyuanVideo, Wan, GLM-Image); two axes where the grid has two."""
-    sides = sides_of(given)
+    sides = read_sides(given)
     if len(sides) == 2 and given.value("frames", "frame_indices", "num_frames") is None:
         return Positions(grid(*sides), HW)
-    frames, rows, columns = shape_of(given)
+    frames, rows, columns = read_shape(given)
     times = given.numbers("frame_indices", default=list(range(frames)))
     return Positions(product(times, np.arange(rows), np.arange(columns)), THW)
 
 
 def chronoedit(given: ConfigReader) -> Positions:
     """ChronoEdit: as Wan, but two frames are `temporal_skip_len` − 1 apart."""
-    frames, rows, columns = shape_of(given)
+    frames, rows, columns = read_shape(given)
     skip = given.size("temporal_skip_len", "rope_temporal_skip_len", default=8)
     times = np.arange(frames) * (skip - 1.0 if frames == 2 else 1.0)
     return Positions(product(times, np.arange(rows), np.arange(columns)), THW)
 
 
-def text_tokens(given: ConfigReader) -> int:
+def count_text_tokens(given: ConfigReader) -> int:
     """Return the number of text tokens."""
     count = given.size("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
     require_tokens(count)
@@ -72,7 +72,7 @@ def words(count: int, *counted: int, start: float = 0.0, axes: int = 3) -> Float
 
 def image(given: ConfigReader, time: float = 0.0, start: float = 0.0) -> FloatArray:
     """Return positions of the one image at a time, with rows and columns from `start`."""
-    return product([time], *(start + np.arange(side) for side in sides_of(given)[-2:]))
+    return product([time], *(start + np.arange(side) for side in read_sides(given)[-2:]))
 
 
 def references(given: ConfigReader, time: float, start: float = 0.0, step: float = 0.0) -> list[FloatArray]:
@@ -81,14 +81,14 @@ def references(given: ConfigReader, time: float, start: float = 0.0, step: float
     return [product([time + step * k], *(start + np.arange(side) for side in each)) for k, each in enumerate(shapes)]
 
 
-def in_order(*blocks: FloatArray, axes: tuple[str, ...] = THW) -> Positions:
+def join_blocks(*blocks: FloatArray, axes: tuple[str, ...] = THW) -> Positions:
     """Return these blocks of tokens, one after the other."""
     return Positions(np.concatenate(blocks), axes)
 
 
 def flux(given: ConfigReader) -> Positions:
     """FLUX.1: text at the origin, the image (0, row, column), Kontext's reference at t = 1."""
-    return in_order(words(text_tokens(given)), image(given), *references(given, 1.0))
+    return join_blocks(words(count_text_tokens(given)), image(given), *references(given, 1.0))
 
 
 def flux2(given: ConfigReader) -> Positions:
@@ -96,56 +96,56 @@ def flux2(given: ConfigReader) -> Positions:
     step = given.number("scale", default=10.0)
     pictures = [image(given), *references(given, step, step=step)]
     last = [np.column_stack([each, np.zeros(len(each))]) for each in pictures]
-    return in_order(words(text_tokens(given), 3, axes=4), *last, axes=THWL)
+    return join_blocks(words(count_text_tokens(given), 3, axes=4), *last, axes=THWL)
 
 
 def ovis(given: ConfigReader) -> Positions:
     """Ovis-Image: text (0, n, n), image (0, row, column)."""
-    return in_order(words(text_tokens(given), 1, 2), image(given))
+    return join_blocks(words(count_text_tokens(given), 1, 2), image(given))
 
 
 def longcat(given: ConfigReader) -> Positions:
     """LongCat-Image: text (0, n, n), image from (1, 512, 512): the tokenizer's length, whatever the text's."""
     start = given.number("tokenizer_max_length", "start", default=512.0)
-    return in_order(words(text_tokens(given), 1, 2), image(given, 1.0, start), *references(given, 2.0, start))
+    return join_blocks(words(count_text_tokens(given), 1, 2), image(given, 1.0, start), *references(given, 2.0, start))
 
 
 def lumina2(given: ConfigReader) -> Positions:
     """Lumina 2: caption (n, 0, 0), image (caption's length, row, column)."""
-    return in_order(*caption_and_image(given, text_tokens(given), 0.0))
+    return join_blocks(*caption_and_image(given, count_text_tokens(given), 0.0))
 
 
 def z_image(given: ConfigReader) -> Positions:
     """Z-Image: the caption counts t from 1 and is padded to a multiple of 32; the image follows it."""
     multiple = given.size("multiple", default=32)
-    return in_order(*caption_and_image(given, -(-text_tokens(given) // multiple) * multiple, 1.0))
+    return join_blocks(*caption_and_image(given, -(-count_text_tokens(given) // multiple) * multiple, 1.0))
 
 
 def caption_and_image(given: ConfigReader, count: int, start: float) -> tuple[FloatArray, FloatArray]:
     """Return a caption along the first axis, then the image at the next place of it."""
     times = start + count + np.arange(given.size("frames", default=1))
-    return words(count, 0, start=start), product(times, *(np.arange(side) for side in sides_of(given)[-2:]))
+    return words(count, 0, start=start), product(times, *(np.arange(side) for side in read_sides(given)[-2:]))
 
 
 def ernie_image(given: ConfigReader) -> Positions:
     """ERNIE-Image: the image (text's length, row, column) first, then the text (n, 0, 0)."""
-    return in_order(*reversed(caption_and_image(given, text_tokens(given), 0.0)))
+    return join_blocks(*reversed(caption_and_image(given, count_text_tokens(given), 0.0)))
 
 
 def hidream(given: ConfigReader) -> Positions:
     """HiDream: image (0, row, column), then text at the origin."""
-    return in_order(image(given), words(text_tokens(given)))
+    return join_blocks(image(given), words(count_text_tokens(given)))
 
 
 def ideogram4(given: ConfigReader) -> Positions:
     """Ideogram 4: text counts on all axes, the image (0, row, column) + 65536."""
     offset = given.number("offset", default=IMAGE_OFFSET)
-    return in_order(words(text_tokens(given), 0, 1, 2), image(given, offset, offset))
+    return join_blocks(words(count_text_tokens(given), 0, 1, 2), image(given, offset, offset))
 
 
 def cogvideox(given: ConfigReader) -> Positions:
     """CogVideoX 1.0: the grid spread over the trained one and cropped, fractional steps; 1.5 ("slice") from 0."""
-    frames, rows, columns = shape_of(given)
+    frames, rows, columns = read_shape(given)
     if given.choice("grid_type", options=("linspace", "slice")) == "slice":
         return Positions(grid(frames, rows, columns), THW)
     trained = given.sizes("base_grid", default=(30, 45), count=2)
@@ -154,7 +154,7 @@ def cogvideox(given: ConfigReader) -> Positions:
 
 def hunyuan_dit(given: ConfigReader) -> Positions:
     """HunyuanDiT: the grid spread over a trained square and cropped; columns are the first axis."""
-    rows, columns = sides_of(given, 2)
+    rows, columns = read_sides(given, 2)
     side = given.size("base_size", default=32)
     return Positions(product(*cropped_sides(given, rows, columns, side, side))[:, ::-1], WH)
 
@@ -179,21 +179,21 @@ def cropped_sides(given: ConfigReader, rows: int, columns: int, high: int, wide:
 
 def cogview4(given: ConfigReader) -> Positions:
     """CogView 4: rows and columns stretched to 256 whole steps, ⌊row·256/H⌋."""
-    rows, columns = sides_of(given, 2)
+    rows, columns = read_sides(given, 2)
     onto = given.sizes("rope_axes_dim", default=(256, 256), count=2)
     return Positions(product(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), HW)
 
 
 def kandinsky(given: ConfigReader) -> Positions:
     """Kandinsky: frames, rows and columns divided by `scale_factor`."""
-    shape = shape_of(given)
+    shape = read_shape(given)
     scale = given.numbers("scale_factor", default=(1.0, 1.0, 1.0), count=3, above=0.0)
     return Positions(product(*(np.arange(side) / part for side, part in zip(shape, scale, strict=True))), THW)
 
 
 def cosmos(given: ConfigReader) -> Positions:
     """Cosmos 1: time in units of 1/24 s (`base_fps`) where the frame rate is known."""
-    frames, rows, columns = shape_of(given)
+    frames, rows, columns = read_shape(given)
     fps = given.number("fps", above=0.0)
     step = 1.0 if fps is None else given.number("base_fps", default=24.0) / fps
     return Positions(product(np.arange(frames) * step, np.arange(rows), np.arange(columns)), THW)
@@ -201,7 +201,7 @@ def cosmos(given: ConfigReader) -> Positions:
 
 def mochi(given: ConfigReader) -> Positions:
     """Mochi: rows and columns centred and scaled to an area of 192²."""
-    frames, rows, columns = shape_of(given)
+    frames, rows, columns = read_shape(given)
     area = given.number("base_height", default=192.0, above=0.0) * given.number("base_width", default=192.0, above=0.0)
     scale = math.sqrt(area / (rows * columns))
     sides = [(np.arange(side) + 0.5 - side / 2.0) * scale for side in (rows, columns)]
@@ -220,18 +220,18 @@ def qwen_image(given: ConfigReader, *, layered: bool = False) -> Positions:
         condition = layered and k == len(shapes) - 1
         times = np.full(frames, -1.0) if condition else k + np.arange(frames)
         blocks.append(product(times, *(centred(side) if scaled else np.arange(side) for side in sides)))
-    images, count = np.concatenate(blocks), text_tokens(given)
+    images, count = np.concatenate(blocks), count_text_tokens(given)
     following = words(count, 0, 1, 2, start=max(start, len(shapes) - 1) if layered else start)
     tokens, text_rows = given.value("tokens"), given.value("text_tokens")
     if tokens is not None and text_rows is not None:
         images, following = pick_tokens(images, tokens), pick_tokens(following, text_rows, "text_tokens")
-    return in_order(images, following, axes=FRAME)
+    return join_blocks(images, following, axes=FRAME)
 
 
 def shapes_of(given: ConfigReader) -> list[tuple[int, ...]]:
     """Return the images as (frames, rows, columns)."""
     names = ("shapes", "img_shapes", "video_fhw")
-    return [shape_of(given)] if given.value(*names) is None else listed_grids(given, *names)
+    return [read_shape(given)] if given.value(*names) is None else listed_grids(given, *names)
 
 
 def qwen_image21(given: ConfigReader) -> Positions:
@@ -243,17 +243,17 @@ def qwen_image21(given: ConfigReader) -> Positions:
     if given.value("layout") is not None:
         layout = entries(given)
     else:
-        layout = [("text", text_tokens(given)), *(("image", list(shape)) for shape in shapes_of(given))]
+        layout = [("text", count_text_tokens(given)), *(("image", list(shape)) for shape in shapes_of(given))]
     blocks, place = [np.zeros((0, 3))], 0
     for kind, size in layout:
         if kind in ("text", "audio"):
-            blocks.append(line(tokens_of(size), float(place)))
-            place += tokens_of(size)
+            blocks.append(line(read_tokens(size), float(place)))
+            place += read_tokens(size)
         else:
             _, rows, columns = three(size)
             blocks.append(product([float(place)], centred(rows), centred(columns)))
             place += max(rows, columns)
-    return in_order(*blocks, axes=FRAME)
+    return join_blocks(*blocks, axes=FRAME)
 
 
 def minimax_h3(given: ConfigReader) -> Positions:
@@ -262,7 +262,7 @@ def minimax_h3(given: ConfigReader) -> Positions:
     `frames` are latent frames, `latents` their rows and columns, `patch` what becomes one token. Audio is at row 0 and
     at either edge, one edge a channel, one unit of time each.
     """
-    count, frames = text_tokens(given), given.size("frames", default=1)
+    count, frames = count_text_tokens(given), given.size("frames", default=1)
     latents = given.sizes("latents", count=2)
     patch = given.sizes("patch", "patch_size", default=(2, 2))[-2:]
     if len(patch) != 2 or any(side < step for side, step in zip(latents, patch, strict=True)):
@@ -282,7 +282,7 @@ def minimax_h3(given: ConfigReader) -> Positions:
         block = words(audio, 0, start=count)
         block[:, 2] = wide[0] if channel == 0 else wide[-1]
         blocks.append(block)
-    return in_order(*blocks, product(count + np.cumsum([0.0, *spans[:-1]]), high, wide))
+    return join_blocks(*blocks, product(count + np.cumsum([0.0, *spans[:-1]]), high, wide))
 
 
 def aspect(side: int, step: int, area: float) -> FloatArray:
@@ -294,7 +294,7 @@ def aspect(side: int, step: int, area: float) -> FloatArray:
 
 def ltx(given: ConfigReader) -> Positions:
     """LTX: 2·fraction − 1 of 20 s and 2048 pixels a side, each index times `rope_interpolation_scale`."""
-    shape = shape_of(given)
+    shape = read_shape(given)
     scale = given.numbers("rope_interpolation_scale", default=(1.0, 1.0, 1.0), count=3)
     base = given.numbers("base", default=(20.0, 2048.0, 2048.0), count=3, above=0.0)
     patch = [given.number("patch_size_t", default=1.0), *[given.number("patch_size", default=1.0)] * 2]
@@ -314,17 +314,17 @@ def ltx2(given: ConfigReader) -> Positions:
     step = given.size("patch_size_t", default=1)
     seconds = given.number("base_num_frames", default=20.0, above=0.0)
     if given.choice("modality", options=("video", "audio")) == "audio":
-        frames = given.size("audio_latents", "frames", "num_frames") or shape_of(given)[0]
+        frames = given.size("audio_latents", "frames", "num_frames") or read_shape(given)[0]
         hop = given.number("hop_length", default=160.0)
         rate = given.number("sampling_rate", default=16_000.0, above=0.0)
         shift = given.number("shift", default=0.0)
         require_tokens(frames)
-        time = middles(frames, step, scale[0], causal, shift) * (hop / rate)
+        time = find_middles(frames, step, scale[0], causal, shift) * (hop / rate)
         return Positions((2.0 * time / seconds - 1.0)[:, None], ("t",))
-    frames, rows, columns = shape_of(given)
+    frames, rows, columns = read_shape(given)
     patch = given.size("patch_size", default=1)
     fps = given.number("fps", "frame_rate", default=24.0, above=0.0)
-    time = middles(frames, step, scale[0], causal) / fps / seconds
+    time = find_middles(frames, step, scale[0], causal) / fps / seconds
     sides = [
         (np.arange(0, side, patch) + patch / 2.0) * factor / given.number(name, default=2048.0, above=0.0)
         for side, factor, name in ((rows, scale[1], "base_height"), (columns, scale[2], "base_width"))
@@ -332,7 +332,7 @@ def ltx2(given: ConfigReader) -> Positions:
     return Positions(2.0 * product(time, *sides) - 1.0, THW)
 
 
-def middles(frames: int, step: int, scale: float, causal: float, shift: float = 0.0) -> FloatArray:
+def find_middles(frames: int, step: int, scale: float, causal: float, shift: float = 0.0) -> FloatArray:
     """Return the middle of every latent frame in frames, whose start and end are moved back but not below 0."""
     starts = shift + np.arange(0, frames, step)
     edges = [np.maximum(edge * scale + causal - scale, 0.0) for edge in (starts, starts + step)]

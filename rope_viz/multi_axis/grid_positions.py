@@ -71,7 +71,7 @@ def grids(given: ConfigReader) -> list[tuple[int, ...]]:
     names = ("grid_thw", "image_grid_thw", "video_grid_thw", "grids")
     if given.value(*names) is not None:
         return listed_grids(given, *names)
-    sides = sides_of(given)
+    sides = read_sides(given)
     return [(*[1] * (3 - len(sides)), *sides)]
 
 
@@ -87,7 +87,7 @@ def listed_grids(given: ConfigReader, *names: str, count: int = 3) -> list[tuple
     return found
 
 
-def sides_of(given: ConfigReader, most: int = 3) -> list[int]:
+def read_sides(given: ConfigReader, most: int = 3) -> list[int]:
     """Return the sides of the one grid, which the config names or gives in pixels or latents with a patch size."""
     sides = written_sides(given)
     if not 2 <= len(sides) <= most:
@@ -121,9 +121,9 @@ def written_sides(given: ConfigReader) -> list[int]:
     return [side // each for side, each in zip(sides, full, strict=True)]
 
 
-def shape_of(given: ConfigReader) -> tuple[int, int, int]:
+def read_shape(given: ConfigReader) -> tuple[int, int, int]:
     """Return (frames, rows, columns) of the latents."""
-    sides = sides_of(given)
+    sides = read_sides(given)
     frames = sides[0] if len(sides) == 3 else given.size("frames", "num_frames", default=1)
     require_tokens(frames, *sides[-2:])
     return frames, sides[-2], sides[-1]
@@ -141,7 +141,7 @@ def sam3(given: ConfigReader) -> Positions:
     rows = columns = given.size("layer_window", default=window, least=0, most=MAX_SIDE)
     if not columns:
         usual = {"image_size": 1008, "patch_size": 14}
-        columns, rows = sides_of(ConfigReader({**given.config, "grid": None}, usual), 2)
+        columns, rows = read_sides(ConfigReader({**given.config, "grid": None}, usual), 2)
     values = grid(rows, columns)[:, ::-1].astype(np.float32) * np.float32(window / columns)
     return Positions(values.astype(np.float64), WH)
 
@@ -156,13 +156,13 @@ def memory(given: ConfigReader) -> Positions:
 
 def llama4(given: ConfigReader) -> Positions:
     """Llama 4: columns and rows from 1; the class token, the last, is not turned."""
-    rows, columns = sides_of(ConfigReader(given.config, {"image_size": 448, "patch_size": 14}), 2)
+    rows, columns = read_sides(ConfigReader(given.config, {"image_size": 448, "patch_size": 14}), 2)
     return Positions(np.concatenate([grid(rows, columns, start=1.0)[:, ::-1], np.zeros((1, 2))]), WH)
 
 
 def dinov3(given: ConfigReader) -> Positions:
     """DINOv3: patch centres in −1 … 1 of each side, or of the shorter or the longer one (`normalize_coords`)."""
-    return timm(ConfigReader({"grid_type": "centered", **given.config, "grid": sides_of(given)}))
+    return timm(ConfigReader({"grid_type": "centered", **given.config, "grid": read_sides(given)}))
 
 
 def vjepa2(given: ConfigReader) -> Positions:
@@ -189,7 +189,7 @@ def efficientloftr(given: ConfigReader) -> Positions:
 
 def timm(given: ConfigReader) -> Positions:
     """timm's grids: by index (with an offset), in −1 … 1 by pixel or by centre, squeezed onto a reference grid."""
-    shape = sides_of(given)
+    shape = read_sides(given)
     usual = "pixel" if given.flag("in_pixels") else "index"
     kind = given.choice("grid_type", options=("index", "pixel", "centered"), default=usual)
     offset = given.number("grid_offset", default=0.0)
@@ -214,7 +214,7 @@ def timm(given: ConfigReader) -> Positions:
 
 def timm_mrope(given: ConfigReader) -> Positions:
     """timm's M-RoPE: row and column of a grid, time at 0."""
-    rows, columns = sides_of(given, 2)
+    rows, columns = read_sides(given, 2)
     return Positions(product([0.0], np.arange(rows), np.arange(columns)), THW)
 
 

@@ -52,12 +52,12 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
     if not traits:
         known = ", ".join(name for name, axes in all_axes().items() if axes.prompt)
         raise ValueError(f"there is no model type {shorten(kind)} whose prompts are known; there are {known}")
-    manner = manner_of(kind, runtime, given)
+    manner = find_manner(kind, runtime, given)
     if "audio" in traits and given.flag("use_audio_in_video"):
-        chunk = int(rate_of(kind, given) * given.number("seconds_per_chunk", default=2.0))
-        pieces = with_audio_in_video(pieces_of(kind, given, "transformers"))
+        chunk = int(read_rate(kind, given) * given.number("seconds_per_chunk", default=2.0))
+        pieces = with_audio_in_video(read_pieces(kind, given, "transformers"))
         return weave(pieces, manner, None if kind.startswith("qwen3") else chunk)
-    parts = pieces_of(kind, given, runtime)
+    parts = read_pieces(kind, given, runtime)
     if "audio" in traits and all(part.flat for part in parts) and runtime in ("transformers", "sglang"):
         # Without an image or a video the classes count tokens, which gives the same.
         manner = dataclasses.replace(manner, floor=True)
@@ -65,7 +65,7 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
     return dataclasses.replace(laid, rope_delta=0.0) if (kind, runtime) == ("glm_image", "transformers") else laid
 
 
-def manner_of(kind: str, runtime: str, given: ConfigReader) -> Manner:
+def find_manner(kind: str, runtime: str, given: ConfigReader) -> Manner:
     """Return how this runtime lays out the prompts of this model type."""
     if runtime not in RUNTIMES:
         raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {shorten(runtime)}")
@@ -87,23 +87,23 @@ def manner_of(kind: str, runtime: str, given: ConfigReader) -> Manner:
     )
 
 
-def pieces_of(kind: str, given: ConfigReader, runtime: str) -> list[Piece]:
+def read_pieces(kind: str, given: ConfigReader, runtime: str) -> list[Piece]:
     """Return the layout as pieces, with the pace of every video."""
     pieces, videos = [], 0
     for name, size in entries(given):
         if name in ("image", "video"):
-            seconds = seconds_of(given, videos) if name == "video" else None
-            pace = pace_of(kind, given, runtime, seconds, name)
+            seconds = read_seconds(given, videos) if name == "video" else None
+            pace = find_pace(kind, given, runtime, seconds, name)
             pieces.append(Piece(name, grid=three(size), pace=pace))  # type: ignore[arg-type]
             videos += name == "video"
         elif name == "audio":
-            pieces.append(Piece("audio", tokens=audio_tokens(kind, tokens_of(size), given)))
+            pieces.append(Piece("audio", tokens=audio_tokens(kind, read_tokens(size), given)))
         else:
-            pieces.append(Piece("text", tokens=tokens_of(size)))
+            pieces.append(Piece("text", tokens=read_tokens(size)))
     return pieces
 
 
-def seconds_of(given: ConfigReader, index: int) -> float | None:
+def read_seconds(given: ConfigReader, index: int) -> float | None:
     """Return the seconds per grid of one video; None where the config has none."""
     seconds = given.value(*SECONDS)
     if seconds is None:
@@ -116,18 +116,18 @@ def seconds_of(given: ConfigReader, index: int) -> float | None:
     return float(seconds[index])
 
 
-def rate_of(kind: str, given: ConfigReader) -> float:
+def read_rate(kind: str, given: ConfigReader) -> float:
     """Return the positions per second of an Omni model."""
     return given.number("position_id_per_seconds", default=13.0 if kind.startswith("qwen3") else 25.0)
 
 
-def pace_of(kind: str, given: ConfigReader, runtime: str, seconds: float | None, name: str) -> tuple[float, ...]:
+def find_pace(kind: str, given: ConfigReader, runtime: str, seconds: float | None, name: str) -> tuple[float, ...]:
     """Return what the index of a frame is multiplied by, in the order of the code."""
     each = 1.0 if seconds is None or name == "image" else seconds
     if runtime == "llama.cpp":
         return ()
     if "audio" in prompt_traits(kind):
-        rate = rate_of(kind, given)
+        rate = read_rate(kind, given)
         return (each * rate,) if runtime == "vllm" else (each, rate)
     also_timed = {"vllm": ("qwen2_vl", "paddleocr_vl"), "sglang": ("paddleocr_vl",), "mlx-vlm": ("paddleocr_vl",)}
     timed = "seconds" in prompt_traits(kind) or kind in also_timed.get(runtime, ())
@@ -174,7 +174,7 @@ def entries(given: ConfigReader) -> list[tuple[str, Any]]:
     return [(name, size) for name, size in layout]
 
 
-def tokens_of(size: Any) -> int:
+def read_tokens(size: Any) -> int:
     """Return a number of tokens, given as such or as a list of one."""
     value = size[0] if isinstance(size, (list, tuple)) and len(size) == 1 else size
     require_number(value, "the tokens of a piece", least=0, integer=True)
@@ -201,7 +201,7 @@ def hunyuan(given: ConfigReader) -> Positions:
     blocks, segments, image = [np.zeros((0, len(axes)))], list[Segment](), 0
     for name, size in entries(given):
         count = segments[-1].stop if segments else 0
-        kinds: list[tuple[Kind, int]] = [("text", 0 if name == "image" else tokens_of(size))]
+        kinds: list[tuple[Kind, int]] = [("text", 0 if name == "image" else read_tokens(size))]
         if name == "image":
             _, rows, columns = (side // merge if k else side for k, side in enumerate(three(size)))
             kinds = [("marker", 1), ("image", rows * (columns + 1)), ("marker", 1)]
@@ -225,7 +225,7 @@ def neomme(given: ConfigReader) -> Positions:
     if given.value("grid") is None:
         pieces = entries(given) if given.value("layout") is not None else []
         images = [three(size) for name, size in pieces if name != "text"]
-        tokens = sum(tokens_of(size) for name, size in pieces if name == "text")
+        tokens = sum(read_tokens(size) for name, size in pieces if name == "text")
         if len(images) > 1 or (images and tokens):
             raise ValueError("layout must be one image, or text: NeoMME reads a page or a question, never both at once")
         if not images:

@@ -98,7 +98,7 @@ def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
         raise ValueError(f"there is no vision tower {shorten(kind)} with positions here; there are {known}")
     tower = TOWERS[name]
     given = ConfigReader(config, tower.defaults)
-    size = memory_head(given) if tower is MEMORY else given.head_size(width=tower.width, derived=tower.derived)
+    size = read_memory_head(given) if tower is MEMORY else given.head_size(width=tower.width, derived=tower.derived)
     require_quarters(size)
     ladders = [ladder(size // 2, given.base(tower.base))] * 2
     more = {"order": tower.order, "pairing": tower.pairing, "listens": tower.listens}
@@ -131,14 +131,14 @@ def ladder(dim: int, base: float) -> RopeSpec:
     return RopeSpec(head_dim=dim + dim % 2, rotary_dim=max(dim, 2), base=base)
 
 
-def joined_parts(size: int, base: float, axes: Sequence[str]) -> AxesSpec:
+def join_parts(size: int, base: float, axes: Sequence[str]) -> AxesSpec:
     """Return equal parts of a head, one per axis, each with its own half pairing."""
     one = ladder(size // len(axes), base)
     parts = [placed(one.plain_inv_freq, [axis] * one.pairs, len(axes)) for axis in range(len(axes))]
     return joined([AxesSpec(part, axes=tuple(axes), head_dim=size // len(axes)) for part in parts])
 
 
-def memory_head(given: ConfigReader) -> int:
+def read_memory_head(given: ConfigReader) -> int:
     """Return the head size of SAM 2's memory attention."""
     width = given.size("memory_attention_hidden_size")
     if width is None and given.value("hidden_size", "head_dim") is not None:
@@ -153,7 +153,7 @@ def grid_axes(given: ConfigReader, default: str = "ij") -> tuple[str, str]:
     return WH if given.choice("grid_indexing", options=("ij", "xy"), default=default) == "xy" else HW
 
 
-def pairing_of(given: ConfigReader, default: bool = False) -> Pairing:
+def read_pairing(given: ConfigReader, default: bool = False) -> Pairing:
     """Return the pairing by `rotate_half`."""
     return "half" if given.flag("rotate_half", default=default) else "interleaved"
 
@@ -170,7 +170,7 @@ def gemma4(given: ConfigReader) -> AxesSpec:
     """x in the first half of the head, y in the second, each with its own half pairing."""
     size = given.head_size()
     require_quarters(size)
-    return joined_parts(size, given.base(100.0), WH)
+    return join_parts(size, given.base(100.0), WH)
 
 
 def minimax_m3(given: ConfigReader) -> AxesSpec:
@@ -194,7 +194,7 @@ def dinov3(given: ConfigReader) -> AxesSpec:
         base = given.number("rope_theta", "temperature", default=100.0, above=1.0)
         base = given.part("rope_parameters").number("rope_theta", default=base, above=1.0)
         periods = base ** (4.0 * np.arange(rungs) / size)
-    pairing = pairing_of(given, default=True)
+    pairing = read_pairing(given, default=True)
     return ladder_per_axis([2.0 * math.pi / periods] * 2, grid_axes(given), pairing=pairing, head_dim=size)
 
 
@@ -249,7 +249,7 @@ def timm_axial(given: ConfigReader) -> AxesSpec:
         steps = np.arange(count) / max(count - 1, 1)
         linear = given.flag("linear_bands")
         bands = math.pi * (1.0 + (most / 2.0 - 1.0) * steps if linear else 2.0 ** ((math.log2(most) - 1.0) * steps))
-    return ladder_per_axis([bands] * 2, grid_axes(given), pairing=pairing_of(given), head_dim=size)
+    return ladder_per_axis([bands] * 2, grid_axes(given), pairing=read_pairing(given), head_dim=size)
 
 
 def timm_mrope(given: ConfigReader) -> AxesSpec:
