@@ -276,7 +276,7 @@ def find_rule(name: str) -> str | None:
 
 
 def canonical(name: str) -> str:
-    """The key of a rule for the name of a model, a class or a pipeline; `ValueError` where there is none.
+    """Return the key of a rule as `find_rule` does. Raises `ValueError` where there is none.
 
     >>> canonical("Flux2PosEmbed"), canonical("hunyuan-video"), canonical("QwenImageTransformer2DModel")
     ('flux2', 'hunyuanvideo', 'qwenimage')
@@ -290,5 +290,5 @@ def canonical(name: str) -> str:
 
 
 def read_diffusion(kind: str, config: Mapping[str, Any]) -> Specs:
-    """The rotation of a diffusion transformer by the name of the model or of its class."""
+    """Return the rotation of a diffusion transformer by the name of the model or of its class."""
     return RULES[canonical(kind)](ConfigReader(config))

@@ -130,7 +130,7 @@ def read_shape(given: ConfigReader) -> tuple[int, int, int]:
 
 
 def order_of_patches(given: ConfigReader) -> Positions:
-    """The order in which a merging tower reads its patches, with time in front if asked for."""
+    """Return the order in which a merging tower reads its patches, with time first by `include_temporal`."""
     timed = given.flag("include_temporal")
     return Positions(patch_order(given, given.size("spatial_merge_size", default=1), timed=timed), THW if timed else HW)
 

@@ -55,12 +55,12 @@ class Scene:
 
     @property
     def units(self) -> str:
-        """What a side counts: tokens where a language model reads the image, else patches."""
+        """The unit of a side: tokens where a language model reads the image, else patches."""
         return "tokens" if self.part.startswith("text") else "patches"
 
     @functools.cached_property
     def steps(self) -> Mapping[str, Mapping[str, float]]:
-        """{role: {axis: units}}: by how much the axes of the spec move with one patch in each direction.
+        """{role: {axis: units}}: how far one patch in each direction moves along the axes of the spec.
 
         Axes of text alone (FLUX.2) follow under their own names.
         """
@@ -80,24 +80,24 @@ class Scene:
 
     @functools.cached_property
     def roles(self) -> tuple[Role, ...]:
-        """Time, row and column, as far as any pair listens to them."""
+        """Time, row and column, if any pair follows them."""
         seen = self.seen
         both = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
         return tuple(role for role in ROLES if role in seen.axes and np.any(both[:, seen.index(role)]))
 
     @functools.cached_property
     def seen(self) -> AxesSpec:
-        """The same rotation over "time", "row", "column" in units of patches, then what other axes there are."""
+        """The same rotation over "time", "row" and "column" in units of patches, then over the other axes."""
         steps = self.steps
         moves = np.array([[steps[role].get(axis, 0.0) for role in steps] for axis in self.spec.axes])
         second = None if self.spec.second is None else self.spec.second @ moves
         return dataclasses.replace(self.spec, weights=self.spec.weights @ moves, axes=tuple(steps), second=second)
 
     def sized(self, sides: Mapping[Role, int]) -> Scene:
-        """The same before another image or clip."""
+        """Return the same scene with another image or video."""
         kept = {role: int(min(max(side, 1), MOST)) for role, side in sides.items() if role in ROLES}
         sides = {**self.sides, **kept}
-        # What was found out about this scene is kept.
+        # The same object keeps its cached properties.
         return self if sides == self.sides else dataclasses.replace(self, sides=sides)
 
 
@@ -144,7 +144,7 @@ def make_scenes(
 
 
 def with_all_heads(parts: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
-    """Where heads differ, first the pairs of all of them together, whose mean is the mean over the heads."""
+    """Return the parts, and before heads that differ the pairs of all of them, whose mean is that over the heads."""
     out: dict[str, AxesSpec] = {}
     for part, spec in parts.items():
         whole_part, _, head = part.rpartition(" head ")

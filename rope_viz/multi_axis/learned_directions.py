@@ -85,7 +85,7 @@ def lightglue(given: ConfigReader) -> AxesSpec | list[AxesSpec]:
 
 
 def uniform(seed: int, count: int) -> FloatArray:
-    """What `torch.manual_seed(seed); torch.rand(count)` gives, as float64, (count,).
+    """Return what `torch.manual_seed(seed); torch.rand(count)` gives, as float64, (count,).
 
     PyTorch's CPU generator is MT19937, seeded as `init_genrand`; `torch.rand` uses the lower 24 bits of each draw.
     """

@@ -85,7 +85,7 @@ class Reader:
 
     @property
     def traits(self) -> tuple[str, ...]:
-        """What is special about its prompts."""
+        """The traits of its prompts."""
         return prompt_traits(self.kind)
 
 
