@@ -16,19 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.embedding.scaling import (
-    LARGEST_FACTOR,
-    LEAST_FACTOR,
-    DynamicNtk,
-    Linear,
-    Llama3,
-    LongRope,
-    NtkAware,
-    NtkByParts,
-    PaperYarn,
-    Proportional,
-    Yarn,
-)
+from rope_viz.embedding import scaling as methods
 from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
 from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
@@ -107,7 +95,7 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
             result = check_other_layers(result, model, written, layer)
         if result.faithful:
             return result
-        best = result if best is None or distance(result) < distance(best) else best
+        best = result if best is None or measure_distance(result) < measure_distance(best) else best
     assert best is not None, "every target has a draft"
     return best
 
@@ -138,7 +126,7 @@ def check_draft(
     """Return the draft as its runtime computes it, compared with the spec at every length that makes a difference."""
     effect, attention, reason, known, remote = None, 1.0, "", NOT_KNOWN, ""
     asked: dict[str, Any] = {"runtime": runtime, "version": version, "layer_type": layer_type}
-    for length in lengths(spec):
+    for length in find_lengths(spec):
         try:
             result = emulate(written, length=length, flags=draft.flags or None, **asked)
         except ValueError as error:
@@ -213,18 +201,18 @@ def join_rules(result: Emulation) -> str:
     return "; ".join(text[:1].lower() + text[1:] if text.split(" ")[0] in articles else text for text in parts)
 
 
-def distance(result: Export) -> float:
+def measure_distance(result: Export) -> float:
     """Return how far a result is off, for choosing the closest."""
     if result.effect is None and math.isclose(result.attention_ratio, 1.0, rel_tol=TOLERANCE):
         return math.inf
     return math.log(result.effect.ratio if result.effect else 1.0) + log_distance(result.attention_ratio)
 
 
-def lengths(spec: RopeSpec) -> tuple[int | None, ...]:
+def find_lengths(spec: RopeSpec) -> tuple[int | None, ...]:
     """Return the lengths at which a method has to be compared."""
-    if isinstance(spec.scaling, DynamicNtk):
+    if isinstance(spec.scaling, methods.DynamicNtk):
         return (spec.context, 2 * spec.context, max(spec.target, 4 * spec.context))
-    if isinstance(spec.scaling, LongRope):
+    if isinstance(spec.scaling, methods.LongRope):
         return (spec.context, spec.context + 1, max(spec.target, spec.context + 2))
     return (None,)
 
@@ -232,23 +220,23 @@ def lengths(spec: RopeSpec) -> tuple[int | None, ...]:
 def with_known_methods(spec: RopeSpec) -> Iterator[RopeSpec]:
     """Yield the same frequencies by methods that configs know, the plainest first."""
     scaling = spec.scaling
-    if isinstance(scaling, NtkAware):
+    if isinstance(scaling, methods.NtkAware):
         grown = spec.base * scaling.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
         if 1.0 < grown <= MAX_BASE:
             yield dataclasses.replace(spec, base=grown, scaling=Scaling())
-    elif isinstance(scaling, NtkByParts) and not isinstance(scaling, PaperYarn):
+    elif isinstance(scaling, methods.NtkByParts) and not isinstance(scaling, methods.PaperYarn):
         # Llama 3 scaling is the paper's ramp.
-        yield dataclasses.replace(spec, scaling=Llama3(scaling.factor, scaling.alpha, scaling.beta))
-    elif isinstance(scaling, Proportional) and spec.rotary_dim != spec.head_dim:
+        yield dataclasses.replace(spec, scaling=methods.Llama3(scaling.factor, scaling.alpha, scaling.beta))
+    elif isinstance(scaling, methods.Proportional) and spec.rotary_dim != spec.head_dim:
         # A config asks for it on the whole head only: not faithful, and the result says so.
         yield dataclasses.replace(spec, rotary_dim=spec.head_dim)
-    elif not isinstance(scaling, PaperYarn):
+    elif not isinstance(scaling, methods.PaperYarn):
         yield spec
-    if not isinstance(scaling, (DynamicNtk, LongRope)) and np.all(spec.inv_freq() > 0):
+    if not isinstance(scaling, (methods.DynamicNtk, methods.LongRope)) and np.all(spec.inv_freq() > 0):
         # Any fixed frequencies are LongRoPE lists. Rounding may carry a quotient just past what a list may hold.
-        quotients = np.clip(spec.plain_inv_freq / spec.inv_freq(), LEAST_FACTOR, LARGEST_FACTOR)
+        quotients = np.clip(spec.plain_inv_freq / spec.inv_freq(), methods.LEAST_FACTOR, methods.LARGEST_FACTOR)
         divisors = tuple(float(value) for value in quotients)
-        yield dataclasses.replace(spec, scaling=LongRope(divisors, divisors, attention=spec.attention_factor()))
+        yield dataclasses.replace(spec, scaling=methods.LongRope(divisors, divisors, attention=spec.attention_factor()))
 
 
 def as_json(changed: Config) -> str:
@@ -256,7 +244,7 @@ def as_json(changed: Config) -> str:
     return json.dumps(changed, indent=2)
 
 
-def option(name: str, changed: Config, *more: str) -> str:
+def format_option(name: str, changed: Config, *more: str) -> str:
     """Return a command-line option with JSON, quoted for a shell."""
     return " ".join((name, shlex.quote(json.dumps(changed)), *more))
 
@@ -276,7 +264,7 @@ def vllm(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator
     """--hf-overrides and --max-model-len. Into a wrapper's part the override is merged, dict by dict."""
     for one in with_known_methods(spec):
         change = write_new_keys(model, one, layer_type)
-        text = option("--hf-overrides", change.override, "--max-model-len", str(spec.target))
+        text = format_option("--hf-overrides", change.override, "--max-model-len", str(spec.target))
         yield Draft(text, change.merged if change.part.loaded else change.whole)
 
 
@@ -299,7 +287,7 @@ def sglang_text(change: Change, spec: RopeSpec) -> str:
     """Return the options, or what to write into the file where they do not reach."""
     length = f"--context-length {spec.target}"
     if len(change.part.loaded) <= 1:
-        return option("--json-model-override-args", change.override, length)
+        return format_option("--json-model-override-args", change.override, length)
     comment = f"# the override does not reach this deep: write this into config.json, then: {length}"
     return f"{comment}\n{as_json(change.fragment)}"
 
@@ -311,7 +299,7 @@ def llamacpp(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iter
         yield Draft(f"{flags} -c {spec.target}", dict(model.mapping), flags)
     for one in with_known_methods(spec):
         change, lost = write_new_keys(model, one, layer_type), ""
-        if isinstance(one.scaling, Yarn):
+        if isinstance(one.scaling, methods.Yarn):
             lost = f"--yarn-beta-fast {one.scaling.beta_fast:g} --yarn-beta-slow {one.scaling.beta_slow:g}"
         text = f"# convert with this in config.json, then: {lost} -c {spec.target}\n{as_json(change.fragment)}"
         yield Draft(text, change.whole, lost, change.fragment)
@@ -319,12 +307,12 @@ def llamacpp(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iter
 
 def llamacpp_flags(spec: RopeSpec) -> str | None:
     """Return the flags for a method that has some; None for the others."""
-    spec = next(with_known_methods(spec), spec) if isinstance(spec.scaling, NtkAware) else spec
+    spec = next(with_known_methods(spec), spec) if isinstance(spec.scaling, methods.NtkAware) else spec
     scaling, base = spec.scaling, f"--rope-freq-base {spec.base!r}"
-    if isinstance(scaling, Yarn):
+    if isinstance(scaling, methods.Yarn):
         yarn = f"--rope-scaling yarn --rope-scale {scaling.factor!r} --yarn-orig-ctx {spec.context}"
         return f"{yarn} --yarn-beta-fast {scaling.beta_fast!r} --yarn-beta-slow {scaling.beta_slow!r} {base}"
-    if isinstance(scaling, Linear):
+    if isinstance(scaling, methods.Linear):
         return f"--rope-scaling linear --rope-scale {scaling.factor!r} {base}"
     return f"--rope-scaling none {base}" if scaling.name == "none" else None
 

@@ -12,7 +12,7 @@ from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.parameter_count import weight_bytes
 from rope_viz.advice.rank_methods import Advice, Way, recommend
 from rope_viz.advice.runtime_instructions import Whole, Writing, whole, writing
-from rope_viz.embedding.spec import RopeSpec, require_number
+from rope_viz.embedding.spec import require_number
 from rope_viz.models.catalog import Model
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
@@ -57,12 +57,16 @@ class Plan:
 
     config: Mapping[str, Any]
     found: tuple[Finding, ...]
-    recognised: Identity
     advice: Advice
     way: Way
     memory: Memory
     file: Whole
     writings: tuple[Writing, ...]
+
+    @property
+    def recognised(self) -> Identity:
+        """Which model the config is of."""
+        return self.advice.recognised
 
     @property
     def target(self) -> int:
@@ -81,45 +85,30 @@ def plan(
     way: str = "",
     dtype: str = "bfloat16",
     sequences: int = 1,
-    own: RopeSpec | None = None,
+    advice: Advice | None = None,
+    found: tuple[Finding, ...] | None = None,
 ) -> Plan:
     """Return the whole plan. Raises `ValueError` where the config cannot be read or an argument has no meaning.
 
     `known` is the catalog's model where the user picked one, `trained` the user's own word on the trained length, `way`
-    the `Way.id` to write (default: the best), `own` an embedding of the user's as one more way.
+    the `Way.id` to write (default: the best). `advice` and `found` are the ways and the mistakes, if known already.
     """
     model = without_about(config)
-    recognised = model.identify(known=known, trained=trained, layer=layer)
-    advice = recommend(model, recognised, target, own=own)
-    found = mistakes(model)
-    return planned(model, recognised, advice, runtimes, found=found, way=way, dtype=dtype, sequences=sequences)
+    if advice is None:
+        advice = recommend(model, model.identify(known=known, trained=trained, layer=layer), target)
+    chosen, layer = advice.way(way) if way else advice.best, advice.recognised.layer or None
+    file = whole(chosen.spec, model, layer)
+    writings = tuple(
+        writing(chosen.spec, name, config=model, layer=layer, length=advice.target, file=file) for name in runtimes
+    )
+    needed = memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
+    found = mistakes(model) if found is None else found
+    return Plan(model.mapping, found, advice, chosen, needed, file, writings)
 
 
 def mistakes(config: Source) -> tuple[Finding, ...]:
     """Return what the check finds in a config, without the rule that the user's word on the trained length replaces."""
     return tuple(check(without_about(config), without=("trained-length",)))
-
-
-def planned(
-    config: Source,
-    recognised: Identity,
-    advice: Advice,
-    runtimes: Sequence[str],
-    *,
-    found: tuple[Finding, ...],
-    way: str = "",
-    dtype: str = "bfloat16",
-    sequences: int = 1,
-) -> Plan:
-    """Return the plan for a config that was identified, with the ways there are and what the check has `found`."""
-    model, layer = without_about(config), recognised.layer or None
-    chosen = advice.way(way) if way else advice.best
-    file = whole(chosen.spec, model, layer)
-    writings = tuple(
-        writing(chosen.spec, name, config=model, layer=layer, length=advice.target, file=file) for name in runtimes
-    )
-    needed = memory(model, recognised, advice.target, dtype=dtype, sequences=sequences)
-    return Plan(model.mapping, found, recognised, advice, chosen, needed, file, writings)
 
 
 def memory(

@@ -90,7 +90,8 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     notes = []
     if "index_head_dim" in fields.config or facts.indexer:
         notes.append("The indexer of its sparse attention keeps some 132 bytes more per token and layer.")
-    groups = [group(fields, kind, layers, DTYPES[dtype]) for kind, layers in Counter(find_layer_kinds(fields)).items()]
+    kinds = Counter(find_layer_kinds(fields))
+    groups = [make_group(fields, kind, layers, DTYPES[dtype]) for kind, layers in kinds.items()]
     if any(one.kind not in ATTENTION for one in groups):
         notes.append("Recurrent layers keep a state of one size, whatever the length.")
     return Cache(tuple(groups), dtype, tuple(notes))
@@ -102,7 +103,7 @@ def find_layer_kinds(fields: Fields) -> list[str]:
     if count > MAX_LAYERS:
         raise ValueError(f"num_hidden_layers must be at most 10,000, got {count:,}")
     kinds = resolve_layer_types(fields) or find_unlisted_kinds(fields, count)
-    if window_of(fields) is None:
+    if find_layer_window(fields) is None:
         kinds = ["full_attention" if kind == "sliding_attention" else kind for kind in kinds]
     recurrent = "mamba" if fields.config.get("mamba_n_heads") else ""
     recurrent = "conv" if fields.architecture.memory.conv_layers else recurrent
@@ -112,7 +113,7 @@ def find_layer_kinds(fields: Fields) -> list[str]:
 def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     """Return the kind of each layer where neither the config nor the class lists layer types."""
     config, layers, facts = fields.config, fields.architecture.layers, fields.architecture.memory
-    windowed = window_of(fields) is not None
+    windowed = find_layer_window(fields) is not None
     pattern = None if layers.cache_pattern is None else repeat_pattern(fields, layers.cache_pattern, count)
     if pattern is not None:
         return pattern
@@ -130,37 +131,38 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     return ["sliding_attention" if slides else "full_attention"] * count
 
 
-def window_of(fields: Fields) -> int | None:
+def find_layer_window(fields: Fields) -> int | None:
     """Return how many tokens a sliding layer looks back; None where it looks at all."""
     if "sliding_window" not in fields.config:
         return fields.architecture.layers.window
     return fields.size("sliding_window") if fields.config["sliding_window"] else None
 
 
-def group(fields: Fields, kind: str, layers: int, size: float) -> Group:
+def make_group(fields: Fields, kind: str, layers: int, size: float) -> Group:
     """Return the layers of one kind, for numbers of `size` bytes."""
     if kind in ("moe", "recurrent"):
         return Group(kind, layers, 0.0)
     if kind in ("linear_attention", "mamba", "conv"):
-        return Group(kind, layers, 0.0, None, state(fields, kind, size))
-    window = {"sliding_attention": window_of(fields), "chunked_attention": fields.size("attention_chunk_size") or 8192}
-    if kind in window:
-        return Group(kind, layers, kept_per_token(fields, size), window[kind])
-    both = state(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
-    return Group("full_attention", layers, kept_per_token(fields, size), None, both)
+        return Group(kind, layers, 0.0, None, count_state_bytes(fields, kind, size))
+    if kind in ("sliding_attention", "chunked_attention"):
+        chunk = fields.size("attention_chunk_size") or 8192
+        window = find_layer_window(fields) if kind == "sliding_attention" else chunk
+        return Group(kind, layers, count_token_bytes(fields, size), window)
+    both = count_state_bytes(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
+    return Group("full_attention", layers, count_token_bytes(fields, size), None, both)
 
 
-def kept_per_token(fields: Fields, size: float) -> float:
+def count_token_bytes(fields: Fields, size: float) -> float:
     """Return the bytes per token and layer."""
     latent = fields.size("kv_lora_rank")
     if latent is not None:
         return (latent + fields.required("qk_rope_head_dim")) * size
     if fields.architecture.head_size == "qk_rope_head_dim":
         raise ValueError("kv_lora_rank is missing: expected a whole number")
-    return 2.0 * kv_heads(fields) * fields.head_dim() * size
+    return 2.0 * count_kv_heads(fields) * fields.head_dim() * size
 
 
-def kv_heads(fields: Fields) -> int:
+def count_kv_heads(fields: Fields) -> int:
     """Return how many heads keep keys and values."""
     for key in ("num_key_value_heads", "multi_query_group_num", "num_kv_heads", "n_head_kv"):
         found = fields.config.get(key)
@@ -182,7 +184,7 @@ class Recurrence(NamedTuple):
     kernel: int
 
 
-def linear_attention(fields: Fields) -> Recurrence:
+def read_linear_attention(fields: Fields) -> Recurrence:
     """Return the sizes of a layer with linear attention."""
     key, heads = fields.size("linear_key_head_dim") or 128, fields.size("linear_num_value_heads") or 32
     keys = (fields.size("linear_num_key_heads") or 16) * key
@@ -190,20 +192,20 @@ def linear_attention(fields: Fields) -> Recurrence:
     return Recurrence(keys, values, key, heads, fields.size("linear_conv_kernel_dim") or 4)
 
 
-def mamba(fields: Fields) -> Recurrence:
+def read_mamba(fields: Fields) -> Recurrence:
     """Return the sizes of a Mamba layer, whose states take the place of keys."""
     heads, key = fields.required("mamba_n_heads"), fields.required("mamba_d_state")
     values, keys = heads * fields.required("mamba_d_head"), (fields.size("mamba_n_groups") or 1) * key
     return Recurrence(keys, values, key, heads, fields.size("mamba_d_conv") or 4)
 
 
-def state(fields: Fields, kind: str, size: float) -> float:
+def count_state_bytes(fields: Fields, kind: str, size: float) -> float:
     """Return the bytes of a recurrent layer's state, for one sequence."""
     if kind == "conv":
         return fields.required("hidden_size") * (fields.size("conv_L_cache") or 3) * size
     if kind != "mamba" and fields.architecture.memory.square_state:
         return fields.required("num_attention_heads") * fields.head_dim() ** 2 * 2.0
-    sizes = mamba(fields) if kind == "mamba" else linear_attention(fields)
+    sizes = read_mamba(fields) if kind == "mamba" else read_linear_attention(fields)
     # The recurrence itself is kept in float32: one (key × value) matrix per head.
     return (2 * sizes.keys + sizes.values) * sizes.kernel * size + sizes.values * sizes.key * 4.0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from rope_viz.advice.kv_cache import ATTENTION, find_layer_kinds, kv_heads, linear_attention, mamba
+from rope_viz.advice.kv_cache import ATTENTION, count_kv_heads, find_layer_kinds, read_linear_attention, read_mamba
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.model_config import ModelConfig, Source
 
@@ -24,21 +24,21 @@ def parameters(config: Source) -> int:
     # Composite classes keep it at their own level.
     tied = {"tie_word_embeddings": fields.architecture.memory.ties_embeddings, **model.mapping, **fields.config}
     total = fields.required("vocab_size") * hidden * (1 if tied["tie_word_embeddings"] else 2)
-    total += sum(count * mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
+    total += sum(count * count_mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
     dense = Counter(is_dense(fields, index) for index in range(len(kinds)))
-    total += sum(count * feed_forward(fields, hidden, dense=each) for each, count in dense.items())
+    total += sum(count * count_feed_forward(fields, hidden, dense=each) for each, count in dense.items())
     return total + 2 * hidden * len(kinds)
 
 
-def mixer(fields: Fields, hidden: int, kind: str) -> int:
+def count_mixer(fields: Fields, hidden: int, kind: str) -> int:
     """Return the number of weights of a layer's attention, or of what it has in its place."""
     if kind == "linear_attention":
-        keys, values, _, heads, kernel = linear_attention(fields)
+        keys, values, _, heads, kernel = read_linear_attention(fields)
         return hidden * (2 * keys + 2 * values + 2 * heads) + (2 * keys + values) * kernel + values * hidden
     if kind == "conv":
         return 4 * hidden * hidden
     if kind == "mamba":
-        keys, values, _, heads, _ = mamba(fields)
+        keys, values, _, heads, _ = read_mamba(fields)
         return hidden * (2 * values + 2 * keys + heads) + values * hidden
     if kind not in ATTENTION:
         return 0
@@ -52,7 +52,7 @@ def mixer(fields: Fields, hidden: int, kind: str) -> int:
         return queries + hidden * (latent + rotated) + latent * heads * (plain + values) + heads * values * hidden
     width = fields.head_dim()
     gated = 2 if fields.architecture.memory.gated_attention else 1
-    return hidden * width * ((1 + gated) * heads + 2 * kv_heads(fields))
+    return hidden * width * ((1 + gated) * heads + 2 * count_kv_heads(fields))
 
 
 def is_dense(fields: Fields, index: int) -> bool:
@@ -61,7 +61,7 @@ def is_dense(fields: Fields, index: int) -> bool:
     return bool(index < first or index in (fields.config.get("mlp_only_layers") or ()))
 
 
-def feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
+def count_feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
     """Return the number of weights of a layer's feed-forward part; `dense`: it has no experts."""
     facts = fields.architecture.memory
     matrices = 2 if facts.two_matrix_mlp else 3

@@ -54,12 +54,12 @@ class Way:
     @property
     def option(self) -> Option:
         """Its numbers at the length: pairs at unseen angles and so on."""
-        return numbers(self.spec, self.target)
+        return measure_once(self.spec, self.target)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why, in words."""
-        return tuple(reasons(self.spec, self.option, self.recognised, self.target, self.reach))
+        return tuple(list_reasons(self))
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -102,18 +102,19 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
     ways = [*documented_ways(ModelConfig.read(config), recognised, int(target))]
     # The config's own embedding stays under its own name, even if it is one that we would choose anyway.
     kept = [one.spec for one in ways if one.id == "kept"]
-    ways += [one for one in other_ways(recognised, int(target)) if not any(same(one.spec, spec) for spec in kept)]
+    others = other_ways(recognised, int(target))
+    ways += [one for one in others if not any(is_same_embedding(one.spec, spec) for spec in kept)]
     if own is not None:
         ways.append(Way("as set", own, int(target), recognised, "What the knobs say"))
     seen: dict[str, Way] = {}
     for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):
-        if found.rank == "as set" or not any(same(found.spec, one.spec) for one in seen.values()):
+        if found.rank == "as set" or not any(is_same_embedding(found.spec, one.spec) for one in seen.values()):
             seen.setdefault(found.id, found)
     chosen = tuple(seen.values())
-    return Advice(recognised, int(target), chosen, tuple(on_short_texts(chosen[0], recognised)))
+    return Advice(recognised, int(target), chosen, tuple(describe_short_texts(chosen[0], recognised)))
 
 
-def same(one: RopeSpec, other: RopeSpec) -> bool:
+def is_same_embedding(one: RopeSpec, other: RopeSpec) -> bool:
     """Return whether two embeddings rotate every pair alike, for as many tokens."""
     return one == other or (
         isinstance(one.scaling, Yarn)
@@ -141,12 +142,12 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
     if entry is not None:
         made = documented_spec(config, recognised, entry["rope_scaling"])
         yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
-    ships = shipped_way(recognised, target)
+    ships = find_shipped_way(recognised, target)
     if ships is not None and entry is None:
         yield ships
     if target <= reach and not (recognised.exact and target > spec.target):
         if scaled:
-            title = f"Keep the config: {label}, {whose(config, recognised)}, reaches {reach:,} tokens"
+            title = f"Keep the config: {label}, {describe_owner(config, recognised)}, reaches {reach:,} tokens"
             source = model.source if recognised.exact and model is not None else "the config itself"
             rank: Rank = "as it is" if entry is None and not is_doubtful(recognised, ships) else "possible"
             yield Way(rank, spec, target, recognised, title, source, reach)
@@ -165,7 +166,7 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
         yield Way("its own, further", made, target, recognised, title)
 
 
-def whose(config: ModelConfig, recognised: Identity) -> str:
+def describe_owner(config: ModelConfig, recognised: Identity) -> str:
     """Return whose scaling the config has: the model's own, what its maker documents, or what somebody has changed."""
     model, spec = recognised.model, recognised.spec
     if model is None:
@@ -176,14 +177,15 @@ def whose(config: ModelConfig, recognised: Identity) -> str:
     if recognised.departs:
         return f"with {' and '.join(recognised.departs.values())} as {name} ships"
     for one in model.documented:
-        if same(documented_spec(config, recognised, one["rope_scaling"]), dataclasses.replace(spec, target=one["to"])):
+        made = documented_spec(config, recognised, one["rope_scaling"])
+        if is_same_embedding(made, dataclasses.replace(spec, target=one["to"])):
             return f"which the maker of {name} documents"
     if spec in from_config(model.config).values() and added_later(model):
         return f"which the maker of {name} documents"
     return f"which {name} does not ship with"
 
 
-def shipped_way(recognised: Identity, target: int) -> Way | None:
+def find_shipped_way(recognised: Identity, target: int) -> Way | None:
     """Return what the catalog's model ships with, where the config has it otherwise or says a smaller limit."""
     model, ships, spec = recognised.model, recognised.shipped, recognised.spec
     if model is None or ships is None or ships.target < target or recognised.trained.length >= target:
@@ -255,14 +257,15 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
 
 
 @functools.lru_cache(maxsize=256)
-def numbers(spec: RopeSpec, target: int) -> Option:
+def measure_once(spec: RopeSpec, target: int) -> Option:
     """Return the numbers of a spec at a length, cached: the mean cosine takes a while at a million tokens."""
     return measure(spec, target, factor=spec.scaling.factor_for(spec))
 
 
-def reasons(spec: RopeSpec, measured: Option, recognised: Identity, target: int, reach: int | None) -> Iterator[str]:
+def list_reasons(way: Way) -> Iterator[str]:
     """Yield the reasons, in sentences with the numbers of this model at this length."""
-    trained, pairs = recognised.trained.length, spec.pairs
+    spec, target, reach, measured = way.spec, way.target, way.reach, way.option
+    trained = way.recognised.trained.length
     if reach is not None and reach > target:
         yield f"It reaches {reach:,} tokens; you asked for {target:,}."
     if target <= trained and spec.scaling.name == "none":
@@ -270,12 +273,12 @@ def reasons(spec: RopeSpec, measured: Option, recognised: Identity, target: int,
         return
     if measured.unseen:
         yield (
-            f"{measured.unseen} of {pairs} pairs reach angles at {target:,} tokens that they never had in "
+            f"{measured.unseen} of {spec.pairs} pairs reach angles at {target:,} tokens that they never had in "
             f"{trained:,} tokens of training."
         )
     else:
         yield f"No pair reaches an angle at {target:,} tokens that it did not have in training."
-    yield from by_method(spec, measured, target, recognised.spec)
+    yield from describe_method(spec, measured, target, way.recognised.spec)
     if measured.first_negative is not None:
         yield (
             f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: beyond it, "
@@ -285,7 +288,7 @@ def reasons(spec: RopeSpec, measured: Option, recognised: Identity, target: int,
         yield f"All logits are multiplied by {measured.logit_factor:.3g}, to counter how attention spreads out."
 
 
-def by_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
+def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
     """Yield what a method does to neighbouring tokens, and what it needs."""
     name, pairs = spec.scaling.name, spec.pairs
     nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
@@ -311,7 +314,7 @@ def by_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -
         yield "It is known from models that were trained with it, and has no factor on cos and sin."
 
 
-def on_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
+def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     """Yield what the method costs below the trained length."""
     trained, spec = recognised.trained.length, best.spec
     if spec.scaling.name == "none":
@@ -329,7 +332,7 @@ def on_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
         )
         return
     if best.rank == "as it is" and recognised.model is None:
-        yield from not_in_list(best, trained)
+        yield from describe_unlisted(best, trained)
         return
     if spec.scaling.name == "longrope":
         yield f"Up to {spec.context:,} tokens the short list is used, beyond it the long one."
@@ -346,7 +349,7 @@ def on_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     )
 
 
-def not_in_list(best: Way, trained: int) -> Iterator[str]:
+def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
     """Yield the same for a config that stays as it is, of a model that is not in the catalog."""
     name = best.spec.scaling.name
     yield "Whether its maker trained it with this scaling is not known: the model is not in the list."

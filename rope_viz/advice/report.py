@@ -12,7 +12,7 @@ from rope_viz.advice.runtime_instructions import difference
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
-    """Everything a plan says, as plain data."""
+    """Return everything in a plan as plain data."""
     held, known = plan.memory, plan.recognised
     return {
         "have": {
@@ -20,11 +20,11 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "model": known.model.id if known.model else None,
             "how": known.how,
             "sentence": known.sentence,
-            "trained": {"length": known.trained.length, "source": known.trained.source},
+            "trained": pick(known.trained, "length", "source"),
             "max_position_embeddings": known.says,
             "reaches": known.reach,
             "mistakes": list(known.mistakes),
-            "findings": [{"rule": one.rule, "severity": one.severity, "message": one.message} for one in plan.found],
+            "findings": [pick(one, "rule", "severity", "message") for one in plan.found],
         },
         "need": plan.target,
         "ways": [way_dict(way, plan) for way in plan.advice.ways],
@@ -48,12 +48,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
                 "name": one.name,
                 "faithful": one.proved,
                 "known": one.made.known.how,
-                "proof": one.proof,
-                "text": one.text,
-                "command": one.command,
-                "notes": list(one.notes),
-                "log": one.log,
-                "check": one.check,
+                **pick(one, "proof", "text", "command", "notes", "log", "check"),
             }
             for one in plan.writings
         },
@@ -61,31 +56,32 @@ def as_dict(plan: Plan) -> dict[str, Any]:
 
 
 def way_dict(way: Way, plan: Plan) -> dict[str, Any]:
-    """One way as plain data."""
-    numbers = way.option
+    """Return one way as plain data."""
     return {
         "way": way.id,
-        "method": way.method,
-        "rank": way.rank,
-        "title": way.title,
-        "factor": numbers.factor,
-        "source": way.source,
-        "reasons": list(way.reasons),
-        "measured": [{"text": one.text, "source": one.source} for one in way.evidence],
-        "unseen_pairs": numbers.unseen,
-        "first_negative": numbers.first_negative,
-        "attention_factor": numbers.attention_factor,
+        **pick(way, "method", "rank", "title"),
+        "factor": way.option.factor,
+        **pick(way, "source", "reasons"),
+        "measured": [pick(one, "text", "source") for one in way.evidence],
+        "unseen_pairs": way.option.unseen,
+        **pick(way.option, "first_negative", "attention_factor"),
         "chosen": way.id == plan.way.id,
     }
 
 
+def pick(one: object, *names: str) -> dict[str, Any]:
+    """Return these attributes of an object, tuples as lists."""
+    values = {name: getattr(one, name) for name in names}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 def markdown(plan: Plan) -> str:
-    """The plan as a document: five headings, and blocks to copy."""
+    """Return the plan as a document: five headings, and blocks to copy."""
     return "\n".join(lines(plan)) + "\n"
 
 
 def text(plan: Plan) -> str:
-    """The plan for a terminal: the same without the marks of Markdown."""
+    """Return the plan for a terminal: the same without the marks of Markdown."""
     out, copied = [], False
     for line in lines(plan):
         if line.startswith("```"):
@@ -101,7 +97,7 @@ def text(plan: Plan) -> str:
 
 
 def lines(plan: Plan) -> Iterator[str]:
-    """The document, line by line."""
+    """Yield the document, line by line."""
     known = plan.recognised
     yield from ("## What you have", "", known.sentence, f"Trained length: {known.trained.source}.")
     yield from (f"**Mistake:** {mistake}" for mistake in known.mistakes)
@@ -141,5 +137,5 @@ def lines(plan: Plan) -> Iterator[str]:
 
 
 def data(plan: Plan) -> str:
-    """The plan as JSON."""
+    """Return the plan as JSON."""
     return json.dumps(as_dict(plan), indent=2)

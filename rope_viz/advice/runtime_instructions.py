@@ -53,11 +53,6 @@ class Whole:
         return all(finding.severity != "error" for finding in self.findings)
 
     @property
-    def text(self) -> str:
-        """The file."""
-        return json.dumps(self.config, indent=2, ensure_ascii=False) + "\n"
-
-    @property
     def proof(self) -> tuple[str, ...]:
         """Which runtimes read it as it is meant, which do not, and for which that is not known, in sentences."""
         able = (f"Proved: sent back, it means what is intended to {', '.join(self.readers)}.",) if self.readers else ()
@@ -245,11 +240,12 @@ def writing(
     for option in ("--max-model-len", "--context-length", "-c"):
         text = text.replace(f"{option} {spec.target}", f"{option} {served}")
     language = "bash" if text and not text.startswith("{") else "json"
-    more, log = tuple(notes(runtime, spec, made, model, served)), log_line(runtime, spec, served)
-    return Writing(runtime, name, made, text, language, command(runtime, text, served), more, log, SNIPPETS[runtime])
+    more = tuple(list_notes(runtime, spec, made, model, served))
+    start, log = write_command(runtime, text, served), find_log_line(runtime, spec, served)
+    return Writing(runtime, name, made, text, language, start, more, log, SNIPPETS[runtime])
 
 
-def command(runtime: str, text: str, served: int) -> str:
+def write_command(runtime: str, text: str, served: int) -> str:
     """Return the command that starts a runtime."""
     flags = "" if text.startswith("{") else text.strip()
     if runtime.startswith("transformers"):
@@ -265,7 +261,7 @@ def command(runtime: str, text: str, served: int) -> str:
     return "mlx_lm.server --model ./model"
 
 
-def notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | None, served: int) -> Iterator[str]:
+def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | None, served: int) -> Iterator[str]:
     """Yield what else there is to know: generations of keys, GGUF, older versions."""
     if runtime == "vllm":
         yield "--hf-overrides is merged into the loaded config, in the keys of transformers 5; the file may stay."
@@ -279,7 +275,7 @@ def notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | None,
             "wants SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
         )
     if runtime == "llama.cpp":
-        yield from gguf(spec, made)
+        yield from describe_gguf(spec, made)
     if runtime.startswith("transformers") and spec.scaling.name != "none":
         yield "generate() does not look at the limit; the factor is in the file, so it is on for every text."
     if model is not None and not has_one_axis(model.mapping):
@@ -299,7 +295,7 @@ def old_rope_scaling(spec: RopeSpec, model: ModelConfig | None) -> dict[str, Any
         return {}
 
 
-def gguf(spec: RopeSpec, made: Export) -> Iterator[str]:
+def describe_gguf(spec: RopeSpec, made: Export) -> Iterator[str]:
     """Yield what a GGUF file holds, and whether it has to be converted again."""
     if made.text.startswith("#"):
         yield "The GGUF has to be converted again: no flag says this, so it must stand in config.json beforehand."
@@ -315,7 +311,7 @@ def gguf(spec: RopeSpec, made: Export) -> Iterator[str]:
     yield f"Converted again from the written config.json it holds {', '.join(keys)}, and needs -c alone."
 
 
-def log_line(runtime: str, spec: RopeSpec, served: int) -> str:
+def find_log_line(runtime: str, spec: RopeSpec, served: int) -> str:
     """Return the line to look for when a runtime starts."""
     if runtime == "vllm":
         return f"max_seq_len={served} in the line that begins with: Initializing a V1 LLM engine"

@@ -142,7 +142,7 @@ def board(asked: Asked, length: int | None = None, releases: Mapping[str, str] |
             found.sort(key=lambda one: (one.emulation.runtime, one.emulation.version) != reference)
     except ValueError as error:
         return Board((), str(error))
-    return Board(tuple(row(one, found[0].emulation, asked) for one in found))
+    return Board(tuple(make_row(one, found[0].emulation, asked) for one in found))
 
 
 def release_history(asked: Asked, length: int | None = None) -> list[str]:
@@ -154,10 +154,10 @@ def release_history(asked: Asked, length: int | None = None) -> list[str]:
     return [history.sentence(format_name(history.runtime)) for history in found]
 
 
-def row(one: Comparison, base: Emulation, asked: Asked) -> Row:
+def make_row(one: Comparison, base: Emulation, asked: Asked) -> Row:
     """Return one answer in words."""
     verdict = one.verdict("×{:.3g}".format)
-    return Row(one.emulation.name, one, verdict, explain(one, base), repair(one, asked))
+    return Row(one.emulation.name, one, verdict, explain(one, base), find_repair(one, asked))
 
 
 def explain(one: Comparison, base: Emulation) -> str:
@@ -176,7 +176,7 @@ def explain(one: Comparison, base: Emulation) -> str:
     return own or (f"It leaves out what the reference does: {missing}" if missing else "")
 
 
-def repair(one: Comparison, asked: Asked) -> str:
+def find_repair(one: Comparison, asked: Asked) -> str:
     """Return what makes a differing runtime compute what is intended, or why nothing does."""
     target = EXPORTED.get((one.emulation.runtime, format_version(one.emulation.version)))
     if not one.differs or target is None or one.effect is None:

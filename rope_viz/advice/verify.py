@@ -96,7 +96,7 @@ def read_gguf(path: str | Path, flags: str | None = None) -> Held:
 
     Raises `ValueError` where the file is no GGUF, or names no architecture and head size.
     """
-    keys, factors = gguf_keys(Path(path))
+    keys, factors = read_gguf_keys(Path(path))
     kind = keys.get("general.architecture")
     if not isinstance(kind, str):
         raise ValueError("the GGUF file names no architecture")
@@ -132,14 +132,14 @@ def read_gguf(path: str | Path, flags: str | None = None) -> Held:
     ramp = 1.0 - np.clip((np.arange(spec.pairs) - low) / max(0.001, high - low), 0.0, 1.0)
     ramp = ramp if scaling == "yarn" else np.zeros(spec.pairs)
     values = np.asarray(blend(spec, factor, ramp))
-    held = chosen_factors(factors, spec, int(given.get("ctx") or context), original)
+    held = choose_factors(factors, spec, int(given.get("ctx") or context), original)
     if held is not None:
         values = values / held
     attention = number("rope.scaling.attn_factor", 1.0) * (mscale(factor) if scaling == "yarn" else 1.0)
     return Held(values, attention, f"{Path(path).name} as llama.cpp reads it")
 
 
-def chosen_factors(factors: Mapping[str, FloatArray], spec: RopeSpec, length: int, original: int) -> FloatArray | None:
+def choose_factors(factors: Mapping[str, FloatArray], spec: RopeSpec, length: int, original: int) -> FloatArray | None:
     """The tensor of divisors that is used at a length: one for all, else the long or the short list."""
     name = "rope_freqs.weight" if "rope_freqs.weight" in factors else ""
     if not name and "rope_factors_long.weight" in factors:
@@ -150,23 +150,23 @@ def chosen_factors(factors: Mapping[str, FloatArray], spec: RopeSpec, length: in
     return found
 
 
-def gguf_keys(path: Path) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+def read_gguf_keys(path: Path) -> tuple[dict[str, Any], dict[str, FloatArray]]:
     """The keys of a GGUF file, long arrays left out, and its tensors of divisors of frequencies."""
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ValueError(f"{path.name} is no GGUF file")
-        version, tensors, count = unpack(file, "I"), unpack(file, "Q"), unpack(file, "Q")
+        version, tensors, count = read_number(file, "I"), read_number(file, "Q"), read_number(file, "Q")
         if version not in (2, 3) or count > MOST_KEYS or tensors > MOST_KEYS:
             raise ValueError(f"{path.name} is a GGUF of version {version}, which is not read here")
         keys = {}
         for _ in range(count):
-            name = string(file)
-            keys[name] = value(file, unpack(file, "I"))
+            name = read_text(file)
+            keys[name] = read_value(file, read_number(file, "I"))
         places = {}
         for _ in range(tensors):
-            name = string(file)
-            shape = [unpack(file, "Q") for _ in range(unpack(file, "I"))]
-            kind, offset = unpack(file, "I"), unpack(file, "Q")
+            name = read_text(file)
+            shape = [read_number(file, "Q") for _ in range(read_number(file, "I"))]
+            kind, offset = read_number(file, "I"), read_number(file, "Q")
             if name.startswith(("rope_freqs", "rope_factors")) and kind == 0 and len(shape) == 1 and shape[0] <= 4096:
                 places[name] = (shape[0], offset)
         step = int(keys.get("general.alignment") or 32)
@@ -174,39 +174,39 @@ def gguf_keys(path: Path) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         found = {}
         for name, (size, offset) in places.items():
             file.seek(start + offset)
-            found[name] = np.frombuffer(exactly(file, 4 * size), dtype="<f4").astype(np.float64)
+            found[name] = np.frombuffer(read_exactly(file, 4 * size), dtype="<f4").astype(np.float64)
     return keys, found
 
 
-def value(file: BinaryIO, kind: int) -> Any:
+def read_value(file: BinaryIO, kind: int) -> Any:
     """One value; of an array of more than 4,096 entries only that it was there."""
     if kind == 8:
-        return string(file)
+        return read_text(file)
     if kind == 9:
-        inner, size = unpack(file, "I"), unpack(file, "Q")
+        inner, size = read_number(file, "I"), read_number(file, "Q")
         if inner in NUMBERS and size > 4096:
             file.seek(struct.calcsize(NUMBERS[inner]) * size, 1)
             return None
-        return [value(file, inner) for _ in range(size)]
+        return [read_value(file, inner) for _ in range(size)]
     if kind not in NUMBERS:
         raise ValueError(f"the GGUF file holds a value of type {shorten(kind)}")
-    return unpack(file, NUMBERS[kind])
+    return read_number(file, NUMBERS[kind])
 
 
-def string(file: BinaryIO) -> str:
+def read_text(file: BinaryIO) -> str:
     """A text with its length before it."""
-    size = unpack(file, "Q")
+    size = read_number(file, "Q")
     if size > MOST_TEXT:
         raise ValueError("the GGUF file holds a text that is too long")
-    return exactly(file, size).decode("utf-8", "replace")
+    return read_exactly(file, size).decode("utf-8", "replace")
 
 
-def unpack(file: BinaryIO, code: str) -> Any:
+def read_number(file: BinaryIO, code: str) -> Any:
     """One little-endian number."""
-    return struct.unpack(f"<{code}", exactly(file, struct.calcsize(f"<{code}")))[0]
+    return struct.unpack(f"<{code}", read_exactly(file, struct.calcsize(f"<{code}")))[0]
 
 
-def exactly(file: BinaryIO, size: int) -> bytes:
+def read_exactly(file: BinaryIO, size: int) -> bytes:
     """So many bytes. Raises `ValueError` where the file ends before."""
     found = file.read(size)
     if len(found) < size:

@@ -1,6 +1,6 @@
-"""Specs and results turned into Plotly figures: one function per figure, one look for all.
+"""Plotly figures of specs and results: one function per figure, one shared style.
 
-In a notebook: `from rope_viz import figures`, then `figures.scaling.ratios(...)`; each module is loaded when asked for.
+In a notebook: `from rope_viz import figures`, then `figures.scaling.ratios(...)`. Modules are imported on first access.
 """
 
 from __future__ import annotations

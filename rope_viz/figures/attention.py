@@ -1,4 +1,4 @@
-"""Pictures of one sentence's attention: by encoding, sinusoidal beside rotary, and linear attention."""
+"""Figures of attention over one sentence: by encoding, sinusoidal against rotary, and linear attention."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rope_viz.studies import attention, linear_attention
 VIEWS = {"weights": "Weights", "scores": "Scores"}
 COSTS = {"operations": "Operations", "time": "Time on this machine"}
 TIMED = (128, 512, 2048)
-# Products that a measurement may take, with four for each of the loop over tokens: half a second. Large heads are
-# measured on fewer tokens, and not at all where the fewest are too many.
+# Most multiply-adds one measurement may take, counting four for each one in the loop over tokens: about half a second.
+# Large heads are measured on fewer tokens, or not at all.
 TIMED_WORK = 1 << 30
 OFFSET = Knob("Sentence starts at", 0, 1_000_000, "Moves every word by as many positions.", integer=True, unit="tokens")
 SPACING = Knob("Words stand apart by", 1, 1_000_000, "Spreads the words.", log=True, integer=True, unit="tokens")
@@ -31,7 +31,7 @@ LONGEST_LABEL = 12
 def sentence_maps(
     spec: RopeSpec, sentence: str, offset: int, causal: bool
 ) -> tuple[dict[str, attention.AttentionMap], dict[str, tuple[float, float]]]:
-    """The four maps of a sentence, and how much each changes when it moves from 0 to `offset`."""
+    """Return the four attention maps of a sentence, and how much each changes as it moves from 0 to `offset`."""
     options = {"offset": offset, "causal": causal, "length": spec.target}
     return (
         attention.attention_maps(spec, sentence, **options),  # type: ignore[arg-type]
@@ -40,7 +40,7 @@ def sentence_maps(
 
 
 def word_labels(sentence: str) -> list[str]:
-    """The words as labels, each different: a word that comes again is numbered (Jane₁, Jane₂)."""
+    """Return the words as unique labels: a repeated word is numbered (Jane₁, Jane₂)."""
     words = attention.split_words(sentence)
     names = [attention.same_word(word) for word in words]
     total, seen = Counter(names), Counter[str]()
@@ -49,7 +49,7 @@ def word_labels(sentence: str) -> list[str]:
         seen[name] += 1
         short = word if len(word) <= LONGEST_LABEL else word[: LONGEST_LABEL - 1] + "…"
         label = theme.plain_text(short) + (subscript(seen[name]) if total[name] > 1 else "")
-        # Two words may still look the same, cut or typed with a number: an axis needs them apart.
+        # Shortened words, or words typed with a subscript, can still collide; a category axis needs unique labels.
         while label in labels:
             label += "′"
         labels.append(label)
@@ -57,25 +57,25 @@ def word_labels(sentence: str) -> list[str]:
 
 
 def subscript(number: int) -> str:
-    """A whole number in subscript."""
+    """Format a whole number in subscript digits."""
     return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str = "weights") -> go.Figure:
-    """The four maps on one colour scale; the rows of the first repeated word are framed, with how far they differ."""
-    found, moved = sentence_maps(spec, sentence, offset, causal)
+    """Draw the four maps on one colour scale, with frames around the rows of the first repeated word."""
+    by_encoding, moved = sentence_maps(spec, sentence, offset, causal)
     repeated = attention.repeated_words(sentence)
-    values = {name: each.weights if shown == "weights" else each.scores for name, each in found.items()}
+    values = {name: each.weights if shown == "weights" else each.scores for name, each in by_encoding.items()}
     most = max(float(np.abs(each).max()) for each in values.values())
     labels = word_labels(sentence)
     drawn = []
-    for name, each in found.items():
+    for name, each in by_encoding.items():
         lines = []
         if repeated:
             _, first, second = repeated[0]
             lines.append(f"rows {_apart(attention.row_difference(each, first, second)[shown == 'weights'])}")
         lines.append(f"move changes {_change(moved[name][shown == 'weights'])}")
-        # Scores are shown before the mask: equal rows stay equal there, while a later query's weights see more keys.
+        # Scores are drawn unmasked, so equal rows stay equal; under a causal mask later queries see more keys.
         masked = causal and shown == "weights"
         seen = np.where(attention.visible(len(labels), causal=masked), values[name], np.nan)
         drawn.append(Panel(map_label(spec, name), lines, seen))
@@ -90,14 +90,14 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
 
 
 def map_label(spec: RopeSpec, name: str) -> str:
-    """The name of a map; the scaled one is named after the method."""
+    """Return the title of a map; the scaled map is named after its scaling method."""
     if name != "scaled":
         return attention.LABELS[name]
     return "RoPE, not scaled" if spec.scaling.name == "none" else f"RoPE, {short_label(spec.scaling.name)}"
 
 
 def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.Figure:
-    """p_m·p_n of the sinusoidal encoding, divided by d/2, beside the mean cosine of RoPE's score, on one scale."""
+    """Draw p_m·p_n of the sinusoidal encoding, divided by d/2, next to the mean cosine of RoPE, on one colour scale."""
     both = attention.sinusoidal_dots(spec, count, offset=offset)
     labels = [f"{offset + place}" for place in range(count)]
     drawn = [
@@ -126,7 +126,7 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.F
 
 
 def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
-    """By how much position changes the length of each word's vector: added, rotated, rotated and scaled."""
+    """Draw how position changes the norm of each word's vector: sinusoidal added, rotated, rotated and scaled."""
     found = attention.norms(spec, sentence, offset=offset, length=spec.target)
     labels = word_labels(sentence)
     curves = [
@@ -159,19 +159,19 @@ def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
         height=340,
         notes=theme.spread_labels(ends, span, log=False, height=290),
         margin={"l": 56, "r": 80, "t": 39, "b": 84},
-        # Below the words, which are as long as they are.
+        # Leave room for the words below the axis, whose length varies.
         meta={"narrow": {"margin": {"b": 100}, "legend": {"y": -0.52}}},
     )
 
 
 def usual_spacing(spec: RopeSpec) -> int:
-    """Words as far apart as the model shall reach: near ones have no negative weight."""
+    """Return the default spacing: the target length, because words close together get no negative weight."""
     return int(min(spec.target, SPACING.high))
 
 
 @functools.lru_cache(maxsize=32)
 def linear(spec: RopeSpec, sentence: str, spacing: int, causal: bool) -> linear_attention.LinearAttention:
-    """Linear attention of the sentence with its words `spacing` positions apart."""
+    """Compute linear attention of the sentence, its words `spacing` positions apart."""
     x = attention.embed(sentence, min(spec.head_dim, attention.MAX_WIDTH))
     q, k, v = (attention.project(x, name, spec.head_dim) for name in "qkv")
     places = spacing * np.arange(len(x))
@@ -179,11 +179,11 @@ def linear(spec: RopeSpec, sentence: str, spacing: int, causal: bool) -> linear_
 
 
 def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool) -> go.Figure:
-    """The weights of linear attention; a negative one carries a minus sign."""
+    """Draw the weights of linear attention, with a minus sign on every negative one."""
     weights = linear(spec, sentence, spacing, causal).weights
     count = len(weights)
     seen = np.where(attention.visible(count, causal=causal), weights, np.nan)
-    # A causal row of few keys has weights near 1, which would leave the other rows without colour.
+    # A causal row with few keys has weights near 1, which would wash out the colours of the other rows.
     most = min(float(np.abs(weights).max()), 3.0 / count)
     step = 10.0 ** math.floor(math.log10(most))
     most = math.ceil(most / step) * step
@@ -206,15 +206,15 @@ def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool)
 
 @functools.lru_cache(maxsize=16)
 def timed(head_dim: int) -> tuple[linear_attention.Timing, ...]:
-    """Both ways measured once in this process; the base and the scaling make no difference to the time."""
+    """Measure both methods once per process; base and scaling do not affect the time."""
     tokens = [n for n in TIMED if n * head_dim * (n + 4 * head_dim) <= TIMED_WORK]
-    # The first product of a process also starts the threads of the matrix library.
+    # Warm up: the first matrix product of a process also starts the threads of the matrix library.
     linear_attention.measure(RopeSpec(head_dim=head_dim), tokens[:1], repeats=1)
     return linear_attention.measure(RopeSpec(head_dim=head_dim), tokens, repeats=1)
 
 
 def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool = False) -> go.Figure:
-    """What all pairs and the running state cost over the tokens: multiply-adds counted, or seconds measured."""
+    """Draw the cost of all pairs and of the running state over the token count: multiply-adds, or measured seconds."""
     size = spec.head_dim
     if shown == "time":
         points = () if live else timed(size)
@@ -258,8 +258,8 @@ def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool
     )
 
 
-def _apart(difference: float) -> str:
-    return "equal" if difference == 0.0 else f"{theme.digits(float(f'{difference:.2g}'))} apart"
+def _apart(value: float) -> str:
+    return "equal" if value == 0.0 else f"{theme.digits(float(f'{value:.2g}'))} apart"
 
 
 def _change(difference: float) -> str:

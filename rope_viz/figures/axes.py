@@ -1,4 +1,4 @@
-"""Pictures of rotations with several axes: what a patch sees around itself, and which axis owns which speed."""
+"""Figures of rotations with several axes: the score around one patch, and which axis owns which frequencies."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ REACH = Knob("Patches away", 8, 100_000, "How far the map goes in every directio
 SHADES = {"own": "A scale for each", "one": "One scale for both"}
 HEIGHT = 480
 GAP = 0.13
-HEAD = 0.42  # of a lane, for the name over a model's lanes
-HALF = 64  # cells on either side of the middle
+HEAD = 0.42  # height of a scene's heading, in lanes
+HALF = 64  # cells on either side of the centre
 
 
 @dataclass(frozen=True)
 class Look:
-    """An axis as every picture shows it: its word, its letter, its colour and its dash."""
+    """The style of an axis in every figure: name, letter, colour and dash."""
 
     word: str
     letter: str
@@ -44,15 +44,15 @@ MIX = Look("mixed", "", theme.FURTHER[3], "dashdot")
 
 
 def look(axis: str) -> Look:
-    """The look of an axis by whatever name a model gives it."""
+    """Return the style of an axis, whatever name the model gives it."""
     role = ROLE_OF.get(axis)
     return LOOKS[role] if role else Look(axis, axis[:1], theme.FURTHER[3], "dashdot")
 
 
 def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coarse: bool = False) -> go.Figure:
-    """The mean cosine at every displacement in rows and columns, a map for each scene, 1 at the patch itself.
+    """Draw the mean cosine at every displacement in rows and columns, one map per scene; the patch itself scores 1.
 
-    Beyond 64 patches a cell is the exact mean of a block of displacements.
+    Beyond 64 patches, a cell is the exact mean over a block of displacements.
     """
     edges, labels = blocks(reach, HALF // 2 if coarse else HALF)
     maps = [around(scene, edges) for scene in shown]
@@ -87,7 +87,7 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
         if len(shown) > 1 and shades == "own":
             bar["title"] = {"text": ("left", "right")[index], "side": "top", "font": {"size": 11}}
         layout[colours] = {"cmin": shaded_from(low), "cmax": 1.0, "colorscale": scale(low), "colorbar": bar}
-        lying = {key: value for key, value in bar.items() if key != "title"} | {
+        narrow_bar = {key: value for key, value in bar.items() if key != "title"} | {
             "x": 1.0,
             "y": (bottom + top) / 2,
             "len": top - bottom,
@@ -108,7 +108,7 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
         last = index == len(shown) - 1
         narrow[f"xaxis{mark}"] = {"domain": [0.0, 1.0], **few, **({} if last else {"title": {"text": ""}})}
         narrow[f"yaxis{mark}"] = {"domain": [bottom, top], **few}
-        narrow[colours] = {"colorbar": lying}
+        narrow[colours] = {"colorbar": narrow_bar}
         notes.append(panel_title(x, y, f"<b>{theme.plain_text(title(scene))}</b><br>{shares(scene)}"))
     layout["yaxis"]["title"] = {"text": "rows away", "standoff": 6, "font": {"size": 13}}
     return theme.figure(
@@ -125,38 +125,38 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
 
 
 def narrow_height(maps: int) -> int:
-    """The height of `sight` on a narrow screen, where maps stand below each other."""
+    """Return the height of `sight` in pixels on a narrow screen, where the maps are stacked."""
     return 80 + 300 * maps
 
 
 def named(shown: Sequence[Scene]) -> str:
-    """The scenes in a title."""
+    """Join the scenes' titles for use in a heading."""
     return " and ".join(title(scene) for scene in shown)
 
 
 def panel_title(x: str, y: str, text: str) -> dict[str, Any]:
-    """A title over one of several maps."""
+    """Return the annotation that titles one of several maps."""
     where = {"x": 0, "y": 1, "xref": f"{x} domain", "yref": f"{y} domain", "xanchor": "left", "yanchor": "bottom"}
     style = {"align": "left", "showarrow": False, "name": "panel", "font": {"size": 12, "color": theme.TEXT}}
     return where | style | {"text": text}
 
 
 def ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
-    """Ticks at a round step with one in the middle."""
+    """Return ticks at a round step that include the centre."""
     middle = len(labels) // 2
     every = theme.thinned(middle + 1, max(2, most // 2))
     places = sorted({middle + k for k in every} | {middle - k for k in every})
-    # By their names: a number would be taken for one.
+    # Labels, not indices: Plotly would take an index for the category of that name.
     return {"tickvals": [labels[place] for place in places], "ticktext": [labels[place] for place in places]}
 
 
 def around(scene: Scene, edges: FloatArray) -> FloatArray:
-    """The map of one scene over blocks of displacements, (rows, columns)."""
+    """Average the score of one scene over blocks of displacements, shape (rows, columns)."""
     return block_means(scene.seen, edges, edges, axes=("row", "column"))
 
 
 def blocks(reach: int, half: int = HALF) -> tuple[FloatArray, list[str]]:
-    """Edges of blocks over −reach … reach, 0 in the middle of one, and the middle of each as a label.
+    """Return the edges of blocks that cover −reach … reach, one centred on 0, and each block's centre as text.
 
     >>> blocks(2)[1]
     ['−2', '−1', '0', '1', '2']
@@ -169,22 +169,22 @@ def blocks(reach: int, half: int = HALF) -> tuple[FloatArray, list[str]]:
 
 
 def shaded_from(low: float) -> float:
-    """Where the colours of a map begin that goes from `low` to 1: at −1 where it has both signs."""
+    """Return the lower end of the colour scale for values in [`low`, 1]: −1 if some are clearly negative."""
     return -1.0 if low < -0.05 else min(low, 1.0 - 1e-6)
 
 
 def scale(low: float) -> list[list[Any]]:
-    """Colours for a map from `low` to 1: from the background to blue, or both ways where it has both signs."""
+    """Return the colour scale for values in [`low`, 1]: diverging if some are clearly negative, else sequential."""
     return theme.DIVERGING if low < -0.05 else theme.SEQUENTIAL
 
 
 def title(scene: Scene) -> str:
-    """Which part of which model."""
+    """Name the model and the part of it."""
     return f"{scene.name}, {scene.part}"
 
 
 def shares(scene: Scene) -> str:
-    """How many pairs listen to each direction."""
+    """Count the pairs that each axis owns, as text."""
     owner = scene.seen.owner
     counts = [f"{int(np.sum(owner == k))} {look(axis).letter}" for k, axis in enumerate(scene.seen.axes)]
     counts = [text for text in counts if not text.startswith("0 ")]
@@ -195,9 +195,9 @@ def shares(scene: Scene) -> str:
 
 
 def speeds(shown: Sequence[Scene]) -> go.Figure:
-    """Every pair at its wavelength, a row of ticks for each direction, the image's side and the clip's length as bars.
+    """Draw every pair at its wavelength, a lane of ticks per axis, with the image's side or video's length as a bar.
 
-    Lengths are patches (tokens, frames) of the scene, so that models whose positions have other units can be compared.
+    Wavelengths are in patches (tokens, frames) of the scene, so that models with different position units compare.
     """
     low, high = wavelength_ends(shown)
     traces, shapes, notes = [], [], []
@@ -214,13 +214,13 @@ def speeds(shown: Sequence[Scene]) -> go.Figure:
         for lane in lanes_of(scene):
             y -= 1.0
             names[y] = f"{lane.look.word} {lane.look.letter}".rstrip()
-            here = lane.pairs(scene)
-            traces.append(lane_ticks(scene, lane, here, y))
+            ticks_here = lane.pairs(scene)
+            traces.append(lane_ticks(scene, lane, ticks_here, y))
             if scene.seen.second is not None:
-                traces.append(lane_ticks(scene, lane, here, y, second=True))
+                traces.append(lane_ticks(scene, lane, ticks_here, y, second=True))
             if lane.side > 1:
-                inside = int(np.sum(here.length <= lane.side))
-                text = f"{lane.side:,} {lane.unit}: {inside} of {len(here.length)} turn within"
+                inside = int(np.sum(ticks_here.length <= lane.side))
+                text = f"{lane.side:,} {lane.unit}: {inside} of {len(ticks_here.length)} turn within"
                 bars, note = side_bar(lane, low, y, text)
                 shapes += bars
                 notes.append(note)
@@ -249,7 +249,7 @@ def speeds(shown: Sequence[Scene]) -> go.Figure:
 
 
 def side_bar(lane: Lane, low: float, y: float, text: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The side of the image or clip as a bar of a lane that ends in a rule, and what it says."""
+    """Return the shapes that show the side of the image or video in a lane, and the annotation that labels them."""
     ends = {"y0": y - 0.42, "y1": y + 0.42}
     bar = {"type": "rect", "layer": "below", "x0": low, "x1": lane.side, "line": {"width": 0}} | ends
     rule = theme.rule(lane.side, "", axis="x") | {"yref": "y"} | ends
@@ -260,7 +260,7 @@ def side_bar(lane: Lane, low: float, y: float, text: str) -> tuple[list[dict[str
 
 @dataclass(frozen=True)
 class Lane:
-    """A row of ticks: the pairs of one direction, and the side of the image or clip along it."""
+    """A row of ticks: the pairs of one axis, and the side of the image or video along it."""
 
     direction: int
     look: Look
@@ -268,7 +268,7 @@ class Lane:
     unit: str
 
     def pairs(self, scene: Scene) -> Ticks:
-        """Its pairs and their wavelengths."""
+        """Return the lane's pairs and their wavelengths."""
         seen = scene.seen
         pair = np.flatnonzero(seen.owner == self.direction)
         return Ticks(pair, wavelengths(seen.weights)[pair])
@@ -276,64 +276,64 @@ class Lane:
 
 @dataclass(frozen=True, eq=False)
 class Ticks:
-    """Pairs by number, and units for a whole turn of each, both (n,)."""
+    """Pair numbers and wavelengths, both of shape (n,)."""
 
     pair: Any
     length: FloatArray
 
 
 def wavelengths(weights: FloatArray) -> FloatArray:
-    """Units for a whole turn in the direction of each pair, (pairs,); infinite where it stands still."""
-    speed = np.sqrt((weights**2).sum(axis=1))
+    """Return each pair's wavelength along its own direction, shape (pairs,); infinite at zero frequency."""
+    frequency = np.sqrt((weights**2).sum(axis=1))
     with np.errstate(divide="ignore"):
-        return np.asarray(2.0 * math.pi / speed)
+        return np.asarray(2.0 * math.pi / frequency)
 
 
 def lanes_of(scene: Scene) -> list[Lane]:
-    """The directions that any pair listens to, and one lane for pairs that listen to several."""
+    """Return a lane for each axis that owns a pair, and one for the pairs that mix axes."""
     seen, units = scene.seen, scene.units
     named = {"time": "frames", "row": f"{units} down", "column": f"{units} across"}
     sides: Mapping[str, int] = scene.sides  # type: ignore[assignment]
-    found = [
+    lanes = [
         Lane(k, look(axis), sides.get(axis, 1), named.get(axis, ""))
         for k, axis in enumerate(seen.axes)
         if np.any(seen.owner == k)
     ]
     if np.any(seen.owner == MIXED):
         longest = max((side for role, side in scene.sides.items() if role != "time"), default=1)
-        found.append(Lane(MIXED, MIX, longest, units))
-    return found
+        lanes.append(Lane(MIXED, MIX, longest, units))
+    return lanes
 
 
 def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool = False) -> dict[str, Any]:
-    """The ticks of one lane; those of second members that turn otherwise are short and lie below."""
+    """Return the ticks of a lane; second members of pairs with their own frequency get short ticks below the others."""
     length = here.length
     if second and scene.seen.second is not None:
         length = wavelengths(scene.seen.second)[here.pair]
     marker = {"symbol": "line-ns", "size": 9 if second else 15, "line": {"color": lane.look.colour, "width": 1.5}}
-    who = "second member of pair" if second else "pair"
+    member = "second member of pair" if second else "pair"
     return {
         "type": "scatter",
         "mode": "markers",
         "x": theme.finite(length),
         "y": np.full(len(length), y - (0.36 if second else 0.14)),
-        # An array, which Plotly takes as it is: lists of lists it copies entry by entry.
+        # An object array: Plotly copies nested lists entry by entry.
         "customdata": np.array(
             [[int(pair), worded(each)] for pair, each in zip(here.pair, length, strict=True)], object
         ),
         "marker": marker,
         "name": f"{title(scene)}, {lane.look.word}",
-        "hovertemplate": f"{who} %{{customdata[0]}}, {lane.look.word}: a turn in %{{customdata[1]}}<extra></extra>",
+        "hovertemplate": f"{member} %{{customdata[0]}}, {lane.look.word}: a turn in %{{customdata[1]}}<extra></extra>",
     }
 
 
 def worded(length: float) -> str:
-    """A wavelength in words."""
+    """Format a wavelength."""
     return theme.tokens(round(length)) if length >= 100 else theme.digits(length)
 
 
 def wavelength_ends(shown: Sequence[Scene]) -> tuple[float, float]:
-    """The ends of the axis: powers of four around all that turns, and the sides."""
+    """Return the ends of the wavelength axis: powers of four around all finite wavelengths and all sides."""
     lengths = np.concatenate([wavelengths(scene.seen.weights) for scene in shown])
     sides = [float(side) for scene in shown for side in scene.sides.values()]
     top = max([*lengths[np.isfinite(lengths)], *sides, 64.0])
@@ -342,5 +342,5 @@ def wavelength_ends(shown: Sequence[Scene]) -> tuple[float, float]:
 
 
 def speeds_height(shown: Sequence[Scene]) -> int:
-    """The height of `speeds`: so much for every lane."""
+    """Return the height of `speeds` in pixels, which grows with the number of lanes."""
     return 58 + round(52 * sum(len(lanes_of(scene)) + HEAD for scene in shown))

@@ -1,4 +1,4 @@
-"""An image or a clip beyond what was trained: the angles of one direction, and the score with its false peaks."""
+"""Figure of an image or video longer than in training: the angles along one axis, and the score with false peaks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ GROWTH = Knob(
 HEIGHT = 520
 BINS = 640
 POINTS = 2048
-SPLIT = (0.40, 0.54)  # the top of the score and the foot of the angles
-NAMED = 4  # false peaks with their numbers
+SPLIT = (0.40, 0.54)  # top of the score panel, bottom of the angle panel (fractions of the height)
+NAMED = 4  # number of false peaks that get a label
 UNITS = {"time": "frame", "row": "row", "column": "column"}
 
 
 def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
-    """cos of every pair over the places of one direction, and below it the mean over these pairs.
+    """Draw cos of every pair over the positions of one axis and, below it, the mean over these pairs.
 
-    The trained side is a solid rule in both; false peaks of the score are ringed and numbered.
+    A solid vertical line marks the trained side; false peaks of the score get a ring and a label.
     """
     stop = done.target + 1
     edges = spectrum.bin_edges(0, stop, BINS // 3 if coarse else BINS)
@@ -109,23 +109,23 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
 
 
 def hover(name: str) -> str:
-    """What a curve says under the pointer."""
+    """Return the hover template of a curve."""
     return f"%{{x:,}}: {name} %{{y:.4f}}<extra></extra>"
 
 
 def ending(x: float, y: float, text: str, colour: str, shift: float) -> dict[str, Any]:
-    """A label at a curve's right end, moved apart from the other's."""
+    """Return a label at a curve's right end, shifted in pixels away from the other label."""
     return theme.end_label(x, y, text, colour, yshift=shift)
 
 
 def lowest(*curves: FloatArray) -> float:
-    """The foot of the score's axis: 0, or what lies below it."""
+    """Return the lower end of the score axis: 0, or just below the smallest score."""
     low = min(float(curve.min()) for curve in curves)
     return min(0.0, low - 0.05)
 
 
 def ringed(peaks: list[Peak]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """False peaks as rings, with the place and the score over each."""
+    """Return the traces and labels that ring each false peak with its position and score."""
     if not peaks:
         return [], []
     marker = {"size": 11, "color": theme.tint(theme.DIVIDED, 0.15), "line": {"color": theme.DIVIDED, "width": 2}}

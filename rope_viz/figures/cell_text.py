@@ -1,4 +1,4 @@
-"""The numbers behind pictures that show more than a screen has columns for: every distance, or labelled bins."""
+"""CSV columns for figures with more values than screen columns: a row per distance or position, or binned rows."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ DISTANCE = "distance m − n (tokens)"
 def score_table(
     lines: Sequence[tuple[str, FloatArray, Parts]], distances: Thinning, *, columns: int, log: bool
 ) -> dict[str, Any]:
-    """The scores at these distances by line: (name, inv_freq, parts of q and k).
+    """Return the scores by distance of each line, given as (name, inv_freq, parts of q and k).
 
-    Up to `MOST_ROWS` distances each has its own row. Beyond, a row is a bin: the distances `from` … `to`, and of every
-    line the smallest and largest score that was computed and the exact mean over all distances of the bin, where a
-    picture of as many `columns` has its columns.
+    Up to `MOST_ROWS` distances, each has its own row. Beyond, a row is one of about `columns` bins, as in the figure:
+    the distances `from` … `to`, the smallest and largest computed score and the exact mean over the whole bin.
     """
     start, stop = distances.start, distances.stop
     ends: dict[str, Any] = {"start": start, "stop": stop, "thinning": distances}
     if stop - start <= MOST_ROWS and distances.step == 1:
         out: dict[str, Any] = {DISTANCE: np.arange(start, stop)}
         for name, inv_freq, (a, b, unrotated) in lines:
-            # Computed as for the picture, so that its numbers are among these to the last digit.
+            # Same call as for the figure, so that the figure's values match these to the last digit.
             out[name] = scores.curve_envelope(inv_freq, a, b, columns=stop - start, **ends)[1] + unrotated
         return out
     edges = column_edges(start, stop, columns, log=log)
@@ -47,9 +46,9 @@ def score_table(
 
 
 def binned_table(edges: ArrayLike, values: FloatArray, kind: str, *, axis: str = "position") -> dict[str, Any]:
-    """Values (bins, pairs) with a row for each bin of whole positions: `from` … `to`, or one position.
+    """Return values (bins, pairs) with a row for each bin of positions: `from` … `to`, or a single position.
 
-    `edges` (bins + 1,) are whole; `kind` is what a column holds, as "mean of cos".
+    `edges` (bins + 1,) must be whole; `kind` names what a column holds, such as "mean of cos".
     """
     bounds = np.asarray(edges).astype(np.int64)
     single = bool(np.all(np.diff(bounds) == 1))

@@ -1,4 +1,4 @@
-"""The clocks: every pair of a spec as a dial that turns, packed for the browser, which draws every frame."""
+"""The data of the animated clocks: every pair of a spec as a dial, drawn frame by frame in the browser."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rope_viz.figures.files.colours import grey, greys
 
 MODES = {"turn": "One position", "score": "Query and key"}
 STARTS = {"turn": (0, 0), "score": (1040, 1024)}
-MAX_PAIRS = 256  # as dials; the score is over all pairs
+MAX_PAIRS = 256  # drawn as dials; the score uses all pairs
 LAST_POSITION = 10_000_000
-# The height of the picture, wide and narrow.
+# Height in pixels by mode: (wide, narrow).
 HEIGHTS = {"turn": (512, 505), "score": (500, 620), "compact": (360, 430)}
 
 COLOURS = {
@@ -43,15 +43,15 @@ def message(
     compact: bool = False,
     start: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
-    """All pairs of the spec (the first 256) as dials that turn; in mode "score", a query, a key and their score.
+    """Return the data of the spec's pairs as dials (at most 256); in mode "score", of a query, a key and their score.
 
-    `plain` adds the hand before scaling. `compact` leaves out what is not needed to play and pause. `start` is where
-    the query and the key stand at first; where it is not the usual place, nothing moves until play is pressed.
+    `plain` adds the unscaled hand. `compact` leaves only the controls to play and pause. `start` holds the initial
+    positions of query and key; unless they are the default ones, the animation starts paused.
     """
     return packed(spec, mode=mode, plain=plain) | {
         "pin": pin,
         "compact": compact,
-        # A position in a link is shown as it stands.
+        # Start paused at a position that a link asks for.
         "plays": start is None or start == STARTS[mode],
         "start": dict(zip("mn", start or STARTS[mode], strict=True)),
         "heights": HEIGHTS["compact" if compact else mode],
@@ -60,7 +60,7 @@ def message(
 
 
 def packed(spec: RopeSpec, *, mode: str, plain: bool) -> dict[str, Any]:
-    """What the browser needs to know of a spec: frequencies in radians per position, bands, lengths and colours."""
+    """Return what the browser needs of a spec: frequencies in radians per position, bands, lengths and colours."""
     scaled, first = spec.inv_freq(spec.target), spec.plain_inv_freq
     changed = bool(np.any(scaled != first))
     shown = f"The first {MAX_PAIRS} of {spec.pairs}" if spec.pairs > MAX_PAIRS else f"{spec.pairs}"
@@ -82,31 +82,31 @@ def packed(spec: RopeSpec, *, mode: str, plain: bool) -> dict[str, Any]:
 
 
 def has_two_hands(spec: RopeSpec, mode: str) -> bool:
-    """Whether there is a hand before scaling to show beside the scaled one."""
+    """Return True if the scaled frequencies differ, so that an unscaled hand can be shown as well."""
     return mode == "turn" and bool(np.any(spec.inv_freq(spec.target) != spec.plain_inv_freq))
 
 
 def palette() -> dict[str, Any]:
-    """{meaning: (light, dark)}."""
+    """Return the colours by meaning, each as (light, dark)."""
     both = {name: (colour, theme.DARK[colour]) for name, colour in COLOURS.items()}
     return both | {"bands": (theme.BAND_COLOURS, [theme.DARK[colour] for colour in theme.BAND_COLOURS])}
 
 
 def greyed(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message in greys; for a patch, too."""
+    """Return a message, of these clocks or of a patch, with greys for colours."""
     palette = {
         name: greys(light) if isinstance(light, str) else tuple(zip(*map(greys, light), strict=True))
         for name, (light, _) in message["palette"].items()
     }
-    wheel = [3 * [int(grey("rgb({}, {}, {})".format(*colour))[1:3], 16)] for colour in message["cycle"]]
-    return {**message, "palette": palette, "cycle": wheel}
+    grey_cycle = [3 * [int(grey("rgb({}, {}, {})".format(*colour))[1:3], 16)] for colour in message["cycle"]]
+    return {**message, "palette": palette, "cycle": grey_cycle}
 
 
 def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What the dials show as they stand at the start: a row per pair."""
+    """Return the values that the dials show at their start positions, a row per pair."""
     return static_clocks.table(message, **message["start"])
 
 
 def still(message: Mapping[str, Any]) -> theme.Figure:
-    """The dials as they stand at the start, as the browser draws them."""
+    """Draw the dials at their start positions as a static figure."""
     return static_clocks.still(message, **message["start"], pin=message.get("pin"))

@@ -1,4 +1,4 @@
-"""Pictures along the distance: exact scores, their bounds, random vectors, attention, and the bases that hold."""
+"""Figures over the distance: exact scores, bounds, random vectors and the entropy of attention."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ VIEWS = {
 }
 LONGEST = 10_000_000
 BOUND_LONGEST = 1 << 16
-# Pairs × distances of the two views whose sums run over all that is nearer, so that they cannot be thinned; and of
-# random vectors.
+# Most pairs × distances of the bound and the entropy, whose sums need every smaller distance and so cannot be thinned,
+# and of random vectors.
 BOUND_WORK, ENTROPY_WORK, RANDOM_WORK = 1 << 24, 1 << 28, 1 << 28
 COLUMNS, QUICK_COLUMNS = 1000, 400
-# Pairs × distances while a knob moves: of two curves up to a million, one in three of the distances beyond 262,144.
+# Pairs × distances while a knob moves. With two curves, only one in three distances beyond 262,144 is computed.
 QUICK_WORK = 1 << 26
 SAMPLES = 2000
-# The curves of a comparison are computed side by side: products of matrices leave the interpreter to others.
+# Curves of a comparison run in parallel threads: NumPy's matrix products release the GIL.
 WORKERS = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="curves")
 MARGIN = {"l": 68, "r": 112, "t": 26, "b": 48}
 
 
 @dataclass(frozen=True)
 class Range:
-    """Which distances are drawn: [start, stop) of 0 … length − 1, on a linear or a log axis, in how many columns."""
+    """The distances to draw: [start, stop) within 0 … length − 1, linear or log axis, number of columns."""
 
     length: int
     start: int
@@ -63,7 +63,7 @@ class Range:
     def of(
         length: int, view: tuple[float, float] | None, *, log: bool, quick: bool = False, backend: str = "numpy"
     ) -> Range:
-        """The part of 0 … length − 1 that the reader has zoomed to (in powers of ten on a log axis)."""
+        """Return the range of 0 … length − 1 that the user zoomed to; `view` is in powers of ten on a log axis."""
         first = 1 if log else 0
         ends = (first, length)
         if view is not None:
@@ -73,36 +73,36 @@ class Range:
         return Range(length, start, stop, log, QUICK_COLUMNS if quick else COLUMNS, backend, quick)
 
     def thinning(self, pairs: int, *, shares: int = 1) -> Thinning:
-        """Which of the distances are computed for curves of this many pairs that share the work."""
+        """Return which distances are computed for curves with this many pairs that share the work."""
         work = QUICK_WORK if self.quick else WORK
         return Thinning.of(self.start, self.stop, pairs, shares=shares, work=work)
 
     @property
     def whole(self) -> tuple[float, float]:
-        """The axis range of all distances."""
+        """Return the axis range of all distances."""
         return whole(self.length, self.log)
 
     def axis(self) -> dict[str, Any]:
-        """The distance axis."""
+        """Return the distance axis."""
         axis: dict[str, Any] = {"title": "distance m − n (tokens)", "range": list(self.whole)}
         axis["unifiedhovertitle"] = {"text": "distance %{x:,.0f}"}
         return axis | {"type": "log", **theme.length_ticks(1, self.length)} if self.log else axis
 
 
 BACKENDS = {"numpy": "NumPy"} | {f"torch-{device}": f"torch ({device})" for device in ("cpu", "cuda", "mps")}
-"""Where curves can be computed on some machine, name -> label."""
+"""Backends that some machine may offer, name -> label."""
 
 
 def backends() -> dict[str, str]:
-    """Where curves can be computed, name -> label; NumPy first. Devices are named once torch has been used."""
+    """Return the backends of this machine, name -> label, NumPy first; torch devices only once torch is imported."""
     found = {f"{kind}-{device}" for kind, device in scores.available_backends(devices="torch" in sys.modules)}
     return {name: label for name, label in BACKENDS.items() if name == "numpy" or name in found}
 
 
 def score_and_bound(spec: RopeSpec, distance: int, own: Parts) -> tuple[float, float]:
-    """The score of a given q and k at one distance, and RoFormer's bound on it (eq. 37).
+    """Return the score of a given q and k at one distance, and RoFormer's bound on it (eq. 37).
 
-    The bound is about the part that rotates; to it comes the size of what the other dimensions add at every distance.
+    The bound covers the rotated dimensions; the absolute score of the unrotated ones is added to it.
     """
     inv_freq, (a, b, unrotated) = spec.inv_freq(spec.target), own
     s = decay.s_curve(inv_freq, start=distance, stop=distance + 1)
@@ -111,7 +111,7 @@ def score_and_bound(spec: RopeSpec, distance: int, own: Parts) -> tuple[float, f
 
 
 def whole(length: int, log: bool) -> tuple[float, float]:
-    """The axis range of the distances 0 … length − 1, in powers of ten on a log axis."""
+    """Return the axis range of the distances 0 … length − 1, in powers of ten on a log axis."""
     return (0.0, math.log10(length)) if log else (0.0, float(length))
 
 
@@ -123,9 +123,9 @@ def main(
     kind: Kind,
     sequence: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[go.Figure, str]:
-    """The figure of one of `VIEWS`, with its accessible name. `own` are the parts of a given q and k.
+    """Draw one of `VIEWS` and return it with its accessible name. `own` are the score parts of a given q and k.
 
-    `sequence` is the q and k of all tokens they come from, (tokens, head_dim) each: their mean score is drawn too.
+    `sequence` holds q and k of the sequence they were taken from, (tokens, head_dim) each; it adds their mean score.
     """
     spec = compared[0].spec
     if shown == "random":
@@ -144,7 +144,7 @@ def main(
 
 
 def with_plain(compared: Sequence[Compared]) -> list[Compared]:
-    """The curves of a comparison with the plain model among them, unless the model is plain."""
+    """Return the compared curves plus the unscaled model, unless the current model is unscaled."""
     spec = compared[0].spec
     if np.array_equal(spec.plain().inv_freq(), compared[0].inv_freq):
         return list(compared)
@@ -152,7 +152,7 @@ def with_plain(compared: Sequence[Compared]) -> list[Compared]:
 
 
 def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Parts], *, mean: bool) -> theme.Figure:
-    """Exact score against distance for every spec; each pixel column shows its smallest and largest score."""
+    """Draw the exact score by distance for every spec; each pixel column shows its smallest and largest score."""
     spec = compared[0].spec
     traces, ends, marks = [], [], []
     thinning = where.thinning(max(c.spec.pairs for c in compared), shares=len(compared))
@@ -190,7 +190,7 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
 
 
 def _add_sequence(fig: theme.Figure, spec: RopeSpec, q: FloatArray, k: FloatArray, where: Range) -> None:
-    """Draw the mean score of a whole sequence at every distance that occurs in it; nothing where none is in view."""
+    """Add the mean score of a whole sequence by distance; no-op if none of its distances is in view."""
     mean = scores.mean_score(q, k, spec.inv_freq(spec.target), pairing=spec.pairing)
     stop = min(where.stop, len(mean))
     if stop <= where.start:
@@ -201,34 +201,34 @@ def _add_sequence(fig: theme.Figure, spec: RopeSpec, q: FloatArray, k: FloatArra
     hover = f"{name} %{{y:.4f}}<extra></extra>"
     fig.add_traces([theme.line(x, y, name, theme.TEXT, dash="dash", hovertemplate=hover)])
     table = fig.table
-    # Its distances end with the sequence: they stand in columns of their own.
+    # The sequence is shorter than the curves: give it its own distance column.
     own = {f"{cell_text.DISTANCE}, sequence": every, name: mean[where.start : stop]}
     fig.table = lambda: {**(table() if table else {}), **own}
 
 
 def random_scores(spec: RopeSpec, where: Range, kind: Kind) -> go.Figure:
-    """Percentiles over random q and k by distance, with the mean that theory expects."""
-    found = _distribution(spec, where, kind)
-    x = found.distances
-    names = [f"{level:g} %" for level in found.levels]
+    """Draw percentiles over random q and k by distance, with the mean expected from theory."""
+    distribution = _distribution(spec, where, kind)
+    x = distribution.distances
+    names = [f"{level:g} %" for level in distribution.levels]
     traces = []
     half = len(names) // 2
     for index in range(half):
         band = theme.tint(theme.CURRENT, 0.10 + 0.10 * index)
-        low, high = found.percentiles[index], found.percentiles[-1 - index]
+        low, high = distribution.percentiles[index], distribution.percentiles[-1 - index]
         flat = {"mode": "lines", "line": {"width": 0}, "type": "scatter", "x": x}
         for y, name, fill in ((low, names[index], None), (high, names[-1 - index], "tonexty")):
             hover = {"hovertemplate": f"{name} %{{y:.3~g}}<extra></extra>", "fill": fill, "fillcolor": band}
             traces.append(flat | {"y": y, "name": name} | hover)
-    traces.append(theme.line(x, found.percentiles[half], "median", theme.CURRENT))
-    traces.append(theme.line(x, found.expected, "expected", theme.DIVIDED, dash="dash"))
-    top = 1.1 * float(np.abs(found.percentiles).max())
+    traces.append(theme.line(x, distribution.percentiles[half], "median", theme.CURRENT))
+    traces.append(theme.line(x, distribution.expected, "expected", theme.DIVIDED, dash="dash"))
+    top = 1.1 * float(np.abs(distribution.percentiles).max())
     x_of = math.log10 if where.log else float
     ends = [
-        (x_of(float(x[-1])), float(found.percentiles[half][-1]), "median", theme.CURRENT),
-        (x_of(float(x[-1])), float(found.expected[-1]), "expected", theme.DIVIDED),
-        (x_of(float(x[-1])), float(found.percentiles[0][-1]), names[0], theme.PLAIN),
-        (x_of(float(x[-1])), float(found.percentiles[-1][-1]), names[-1], theme.PLAIN),
+        (x_of(float(x[-1])), float(distribution.percentiles[half][-1]), "median", theme.CURRENT),
+        (x_of(float(x[-1])), float(distribution.expected[-1]), "expected", theme.DIVIDED),
+        (x_of(float(x[-1])), float(distribution.percentiles[0][-1]), names[0], theme.PLAIN),
+        (x_of(float(x[-1])), float(distribution.percentiles[-1][-1]), names[-1], theme.PLAIN),
     ]
     return theme.figure(
         traces,
@@ -241,7 +241,7 @@ def random_scores(spec: RopeSpec, where: Range, kind: Kind) -> go.Figure:
 
 
 def bound(spec: RopeSpec, where: Range) -> go.Figure:
-    """RoFormer's mean |S_j| by distance, plain and scaled: it falls, but not steadily."""
+    """Draw RoFormer's mean |S_j| by distance, plain and scaled; it falls, but not monotonically."""
     stop = min(where.stop, where.start + min(BOUND_LONGEST, BOUND_WORK // spec.pairs))
     x = np.arange(where.start, stop)
     traces, ends = [], []
@@ -279,7 +279,7 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
 
 
 def entropy(spec: RopeSpec, where: Range, a: FloatArray, b: FloatArray, unrotated: float) -> go.Figure:
-    """Entropy of attention against the length of the context, with and without the attention factor."""
+    """Draw the entropy of attention by context length, with and without the attention factor."""
     stop = min(where.length, 1 << 20, max(1024, ENTROPY_WORK // spec.pairs))
     inv_freq, factor = spec.inv_freq(spec.target), spec.attention_factor(spec.target)
     score = scores.curve(inv_freq, a, b, stop=stop)
@@ -312,9 +312,9 @@ def entropy(spec: RopeSpec, where: Range, a: FloatArray, b: FloatArray, unrotate
 
 
 def first_negative(spec: RopeSpec, limit: int) -> int | None:
-    """Where below `limit` the mean cosine of this head at its target length first falls below 0, None if nowhere.
+    """Return the first distance below `limit` where the mean cosine at the target length is negative, else None.
 
-    Remembered: many redraws ask for the same frequencies.
+    Cached by frequencies, because many redraws share them.
     """
     return _first_negative(spec.inv_freq(spec.target).tobytes(), limit, scores.unrotated_share(spec))
 
@@ -346,7 +346,7 @@ def _distribution(spec: RopeSpec, where: Range, kind: Kind) -> decay.Distributio
 def _columns(
     inv_freq: FloatArray, parts: Parts, where: Range, thinning: Thinning
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Smallest and largest score per pixel column, computed where the reader chose."""
+    """Return the distance, smallest and largest score of each pixel column, computed on the chosen backend."""
     a, b, unrotated = parts
     if where.backend == "numpy":
         x, low, high = scores.curve_envelope(
@@ -360,7 +360,7 @@ def _columns(
 
 
 def _first_negative_mark(c: Compared, x: FloatArray, low: FloatArray, where: Range) -> list[dict[str, Any]]:
-    """Where the mean cosine first falls below 0: looked up only if some column says that it does."""
+    """Return the label of the first negative mean cosine; it is only searched for if some column is negative."""
     if not np.any(low < 0):
         return []
     at = first_negative(c.spec, where.length)
@@ -376,6 +376,6 @@ def _first_negative_mark(c: Compared, x: FloatArray, low: FloatArray, where: Ran
 
 
 def said_above(text: str) -> list[dict[str, Any]]:
-    """A remark above the plot on what was left out; nothing where the text is empty."""
+    """Return an annotation above the plot that names what was left out; empty if the text is empty."""
     place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 2}
     return [place | {"text": text, "showarrow": False, "font": {"size": 12}, "name": "left out"}] if text else []

@@ -1,4 +1,4 @@
-"""Curves of more points than a screen has columns, as their smallest and largest value in each."""
+"""Curves with more points than screen columns, drawn by the smallest and largest value in each column."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rope_viz.studies.envelope import envelope
 
 
 def envelope_traces(x: FloatArray, low: FloatArray, high: FloatArray, c: Compared) -> list[dict[str, Any]]:
-    """The smallest and the largest score of every column, and the area between; one line where there is room for all.
+    """Return the smallest and largest score of every column with the area between, or one line if they are equal.
 
-    Both borders have the dash of the curve, so that it is told from others where the columns are wide, too.
+    Both borders have the curve's dash, so that curves can be distinguished without colour.
     """
     current = c.colour == theme.CURRENT
     if np.array_equal(low, high):
@@ -32,7 +32,7 @@ def envelope_traces(x: FloatArray, low: FloatArray, high: FloatArray, c: Compare
 
 
 def thinned(x: Any, y: FloatArray, columns: int, *, start: int, log: bool) -> tuple[Any, FloatArray]:
-    """A curve at the places start, start + 1, … as a zigzag through both ends of every column; itself where it fits."""
+    """Return the curve y at start, start + 1, … as a zigzag through each column's extremes; unchanged if it fits."""
     if len(x) <= columns:
         return x, y
     at, low, high = envelope(y, columns, start=start, log=log)

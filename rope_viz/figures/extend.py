@@ -1,4 +1,4 @@
-"""Pictures of the page Extend: what a longer context takes in memory, and the ways to reach it, as a table."""
+"""Figures of the page Extend: memory by context length, and the table of methods to reach a length."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ LEAST = 1024
 
 
 def ways(plan: Plan) -> list[dict[str, str]]:
-    """Every way in order, with its place and its reasons."""
-    told: set[str] = set()
+    """Return the table of methods in ranked order, each with its support level and reasons."""
+    known: set[str] = set()
     return [
-        {"way": f"{number}. {way.title}", "place": way.rank, "why": " ".join(why(way, told))}
+        {"way": f"{number}. {way.title}", "place": way.rank, "why": " ".join(why(way, known))}
         for number, way in enumerate(plan.advice.ways, start=1)
     ]
 
 
-def why(way: Way, told: set[str]) -> Iterator[str]:
-    """The reasons and what was measured, with its source; what a row above has `told` is not explained again."""
+def why(way: Way, known: set[str]) -> Iterator[str]:
+    """Yield a method's reasons and sourced measurements, except those in `known`; add them to it."""
     for reason in way.reasons:
         fact, colon, meaning = reason.partition(": ")
-        yield f"{fact}." if meaning in told else reason
+        yield f"{fact}." if meaning in known else reason
         if colon:
-            told.add(meaning)
-    for one in way.evidence:
-        if one.text not in told:
-            yield f"Measured: {one.text} ({one.source})"
-        told.add(one.text)
+            known.add(meaning)
+    for result in way.evidence:
+        if result.text not in known:
+            yield f"Measured: {result.text} ({result.source})"
+        known.add(result.text)
 
 
-def memory(held: Memory, target: int, trained: int) -> tuple[theme.Figure, str]:
-    """The KV cache by length on top of the weights, with the room of one 80 GB GPU."""
-    assert held.cache is not None
+def memory(estimate: Memory, target: int, trained: int) -> tuple[theme.Figure, str]:
+    """Draw the KV cache on top of the weights by length, with the usable memory of one 80 GB GPU."""
+    assert estimate.cache is not None
     last = max(4 * target, 4 * trained, 4 * LEAST)
     lengths = np.unique(np.geomspace(LEAST, last, 160).astype(np.int64))
-    cached = np.array([held.cache.bytes(int(length), held.sequences) for length in lengths]) / 1e9
-    total, weights = cached + held.weights / 1e9, held.weights / 1e9
+    cached = np.array([estimate.cache.bytes(int(length), estimate.sequences) for length in lengths]) / 1e9
+    total, weights = cached + estimate.weights / 1e9, estimate.weights / 1e9
     room = USED * GPU / 1e9
     top = max(float(total[-1]), room) * 1.6
     low = min(weights, room) / 2.0
     traces = [
-        theme.line(lengths, total, "with the cache", theme.CURRENT, width=2.5, hovertemplate=HOVER, text=said(total)),
+        theme.line(lengths, total, "with the cache", theme.CURRENT, width=2.5, hovertemplate=HOVER, text=hovers(total)),
         theme.line(lengths, np.full(len(lengths), weights), "weights", theme.PLAIN, dash="dot", hovertemplate=None),
     ]
     ends = [
@@ -74,20 +74,20 @@ def memory(held: Memory, target: int, trained: int) -> tuple[theme.Figure, str]:
         notes=theme.spread_labels(ends, theme.log_range(low, top), log=True),
         margin={"l": 68, "r": 132, "t": 26, "b": 48},
     )
-    title = f"Weights {human(held.weights)} and cache {human(held.cached)} at {target:,} tokens, by length"
+    title = f"Weights {human(estimate.weights)} and cache {human(estimate.cached)} at {target:,} tokens, by length"
     return fig, title
 
 
 HOVER = "%{text}<extra></extra>"
 
 
-def said(total: np.ndarray) -> list[str]:  # type: ignore[type-arg]
-    """The values for the hover."""
+def hovers(total: np.ndarray) -> list[str]:  # type: ignore[type-arg]
+    """Return the hover texts of the totals, which are in GB."""
     return [f"weights and cache {human(value * 1e9)}" for value in total]
 
 
 def gigabytes(low: float, top: float) -> dict[str, object]:
-    """Ticks at 1, 2, 5 times powers of ten."""
+    """Return ticks at 1, 2 and 5 times powers of ten."""
     steps = [mantissa * 10.0**e for e in range(-3, 7) for mantissa in (1, 2, 5)]
     values = [value for value in steps if low <= value <= top]
     shown = values[:: 1 + len(values) // 9]

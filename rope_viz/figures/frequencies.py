@@ -1,4 +1,4 @@
-"""Pictures along the pairs: wavelengths against the lengths, and the heatmap of the θᵢ bands."""
+"""Figures over the pairs: wavelengths against the lengths, and the heatmap of the θᵢ bands."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ MAX_POSITION = 10_000_000
 
 
 def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
-    """Tokens per turn for every pair, before and after scaling, against the trained and the target length."""
+    """Draw tokens per turn for every pair, before and after scaling, against the trained and the target length."""
     pair = np.arange(spec.pairs)
     plain = spec.plain_inv_freq
     scaled = spec.inv_freq(spec.target)
     is_scaled = bool(np.any(np.abs(scaled - plain) > 1e-12 * plain))
     last = spec.pairs - 1
     rows = _hover(spec, scaled)
-    # Along one axis of several the pairs that turn may stand apart: a line alone would not show them.
-    one = isinstance(spec, AlongAxis)
-    names = ("all pairs", "of this axis") if one else ("plain", "scaled")
-    dots: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 7, "color": theme.CURRENT}} if one else {}
+    # One axis of several may own pairs that are not adjacent: draw markers, because a line would skip them.
+    single = isinstance(spec, AlongAxis)
+    names = ("all pairs", "of this axis") if single else ("plain", "scaled")
+    dots: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 7, "color": theme.CURRENT}} if single else {}
     traces = [
         theme.line(
             pair,
@@ -81,16 +81,16 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
 
 
 def unturned_shapes(spec: RopeSpec, top: float, bottom: float | None = None) -> list[dict[str, Any]]:
-    """Where a turn is longer than the trained length: pairs that never completed one there, shaded up to `top`.
+    """Return shapes that shade, up to `top`, the pairs with a wavelength above the trained length.
 
-    With `bottom`, where the picture ends, their name stands below them in two lines: on a narrow screen it would lie on
-    the curves, which are all above.
+    With `bottom`, the lower end of the axis, the label moves below the shading in two lines: on a narrow screen it
+    would cover the curves, which are all above.
     """
     turns = spec.context * spectrum.trained_inv_freq(spec) / spectrum.TAU
     slow = np.flatnonzero((turns > 0.0) & (turns < 1.0))
     runs = [run for run in np.split(slow, np.flatnonzero(np.diff(slow) > 1) + 1) if run.size]
     longest = max(runs, key=len, default=slow)
-    # Where the room is: a plain line leaves it above, names of bands and two lines below.
+    # Put the label in free space: the top is free of curves when unscaled, else it holds band names and two curves.
     plain = np.array_equal(spec.plain_inv_freq, spec.inv_freq(spec.target))
     label = {
         "text": f"never a whole turn in training: {slow.size}",
@@ -112,7 +112,7 @@ def unturned_shapes(spec: RopeSpec, top: float, bottom: float | None = None) -> 
 
 
 def pairs(spec: RopeSpec) -> dict[str, Any]:
-    """Every pair's dimensions, frequencies, wavelengths, turns and band, as columns of a table."""
+    """Return every pair's dimensions, frequencies, wavelengths, turns and band as table columns."""
     scaled = spec.inv_freq(spec.target)
     first = np.arange(spec.pairs)
     both = (first, first + spec.pairs) if spec.pairing == "half" else (2 * first, 2 * first + 1)
@@ -138,9 +138,9 @@ def heatmap(
     bins: int = 800,
     pin: int | None = None,
 ) -> go.Figure:
-    """cos, sin or angle of every pair over the positions 0 … stop − 1: the exact mean of each bin, never a sample.
+    """Draw cos, sin or angle of every pair over the positions 0 … stop − 1: the exact mean of each bin, not a sample.
 
-    `view` is the range of positions on the screen: only that is computed, so a zoom shows single positions.
+    `view` is the visible range of positions. Only that range is computed, so that a zoom resolves single positions.
     """
     first, end = (0, stop) if view is None else _clipped(view, stop)
     edges = spectrum.bin_edges(first, end, bins)
@@ -156,7 +156,7 @@ def heatmap(
     }
     hover = "position %{x:,.0f}<br>pair %{y}<br>"
     if quantity == "angle":
-        # Where a bin holds more than about a third of a turn it has no angle: the background shows.
+        # A bin that spans more than about a third of a turn has no meaningful angle: leave it blank.
         share = np.where(np.abs(mean) > 0.8, np.angle(mean) / (2 * math.pi) % 1.0, np.nan)
         shown = share
         trace |= {"z": share.astype(np.float32), "zmin": 0, "zmax": 1, "colorscale": theme.CYCLIC}
@@ -197,7 +197,7 @@ def heatmap(
 
 
 def length_rules(spec: RopeSpec, *, axis: str, stop: float = math.inf) -> list[dict[str, Any]]:
-    """The trained length as a solid and the target length as a dashed rule; one rule where they are the same."""
+    """Return a solid rule at the trained length and a dashed one at the target, or one rule if they are equal."""
     if spec.target == spec.context:
         rules = [(spec.context, f"{spec.length_name} length {theme.tokens(spec.context)}", "solid")]
     else:
@@ -209,19 +209,19 @@ def length_rules(spec: RopeSpec, *, axis: str, stop: float = math.inf) -> list[d
 
 
 def pin_marker(pair: int, value: float) -> dict[str, Any]:
-    """The pinned pair as one ringed point on a curve over the pairs."""
+    """Return a ring around the pinned pair's point on a curve over the pairs."""
     marker = {"size": 13, "color": theme.tint(theme.CURRENT, 0.2), "line": {"color": theme.CURRENT, "width": 2}}
     where = {"type": "scatter", "x": [pair], "y": [value], "mode": "markers", "marker": marker, "hoverinfo": "skip"}
     return where | {"name": f"pinned pair {pair}", "meta": {"csv": False}}
 
 
 def pin_rule_x(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
-    """The pinned pair as a rule across a figure over the pairs."""
+    """Return a vertical line at the pinned pair in a figure over the pairs."""
     return [theme.rule(pin, f"pair {pin}", axis="x", dash="dot")] if pin is not None and pin < spec.pairs else []
 
 
 def pin_rule(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
-    """The pinned pair's row framed in a heatmap of pairs."""
+    """Return a frame around the pinned pair's row in a heatmap of pairs."""
     if pin is None or pin >= spec.pairs:
         return []
     frame = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": pin - 0.5, "y1": pin + 0.5}
@@ -242,7 +242,7 @@ def _end(pair: int, value: float, text: str, colour: str, **more: Any) -> dict[s
 
 
 def _ceiling(spec: RopeSpec) -> float:
-    """The top of the wavelength axis: a power of 16 above everything drawn, so that a moving knob rarely moves it."""
+    """Return the top of the wavelength axis, a power of 16 above all curves, so that a knob rarely changes it."""
     scaled = spec.inv_freq(spec.target)
     slowest = float(np.min(scaled[scaled > 0], initial=float(spec.plain_inv_freq[-1])))
     top = max(2 * math.pi / slowest, spec.context, spec.target, 4096)

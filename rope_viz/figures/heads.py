@@ -1,4 +1,4 @@
-"""Pictures of real heads: which pairs they use, and what position does to their logits and their attention."""
+"""Figures of real heads: the pairs they use, and how position changes their logits and their attention."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ QUANTITIES = {
     "steady": "Steadiness",
     "phase": "Phase",
 }
-"""What the map of heads and pairs can show, as fields of `studies.heads.ByPair`."""
+"""Quantities the map of heads and pairs can show, as fields of `studies.heads.ByPair`."""
 
 
 def heads_map(
     values: FloatArray, names: Sequence[str], bands: Bands, *, quantity: str, still: int = 0, pin: int | None = None
 ) -> go.Figure:
-    """A quantity by head and pair, (heads, pairs): rows in the order given, pairs from fast to slow.
+    """Draw a quantity by head and pair, (heads, pairs), rows in the given order, pairs from high to low frequency.
 
-    `still` are the last columns, which do not rotate. Bands are named above the columns.
+    The last `still` columns do not rotate. Band colours are shown above the columns.
     """
     phase = quantity == "phase"
     shown = values.astype(np.float32)
     if phase:
         ends, scale, bar = (-np.pi, np.pi), theme.CYCLIC, {"tickvals": [-np.pi, 0, np.pi], "ticktext": ["−π", "0", "π"]}
     else:
-        # A few values are far above the rest (Jonasson calls them massive): the scale ends where 99 % of them do.
+        # A few values are far larger than the rest (Jonasson calls them massive): end the scale at the 99 % quantile.
         top = float(np.quantile(values, 0.99)) or float(values.max()) or 1.0
         ends, scale, bar = (0.0, 1.0 if quantity == "steady" else top), theme.SEQUENTIAL, {}
     what = QUANTITIES[quantity]
@@ -91,7 +91,7 @@ def heads_map(
 def mean_logits(
     curves: Sequence[tuple[str, str, str, FloatArray, FloatArray, FloatArray]], *, tokens: int, log: bool = True
 ) -> go.Figure:
-    """The mean logit by distance: (label, colour, dash, distance, lowest, highest) of each column per embedding."""
+    """Draw mean logit by distance; a curve is (label, colour, dash, distance, column minimum, column maximum)."""
     traces: list[dict[str, Any]] = []
     for label, colour, dash, x, low, high in curves:
         if not np.array_equal(low, high):

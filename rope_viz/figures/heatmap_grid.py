@@ -1,4 +1,4 @@
-"""Heatmaps of equal size beside each other, on a narrow screen two by two, with one cell read in all of them."""
+"""Heatmaps of equal size in a row, on a narrow screen two by two, with linked hover."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GAP = 0.035
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One heatmap: its title, smaller lines under it, its values (rows, columns), and more of its trace."""
+    """One heatmap: title, smaller lines under it, values (rows, columns), and further trace properties."""
 
     title: str
     lines: Sequence[str]
@@ -34,18 +34,18 @@ def panels(
     height: int = 430,
     narrow_height: int = 560,
 ) -> Any:
-    """The panels of square maps over the same `labels`, one colour scale from `ends[0]` to `ends[1]` for all.
+    """Draw square maps over the same `labels`, with one colour scale from `ends[0]` to `ends[1]`.
 
-    Rows are `rows[0]`, columns `rows[1]`; the rows in `frames` get a frame in every panel.
+    `rows` names the rows and the columns; the rows with an index in `frames` get a frame in every panel.
     """
     count = len(shown)
     width = (1.0 - GAP * (count - 1)) / count
     ticks, few = _ticks(labels, 20), _ticks(labels, 12)
     traces, notes, shapes, axes = [], [], [], {}
-    upright = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4} | bar
-    lying = bar | {"orientation": "h", "thickness": 10, "outlinewidth": 0, "x": 0.5, "xanchor": "center", "len": 0.8}
-    lying |= {"yref": "container", "y": 0.0, "yanchor": "bottom", "title": {"text": ""}}
-    narrow: dict[str, Any] = {"height": narrow_height, "margin": {"l": 66, "b": 126}, "coloraxis": {"colorbar": lying}}
+    at_side = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4} | bar
+    below = bar | {"orientation": "h", "thickness": 10, "outlinewidth": 0, "x": 0.5, "xanchor": "center", "len": 0.8}
+    below |= {"yref": "container", "y": 0.0, "yanchor": "bottom", "title": {"text": ""}}
+    narrow: dict[str, Any] = {"height": narrow_height, "margin": {"l": 66, "b": 126}, "coloraxis": {"colorbar": below}}
     top = 22 + 17 * max(len(panel.lines) for panel in shown)
     for index, panel in enumerate(shown):
         mark = "" if index == 0 else str(index + 1)
@@ -107,7 +107,7 @@ def panels(
             {} if index == 0 else {"matches": "y"},
         )
         if count > 1:
-            narrow |= _folded(index, count, mark, top / narrow_height, few)
+            narrow |= _narrow_axes(index, count, mark, top / narrow_height, few)
     axes["yaxis"]["title"] = {"text": rows[0], "standoff": 6, "font": {"size": 13}}
     return theme.figure(
         traces,
@@ -117,27 +117,27 @@ def panels(
         notes=notes,
         shapes=shapes,
         hovermode="closest",
-        coloraxis={"cmin": ends[0], "cmax": ends[1], "colorscale": scale, "colorbar": upright},
+        coloraxis={"cmin": ends[0], "cmax": ends[1], "colorscale": scale, "colorbar": at_side},
         margin={"l": 100, "r": 64, "t": top, "b": 84},
         meta={"narrow": narrow, "linked": count > 1},
         **axes,
     )
 
 
-def _folded(index: int, count: int, mark: str, head: float, ticks: dict[str, Any]) -> dict[str, Any]:
-    """Where a panel stands on a narrow screen: two in a row, words only along the left and the bottom."""
-    below = (count + 1) // 2
+def _narrow_axes(index: int, count: int, mark: str, head: float, ticks: dict[str, Any]) -> dict[str, Any]:
+    """Return a panel's axes on a narrow screen: two per row, labels only along the left and the bottom."""
+    rows = (count + 1) // 2
     row, column = divmod(index, 2)
-    tall = (1.0 - head * 1.45 * (below - 1)) / below
-    bottom = (below - 1 - row) * (tall + head * 1.45)
+    tall = (1.0 - head * 1.45 * (rows - 1)) / rows
+    bottom = (rows - 1 - row) * (tall + head * 1.45)
     left = column * 0.52
     small = {"tickfont": {"size": 10}, **ticks}
     return {
         f"xaxis{mark}": {
             "domain": [left, left + 0.48],
-            "showticklabels": row == below - 1,
+            "showticklabels": row == rows - 1,
             **small,
-            **({} if row == below - 1 else {"title": {"text": ""}}),
+            **({} if row == rows - 1 else {"title": {"text": ""}}),
         },
         f"yaxis{mark}": {"domain": [bottom, bottom + tall], "showticklabels": column == 0, **small},
     }

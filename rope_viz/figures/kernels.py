@@ -1,4 +1,4 @@
-"""Pictures of rotating for real: how far each way of making angles errs by position, and how fast each way rotates."""
+"""Figures of the kernels: error by position of each way to compute angles, and the throughput of each way to rotate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rope_viz.kernels.tables import METHODS, Method
 from rope_viz.studies.error_budget import fewer
 
 FARTHEST = 10_000_000
-FLOOR = 1e-8  # the end of the error axis; where nothing rotates nothing is wrong, and a logarithm cannot say 0
+FLOOR = 1e-8  # the lower end of the error axis, because a log axis has no 0
 WINDOWS, QUICK_WINDOWS, WINDOW = 140, 50, 32
 SHOWN: dict[Method, tuple[str, str, str]] = {
     "fixed-point phase": ("64-bit phase", theme.CURRENT, "solid"),
@@ -34,20 +34,20 @@ TOKENS = {"1024": "1k tokens", "4096": "4k tokens", "16384": "16k tokens"}
 DEVICES = {"auto": "GPU if any", "cpu": "CPU"}
 ROUNDS, HEADS, HEAD_DIM = 15, 32, 128
 OURS = "ours"
-# The columns of the tables, which stand also where nothing was measured.
+# Columns of the tables, also used when nothing was measured.
 SPEEDS = ("way", "median (GB/s)", "best round (GB/s)")
 WAYS = ("way", "GB/s", "% of copy", "median (ms)", "best (ms)", "largest error", "note")
 AGREEMENT = ("pairing", "dtype", "backend", "largest difference", "half a step at the largest value")
 
 
 def workload(pairing: str, dtype: str, tokens: str, device: str) -> dict[str, Any]:
-    """What is rotated in a measurement: q of one sequence with 32 heads of 128."""
+    """Return the workload of a measurement: q of one sequence with 32 heads of 128."""
     size = {"batch": 1, "tokens": int(tokens), "heads": HEADS, "head_dim": HEAD_DIM}
     return {"pairing": pairing, "dtype": dtype, "device": device, **size}
 
 
 def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
-    """Largest error of cos or sin over all pairs against the position, for every way of making the angle."""
+    """Draw the largest error of cos or sin over all pairs by position, for every way to compute the angle."""
     traces, ends, notes = [], [], []
     for method in reversed(METHODS):
         label, colour, dash = SHOWN[method]
@@ -56,7 +56,7 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
         width = 3 if colour == theme.CURRENT else 2
         traces.append(theme.line(x, y, label, colour, dash=dash, width=width, hovertemplate=hover))
         if method == "bf16 table":
-            # It ends in another curve: named where it is alone.
+            # This line ends inside another curve: label it where it is separate.
             notes.append(_above(np.log10(1.4), np.log10(max(y[0], FLOOR)), label, colour, 3))
         else:
             ends.append((np.log10(FARTHEST), max(float(y[-1]), FLOOR), label, colour))
@@ -77,25 +77,25 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
             "tickvals": ticks,
             "ticktext": [f"10{theme.exponent_text(e)}" if e else "1" for e in range(-8, 1)],
         },
-        shapes=_apart(length_rules(spec, axis="x", stop=FARTHEST)),
+        shapes=_align_labels(length_rules(spec, axis="x", stop=FARTHEST)),
         notes=[*theme.spread_labels(ends, span, log=True), *notes],
         margin={"l": 68, "r": 112, "t": 26, "b": 48},
     )
 
 
 def error_near(spec: RopeSpec, position: int, method: Method) -> float:
-    """The largest error at the last positions up to this one; a single one may be exact by luck."""
+    """Return the largest error at the last positions up to this one, because a single one may be exact by chance."""
     positions = np.arange(max(position - WINDOW + 1, 0), position + 1)
     return float(error_by_position(spec.inv_freq(spec.target), positions, method).max())
 
 
 def error_anywhere(spec: RopeSpec, method: Method, *, quick: bool = False) -> float:
-    """The largest error that the figure shows."""
+    """Return the largest error in the figure."""
     return float(_errors(spec.inv_freq(spec.target).tobytes(), method, quick)[1].max())
 
 
 def speeds(report: Report) -> go.Figure:
-    """A bar per way: bytes per second of its median and a tick at its best round, against the copy of the same run."""
+    """Draw a bar per way: median bytes per second, with a tick at the best round and a rule at the copy's median."""
     if "copy" not in report.ways:
         nothing = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "text": "not measured", "showarrow": False}
         empty = theme.figure([], x={"range": [0, 1]}, y={"range": [0, 1]}, notes=[nothing])
@@ -108,7 +108,7 @@ def speeds(report: Report) -> go.Figure:
     median = np.array([way["bytes_per_second"] for way in ways]) / 1e9
     best = np.array([report.machine["bytes"] / way["best_s"] for way in ways]) / 1e9
     colours = [theme.CURRENT if is_ours(name) else theme.FURTHER[1] for name in names[:-1]] + [theme.PLAIN]
-    hover = [_hover(way, speed, top) for way, speed, top in zip(ways, median, best, strict=True)]
+    hover = [_hover(way, rate, top) for way, rate, top in zip(ways, median, best, strict=True)]
     bar = {"type": "bar", "orientation": "h", "y": names, "hoverinfo": "text", "hovertext": hover}
     bars = bar | {"x": median, "name": "median (GB/s)", "marker": {"color": colours}, "width": 0.34}
     marks = {
@@ -139,7 +139,7 @@ def speeds(report: Report) -> go.Figure:
 
 
 def ways_table(report: Report) -> dict[str, list[Any]]:
-    """One row per way: its speed, its error, and why it did not run."""
+    """Return a table row per way: throughput, error, and why it did not run."""
     rows = []
     for way in report.ways.values():
         ran = bool(way["median_s"])
@@ -158,7 +158,7 @@ def ways_table(report: Report) -> dict[str, list[Any]]:
 
 
 def agreement_table(report: Report) -> dict[str, list[Any]]:
-    """One row per pairing, dtype and backend: the largest difference from float64, and what rounding alone may do."""
+    """Return a row per pairing, dtype and backend: the largest difference from float64, and half a rounding step."""
     rows = [
         (PAIRING_NAMES[row["pairing"]], row["dtype"], row["backend"], row["difference"], row["half_step"])
         for row in report.agreement
@@ -167,12 +167,12 @@ def agreement_table(report: Report) -> dict[str, list[Any]]:
 
 
 def slowed(ways: Sequence[dict[str, Any]], *, by: float = 1.5) -> bool:
-    """Whether a median is far above its best round: another job had the machine."""
+    """Return True if a median is far above its best round, because the machine was busy."""
     return any(way["median_s"] > by * way["best_s"] for way in ways)
 
 
 def is_ours(name: str) -> bool:
-    """Whether a way is one of the kernels here."""
+    """Return True for the kernels of this package."""
     return name.startswith(OURS)
 
 
@@ -188,19 +188,19 @@ def _errors(raw: bytes, method: Method, quick: bool) -> tuple[FloatArray, FloatA
 
 @functools.lru_cache(maxsize=2)
 def _exact(raw: bytes, quick: bool) -> tuple[FloatArray, NDArray[np.int64], tuple[FloatArray, FloatArray]]:
-    """Where each window ends, its last positions, and their exact table, which every way is held to."""
+    """Return where each window ends, its last positions, and the exact table to compare with."""
     ends = np.unique(np.geomspace(1, FARTHEST, QUICK_WINDOWS if quick else WINDOWS).astype(np.int64))
-    # Neighbours scatter, their largest does not.
+    # The errors of single positions scatter; the maximum over a window does not.
     inv_freq = np.frombuffer(raw)
     window = np.arange(fewer(WINDOW, len(inv_freq), least=4, usual=256))
     positions = np.maximum(ends[:, None] - window, np.append(0, ends[:-1])[:, None] + 1)
     return ends.astype(np.float64), positions, exact_table(inv_freq, positions)
 
 
-def _hover(way: dict[str, Any], speed: float, best: float) -> str:
+def _hover(way: dict[str, Any], rate: float, best: float) -> str:
     error = f"<br>error {theme.digits(way['error'])}" if way["error"] is not None else ""
     times = f"median {theme.digits(1e3 * way['median_s'])} ms, best {theme.digits(1e3 * way['best_s'])} ms"
-    return f"{way['name']}<br>{theme.digits(speed)} GB/s, best {theme.digits(best)}<br>{times}{error}"
+    return f"{way['name']}<br>{theme.digits(rate)} GB/s, best {theme.digits(best)}<br>{times}{error}"
 
 
 def _label(row: int, way: dict[str, Any], colour: str) -> dict[str, Any]:
@@ -216,8 +216,8 @@ def _above(x: float, y: float, text: str, colour: str, shift: int) -> dict[str, 
     return place | {"text": text, "showarrow": False, "font": {"color": colour, "size": 13}}
 
 
-def _apart(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Two rules may be near each other: the left one is labelled to its left, the other to its right."""
+def _align_labels(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Keep the labels of rules that are close apart: align the left one to its left, the other to its right."""
     left = min(rules, key=lambda rule: float(rule["x0"]), default=None)
 
     def side(rule: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""One pair of numbers as an arrow that turns: the smallest picture of what RoPE does."""
+"""One pair of numbers as a rotating arrow: the simplest figure of RoPE."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEIGHT = 430
 
 
 def arrow(m: int, speed: float = 1.0) -> go.Figure:
-    """(1, 0) turned by m times `speed` radians, with its numbers; where it began in grey."""
+    """Draw (1, 0) rotated by m times `speed` radians, with its coordinates, and the start in grey."""
     angle = m * speed
     x, y = math.cos(angle), math.sin(angle)
     turn = [step * angle / 90 for step in range(91)] if abs(angle) < 2 * math.pi else []
@@ -33,7 +33,7 @@ def arrow(m: int, speed: float = 1.0) -> go.Figure:
         theme.line([0.0, x], [0.0, y], f"at position {m:,}", theme.CURRENT, width=3.5, mode="lines+markers"),
     ]
     place: dict[str, Any] = {"showarrow": False, "font": {"size": 15, "color": theme.CURRENT}}
-    # Inwards from the tip and away from the line: on a phone there is no room outside.
+    # Place the label inside the circle, because a phone has no room outside.
     side: dict[str, Any] = {"xanchor": "right" if x >= 0 else "left", "yanchor": "bottom" if y >= 0 else "top"}
     side |= {"yshift": 6 if y >= 0 else -6}
     label = f"({_number(x)}, {_number(y)})"

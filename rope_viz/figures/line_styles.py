@@ -1,6 +1,6 @@
-"""One colour and one dash for every scaling method, model, runtime and rounding: the same whatever is drawn beside it.
+"""One colour and dash for every scaling method, model, runtime and rounding, the same in all figures.
 
-The current spec is blue and solid, what it was before scaling grey and dotted; neither is used for anything else.
+The current spec is blue and solid, its unscaled version grey and dotted. Neither style has another use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PURPLE, TEAL, PINK, OLIVE = theme.FURTHER
 
 
 class Look(NamedTuple):
-    """How a line is drawn: its colour and the name of its dash (or a list of strokes and gaps) as Plotly takes them."""
+    """The style of a line: colour and dash, a name or a list of strokes and gaps, as Plotly expects them."""
 
     colour: str
     dash: str
@@ -26,7 +26,7 @@ class Look(NamedTuple):
 
 CURRENT, PLAIN = Look(theme.CURRENT, "solid"), Look(theme.PLAIN, "dot")
 
-# Relatives share a colour: YaRN and its ramps, the ways to a larger base, divisors of all pairs, tables per model.
+# Related methods share a colour: YaRN and its ramps, larger bases, a divisor for all pairs, tables per model.
 METHODS: dict[str, Look] = {
     "none": PLAIN,
     "yarn": Look(PURPLE, "dash"),
@@ -39,9 +39,9 @@ METHODS: dict[str, Look] = {
     "llama3": Look(OLIVE, "dash"),
     "longrope": Look(OLIVE, "dashdot"),
 }
-"""{method: its look beside the current spec}."""
+"""{method: its style next to the current spec}."""
 
-# Models are told from methods by their strokes; the first sixteen by the plainest ones.
+# Dashes distinguish models from methods; the first sixteen models get the simplest ones.
 STROKES = (
     "longdashdot",
     "2px,2px",
@@ -59,8 +59,8 @@ STROKES = (
     "18px,2px,8px,2px,2px,2px",
 )
 
-# Families are spread over the colours. A new model goes to the end: nobody else's look changes. One that is not named
-# here gets a look from its name, which it may share with another.
+# Families are spread over the colours. Append new models, so that no other model's style changes. The style of a model
+# that is missing here is derived from its name, and may equal another's.
 MODELS: tuple[str, ...] = (
     "llama-3.1-8b",
     "qwen3-8b",
@@ -129,27 +129,27 @@ RUNTIMES: dict[str, Look] = {
     format_name("mlx-lm"): Look(OLIVE, "dash"),
     format_name("paper"): Look(OLIVE, "dashdot"),
 }
-"""{how a runtime's name begins: its look beside the reference}; releases of one share a colour."""
+"""{start of a runtime's name: its style next to the reference}; releases of one runtime share a colour."""
 
 
 def of_method(name: str) -> Look:
-    """The look of a scaling method beside the current spec."""
+    """Return the style of a scaling method."""
     return METHODS.get(name) or _by_name(name)
 
 
 def of_model(name: str) -> Look:
-    """The look of a compared model, by its id in the list or by its name."""
-    known = _ids().get(name, name)
-    return _numbered(MODELS.index(known)) if known in MODELS else _by_name(known)
+    """Return the style of a compared model, by its id in the catalog or by its name."""
+    key = _ids().get(name, name)
+    return _numbered(MODELS.index(key)) if key in MODELS else _by_name(key)
 
 
 def of_runtime(name: str) -> Look:
-    """The look of a runtime beside the reference."""
+    """Return the style of a runtime."""
     return next((look for start, look in RUNTIMES.items() if name.startswith(start)), None) or _by_name(name)
 
 
 def of_entry(name: str, names: Sequence[str]) -> Look:
-    """The look of one entry of a fixed list, by its place in the whole of it."""
+    """Return the style of an entry of a fixed list, by its index."""
     place = list(names).index(name)
     colours = len(theme.FURTHER)
     return Look(theme.FURTHER[place % colours], (*theme.DASHES[1:], "longdash")[place // colours % 4])
@@ -161,7 +161,7 @@ def _numbered(place: int) -> Look:
 
 
 def _by_name(name: str) -> Look:
-    """A look that depends on nothing but the name."""
+    """Return a style that depends only on the name."""
     return _numbered(zlib.crc32(name.encode()) % (len(STROKES) * len(theme.FURTHER)))
 
 

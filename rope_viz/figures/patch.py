@@ -1,4 +1,4 @@
-"""The pairs of one patch of an image as dials, packed for the browser, which moves the patch over its grid."""
+"""The pairs of one image patch as dials: data for the browser, which moves the patch over its grid."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ORDER: tuple[Role, ...] = ("time", "row", "column")
 MOST = 5
 WIDE = 1000
 HIDDEN = {"csv": False}
-STANDING = Look("still", "", theme.PLAIN, "solid")
+ZERO_FREQUENCY = Look("still", "", theme.PLAIN, "solid")
 
 
 def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
-    """Every pair (the first 256) with the radians that a frame, a row and a column turn it, and where the patch lies.
+    """Return the data of every pair (at most 256): radians per frame, row and column, and the patch's position.
 
-    `bands` is what moves a pair, by its place in `names`: an axis, several, or none. `first` is the share of a turn
-    that it makes over the sides of the image, in radians.
+    `bands` is an index into `names` per pair: the axis that rotates it, several, or none. `first` is a pair's rotation
+    over the sides of the image, in radians.
     """
     seen = scene.seen
     roles = [role for role in ORDER if role in seen.axes]
@@ -59,23 +59,23 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
 
 
 def kinds_of(scene: Scene) -> tuple[list[Look], list[int]]:
-    """The looks of all that moves a pair of this part, and the place in them of each pair."""
+    """Return the styles of everything that rotates a pair of this part, and each pair's index in them."""
     owner = scene.seen.owner
     found = sorted({int(each) for each in owner}, key=lambda each: (each < 0, abs(each)))
-    names = {MIXED: MIX, STILL: STANDING}
+    names = {MIXED: MIX, STILL: ZERO_FREQUENCY}
     looks = [names[each] if each < 0 else look(scene.seen.axes[each]) for each in found]
-    # There are as many dashes of rings as that; what is beyond shares the last.
+    # There are MOST dash styles for rings; further kinds share the last.
     return looks[:MOST], [min(found.index(int(each)), MOST - 1) for each in owner]
 
 
 def turns(message: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The turn that every dial shows, in [0, 1), (pairs,)."""
+    """Return the angle of every dial in turns, in [0, 1), (pairs,)."""
     at = message["start"]
     return np.asarray((np.array(message["weights"]) @ np.array([at["t"], at["m"], at["n"]]) / TAU) % 1.0)
 
 
 def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What the dials show where they stand: of each pair what moves it, by how much, and its angle in turns."""
+    """Return the values of the dials: what rotates each pair, by how much, and its angle in turns."""
     weights, at = np.array(message["weights"]), message["start"]
     names = [message["names"][kind] for kind in message["bands"][: len(weights)]]
     columns = {f"rad per {role}": weights[:, k] for k, role in enumerate(ORDER) if message["moves"][k]}
@@ -84,7 +84,7 @@ def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def still(message: Mapping[str, Any]) -> theme.Figure:
-    """The dials as they stand: 3 o'clock is no turn, hands go against the clock, coloured by what moves them."""
+    """Draw the dials as a static figure: 0 at 3 o'clock, counterclockwise, coloured by what rotates them."""
     turn = turns(message)
     pairs = len(turn)
     wide, tall = WIDE, message["heights"][0]
@@ -94,17 +94,17 @@ def still(message: Mapping[str, Any]) -> theme.Figure:
     ring = np.append(np.linspace(0, TAU, 33), np.nan)
     traces = []
     for kind, name in enumerate(message["names"]):
-        of = np.flatnonzero(np.array(message["bands"][:pairs]) == kind)
-        if not of.size:
+        members = np.flatnonzero(np.array(message["bands"][:pairs]) == kind)
+        if not members.size:
             continue
         colour = message["palette"]["bands"][0][kind]
-        ring_x, ring_y = x[of][:, None] + 0.42 * np.cos(ring), y[of][:, None] + 0.42 * np.sin(ring)
+        ring_x, ring_y = x[members][:, None] + 0.42 * np.cos(ring), y[members][:, None] + 0.42 * np.sin(ring)
         traces.append(
             theme.line(ring_x.ravel(), ring_y.ravel(), f"{name}, dials", colour, width=1, hoverinfo="skip", meta=HIDDEN)
         )
-        angle = TAU * turn[of][:, None]
+        angle = TAU * turn[members][:, None]
         reach = np.array([0.0, 0.36, np.nan])
-        tip_x, tip_y = x[of][:, None] + reach * np.cos(angle), y[of][:, None] + reach * np.sin(angle)
+        tip_x, tip_y = x[members][:, None] + reach * np.cos(angle), y[members][:, None] + reach * np.sin(angle)
         traces.append(theme.line(tip_x.ravel(), tip_y.ravel(), name, colour, width=2.5, hoverinfo="skip", meta=HIDDEN))
     hidden = {"showgrid": False, "showline": False, "showticklabels": False, "ticks": "", "tickvals": []}
     each = min((wide - 24) / columns, (tall - 24) / rows)

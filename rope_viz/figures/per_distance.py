@@ -1,4 +1,4 @@
-"""Pictures beside a decay curve: the pairs at one distance, the map of attention, and the bases that hold a length."""
+"""Figures by distance: the pairs at one distance, the attention map, and the bases that hold a length."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ BASES_LONGEST = 1 << 17
 
 
 def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None) -> go.Figure:
-    """What every pair adds to the score at one distance, and the running total.
+    """Draw what each pair adds to the score at one distance, and the running total.
 
-    The total starts at what the dimensions that do not rotate add, and ends at the score.
+    The total starts at the contribution of the unrotated dimensions and ends at the score.
     """
     a, b, unrotated = own
     parts = scores.contributions(spec.inv_freq(spec.target), a, b, distance)
@@ -41,7 +41,7 @@ def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None)
     most = 1.1 * max(float(np.abs(np.hypot(a, b)).max()), 1e-12)
     span = 1.1 * max(float(np.abs(total).max()), abs(unrotated), float(np.hypot(a, b).sum()) * 0.25, 1e-12)
     start = {"x": 0, "y": unrotated, "yref": "y2", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-    still = start | {"text": f"not rotated: {theme.digits(unrotated)}", "font": {"color": theme.CURRENT, "size": 12}}
+    offset = start | {"text": f"not rotated: {theme.digits(unrotated)}", "font": {"color": theme.CURRENT, "size": 12}}
     fig = theme.figure(
         [bars, running],
         x=theme.pair_axis(spec.pairs),
@@ -52,7 +52,7 @@ def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None)
             theme.end_label(
                 spec.pairs - 1, float(total[-1]), theme.digits(total[-1]), theme.CURRENT, yref="y2", xshift=10
             ),
-            *([still] if spec.head_dim > 2 * spec.pairs else []),
+            *([offset] if spec.head_dim > 2 * spec.pairs else []),
         ],
         margin=MARGIN,
         bargap=0.15,
@@ -73,13 +73,13 @@ def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None)
 
 
 def total(spec: RopeSpec, distance: int, own: Parts) -> float:
-    """The score at one distance."""
+    """Return the score at one distance."""
     a, b, unrotated = own
     return float(scores.at(spec.inv_freq(spec.target), a, b, [distance])[0]) + unrotated
 
 
 def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.Figure:
-    """Scores or softmax weights of the queries and keys of a window: constant along every diagonal, causal."""
+    """Draw causal scores or softmax weights of a window of queries and keys, equal along every diagonal."""
     inv_freq, factor = spec.inv_freq(spec.target), spec.attention_factor(spec.target)
     a, b, unrotated = own
     window = WINDOW
@@ -119,7 +119,7 @@ def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.F
 
 
 def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
-    """Which bases keep the mean cosine at or above 0 up to a length: not one threshold, a set with gaps."""
+    """Draw which bases keep the mean cosine at or above 0 up to a length: a set with gaps, not one threshold."""
     candidates = bases_drawn(spec, length, quick=quick)
     holds = feasible(spec, length, quick=quick)
     strip = {
@@ -154,26 +154,26 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
 
 
 def bases_drawn(spec: RopeSpec, length: int, *, quick: bool = False) -> FloatArray:
-    """The bases that `bases` looks at; fewer while a knob moves, and where one takes long."""
+    """Return the bases that `bases` draws: fewer while a knob moves, and when each takes long."""
     return np.geomspace(1e3, 1e9, 61 if quick else min(361, max(121, int(3 * WORK / (spec.pairs * length)))))
 
 
 def feasible(spec: RopeSpec, length: int, *, quick: bool = False) -> NDArray[np.bool_]:
-    """Which of the bases drawn keep the mean cosine of such a head at or above 0 below this length, remembered."""
+    """Return which drawn bases keep the mean cosine of such a head at or above 0 below a length; cached."""
     return _feasible(spec.head_dim, spec.rotary_dim, length, tuple(bases_drawn(spec, length, quick=quick)))
 
 
 @functools.lru_cache(maxsize=16)
 def _feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[float, ...]) -> NDArray[np.bool_]:
-    def held(part: FloatArray) -> NDArray[np.bool_]:
+    def holds(part: FloatArray) -> NDArray[np.bool_]:
         return decay.feasible_bases(head_dim, length, part, rotary_dim=rotary_dim, thinning=thinning)
 
     thinning = thinned(rotary_dim, length, len(candidates))
 
-    # Large bases take long, small ones fail early: many small parts keep all workers busy.
-    return np.concatenate(list(WORKERS.map(held, np.array_split(np.array(candidates), 32))))
+    # Large bases take long and small ones fail early: small chunks keep all workers busy.
+    return np.concatenate(list(WORKERS.map(holds, np.array_split(np.array(candidates), 32))))
 
 
 def thinned(rotary_dim: int, length: int, bases: int) -> Thinning:
-    """Which distances are looked at for each of so many bases."""
+    """Return which distances are computed for each of this many bases."""
     return Thinning.of(0, length, rotary_dim // 2, shares=bases, work=3 * WORK * min(1.0, 128 / rotary_dim))

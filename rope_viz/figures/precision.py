@@ -1,4 +1,4 @@
-"""Pictures of rounding: the angle error by pair and position, and the score as both positions move."""
+"""Figures of rounding: the angle error by pair and position, and the score as both positions move."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ EXACT = ("bf16-positions", "bf16-inv-freq")
 
 @functools.lru_cache(maxsize=32)
 def worst(spec: RopeSpec, where: str, bins: int, samples: int) -> tuple[FloatArray, FloatArray]:
-    """Bin edges evenly spaced on a log scale from 1 to 10M, and the worst error found in each, shape (bins, pairs)."""
+    """Return bin edges, log-spaced from 1 to 10M, and the worst error found in each bin, shape (bins, pairs)."""
     edges = np.unique(np.geomspace(1, precision.MAX_POSITION + 1, bins + 1).astype(np.int64))
-    found = precision.worst_error(spec, edges, where, samples=samples, length=spec.target)
-    return edges.astype(np.float64), found
+    errors = precision.worst_error(spec, edges, where, samples=samples, length=spec.target)
+    return edges.astype(np.float64), errors
 
 
 @functools.lru_cache(maxsize=64)
 def passes(spec: RopeSpec, where: str) -> FloatArray:
-    """Where each pair's error first passes 0.1 turn, NaN if not up to 10M; roundings that do not grow never do."""
+    """Return where each pair's error first exceeds 0.1 turn, NaN if not up to 10M or if it does not grow."""
     if ROUNDINGS[where].stage != "angle":
         return np.full(spec.pairs, np.nan)
     return precision.first_beyond(spec, where, turns=TENTH, limit=precision.MAX_POSITION, length=spec.target)
 
 
 def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pin: int | None = None) -> go.Figure:
-    """The angle error of every pair over the positions 1 to 10M, radians, with the line where it passes 0.1 turn."""
+    """Draw the angle error in radians of every pair over positions 1 to 10M, with a line where it passes 0.1 turn."""
     samples = fewer(3 if live else 12, spec.pairs, least=2, usual=256)
-    edges, found = worst(spec, where, fewer(80 if live else 220, spec.pairs, least=80, usual=512), samples)
+    edges, errors = worst(spec, where, fewer(80 if live else 220, spec.pairs, least=80, usual=512), samples)
     middle = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1.0, edges[:-1]))
     with np.errstate(divide="ignore"):
-        error = np.where(found > 0.0, np.log10(np.maximum(found, FLOOR)), np.nan).T
+        error = np.where(errors > 0.0, np.log10(np.maximum(errors, FLOOR)), np.nan).T
     powers = range(round(math.log10(FLOOR)), 1)
     trace: dict[str, Any] = {
         "type": "heatmap",
@@ -73,12 +73,12 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         "hovertemplate": "near position %{x:,.0f}<br>pair %{y}<br>off by 10^%{z:.2f} rad<extra></extra>",
     }
     if not live:
-        trace["customdata"] = found.T.astype(np.float32)
+        trace["customdata"] = errors.T.astype(np.float32)
         trace["hovertemplate"] = "near position %{x:,.0f}<br>pair %{y}<br>off by %{customdata:.2g} rad<extra></extra>"
     first = np.full(spec.pairs, np.nan) if live and where not in EXACT else passes(spec, where)
     if where not in EXACT:
-        # Both are samples: the line stands where either found the error first.
-        beyond = found > TENTH * 2 * math.pi
+        # Both are sampled: take the first position found by either.
+        beyond = errors > TENTH * 2 * math.pi
         first = np.fmin(first, np.where(beyond.any(axis=0), middle[beyond.argmax(axis=0)], np.nan))
     line = theme.line(
         theme.finite(first),
@@ -90,13 +90,13 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         mode="lines+markers",
         marker={"size": 4, "color": theme.TEXT},
     )
-    # A seam of the background under the line keeps it readable on the darkest colour.
+    # A wider line in the background colour below keeps the line visible on dark cells.
     seam = line | {"line": {"color": theme.BACKGROUND, "width": 5}, "mode": "lines", "hoverinfo": "skip"}
     seam |= {"hovertemplate": None, "name": "seam"}
     low, high = 1.0, float(precision.MAX_POSITION)
     rules = [each for each in length_rules(spec, axis="x", stop=high) if abs(math.log(each["x0"] / position)) > 0.4]
-    here = theme.rule(position, f"position {theme.tokens(position)}", axis="x", dash="dot")
-    here["label"] |= {"textposition": "start", "yanchor": "bottom"}
+    position_rule = theme.rule(position, f"position {theme.tokens(position)}", axis="x", dash="dot")
+    position_rule["label"] |= {"textposition": "start", "yanchor": "bottom"}
     fig = theme.figure(
         [trace, seam, line],
         x={
@@ -113,13 +113,13 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
             "tickvals": theme.thinned(spec.pairs),
             "showgrid": False,
         },
-        shapes=[*pin_rule(pin, spec), *rules, here],
+        shapes=[*pin_rule(pin, spec), *rules, position_rule],
         notes=_line_label(first),
         hovermode="closest",
         margin={"l": 68, "r": 84, "t": 26, "b": 48},
     )
     fig.table = lambda: {
-        **cell_text.binned_table(edges, found, "largest error found (rad)"),
+        **cell_text.binned_table(edges, errors, "largest error found (rad)"),
         **cell_text.binned_table(edges, error.T.astype(np.float32), "its power of ten"),
     }
     return fig
@@ -127,9 +127,9 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
 
 @functools.lru_cache(maxsize=128)
 def score_curve(spec: RopeSpec, where: str, *, live: bool = False) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Positions up to 10M, and at each the worst of 12: by how much the score is wrong, and has moved since 0.
+    """Return positions up to 10M, and the score's error and its shift since 0, the worst of 12 positions each.
 
-    Fewer of both for heads of more than 256 dimensions.
+    Heads of more than 256 dimensions get fewer positions.
     """
     count = 40 if live else fewer(160, spec.pairs, least=40, usual=128)
     starts = np.unique(np.geomspace(16, precision.MAX_POSITION, count).astype(np.int64))
@@ -141,9 +141,9 @@ def score_curve(spec: RopeSpec, where: str, *, live: bool = False) -> tuple[Floa
 
 
 def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bool = False) -> go.Figure:
-    """The score of one q and k at a distance of 10 as both move up to 10M: its error, or how far it drifts."""
+    """Draw the score of one q and k at a distance of 10 as both move up to 10M: its error, or its shift."""
     drawn = [name for name in dict.fromkeys([*names, where]) if name in ROUNDINGS]
-    # The rounding the reader picked is drawn last so that it lies on top.
+    # The chosen rounding is drawn last, on top.
     drawn.sort(key=lambda name: name == where)
     traces, ends = [], []
     for name in drawn:
@@ -189,7 +189,7 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
 
 
 def short(where: str) -> str:
-    """A rounding's name for the end of a line."""
+    """Return a rounding's name, short enough for the end of a line."""
     return SHORT.get(where, PLACES[where])
 
 
@@ -210,7 +210,7 @@ SHORT = {
 
 @functools.lru_cache(maxsize=8)
 def summary(spec: RopeSpec) -> tuple[dict[str, Any], ...]:
-    """One row per rounding, up to the target length: the worst angle, the pairs past 0.1 turn, length and score."""
+    """Return a row per rounding, up to the target length: worst angle, pairs past 0.1 turn, vector length and score."""
     end = min(spec.target, precision.MAX_POSITION)
     starts = np.unique(np.geomspace(1, end, fewer(60, spec.pairs, least=20, usual=256)).astype(np.int64))
     near = np.arange(fewer(8, spec.pairs, least=2, usual=256))

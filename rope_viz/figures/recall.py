@@ -1,4 +1,4 @@
-"""Pictures of what a reader finds: recall over length, by depth, by training step; its two heads; its loss."""
+"""Figures of the tiny_lm's recall: over length, by depth and training step; its two heads; its loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
 
 SHARE = {"title": "recall (share of facts found)", "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
-# Colour and dash of every method, the same whatever is drawn beside it; the current one is drawn in blue instead.
+# Colour and dash of every method in all figures; the current one is drawn in blue instead.
 STYLES: dict[str, tuple[str, str]] = {
     "none": (theme.PLAIN, "dot"),
     "linear": (theme.FURTHER[0], "dash"),
@@ -33,7 +33,7 @@ GAP = 0.06
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Recall over length or steps with its interval, each (n,): `x` rising, NaN where nothing is known yet."""
+    """Recall over length or steps with its interval, each (n,): `x` ascending, NaN for values not known yet."""
 
     label: str
     colour: str
@@ -45,7 +45,7 @@ class Line:
 
 
 def over_lengths(lines: Sequence[Line], *, trained: int, target: int, ends: tuple[int, int]) -> go.Figure:
-    """Recall at every length, a line with its 95 % band for each method; the trained and the target length marked."""
+    """Draw recall by length, a line with its 95 % band per method, with the trained and the target length."""
     shapes = [theme.rule(trained, f"trained {theme.tokens(trained)}", axis="x")]
     if trained < target <= ends[1]:
         shapes.append(theme.rule(target, f"target {theme.tokens(target)}", axis="x", dash="dash"))
@@ -67,7 +67,7 @@ def over_lengths(lines: Sequence[Line], *, trained: int, target: int, ends: tupl
 
 
 def recover(lines: Sequence[tuple[Line, Line]], *, target: int, trained: int) -> go.Figure:
-    """Recall over fine-tuning steps: at the target length (the method's dash) and at the trained one (dotted, thin)."""
+    """Draw recall over fine-tuning steps: at the target length in the method's dash, at the trained length dotted."""
     steps = sorted({float(step) for line, _ in lines for step in line.x}) or [0.0, 1.0]
     traces = []
     for at_target, at_trained in lines:
@@ -102,9 +102,9 @@ def recover(lines: Sequence[tuple[Line, Line]], *, target: int, trained: int) ->
 
 
 def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) -> go.Figure:
-    """Recall by depth and length beside each other: white where nothing is found, blue where everything is.
+    """Draw maps of recall by depth and length in a row: white = nothing found, blue = everything.
 
-    Each map is (depths, lengths), row 0 the oldest part of the text; cells that are NaN are not asked yet.
+    Each map is (depths, lengths), row 0 the start of the text; NaN marks cells without answers yet.
     """
     count = len(maps)
     width = (1.0 - GAP * (count - 1)) / count
@@ -163,8 +163,8 @@ def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) 
             narrow[f"yaxis{mark}"] = {"domain": [bottom, bottom + tall], "showticklabels": True}
     axes["yaxis"]["title"] = {"text": "depth of the fact in the text", "standoff": 6, "font": {"size": 13}}
     bar = {"thickness": 12, "outlinewidth": 0, "x": 1.01, "xpad": 4, "tickvals": [0, 0.5, 1], "tickformat": ".0%"}
-    lying = {"orientation": "h", "thickness": 10, "x": 0.5, "xanchor": "center", "len": 0.8, "yref": "container"}
-    narrow["coloraxis"] = {"colorbar": bar | lying | {"y": 0.0, "yanchor": "bottom"}}
+    below = {"orientation": "h", "thickness": 10, "x": 0.5, "xanchor": "center", "len": 0.8, "yref": "container"}
+    narrow["coloraxis"] = {"colorbar": bar | below | {"y": 0.0, "yanchor": "bottom"}}
     return theme.figure(
         traces,
         x=axes.pop("xaxis"),
@@ -179,7 +179,7 @@ def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) 
 
 
 def attention_on_target(works: Sequence[tuple[str, str, Any]], *, title: str) -> go.Figure:
-    """How much attention each query gives the token it should look at, by how far away that is.
+    """Draw the attention from each query to its correct token, by distance.
 
     `works` are (label, colour, work) with the distances and hits of a head under an embedding.
     """
@@ -209,7 +209,7 @@ def attention_on_target(works: Sequence[tuple[str, str, Any]], *, title: str) ->
 
 
 def attention_by_distance(curves: Sequence[tuple[str, str, str, FloatArray]], *, most: int) -> go.Figure:
-    """Mean attention to the tokens at each distance, (label, colour, dash, values) per embedding."""
+    """Draw mean attention by distance, (label, colour, dash, values) per embedding."""
     traces = [
         theme.line(
             np.arange(min(len(values), most)),
@@ -234,10 +234,10 @@ def attention_by_distance(curves: Sequence[tuple[str, str, str, FloatArray]], *,
 
 
 def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None, still: int = 0) -> go.Figure:
-    """What each pair adds to the logit of the right token above the others; outlined what it added in training.
+    """Draw each pair's contribution to the correct token's logit above the others, with that in training as a mark.
 
-    Colours are those of the bands, whose names stand above the bars: kept, blended, divided. `still` are the last
-    columns, which do not rotate.
+    Colours are those of the bands, named above the bars: kept, blended, divided. The last `still` columns do not
+    rotate.
     """
     pairs = np.arange(len(values))
     colours = [theme.BAND_COLOURS[min(kind, 2)] for kind in bands.kind] + [theme.PLAIN] * still
@@ -279,7 +279,7 @@ def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None,
 
 
 def carried(values: FloatArray, before: float, bands: Bands) -> go.Figure:
-    """Recall where one pair alone is switched, (pairs,), in the colours of the bands; a line where nothing is."""
+    """Draw recall with each pair alone switched, (pairs,), in band colours, with a line at recall without a switch."""
     pairs = np.arange(len(values))
     bar = {
         "type": "bar",
@@ -304,7 +304,7 @@ def carried(values: FloatArray, before: float, bands: Bands) -> go.Figure:
 def losses(
     lines: Sequence[tuple[str, str, str, FloatArray, FloatArray]], best: FloatArray, *, trained: int
 ) -> go.Figure:
-    """Loss by position on Markov chains, (label, colour, dash, position, loss) per embedding, over the least there is.
+    """Draw loss by position on Markov chains, (label, colour, dash, position, loss) per embedding, and its minimum.
 
     `best` is (2, n): position and the Bayes-optimal loss.
     """
@@ -337,7 +337,7 @@ def losses(
 
 
 def with_band(line: Line, x: str = "x:,") -> list[dict[str, Any]]:
-    """A line and the band of its interval, where it is known."""
+    """Return a line and its interval as a band, at the known values."""
     known = np.isfinite(line.mean)
     at, low, high = (part[known] for part in (line.x, line.low, line.high))
     band = {
@@ -360,7 +360,7 @@ def with_band(line: Line, x: str = "x:,") -> list[dict[str, Any]]:
 
 
 def labels(lines: Sequence[Line], *, log_x: bool) -> list[dict[str, Any]]:
-    """The names of the lines at their ends, apart from each other."""
+    """Return the names of the lines at their ends, without overlap."""
     ends = []
     for line in lines:
         known = np.flatnonzero(np.isfinite(line.mean))
@@ -371,7 +371,7 @@ def labels(lines: Sequence[Line], *, log_x: bool) -> list[dict[str, Any]]:
 
 
 def half() -> dict[str, Any]:
-    """A hairline where half is found."""
+    """Return a thin line at a recall of one half."""
     return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 0.5, "y1": 0.5} | {
         "line": {"color": theme.GRID, "width": 1, "dash": "dot"},
         "layer": "below",

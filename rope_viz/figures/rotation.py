@@ -1,4 +1,4 @@
-"""Pictures of the algebra: the matrix R in both pairings, the permutation of rows, and conversions gone wrong."""
+"""Figures of the algebra: the matrix R in both pairings, the permutation between them, and wrong conversions."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ PANELS = ((0.0, 0.29), (0.355, 0.645), (0.71, 1.0))
 
 
 def matrices(spec: RopeSpec, position: int, *, part: str = "whole") -> go.Figure:
-    """R of one position, interleaved and split in halves, with the permutation P that leads from one to the other."""
-    kept = [_dimensions(spec, pairing, part) for pairing in ("interleaved", "half")]
-    size = len(kept[0])
+    """Draw R at one position, interleaved and half-split, with the permutation P from the first to the second."""
+    dims = [_dimensions(spec, pairing, part) for pairing in ("interleaved", "half")]
+    size = len(dims[0])
     order = pairing_permutation(spec, "interleaved", "half")
-    column = np.searchsorted(kept[0], order[kept[1]])
-    traces = [_matrix(spec, position, "interleaved", kept[0], "")]
+    column = np.searchsorted(dims[0], order[dims[1]])
+    traces = [_matrix(spec, position, "interleaved", dims[0], "")]
     traces.append(
         {
             "type": "scatter",
             "mode": "markers",
             "x": column,
             "y": np.arange(size),
-            "customdata": np.stack([order[kept[1]], kept[1]], axis=1).tolist(),
+            "customdata": np.stack([order[dims[1]], dims[1]], axis=1).tolist(),
             "marker": {"size": max(2.5, min(14, 300 / size)), "symbol": "square", "color": theme.CURRENT},
             "hovertemplate": "dimension %{customdata[0]} goes to %{customdata[1]}<extra></extra>",
             "name": "P",
@@ -45,11 +45,11 @@ def matrices(spec: RopeSpec, position: int, *, part: str = "whole") -> go.Figure
             "yaxis": "y2",
         }
     )
-    traces.append(_matrix(spec, position, "half", kept[1], "3"))
+    traces.append(_matrix(spec, position, "half", dims[1], "3"))
     axes: dict[str, Any] = {}
     for index, (low, high) in enumerate(PANELS):
         name = "" if index == 0 else str(index + 1)
-        rows, columns = (kept[0], kept[0]) if index == 0 else (kept[1], kept[0]) if index == 1 else (kept[1], kept[1])
+        rows, columns = (dims[0], dims[0]) if index == 0 else (dims[1], dims[0]) if index == 1 else (dims[1], dims[1])
         shared = {"range": [-0.5, size - 0.5], "showgrid": False, "linecolor": theme.RULE, "showline": True}
         shared |= {"zeroline": False, "mirror": True}
         axes[f"xaxis{name}"] = shared | _ticks(columns) | {"domain": [low, high], "anchor": f"y{name}"}
@@ -71,14 +71,14 @@ def matrices(spec: RopeSpec, position: int, *, part: str = "whole") -> go.Figure
         **axes,
     )
     fig.table = lambda: _cells(
-        {"interleaved": (kept[0], kept[0]), "P": (kept[1], kept[0]), "in halves": (kept[1], kept[1])},
+        {"interleaved": (dims[0], dims[0]), "P": (dims[1], dims[0]), "in halves": (dims[1], dims[1])},
         [traces[0]["z"], (np.arange(size) == column[:, None]).astype(float), traces[2]["z"]],
     )
     return fig
 
 
 def permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> go.Figure:
-    """Where each row of a q or k weight goes, for the first two heads; every head is treated alike."""
+    """Draw where each row of a q or k weight goes, for the first two heads; all heads are permuted alike."""
     drawn = min(heads, 2)
     order = conversion.weight_permutation(spec, drawn, source, to)
     first = set((pair_dimensions(spec, source)[0][:, None] + spec.head_dim * np.arange(drawn)).ravel().tolist())
@@ -126,7 +126,7 @@ def permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> go.
 
 
 def mistakes(found: Sequence[Mistake]) -> go.Figure:
-    """Scores along the distance for each way to convert q and k; only one is right."""
+    """Draw scores by distance for each way to convert q and k; only one is right."""
     colours = (theme.CURRENT, theme.FURTHER[2], theme.FURTHER[1], theme.FURTHER[3])
     distance = np.arange(DISTANCES)
     traces, ends = [], []
@@ -152,7 +152,7 @@ def mistakes(found: Sequence[Mistake]) -> go.Figure:
 
 
 def costs(forms: Sequence[Form]) -> list[dict[str, Any]]:
-    """The table of the equivalent forms: what each computes, moves, and by how much it differs from the first."""
+    """Return a table of the equivalent forms: operations, numbers moved, and the largest difference from the first."""
     return [
         {
             "form": form.label,
@@ -167,13 +167,13 @@ def costs(forms: Sequence[Form]) -> list[dict[str, Any]]:
 
 
 def results(forms: Sequence[Form], vector: Any) -> Mapping[str, Any]:
-    """The rotated vector of each form beside the vector, one row per dimension."""
+    """Return the vector and its rotation by each form, a row per dimension."""
     columns: dict[str, Any] = {"dimension": np.arange(len(vector)), "x": vector}
     return columns | {f"R x, {form.name}": form.result for form in forms}
 
 
 def pairings() -> list[dict[str, Any]]:
-    """Which model of the list uses which pairing, and where that is from."""
+    """Return the pairing of every model of the catalog, with its source."""
     rows = [
         {"model": model.name, "pairing": model.pairing, "confirmed": model.verified, "source": model.source}
         for model in catalog().values()
@@ -182,21 +182,21 @@ def pairings() -> list[dict[str, Any]]:
 
 
 def _dimensions(spec: RopeSpec, pairing: Pairing, part: str) -> IntArray:
-    """The dimensions to draw: the whole head, or those of the first pairs."""
+    """Return the dimensions to draw: the whole head, or those of the first pairs."""
     if part == "whole":
         return np.arange(spec.head_dim)
     return np.sort(np.concatenate([side[:FEW] for side in pair_dimensions(spec, pairing)]))
 
 
-def _matrix(spec: RopeSpec, position: int, pairing: Pairing, kept: IntArray, axis: str) -> dict[str, Any]:
-    whole = rotation_matrix(spec, position, pairing=pairing, length=spec.target)
-    side = np.arange(len(kept))
+def _matrix(spec: RopeSpec, position: int, pairing: Pairing, dims: IntArray, axis: str) -> dict[str, Any]:
+    full = rotation_matrix(spec, position, pairing=pairing, length=spec.target)
+    side = np.arange(len(dims))
     bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4, "tickvals": [-1, 0, 1]}
     return {
         "type": "heatmap",
         "x": side,
         "y": side,
-        "z": whole[np.ix_(kept, kept)].astype(np.float32),
+        "z": full[np.ix_(dims, dims)].astype(np.float32),
         "zmin": -1,
         "zmax": 1,
         "colorscale": theme.DIVERGING,
@@ -210,7 +210,7 @@ def _matrix(spec: RopeSpec, position: int, pairing: Pairing, kept: IntArray, axi
 
 
 def _cells(maps: Mapping[str, tuple[IntArray, IntArray]], values: Sequence[Any]) -> dict[str, Any]:
-    """Every cell of several matrices as a row of a table: which matrix, its row and column, its value."""
+    """Return the cells of several matrices as table rows: matrix, row, column, value."""
     out: dict[str, list[Any]] = {"matrix": [], "row (dimension)": [], "column (dimension)": [], "value": []}
     for (name, (rows, columns)), grid in zip(maps.items(), values, strict=True):
         count = len(rows) * len(columns)
@@ -221,7 +221,7 @@ def _cells(maps: Mapping[str, tuple[IntArray, IntArray]], values: Sequence[Any])
 
 
 def _ticks(dimensions: IntArray) -> dict[str, Any]:
-    """Ticks at the places of the matrix, labelled with the head's own dimensions."""
+    """Return ticks at matrix indices, labelled with the head's dimensions."""
     places = theme.thinned(len(dimensions), 5)
     return {"tickvals": places, "ticktext": [str(dimensions[place]) for place in places], "tickmode": "array"}
 
@@ -233,5 +233,5 @@ def _above(panel: int, text: str) -> dict[str, Any]:
 
 
 def _broken(pairing: Pairing) -> str:
-    """The name in two lines where one would not fit beside the axis of a narrow screen."""
+    """Break a pairing's name in two lines, to fit next to the axis on a narrow screen."""
     return pairing.replace("interleaved", "inter-<br>leaved")

@@ -1,4 +1,4 @@
-"""Pictures and tables of what the runtimes make of one config."""
+"""Figures and tables of how each runtime handles one config."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
 
 def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[go.Figure, str]:
-    """Each differing runtime's frequencies over the reference's; the common speed of each pair where all agree."""
+    """Draw each differing runtime's frequencies over the reference's; if all agree, scaled over plain frequency."""
     groups = grouped(answers)
     if not groups:
         fig = scaling.ratios(scaling.compared(spec, []), pin=pin)
         return fig, "Scaled over plain speed of each pair, the same in every runtime that takes the config"
     reference = answers.rows[0]
     remote = bool(reference.comparison.emulation.remote)
-    named = "The model's own code" if remote else reference.name
+    ref_name = "The model's own code" if remote else reference.name
     agreeing = sum(row.comparison.agrees and row.comparison.emulation.supported for row in answers.rows) - (not remote)
     more = f" and {agreeing} more" if agreeing > 0 else ""
     pairs = max(spec.pairs, *(len(values) for _, values in groups))
@@ -38,10 +38,10 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
         theme.line(
             pair,
             np.ones(pairs),
-            named,
+            ref_name,
             theme.CURRENT,
             width=2.5,
-            hovertemplate=f"{named}{more}: 1<extra></extra>",
+            hovertemplate=f"{ref_name}{more}: 1<extra></extra>",
         )
     ]
     peaks = []
@@ -83,14 +83,14 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
 
 
 def grouped(answers: Board) -> list[tuple[list[Row], FloatArray]]:
-    """The rows whose frequencies differ, those with equal ones together, and their ratio to the reference per pair."""
+    """Group rows that differ from the reference by equal frequencies; return each group with its ratio per pair."""
     groups: list[tuple[list[Row], FloatArray]] = []
     for row in answers.differing:
         values = ratio(row, answers.rows[0])
         if row.comparison.effect is None or values is None:
             continue
-        for rows, known in groups:
-            if len(known) == len(values) and np.allclose(known, values, rtol=1e-6, equal_nan=True):
+        for rows, shared in groups:
+            if len(shared) == len(values) and np.allclose(shared, values, rtol=1e-6, equal_nan=True):
                 rows.append(row)
                 break
         else:
@@ -99,19 +99,19 @@ def grouped(answers: Board) -> list[tuple[list[Row], FloatArray]]:
 
 
 def ratio(row: Row, reference: Row) -> FloatArray | None:
-    """A row's frequencies over the reference's, NaN where a pair stands still in one of them."""
-    ours, base = row.comparison.emulation.inv_freq, reference.comparison.emulation.inv_freq
-    if ours is None or base is None:
+    """Return a row's frequencies over the reference's; NaN where either is zero, None if one is unknown."""
+    values, base = row.comparison.emulation.inv_freq, reference.comparison.emulation.inv_freq
+    if values is None or base is None:
         return None
-    pairs = min(len(ours), len(base))
-    both = (ours[:pairs] > 0) & (base[:pairs] > 0)
+    pairs = min(len(values), len(base))
+    both = (values[:pairs] > 0) & (base[:pairs] > 0)
     out = np.full(pairs, np.nan)
-    out[both] = ours[:pairs][both] / base[:pairs][both]
+    out[both] = values[:pairs][both] / base[:pairs][both]
     return out
 
 
 def matrix(answers: Board) -> list[dict[str, str]]:
-    """One row per runtime, in words."""
+    """Return a table row per runtime."""
     return [
         {
             "runtime": row.name,
@@ -123,51 +123,51 @@ def matrix(answers: Board) -> list[dict[str, str]]:
 
 
 def reference(row: Row, answers: Board) -> bool:
-    """Whether the others are compared with this row; nothing is compared with what is not known."""
+    """Return True if `row` is the reference of the others: the first one, unless unknown or the model's own code."""
     known = row.comparison.how != "not known" and not row.comparison.emulation.remote
     return row is answers.rows[0] and known
 
 
 def remedy(row: Row) -> str:
-    """What repairs a row, as a sentence."""
+    """Return the fix for a row as a sentence, "" if there is none."""
     return f"Repaired by: {row.repair}" if row.repair else ""
 
 
 def model_list(*, everything: bool = False) -> list[dict[str, str]]:
-    """The whole list against every runtime, by the signs of `compact`."""
+    """Return the catalog against every runtime, as by `compact`; by default only models with differences."""
     rows = []
     for name, answers in runtime_matrix.models():
         if everything or worst(answers.rows) > 1.0:
             cells = {row.name: compact(row.verdict) for row in answers.rows}
             rows.append({"model": name, **{key: cells[key] for key in sorted(cells, key=order)}})
-    # A column of dots alone, such as the reference's, says nothing.
+    # Drop columns without a difference, such as the reference's.
     silent = [key for key in rows[0] if all(row[key] == "·" for row in rows)]
     return [{key: text for key, text in row.items() if key not in silent} for row in rows]
 
 
 def several(answers: Sequence[AxesAnswer]) -> list[dict[str, str]]:
-    """What each runtime does with the axes of the positions; one row where there is one axis."""
+    """Return how each runtime treats the position axes; a single row for a one-axis model."""
     if not answers:
         return [{"runtime": "all of them", "pairs of each axis": "one axis: every token has one position"}]
     return [
         {
-            "runtime": one.name,
-            "pairs of each axis": one.sections,
-            "against transformers": one.against,
-            "text behind the film": "-" if one.behind is None else f"at {one.behind:g}",
-            "times of four grids": "-" if one.times is None else ", ".join(f"{time:g}" for time in one.times),
-            "YaRN": one.extension or "-",
+            "runtime": answer.name,
+            "pairs of each axis": answer.sections,
+            "against transformers": answer.against,
+            "text behind the film": "-" if answer.behind is None else f"at {answer.behind:g}",
+            "times of four grids": "-" if answer.times is None else ", ".join(f"{time:g}" for time in answer.times),
+            "YaRN": answer.extension or "-",
         }
-        for one in answers
+        for answer in answers
     ]
 
 
 def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
-    """What each method would do to this model at the target length."""
+    """Return what each method would do to this model at the target length, a row per method."""
     rows = [
         {
             "method": LABELS[option.method],
-            # Plain RoPE divides nothing, however far it is taken.
+            # Plain RoPE has no factor, whatever the target length.
             "factor s": 1.0 if option.method == "none" else option.factor,
             "kept": option.kept,
             "blended": option.blended,
@@ -185,13 +185,13 @@ def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
 
 
 def methods(asked: Asked, target: int) -> dict[str, str]:
-    """Methods that extend this model, YaRN first."""
+    """Return the methods that can extend this model, YaRN first."""
     names = sorted(METHODS, key=lambda name: name != "yarn")
     return {name: LABELS[name] for name in names if name != "none" and extend.fits(asked.spec, name, target)}
 
 
 def compact(verdict: str) -> str:
-    """A verdict for a narrow cell: a dot for agreement, a ring where it is known by rule only, a question mark."""
+    """Shorten a verdict for a narrow cell: · agrees, ∘ agrees by rule, ? unknown."""
     signs = {"agrees": "·", "agrees (by rule)": "∘", "not known": "?"}
     return signs.get(
         verdict, verdict.replace(" at pair ", " · ").replace("cos and sin", "cos").replace("(by rule)", "∘")
@@ -199,20 +199,20 @@ def compact(verdict: str) -> str:
 
 
 def order(name: str) -> int:
-    """Runtimes in the order of the matrix: those that serve first, older releases and the paper last."""
+    """Return a runtime's rank in the matrix: serving runtimes first, older releases and the paper last."""
     servers = [runtime.name for key, runtime in RELEASES.items() if key not in ("transformers", "paper")]
     places = (*servers, "transformers 5", "transformers 4.5", "transformers")
     return next((place for place, start in enumerate(places) if name.startswith(start)), len(places))
 
 
 def explained(row: Row) -> str:
-    """Why and how to repair it, for the hover, on lines of their own."""
+    """Return the reason and the fix as extra lines of a hover text."""
     out = f"<br>{wrapped(row.why)}" if row.why else ""
     return out + (f"<br>{wrapped(remedy(row))}" if row.repair else "")
 
 
 def wrapped(text: str, width: int = 64) -> str:
-    """The text on lines of this width, its marks made harmless for Plotly."""
+    """Wrap the text at `width` characters and neutralise Plotly's markup."""
     lines, line = [], ""
     for word in text.replace("<", "‹").replace(">", "›").replace("%{", "% {").split():
         if line and len(line) + len(word) >= width:
@@ -223,23 +223,23 @@ def wrapped(text: str, width: int = 64) -> str:
 
 
 def rounded(value: float, how: Any) -> float:
-    """The next power of two."""
+    """Round to a power of two, with `how` for the exponent (floor or ceil)."""
     return float(2.0 ** how(math.log2(value)))
 
 
 def times(value: float) -> str:
-    """A ratio as a tick."""
+    """Format a ratio for a tick."""
     return "1" if value == 1 else f"×{value:.3g}" if value > 1 else f"÷{1 / value:.3g}"
 
 
 def base_label(text: str, below: bool) -> dict[str, Any]:
-    """The name of the reference on its own line, on the side where fewer curves are."""
+    """Return the reference's label at its line, on the side with fewer curves."""
     where = {"x": 0, "y": 0.0, "xanchor": "left", "yanchor": "bottom" if below else "top", "showarrow": False}
     return where | {"name": "reference", "text": text, "font": {"color": theme.CURRENT, "size": 13}}
 
 
 def peak_labels(peaks: list[tuple[int, float, str, str]], pairs: int, low: float, high: float) -> list[dict[str, Any]]:
-    """Each curve's name and ratio at its largest deviation, moved apart where they would lie on each other."""
+    """Label each curve with its ratio at its largest deviation; labels that would overlap are shifted apart."""
     pixels = (theme.MAIN_HEIGHT - 74) / math.log10(high / low)
     notes: list[dict[str, Any]] = []
     taken: list[tuple[int, float]] = []

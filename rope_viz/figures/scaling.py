@@ -1,4 +1,4 @@
-"""Pictures of what a scaling method does to every pair, for any number of methods at once."""
+"""Figures of what scaling methods do to every pair, for any number of methods at once."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from rope_viz.figures.frequencies import length_rules, pin_rule_x
 
 @dataclass(frozen=True)
 class Compared:
-    """One curve of a comparison: a spec and how it is drawn."""
+    """One curve of a comparison: a spec and its style."""
 
     label: str
     spec: RopeSpec
     colour: str
     dash: str = "solid"
-    model: str = ""  # whose it is, where several models are compared
+    model: str = ""  # the model's name, if several are compared
 
     @property
     def inv_freq(self) -> FloatArray:
-        """At the target length, where the method depends on it."""
+        """Return the frequencies at the target length."""
         return self.spec.inv_freq(self.spec.target)
 
 
@@ -38,7 +38,7 @@ VIEWS = {"ratio": "Speed θ′/θ", "wavelength": "Wavelengths", "ramp": "Ramp �
 
 
 def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tuple[go.Figure, str]:
-    """One of `VIEWS`, with its accessible name."""
+    """Draw one of `VIEWS` and return it with its accessible name."""
     labels = ", ".join(c.label for c in curves)
     if name == "wavelength":
         return wavelengths(curves, pin=pin), f"Wavelength of each pair in tokens: {labels}"
@@ -52,9 +52,9 @@ def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tu
 def compared(
     spec: RopeSpec, others: Sequence[RopeSpec], models: Mapping[str, RopeSpec] | None = None, *, name: str = ""
 ) -> list[Compared]:
-    """The current spec, further methods for it and further models by name, each in its own look (see `looks`).
+    """Return the current spec, further methods for it and further models by name, styled by `line_styles`.
 
-    Beside other models the current one is called by its `name`, for a method alone would not say whose it is.
+    When models are compared, the current one is labelled `name`, because a method would not identify it.
     """
     own = (name or "this model") if models else ""
     out = [Compared(own or short_label(spec.scaling.name), spec, *line_styles.CURRENT, own)]
@@ -69,20 +69,20 @@ def compared(
 
 
 def plain(current: Compared) -> Compared:
-    """The same model before scaling."""
+    """Return the curve of the same model before scaling."""
     label = f"{current.model}, plain" if current.model else "plain"
     return Compared(label, current.spec.plain(), *line_styles.PLAIN, current.model)
 
 
 def short_label(method: str) -> str:
-    """A method's name for the end of a line."""
+    """Return a method's name, short enough for the end of a line."""
     if method == "none":
         return "plain"
     return LABELS[method].split(" (")[0] + (" (paper)" if method == "yarn-paper" else "")
 
 
 def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
-    """θ′/θ per pair: 1 keeps the speed, 1/s divides it by s. The current method's bands are shaded."""
+    """Draw θ′/θ per pair: 1 = unchanged, 1/s = divided by the factor s. Shades the bands of the current method."""
     drawn = [spectrum.ratio(c.spec, length=c.spec.target) for c in curves]
     floor = max(min(0.5, *(float(share.min()) for share in drawn)), 1e-3)
     top = min(max(1.0, *(float(share.max()) for share in drawn)), 1e3)
@@ -102,7 +102,7 @@ def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
 
 
 def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
-    """Tokens per turn per pair for every method, with the trained and the target length."""
+    """Draw tokens per turn per pair for every method, with the trained and the target length."""
     spec = curves[0].spec
     slowest = max(float(np.max(spectrum.wavelength(c.inv_freq[c.inv_freq > 0]), initial=1.0)) for c in curves)
     low = 4.0 / max(float(np.max(c.inv_freq, initial=1.0)) for c in curves)
@@ -127,7 +127,7 @@ def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Fig
 
 
 def ramps(curves: Sequence[Compared]) -> go.Figure:
-    """The ramp γ over the turns a pair makes in training: 1 keeps the speed, 0 divides by s; thresholds marked."""
+    """Draw the ramp γ over turns in training: 1 = unchanged frequency, 0 = divided by s; thresholds are marked."""
     spec = curves[0].spec
     with_ramp = [c for c in curves if hasattr(c.spec.scaling, "kept_share")]
     r = turns(spec)
@@ -170,18 +170,18 @@ def ramps(curves: Sequence[Compared]) -> go.Figure:
 
 
 def paper_and_released(spec: RopeSpec) -> go.Figure:
-    """YaRN's two ramps for this model: θ′/θ of each, and released over paper where they differ."""
+    """Draw YaRN's two ramps for this model as θ′/θ, and released over paper to show where they differ."""
     released, paper = yarn_pair(spec)
     pair = np.arange(spec.pairs)
     quotient = released.inv_freq() / paper.inv_freq()
     worst = int(np.argmax(np.abs(np.log(quotient))))
-    looked = {
+    styles = {
         "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.of_method("yarn"),
         "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.of_method("yarn-paper"),
     }
     curves = {"released": spectrum.ratio(released), "paper": spectrum.ratio(paper)}
     traces = [
-        theme.line(pair, y, name, looked[name].colour, dash=looked[name].dash, hovertemplate=HOVER.format(name))
+        theme.line(pair, y, name, styles[name].colour, dash=styles[name].dash, hovertemplate=HOVER.format(name))
         for name, y in curves.items()
     ]
     traces.append(theme.line(pair, quotient, "released / paper", theme.TEXT, dash="dot", yaxis="y2"))
@@ -204,8 +204,8 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
         y={"title": "θ′ᵢ / θᵢ", "range": [0, 1.08 * max(fastest, 1.0)]},
         notes=[
             marker,
-            _text_at(pair, curves["released"], 0.7, "released", looked["released"].colour, "left"),
-            _text_at(pair, curves["paper"], 0.7, "paper", looked["paper"].colour, "right"),
+            _text_at(pair, curves["released"], 0.7, "released", styles["released"].colour, "left"),
+            _text_at(pair, curves["paper"], 0.7, "paper", styles["paper"].colour, "right"),
         ],
         shapes=theme.band_shapes(spectrum.bands(released)),
         margin={"l": 68, "r": 72, "t": 26, "b": 48},
@@ -217,14 +217,14 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
 
 
 def yarn_pair(spec: RopeSpec) -> tuple[RopeSpec, RopeSpec]:
-    """This model under YaRN as released and under the paper's ramp with the same factor and thresholds."""
+    """Return this model with YaRN as released, and with the paper's ramp at the same factor and thresholds."""
     yarn = spec.scaling if isinstance(spec.scaling, Yarn) else Yarn(compare_factor(spec))
     paper = NtkByParts(yarn.factor, yarn.beta_slow, yarn.beta_fast)
     return dataclasses.replace(spec, scaling=yarn), dataclasses.replace(spec, scaling=paper)
 
 
 def compare_factor(spec: RopeSpec) -> float:
-    """The factor that methods are compared at: the model's own, else what its target asks for, else 4."""
+    """Return the factor to compare methods at: the model's own, else target over trained length, else 4."""
     own = spec.scaling.factor_for(spec)
     if own > 1.0 and spec.scaling.name != "none":
         return own
@@ -233,23 +233,23 @@ def compare_factor(spec: RopeSpec) -> float:
 
 
 def choices(spec: RopeSpec, *, ramps: bool = False) -> dict[str, str]:
-    """The methods this model can be compared with, name -> label; its own is left out. `ramps`: only who has one."""
+    """Return other methods to compare this model with, name -> label; with `ramps`, only those that have a ramp."""
     found = {name: kind for name, kind in METHODS.items() if name not in ("none", spec.scaling.name)}
     return {name: short_label(name) for name, kind in found.items() if not ramps or hasattr(kind, "kept_share")}
 
 
 def usual(spec: RopeSpec) -> list[str]:
-    """What a comparison starts with."""
+    """Return the methods a comparison starts with."""
     return [name for name in ("yarn", "ntk", "linear") if name != spec.scaling.name]
 
 
 def alternatives(spec: RopeSpec, names: Sequence[str]) -> list[RopeSpec]:
-    """This model under each of these methods at the same factor, where the method has a meaning for it."""
+    """Return this model under each of these methods at the same factor, without the methods that do not apply."""
     return [other for name in names if (other := alternative(spec, name)) is not None]
 
 
 def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:
-    """This model under another method at the same factor; None where the method has no meaning for it."""
+    """Return this model under another method at the same factor, None if the method does not apply."""
     scaling = METHODS[method]()
     if isinstance(scaling, LongRope) or (
         isinstance(getattr(scaling, "factor", None), float) and method != "proportional"
@@ -262,9 +262,9 @@ def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:
 
 
 def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
-    """One row per method: factor, bands, attention factor, what it does to logits, the slowest pair that turns.
+    """Return a row per method: factor, bands, attention factor, logit factor, longest finite wavelength.
 
-    The factor is the one at the target length, as the speeds are.
+    Like the frequencies, the factor is that at the target length.
     """
     rows = []
     for c in curves:
@@ -289,7 +289,7 @@ def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
 
 
 def without_zeros(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows without the columns of rare bands that no row has."""
+    """Drop the columns of rare bands that are empty in all rows."""
     empty = [name for name in ("sped up", "still") if not any(row[name] for row in rows)]
     return [{name: value for name, value in row.items() if name not in empty} for row in rows]
 
@@ -307,7 +307,7 @@ def _per_pair(
     spec = bands_of or curves[0].spec
     pair = np.arange(spec.pairs)
     traces, ends = [], []
-    # The current method is drawn last so that it lies on top.
+    # The current method is drawn last, on top.
     for c in [*curves[1:], curves[0]] if bands_of is None else curves:
         drawn = values(c)
         width = 3 if c.colour == theme.CURRENT else 2

@@ -1,6 +1,6 @@
-"""The pairs as dials at one position, a still picture of the clocks; for a query and a key, their score beside them.
+"""The pairs as dials at one position, a static version of the clocks; for a query and a key, also their score.
 
-It is drawn from plain data (what the browser's clocks are sent), without a page and without a browser.
+Drawn from the data that the browser's clocks receive, without a browser.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from rope_viz.figures.files.colours import ramp
 MOST = 256
 TAU = 2.0 * math.pi
 RADIUS, CELL = 0.42, 1.0
-NAMED = 1.28  # the height of a cell with its pair and its turns under the dial
-LEAST_NAMED = 36.0  # pixels of a dial that has room for them
+NAMED = 1.28  # height of a cell that has a label under the dial
+LEAST_NAMED = 36.0  # pixels; smaller dials get no labels
 STEPS = 64
-# As the browser draws them, in the order of spectrum.BAND_NAMES.
+# Dashes as in the browser, in the order of spectrum.BAND_NAMES.
 RINGS = ("solid", "4px,3px", "1.5px,3px", "7px,2px", "1px,5px")
 STROKES = ("solid", "dashed", "dotted", "long dashes", "sparse dots")
 ASIDE = 262.0
@@ -38,18 +38,18 @@ def still(
     width: float = 1000.0,
     height: float | None = None,
 ) -> theme.Figure:
-    """All pairs (the first 256) at position m; in mode "score" a query at m, a key at n, and their score by pair.
+    """Draw all pairs (at most 256) at position m; in mode "score" a query at m, a key at n, and their score by pair.
 
-    `data` is the message that the browser's clocks get (`clocks.packed`); `width` and `height` in pixels decide how
-    many stand in a row.
+    `data` is the message sent to the browser's clocks (`clocks.packed`). `width` and `height` are in pixels and decide
+    how many dials fit in a row.
     """
     first = np.asarray(data["first"], dtype=float)
     rates = first if data.get("scaled") is None else np.asarray(data["scaled"], dtype=float)
     pair = data.get("mode") == "score"
     count = min(MOST, len(rates))
-    beside = pair and width >= 640
-    height = height or min(512.0, max(260.0, 0.8 * width) + (190.0 if pair and not beside else 0.0))
-    room = (width - (ASIDE + 40 if beside else 16), (0.58 if pair and not beside else 1.0) * (height - 44))
+    at_right = pair and width >= 640
+    height = height or min(512.0, max(260.0, 0.8 * width) + (190.0 if pair and not at_right else 0.0))
+    room = (width - (ASIDE + 40 if at_right else 16), (0.58 if pair and not at_right else 1.0) * (height - 44))
     columns, named = arranged(count, *room)
     rows, step = -(-count // columns), NAMED if named else CELL
     places = np.arange(count, dtype=np.float64)
@@ -70,8 +70,8 @@ def still(
     shapes = _frame(cx, cy, pin, step) if pin is not None and pin < count else []
     more: dict[str, Any] = {}
     if pair:
-        across = (0.0, 1 - ASIDE / width, 1 - (ASIDE - 34) / width, 1.0) if beside else (0.0, 1.0, 0.0, 1.0)
-        up = (0.0, 1.0, 0.0, 1.0) if beside else (0.42, 1.0, 0.0, 0.3)
+        across = (0.0, 1 - ASIDE / width, 1 - (ASIDE - 34) / width, 1.0) if at_right else (0.0, 1.0, 0.0, 1.0)
+        up = (0.0, 1.0, 0.0, 1.0) if at_right else (0.42, 1.0, 0.0, 0.3)
         wide |= {"domain": list(across[:2])}
         high |= {"domain": list(up[:2])}
         bars, more = _score(rates, m - n, list(across[2:]), list(up[2:]))
@@ -93,7 +93,7 @@ def still(
 
 
 def table(data: Mapping[str, Any], m: int, n: int = 0) -> dict[str, Any]:
-    """A row per pair, also past the 256th: band, frequencies and angle; with a key also its angle and the score."""
+    """Return a row per pair, beyond 256 too: band, frequencies and angle; with a key also its angle and the score."""
     first = np.asarray(data["first"], dtype=float)
     rates = first if data.get("scaled") is None else np.asarray(data["scaled"], dtype=float)
     out: dict[str, Any] = {
@@ -115,7 +115,7 @@ def table(data: Mapping[str, Any], m: int, n: int = 0) -> dict[str, Any]:
 
 
 def arranged(count: int, width: float, height: float) -> tuple[int, bool]:
-    """How many dials in a row give them the most room, and whether there is room for their names."""
+    """Return the number of columns that makes the dials largest, and whether their labels fit."""
 
     def best(cell: float) -> tuple[float, int]:
         sizes = [(min(width / c, height / (-(-count // c)) / cell), -c) for c in range(1, count + 1)]
@@ -129,7 +129,7 @@ def arranged(count: int, width: float, height: float) -> tuple[int, bool]:
 
 
 def _turns(position: int, inv_freq: FloatArray) -> FloatArray:
-    """The share of a turn each pair has reached, in [0, 1)."""
+    """Return the share of a turn each pair has reached, in [0, 1)."""
     return np.asarray(exact_angles(inv_freq, [position])[0] / TAU % 1.0)
 
 
@@ -139,7 +139,7 @@ def _circle(share: float = 1.0, start: float = 0.0, steps: int = STEPS) -> tuple
 
 
 def _trace(x: Sequence[Any], y: Sequence[Any], **more: Any) -> dict[str, Any]:
-    """Several strokes as one trace, with gaps between them."""
+    """Join several strokes into one trace, with gaps between them."""
     gaps = [(np.append(a, np.nan), np.append(b, np.nan)) for a, b in zip(x, y, strict=True)]
     base = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "meta": {"csv": False}}
     xs = np.concatenate([a for a, _ in gaps]) if gaps else np.zeros(0)
@@ -148,7 +148,7 @@ def _trace(x: Sequence[Any], y: Sequence[Any], **more: Any) -> dict[str, Any]:
 
 
 def _faces(cx: FloatArray, cy: FloatArray, data: Mapping[str, Any], first: FloatArray) -> list[dict[str, Any]]:
-    """The angles seen in training as grey faces, and a ring around every dial in the colour and dash of its band."""
+    """Return grey faces for the angles seen in training, and a ring per dial in the colour and dash of its band."""
     seen = np.minimum(1.0, data["context"] * first / TAU)
     x, y = [], []
     for a, b, share in zip(cx, cy, seen, strict=True):
@@ -161,9 +161,9 @@ def _faces(cx: FloatArray, cy: FloatArray, data: Mapping[str, Any], first: Float
     kinds = np.asarray(data["bands"])[: len(cx)]
     width = 1.6 if len(cx) <= 128 else 1.0
     for kind, colour in enumerate(theme.BAND_COLOURS):
-        mine = np.flatnonzero(kinds == kind)
-        if mine.size:
-            rings = [cx[i] + RADIUS * cos for i in mine], [cy[i] + RADIUS * sin for i in mine]
+        members = np.flatnonzero(kinds == kind)
+        if members.size:
+            rings = [cx[i] + RADIUS * cos for i in members], [cy[i] + RADIUS * sin for i in members]
             line = {"color": colour, "width": width, "dash": RINGS[kind]}
             traces.append(_trace(*rings, line=line, name=spectrum.BAND_NAMES[kind]))
     return traces
@@ -181,7 +181,7 @@ def _colour(turn: float) -> str:
 
 
 def _hands(cx: FloatArray, cy: FloatArray, turn: FloatArray, before: FloatArray | None) -> list[dict[str, Any]]:
-    """A hand per dial in the colour of its angle, and a short grey one from before scaling."""
+    """Return a hand per dial in the colour of its angle, and a short grey one for the unscaled angle."""
     thick = 3.0 if len(cx) <= 128 else 1.6
     out = []
     if before is not None:
@@ -193,11 +193,11 @@ def _hands(cx: FloatArray, cy: FloatArray, turn: FloatArray, before: FloatArray 
 
 
 def _pair_hands(cx: FloatArray, cy: FloatArray, query: FloatArray, key: FloatArray) -> list[dict[str, Any]]:
-    """Query and key, and the angle between them as a wedge in the colour of that angle."""
-    apart = (query - key) % 1.0
+    """Return the hands of query and key, and the angle between them as a wedge in that angle's colour."""
+    difference = (query - key) % 1.0
     thick = 2.6 if len(cx) <= 128 else 1.4
     out = []
-    for a, b, start, share in zip(cx, cy, key, apart, strict=True):
+    for a, b, start, share in zip(cx, cy, key, difference, strict=True):
         way = share - 1 if share > 0.5 else share
         cos, sin = _circle(float(way), float(start), steps=24)
         wedge = a + 0.8 * RADIUS * np.append(0.0, cos), b + 0.8 * RADIUS * np.append(0.0, sin)
@@ -217,7 +217,7 @@ def _hex(rgb: str, alpha: float) -> str:
 
 
 def _names(cx: FloatArray, cy: FloatArray, turns: FloatArray) -> list[dict[str, Any]]:
-    """The number of every pair under its dial, and how often it went round."""
+    """Return the pair number and the count of turns under each dial."""
     base = {"type": "scatter", "mode": "text", "hoverinfo": "skip", "meta": {"csv": False}, "y": cy - 0.5}
     places = {"x": cx - 0.45, "text": [str(i) for i in range(len(cx))], "textposition": "bottom right"}
     counts = {"x": cx + 0.45, "text": [counted(float(each)) for each in turns], "textposition": "bottom left"}
@@ -228,22 +228,22 @@ def _names(cx: FloatArray, cy: FloatArray, turns: FloatArray) -> list[dict[str, 
 
 
 def counted(turns: float) -> str:
-    """Turns in as few signs as a dial has room for."""
+    """Format a number of turns with as few characters as possible."""
     if turns < 0.005:
         return "0"
     return f"{turns:.2f}" if turns < 1 else str(int(turns)) if turns < 1e5 else f"{turns / 1e6:.2f}M"
 
 
 def _heading(data: Mapping[str, Any], m: int, n: int, pair: bool, *, narrow: bool) -> list[dict[str, Any]]:
-    """Where the hands stand, and what the rings mean, above the dials."""
+    """Return the annotation above the dials: positions, and the meaning of hands and rings."""
 
     def coloured(text: str, colour: str) -> str:
         return f'<span style="color:{colour}">{text}</span>'
 
     if pair:
-        apart = f"{m - n:,}".replace("-", "−")
+        distance = f"{m - n:,}".replace("-", "−")
         words = f"<b>{coloured(f'query m = {m:,}', theme.QUERY)}  {coloured(f'key n = {n:,}', theme.KEY)}"
-        words += f"  distance {apart}</b>"
+        words += f"  distance {distance}</b>"
     else:
         words = f"<b>position {m:,}</b>"
         if not narrow:
@@ -270,7 +270,7 @@ def _frame(cx: FloatArray, cy: FloatArray, pin: int, step: float) -> list[dict[s
 def _score(
     rates: FloatArray, distance: int, across: list[float], up: list[float]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """A bar per pair, its cosine, and the running mean that ends at the score."""
+    """Return a bar per pair for its cosine, the running mean that ends at the score, and their axes."""
     parts = np.cos(TAU * _turns(distance, rates))
     mean = np.cumsum(parts) / len(parts)
     pair = np.arange(len(parts))
@@ -284,5 +284,5 @@ def _score(
     axis = theme.merged(axis, {"title": f"cos by pair, and its mean: {words}", "showspikes": False, "zeroline": True})
     axis |= {"zerolinecolor": theme.RULE, "showgrid": False}
     ticks = {"tickvals": theme.thinned(len(parts), 9), "title": "pair i", "showgrid": False}
-    upright = theme.merged(theme.AXIS, {"domain": up, "anchor": "x2", "range": [len(parts) - 0.5, -0.5]}, ticks)
-    return [bars, line], {"xaxis2": axis, "yaxis2": upright}
+    y_axis = theme.merged(theme.AXIS, {"domain": up, "anchor": "x2", "range": [len(parts) - 0.5, -0.5]}, ticks)
+    return [bars, line], {"xaxis2": axis, "yaxis2": y_axis}

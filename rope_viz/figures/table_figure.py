@@ -1,4 +1,4 @@
-"""A table as a figure, for files made without a browser: every cell a text, rules between the rows."""
+"""A table as a figure, for files made without a browser."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rope_viz.figures import theme
 ROW, MOST = 24, 40
 WIDTH = 920
 LETTER = 6.6
-"""Pixels, about what a letter of 12 pixels takes."""
+"""Average width in pixels of a letter at 12 px."""
 EDGE, GAP, LEAST = 12, 3, 0.4
 
 
 def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.Figure:
-    """The columns side by side, wide texts on several lines; past 40 rows a line says how many are left out.
+    """Draw the columns with long cells wrapped; past 40 rows a last line counts the rows left out.
 
-    `width` is the room for it in pixels; where it is too little for the words, they are set smaller.
+    `width` is in pixels. If the words do not fit, the font shrinks.
     """
     names = list(columns) or ["no rows"]
     rows = [[name.replace("_", " ") for name in names]]
@@ -59,7 +59,7 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.F
 
 
 def written(value: Any) -> str:
-    """A cell as a person reads it: numbers to six significant digits."""
+    """Format a cell, numbers with six significant digits."""
     if value is None or value != value:
         return ""
     if isinstance(value, bool):
@@ -68,9 +68,9 @@ def written(value: Any) -> str:
 
 
 def shares(rows: Sequence[Sequence[str]], letters: float) -> tuple[list[float], float]:
-    """The width of each column, which add up to 1, and how many letters wide the narrowest such table is.
+    """Return the width of each column, which add up to 1, and the least width of the table in letters.
 
-    No column is narrower than its longest word; what is left of so many `letters` goes to the widest cells.
+    No column is narrower than its longest word; the rest of the `letters` available goes to the widest cells.
     """
     longest = [
         max(max(map(len, text.split()), default=0) for text in column) + GAP for column in zip(*rows, strict=True)
@@ -78,12 +78,12 @@ def shares(rows: Sequence[Sequence[str]], letters: float) -> tuple[list[float], 
     widest = [min(max(map(len, column)), 60) + GAP for column in zip(*rows, strict=True)]
     needed, spare = sum(longest), max(letters - sum(longest), 0.0)
     wanted = [max(wide - word, 0) for wide, word in zip(widest, longest, strict=True)]
-    given = [word + spare * want / (sum(wanted) or 1) for word, want in zip(longest, wanted, strict=True)]
-    return [width / (sum(given) or 1) for width in given], needed
+    column_widths = [word + spare * want / (sum(wanted) or 1) for word, want in zip(longest, wanted, strict=True)]
+    return [width / (sum(column_widths) or 1) for width in column_widths], needed
 
 
 def broken(text: str, most: float) -> str:
-    """The text on lines of at most so many letters, where its words allow."""
+    """Wrap the text at `most` letters, without splitting words."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + len(word) >= most:

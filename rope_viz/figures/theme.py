@@ -1,4 +1,4 @@
-"""Colours with one meaning each, the layout all figures share, and numbers as a person reads them."""
+"""Colours with one meaning each, the layout shared by all figures, and number formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import plotly.io
 
 from rope_viz.embedding.spectrum import BAND_NAMES, Bands
 
-# Light colour -> its twin in the dark theme. Figures are built in the light palette; the browser swaps.
+# Light colour -> dark colour is in DARK. Figures are built with the light palette; the browser swaps it.
 PLAIN, CURRENT = "#5B6470", "#0B62C4"
 KEPT, BLENDED, DIVIDED, SPED = "#00795A", "#986000", "#C2410C", "#5B3FA8"
 FURTHER = ("#8E4A9E", "#0E7C86", "#B0306A", "#5A6B00")
@@ -23,11 +23,11 @@ QUERY, KEY = CURRENT, DIVIDED
 BACKGROUND, PANEL, TEXT, GRID, RULE = "#FFFFFF", "#F6F7F9", "#1B1F24", "#E4E7EB", "#7A8490"
 BAND_COLOURS = (KEPT, BLENDED, DIVIDED, SPED, PLAIN)  # in the order of spectrum.BAND_NAMES
 
-# A diverging map with the background at 0; both ends read against it in either theme.
+# Diverging scale with the background at 0; both ends contrast with it in either theme.
 NEGATIVE, POSITIVE = "#B4460F", "#1259B0"
 DIVERGING = [[0.0, NEGATIVE], [0.25, "#E3A17F"], [0.5, "#FEFEFE"], [0.75, "#8DB4E2"], [1.0, POSITIVE]]
 SEQUENTIAL = [[0.0, "#FEFEFE"], [0.5, "#8DB4E2"], [1.0, POSITIVE]]
-# From the background to one colour for an error, which is orange.
+# Errors: from the background to orange.
 ERROR = [[0.0, "#FEFEFE"], [0.5, "#E3A17F"], [0.85, NEGATIVE], [1.0, "#6E2A08"]]
 CYCLIC = plotly.colors.get_colorscale("Phase")
 
@@ -60,7 +60,7 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def tint(colour: str, alpha: float) -> str:
-    """The colour with an alpha channel, as #RRGGBBAA, so that the dark twin is found by its first seven characters."""
+    """Return the colour with alpha as #RRGGBBAA; its first seven characters remain a key of DARK."""
     return f"{colour}{round(alpha * 255):02X}"
 
 
@@ -74,9 +74,9 @@ def figure(
     notes: Iterable[dict[str, Any]] = (),
     **layout: Any,
 ) -> Figure:
-    """A figure in the house style from traces and axes given as plain dicts."""
+    """Return a figure in the shared style; traces and axes are plain dicts."""
     base = {
-        # Plotly's own template would add 7 kB to every redraw and colours that have no dark twin.
+        # Plotly's default template would add 7 kB to every redraw, and colours without a dark variant.
         "template": go.layout.Template(),
         "height": height,
         "margin": {"l": 68, "r": 96, "t": 26, "b": 48},
@@ -100,10 +100,10 @@ CHECKED: ContextVar[bool] = ContextVar("checked", default=True)
 
 @contextlib.contextmanager
 def unchecked() -> Iterator[None]:
-    """Figures that are made within are taken as they are written.
+    """Skip Plotly's property validation inside this context.
 
-    Plotly asks of every property whether there is one of that name and what it may be, which takes up to three quarters
-    of the time of a picture. The tests ask so of all that the app draws, and see that both ways give the same.
+    Validation takes up to three quarters of the time to build a figure. The tests validate every figure of the app, and
+    check that the result is the same without.
     """
     before = CHECKED.set(False)
     try:
@@ -113,11 +113,10 @@ def unchecked() -> Iterator[None]:
 
 
 class Figure(go.Figure):  # type: ignore[misc]
-    """A Plotly figure that also knows the thing it is a picture of.
+    """A Plotly figure with the data it was drawn from.
 
-    `table`, where it is set, gives the columns of a CSV, name -> values of equal length: what a curve or a map sums up
-    for the eye stands there in full. `at_size` makes the figure anew for a width and, if one is wanted, a height, in
-    pixels with type of the usual size.
+    `table`, if set, returns the columns of a CSV, name -> values of equal length, without the figure's binning.
+    `at_size`, if set, redraws the figure for a width and an optional height in pixels at the usual font size.
     """
 
     table: Callable[[], Mapping[str, Any]] | None = None
@@ -127,7 +126,7 @@ class Figure(go.Figure):  # type: ignore[misc]
         super().__init__(*args, _validate=CHECKED.get(), **kwargs)
 
 
-# What every axis starts from; a figure with several subplots lays it under each of its own.
+# Defaults of every axis; figures with subplots merge them into each of their axes.
 AXIS: dict[str, Any] = {
     "gridcolor": GRID,
     "linecolor": RULE,
@@ -146,12 +145,12 @@ PAIR_AXIS = {"title": "pair i", "unifiedhovertitle": {"text": "pair %{x}"}}
 
 
 def pair_axis(pairs: int) -> dict[str, Any]:
-    """The x axis of every figure over the pairs."""
+    """Return the x axis of figures over the pairs."""
     return PAIR_AXIS | {"range": [-0.5, pairs - 0.5], "tickvals": thinned(pairs)}
 
 
 def merged(*parts: dict[str, Any]) -> dict[str, Any]:
-    """Dicts laid over each other; nested ones are merged, a title may be given as text."""
+    """Merge dicts recursively, later ones first; a title may be given as text."""
     out: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
@@ -164,14 +163,14 @@ def merged(*parts: dict[str, Any]) -> dict[str, Any]:
 def line(
     x: Any, y: Any, name: str, colour: str, *, dash: str = "solid", width: float = 2, **more: Any
 ) -> dict[str, Any]:
-    """A curve; hover shows its name and 4 significant digits unless told otherwise."""
+    """Return a curve; by default its hover shows the name and four significant digits."""
     style = {"color": colour, "dash": dash, "width": width}
     hover = {"hovertemplate": f"{name} %{{y:.4~g}}<extra></extra>"}
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "line": style} | hover | more
 
 
 def end_label(x: float, y: float, text: str, colour: str, **more: Any) -> dict[str, Any]:
-    """A label at a line's right end; on a narrow screen the browser moves it inside the plot."""
+    """Return a label at a line's right end; on a narrow screen the browser moves it inside the plot."""
     where = {"x": x, "y": y, "xanchor": "left", "yanchor": "middle", "xshift": 6, "showarrow": False}
     return where | {"name": "end", "text": text, "font": {"color": colour, "size": 13}} | more
 
@@ -179,7 +178,7 @@ def end_label(x: float, y: float, text: str, colour: str, **more: Any) -> dict[s
 def spread_labels(
     ends: Sequence[tuple[float, float, str, str]], span: Sequence[float], *, log: bool, height: int = MAIN_HEIGHT
 ) -> list[dict[str, Any]]:
-    """Labels (x, y, text, colour) at line ends, moved apart where they would lie on each other."""
+    """Return labels (x, y, text, colour) at line ends, shifted apart where they would overlap."""
     pixels = (height - 74) / (span[1] - span[0])
     placed = sorted(((math.log10(y) if log else y) * pixels, x, y, text, colour) for x, y, text, colour in ends)
     notes, below = [], -math.inf
@@ -191,7 +190,7 @@ def spread_labels(
 
 
 def rule(value: float, text: str, *, axis: str = "y", dash: str = "solid", log: bool = False) -> dict[str, Any]:
-    """A thin labelled rule across the figure at a value of one axis."""
+    """Return a thin labelled line across the figure at a value of one axis."""
     across = "x" if axis == "y" else "y"
     place = {f"{axis}0": value, f"{axis}1": value, f"{across}0": 0, f"{across}1": 1, f"{across}ref": "paper"}
     side = {"textposition": "start", "yanchor": "bottom"} if axis == "y" else {"textposition": "end", "textangle": 0}
@@ -200,7 +199,7 @@ def rule(value: float, text: str, *, axis: str = "y", dash: str = "solid", log: 
 
 
 def band_shapes(bands: Bands) -> list[dict[str, Any]]:
-    """What becomes of the pairs as shaded columns behind the curves, named and counted at the top."""
+    """Return the bands as shaded columns behind the curves, labelled with name and count at the top."""
     shapes = []
     for kind, first, last in bands.runs:
         count = last - first + 1
@@ -224,7 +223,7 @@ def band_shapes(bands: Bands) -> list[dict[str, Any]]:
 
 
 def tokens(value: float) -> str:
-    """A number of tokens as a person reads it: 4096 is 4k, 131072 is 128k, 1048576 is 1M."""
+    """Format a number of tokens: 4096 is 4k, 131072 is 128k, 1048576 is 1M."""
     if math.isinf(value):
         return "∞"
     if value >= 1e13:
@@ -238,7 +237,7 @@ def tokens(value: float) -> str:
 
 
 def digits(value: float) -> str:
-    """Four significant digits, without an exponent where a person would not write one."""
+    """Format with four significant digits; powers of ten only below 10⁻⁴ and from 10⁶."""
     if not math.isfinite(value):
         return "undefined" if math.isnan(value) else "∞" if value > 0 else "−∞"
     if value == 0 or 1e-4 <= abs(value) < 1e6:
@@ -248,12 +247,12 @@ def digits(value: float) -> str:
 
 
 def exponent_text(exponent: int) -> str:
-    """A whole number in superscript."""
+    """Format a whole number in superscript digits."""
     return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def length_ticks(low: float, high: float, most: int = 8) -> dict[str, Any]:
-    """Ticks at powers of two for a logarithmic length axis between two positive lengths."""
+    """Return ticks at powers of two for a log axis between two positive lengths."""
     first, last = math.ceil(math.log2(max(low, 1))), math.floor(math.log2(high))
     step = next(s for s in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64) if (last - first) / s <= most)
     values = [2.0**e for e in range(first + (-first) % step, last + 1, step)]
@@ -261,22 +260,22 @@ def length_ticks(low: float, high: float, most: int = 8) -> dict[str, Any]:
 
 
 def log_range(low: float, high: float) -> list[float]:
-    """An axis range for a logarithmic axis, in powers of ten."""
+    """Return the range of a log axis, in powers of ten."""
     return [math.log10(low), math.log10(high)]
 
 
 def plain_text(text: str) -> str:
-    """Text that Plotly shows as it stands: a word of the reader's own is no markup."""
+    """Escape text from the user, so that Plotly does not read it as markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def thinned(count: int, most: int = 9) -> list[int]:
-    """Whole tick positions 0 … count − 1 at a round step."""
+    """Return tick positions within 0 … count − 1 at a round step, no more than `most`."""
     step = next(s for s in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if count / s <= most)
     return list(range(0, count, step))
 
 
 def finite(values: Any) -> Any:
-    """The values with infinities as gaps, which is how Plotly draws them."""
+    """Replace infinities by NaN, which Plotly draws as gaps."""
     array = np.asarray(values, dtype=np.float64)
     return np.where(np.isfinite(array), array, np.nan)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.config_reader import Fields, Params
+from rope_viz.models.config_reader import Params
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, rope_type, share_for, to_config
 from rope_viz.models.text_config import Part, Path
@@ -90,14 +90,9 @@ class Change:
     @property
     def merged(self) -> Config:
         """The config with the override merged into it, dict by dict."""
-        whole, old = self.whole, loaded_rope(self.part)
-        place = whole
-        for key in self.part.path:
-            place = place[key]
-        for key in ("rope_parameters", "rope_scaling"):
-            if isinstance(place.get(key), dict):
-                place[key] = merge_dicts(cancel_old_method(place[key], old), old)
-        return whole
+        old = loaded_rope(self.part)
+        ropes = {key: cancel_old_method(value, old) for key, value in self.keys.items() if isinstance(value, Mapping)}
+        return replace(self, keys=self.keys | {key: merge_dicts(rope, old) for key, rope in ropes.items()}).whole
 
     @property
     def written(self) -> Config:
@@ -142,7 +137,7 @@ def write_old_keys(source: Source, spec: RopeSpec, layer: str | None = None, *, 
     params = {**now.model_keys(shared), **now.parameters(full, shared)}
     keys = now.sizes(spec)
     keys["rope_theta"] = params.pop("rope_theta")
-    for other, (name, _) in now.fields.architecture.rope.bases.items():
+    for other, (name, _) in now.config.architecture.rope.bases.items():
         if name and other in now.config.rope_parameters:
             keys[name] = spec.base if other == now.layer else now.config.rope_parameters[other]["rope_theta"]
     share = params.pop("partial_rotary_factor", None)
@@ -150,7 +145,7 @@ def write_old_keys(source: Source, spec: RopeSpec, layer: str | None = None, *, 
         keys["partial_rotary_factor"] = share
     if isinstance(full.scaling, LongRope):
         keys[ORIGINAL] = params[ORIGINAL]
-        if now.fields.architecture.runtime("transformers 4").get("phi3_three_keys"):
+        if now.config.architecture.runtime("transformers 4").get("phi3_three_keys"):
             # The class takes exactly these keys before transformers 5.
             params = {"type": "longrope", **{key: params[key] for key in ("short_factor", "long_factor")}}
     elif ORIGINAL in now.raw:
@@ -181,14 +176,9 @@ class Current:
             raise ValueError(f"layer_type must be one of {', '.join(specs)}, got {found!r}")
         return cls(config, found, dict(config.part.config) if config.part.stands else {})
 
-    @property
-    def fields(self) -> Fields:
-        """The keys of the language model with the class defaults behind them."""
-        return self.config.fields
-
     def name(self, key: str) -> str:
         """Return the name under which this config has a size."""
-        others = (other for other, usual in self.fields.architecture.aliases.items() if usual == key)
+        others = (other for other, usual in self.config.architecture.aliases.items() if usual == key)
         return next((other for other in others if self.raw.get(key) is None and other in self.raw), key)
 
     def rope_dicts(self) -> list[Mapping[str, Any]]:
@@ -203,7 +193,7 @@ class Current:
 
     def keys_beside_layers(self) -> Config:
         """Return what a rope dict has beside its layer types, and layer types that have no rotary embedding."""
-        defaults = self.fields.default("rope_parameters") or {}
+        defaults = self.config.fields.default("rope_parameters") or {}
         found = {key: value for key, value in defaults.items() if value is None}
         for part in self.rope_dicts():
             if any(isinstance(value, Mapping) for value in part.values()):
@@ -214,7 +204,7 @@ class Current:
         """Return the rope dicts of the layer types that stay, such that a longer model changes nothing in them."""
         found: Config = {}
         for layer, params in self.config.rope_parameters.items():
-            kind, spec = rope_type(self.fields, params), self.config.specs[layer]
+            kind, spec = rope_type(self.config.fields, params), self.config.specs[layer]
             rope = copy.deepcopy(params)
             rope.setdefault("rope_type", kind)
             rope.pop("type", None)
@@ -247,26 +237,26 @@ class Current:
             return float(given)
         if spec.rotary_dim != head_dim:
             return share_for(spec.rotary_dim, head_dim)
-        others = [given, self.fields.default("partial_rotary_factor")]
+        others = [given, self.config.fields.default("partial_rotary_factor")]
         others += [self.raw.get(key) for key in ("partial_rotary_factor", "rotary_pct")]
         return 1.0 if any(value is not None for value in others) else None
 
     @property
     def head_dim(self) -> int:
         """The size of a head of the layers that are changed, as the class derives it."""
-        return (self.fields.layer(self.layer) if self.layer else self.fields).head_dim()
+        return (self.config.fields.layer(self.layer) if self.layer else self.config.fields).head_dim()
 
     def is_padded(self, spec: RopeSpec) -> bool:
         """Return whether the class rotates its odd default head with one more dimension than there is."""
-        return self.fields.architecture.pads_odd_head and spec.head_dim == self.head_dim + 1
+        return self.config.architecture.pads_odd_head and spec.head_dim == self.head_dim + 1
 
     def sizes(self, spec: RopeSpec) -> Config:
         """Return the keys that say the length, and head size, rotated dimensions and pairing where these change."""
-        before, architecture = self.config.specs[self.layer], self.fields.architecture
+        before, architecture = self.config.specs[self.layer], self.config.architecture
         keys: Config = {self.name("max_position_embeddings"): int(to_config(spec)["max_position_embeddings"])}
         if spec.head_dim != before.head_dim or spec.rotary_dim != before.rotary_dim:
             keys |= self.head_keys(spec)
-        null = architecture.validation.null_head_dim and self.fields.raw("head_dim") is None
+        null = architecture.validation.null_head_dim and self.config.fields.raw("head_dim") is None
         if null and spec.scaling.name in MULTIPLIED:
             keys[self.name("head_dim")] = spec.head_dim
         if spec.pairing != before.pairing and architecture.reads_rope_interleave:
@@ -275,7 +265,7 @@ class Current:
 
     def head_keys(self, spec: RopeSpec) -> Config:
         """Return the keys that say another head."""
-        config, architecture = self.fields.config, self.fields.architecture
+        config, architecture = self.config.fields.config, self.config.architecture
         rule = architecture.head_size
         if architecture.rope.global_heads and self.layer == "full_attention" and "per_layer_config" not in config:
             return {"global_head_dim": spec.head_dim}
@@ -289,7 +279,7 @@ class Current:
             if rule == "qk_rope_head_dim":
                 keys[self.name(rule)] = spec.head_dim
             elif "hidden_size" in rule and not own:
-                heads = self.fields.required("num_attention_heads")
+                heads = self.config.fields.required("num_attention_heads")
                 keys[self.name("hidden_size")] = spec.head_dim * heads // (2 if rule.startswith("2") else 1)
         fixed = architecture.rope.rule == "fixed_base" and "rotary_dim" in architecture.defaults
         if fixed or self.raw.get("rotary_dim") is not None:
@@ -299,8 +289,8 @@ class Current:
     def top_level(self, spec: RopeSpec) -> Config:
         """Return old keys beside the rope dict that would win over it, or contradict it."""
         keys: Config = {}
-        rule = self.fields.architecture.rope.rule
-        has_original = self.raw.get(ORIGINAL) is not None or self.fields.default(ORIGINAL) is not None
+        rule = self.config.architecture.rope.rule
+        has_original = self.raw.get(ORIGINAL) is not None or self.config.fields.default(ORIGINAL) is not None
         if not self.layer and has_original and spec.scaling.name in PRETRAINED_TYPES:
             keys[ORIGINAL] = spec.context
         base, belongs = self.raw.get("rope_theta"), self.layer in ("", "full_attention", "main")

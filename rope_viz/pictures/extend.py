@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.advice.export import llama_config
-from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, mistakes, planned
+from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, mistakes, plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.rank_methods import Advice, recommend, start
@@ -97,7 +97,7 @@ def offered(now: Now) -> Mapping[str, str]:
     """The ways there are, by their short names."""
     if problem(now):
         return {}
-    return {way.id: WAYS[way.id] for way in _found(*_asked(now))[1].ways}
+    return {way.id: WAYS[way.id] for way in _found(*_asked(now)).ways}
 
 
 def unknown(now: Now) -> str:
@@ -171,11 +171,10 @@ def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> I
 @functools.lru_cache(KEPT)
 def _found(
     spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
-) -> tuple[Identity, Advice]:
-    """What it is and the ways there are, which is all that tells whether there is an answer."""
+) -> Advice:
+    """Return the ways there are, which tells whether there is an answer."""
     config, known = _config(spec, model, own), catalog().get(model)
-    found = config.identify(known=known, trained=given, layer=layer or None)
-    return found, recommend(config, found, target, own=changed)
+    return recommend(config, config.identify(known=known, trained=given, layer=layer or None), target, own=changed)
 
 
 @functools.lru_cache(KEPT)
@@ -186,9 +185,9 @@ def _answer(
     dtype: str,
     sequences: int,
 ) -> Plan:
-    spec, _, model, _, own, _, _ = asked
-    config, found = _config(spec, model, own), _mistakes(spec, model, own)
-    return planned(config, *_found(*asked), runtimes, found=found, way=way, dtype=dtype, sequences=sequences)
+    spec, _, model, _, own, target, _ = asked
+    config, advice, found = _config(spec, model, own), _found(*asked), _mistakes(spec, model, own)
+    return plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, advice=advice, found=found)
 
 
 @functools.lru_cache(KEPT)

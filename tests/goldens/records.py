@@ -11,7 +11,8 @@ FOLDER = Path(__file__).parents[2] / "rope_viz" / "models" / "architectures"
 
 def read_records() -> dict[str, dict[str, Any]]:
     """Return {model type: record} of all of them."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+    paths = sorted(FOLDER.glob("*.json"), key=lambda path: path.stem)
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def write_record(kind: str, record: dict[str, Any]) -> None:
@@ -22,7 +23,9 @@ def write_record(kind: str, record: dict[str, Any]) -> None:
             continue
         text = json.dumps(value)
         if isinstance(value, dict) and len(text) > 100:
-            inner = ",\n".join(f"    {json.dumps(name)}: {json.dumps(part)}" for name, part in value.items())
+            # The classes build this one in no fixed order.
+            parts = {name: json.dumps(part, sort_keys=name == "rope_parameters") for name, part in value.items()}
+            inner = ",\n".join(f"    {json.dumps(name)}: {part}" for name, part in parts.items())
             text = f"{{\n{inner}\n  }}"
         lines.append(f'  "{key}": {text}')
     (FOLDER / f"{kind}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

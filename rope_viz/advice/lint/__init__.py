@@ -60,7 +60,7 @@ def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
         return [Finding("no-rope", "note", place, f"{absence}.", source="rope_viz.models.no_rope_types")]
     except ValueError:
         pass  # reported below, unless a rule has more to say
-    found = [one for rule in RULES if rule_name(rule) not in without for one in findings(rule, view)]
+    found = [one for rule in RULES if rule_name(rule) not in without for one in run_rule(rule, view)]
     if not any(finding.severity == "error" for finding in found):
         found += [not_computable(place, problem) for problem in view.model.problems]
     return sort_by_severity(found)
@@ -94,7 +94,7 @@ def repair(config: Source) -> Config:
     return current
 
 
-def findings(rule: Callable[[View], Iterator[Finding]], view: View) -> list[Finding]:
+def run_rule(rule: Callable[[View], Iterator[Finding]], view: View) -> list[Finding]:
     """Return what one rule finds; nothing where the config cannot be read far enough for it."""
     try:
         found = list(rule(view))

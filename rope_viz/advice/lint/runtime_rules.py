@@ -43,11 +43,11 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
         if past or not found[0].emulation.supported:
             continue
         repaired = find_better_spelling(view, layer, found)
-        parts = "; ".join(f"{name(one)}: {describe_size(one)}{describe_rules(one, found[0])}" for one in off)
+        parts = "; ".join(f"{one.emulation.name}: {describe_size(one)}{describe_rules(one, found[0])}" for one in off)
         worst = max((one.effect for one in off if one.effect), key=lambda effect: effect.ratio, default=None)
         text = f"Not every runtime computes what {REFERENCE} does{describe_layer(layer)}. {parts}."
         text += describe_repair(view, repaired)
-        yield Finding("", "note" if repaired is None else "warning", place(view, layer), text, worst, repaired)
+        yield Finding("", "note" if repaired is None else "warning", find_place(view, layer), text, worst, repaired)
 
 
 def transformers_refuses(view: View) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
             factor = view.model.limit / view.specs[layer].context
             repaired = view.changed(site.path, factor=factor)
             text += f" {factor:g} is max_position_embeddings over the trained length."
-        yield Finding("", "error", place(view, layer), text, None, repaired)
+        yield Finding("", "error", find_place(view, layer), text, None, repaired)
         return
 
 
@@ -119,12 +119,6 @@ def is_off(one: Comparison) -> bool:
     return one.pairs_differ or (one.effect is not None and one.effect.ratio > LEAST) or abs(ratio - 1.0) > LEAST - 1.0
 
 
-def name(one: Comparison) -> str:
-    """Return a runtime's name and version as people write them."""
-    emulation = one.emulation
-    return emulation.name
-
-
 def describe_size(one: Comparison) -> str:
     """Return by how much a runtime is off, in words."""
     parts = [f"frequencies off by up to ×{one.effect.ratio:.4g}, at pair {one.effect.pair}"] if one.effect else []
@@ -141,7 +135,7 @@ def describe_rules(one: Comparison, base: Comparison) -> str:
     return f" ({'; '.join(own)})" if own else ""
 
 
-def place(view: View, layer: str) -> str:
+def find_place(view: View, layer: str) -> str:
     """Return the place of a layer type's rope dict, as text."""
     site = view.site_for(layer)
     return view.place() if site is None else site.key
@@ -151,10 +145,10 @@ def find_better_spelling(view: View, layer: str, found: list[Comparison]) -> Con
     """Return a config that transformers reads as it did, and fewer runtimes otherwise; None where there is none."""
     off = [one.emulation for one in found if is_off(one)]
     best, fewest = None, len(off) + count_refusals(found)
-    for draft in drafts(view, layer):
+    for draft in write_spellings(view, layer):
         try:
             model = ModelConfig.read(draft)
-            if model.specs != view.specs or not mends(model, layer, off):
+            if model.specs != view.specs or not is_repair(model, layer, off):
                 continue
             after = compare(model, layer_type=layer or None)
         except ValueError:
@@ -165,7 +159,7 @@ def find_better_spelling(view: View, layer: str, found: list[Comparison]) -> Con
     return best
 
 
-def mends(draft: ModelConfig, layer: str, off: list[Emulation]) -> bool:
+def is_repair(draft: ModelConfig, layer: str, off: list[Emulation]) -> bool:
     """Return whether one of the runtimes that were off computes what transformers does from this draft."""
     case = read_case(draft, layer_type=layer or None)
     base = emulate_case(*resolve_release("transformers"), case)
@@ -178,7 +172,7 @@ def count_refusals(found: list[Comparison]) -> int:
     return sum(not one.emulation.supported for one in found)
 
 
-def drafts(view: View, layer: str) -> Iterator[Config]:
+def write_spellings(view: View, layer: str) -> Iterator[Config]:
     """Yield other spellings: without one key, and in both generations of keys."""
     for site in view.sites:
         for key in site.rope:

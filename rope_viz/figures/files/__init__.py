@@ -1,7 +1,7 @@
-"""A figure as a file, without a browser: `render` gives its bytes in any of `FORMS`.
+"""Render a figure as a file without a browser: `render` returns its bytes in any of `FORMS`.
 
-SVG, PNG and PDF are drawn by Matplotlib, HTML, CSV and JSON come from Plotly's own data. The same figure, style and
-meta data give the same bytes, on any thread, so that a file can be kept under its address.
+Matplotlib draws SVG, PNG and PDF; HTML, CSV and JSON are made from Plotly's data. Equal figure, style and metadata give
+equal bytes on any thread, so that files can be cached.
 
     from rope_viz.figures.files import Style, render
     render(fig, "pdf", options=Style.read({"preset": "one-column"}), title="…", meta={"address": "…", "spec": {…}})
@@ -27,7 +27,7 @@ from rope_viz.figures.files.style import listed, one_line
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# Plotly and Matplotlib are loaded by what draws: a command that only asks for the parameters must not wait for them.
+# Plotly and Matplotlib are imported lazily, so that reading the parameters stays fast.
 FORMS: dict[str, str] = {
     "svg": "image/svg+xml",
     "png": "image/png",
@@ -36,7 +36,7 @@ FORMS: dict[str, str] = {
     "csv": "text/csv",
     "json": "application/json",
 }
-"""{form, which is also a file's ending: its media type}."""
+"""{form, also the file extension: media type}."""
 
 
 def render(
@@ -47,37 +47,36 @@ def render(
     title: str = "",
     meta: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The bytes of the figure as a file.
+    """Return the figure as the bytes of a file.
 
-    `title` names it (and stands above it if the style says so). `meta` is what the file says of itself: "spec" (a
-    mapping), "view", "address" and whatever else; "version" is added. Without `meta` a CSV is the table alone.
-    Raises `ValueError` with a sentence for an unknown form, for a style that this figure cannot have, and where
-    Matplotlib is missing.
+    `title` names it, and is drawn above it if the style asks for that. `meta` is metadata for the file: "spec" (a
+    mapping), "view", "address" and others; "version" is added. Without `meta`, a CSV is only the table.
+    Raises `ValueError` for an unknown form, for a style that does not fit the figure, and if Matplotlib is missing.
     """
     if form not in FORMS:
         raise ValueError(f"a file must be {listed(tuple(FORMS))}, not {shorten(form)}")
     from rope_viz.figures.files import csv, html_json, render_sheet
 
     style = options or Style()
-    said = None if meta is None else {"version": f"RoPE Viz {__version__}", **meta}
+    facts = None if meta is None else {"version": f"RoPE Viz {__version__}", **meta}
     if form == "csv":
-        return csv.to_csv(fig, style, title, said)
+        return csv.to_csv(fig, style, title, facts)
     if form == "json":
-        return html_json.to_json(fig, style, title, said)
+        return html_json.to_json(fig, style, title, facts)
     if form == "html":
-        return html_json.to_html(fig, style, title, said)
-    return render_sheet.draw(fig, form, style, title, inside(form, title, said or {}))
+        return html_json.to_html(fig, style, title, facts)
+    return render_sheet.draw(fig, form, style, title, inside(form, title, facts or {}))
 
 
 def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
-    """The figure of a JSON file and all else that it says; `ValueError` with a sentence for anything else."""
+    """Return the figure in a JSON file and the file's other entries; raise `ValueError` for any other content."""
     from rope_viz.figures.files import redraw_json
 
     return redraw_json.from_json(content)
 
 
 def inside(form: str, title: str, meta: Mapping[str, Any]) -> dict[str, str | None]:
-    """What is written into a picture's own meta data: title, address, version, spec."""
+    """Return the metadata for the format's own fields: title, address, version, spec."""
     version, address = f"RoPE Viz {__version__}", str(meta.get("address") or "")
     rest = {key: value for key, value in meta.items() if key not in ("address", "version") and value not in (None, "")}
     details = json.dumps(rest, ensure_ascii=False, default=str) if rest else ""
@@ -87,9 +86,9 @@ def inside(form: str, title: str, meta: Mapping[str, Any]) -> dict[str, str | No
         out = {"Title": title, "Subject": address, "Creator": version, "Keywords": details}
     else:
         out = {"Title": title, "Source": address, "Creator": version, "Description": details}
-    kept: dict[str, str | None] = {key: one_line(value) for key, value in out.items() if value}
-    # No date: a file is the same whenever it is made.
-    return kept | ({"CreationDate": None} if form == "pdf" else {"Date": None} if form == "svg" else {})
+    fields: dict[str, str | None] = {key: one_line(value) for key, value in out.items() if value}
+    # No date, so that equal input gives equal bytes.
+    return fields | ({"CreationDate": None} if form == "pdf" else {"Date": None} if form == "svg" else {})
 
 
 def save(
@@ -100,7 +99,7 @@ def save(
     options: Style | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the figure in the form that the file's ending names. Raises `ValueError` for one that is not known."""
+    """Write the figure in the form named by the file extension; raise `ValueError` for an unknown one."""
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in FORMS:
         raise ValueError(f"{path}: the file must end in {', '.join('.' + name for name in FORMS)}")

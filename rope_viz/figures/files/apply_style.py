@@ -1,6 +1,6 @@
-"""A figure of the page in the style of a file: its size, type, colours, labels and ranges, still as Plotly's own data.
+"""Apply a file's style to a figure: size, font, colours, labels and axis ranges, still as Plotly data.
 
-Every form is made from what comes out here, so that a picture, a page and the numbers say the same.
+Every file form is made from this result, so that they all agree.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rope_viz.figures.files import axis_limits, colours, lines
 from rope_viz.figures.files.style import MOST_PIXELS, USUAL_SIZE, Style
 
 WIDTH = 1000.0
-# As in the browser: a figure changes what its `layout.meta.narrow` says below this width (at the usual type).
+# Below this width, at the default font size, the changes of `layout.meta.narrow` apply, as in the browser.
 NARROW = 560.0
 CSS = {
     "sans": '"Helvetica Neue", Helvetica, Arial, sans-serif',
@@ -28,7 +28,7 @@ CSS = {
 
 @dataclass
 class Sheet:
-    """A figure as plain data in the style of one file, and its size in pixels."""
+    """A figure as plain data with a file's style applied, and its size in pixels."""
 
     data: list[dict[str, Any]]
     layout: dict[str, Any]
@@ -39,14 +39,14 @@ class Sheet:
 
     @property
     def scale(self) -> float:
-        """By how much type differs from that of the page."""
+        """Return the font size relative to that on the page."""
         return self.style.scale
 
 
 def dressed(fig: go.Figure, style: Style, title: str = "", *, responsive: bool = False) -> Sheet:
-    """The figure in a style. Raises `ValueError` where the style asks for what this figure has not.
+    """Apply a style to a figure; raise `ValueError` if the style does not fit it.
 
-    `responsive` leaves the size to the browser unless the style gives one.
+    `responsive` leaves the size to the browser unless the style sets one.
     """
     width = style.width_px(WIDTH)
     remade = getattr(fig, "at_size", None)
@@ -58,7 +58,7 @@ def dressed(fig: go.Figure, style: Style, title: str = "", *, responsive: bool =
     narrow = (layout.get("meta") or {}).get("narrow") or {}
     if width / style.scale < NARROW and not responsive:
         layout = overlaid(layout, narrow)
-    # What was made for this width has its height already.
+    # A figure redrawn for this width already has its height.
     made = float(layout.get("height") or theme.MAIN_HEIGHT) * style.scale
     height = style.height_px(natural_height(layout, width, style) if remade is None else made)
     if width * height * (style.dpi / 96) ** 2 > MOST_PIXELS:
@@ -77,7 +77,7 @@ def dressed(fig: go.Figure, style: Style, title: str = "", *, responsive: bool =
 
 
 def natural_height(layout: Mapping[str, Any], width: float, style: Style) -> float:
-    """The height that suits a width: that of the page at the page's width, and less than in proportion below it."""
+    """Return the height for a width: the page's own at full width, shrinking more slowly than the width below."""
     margin = layout.get("margin") or {}
     around = float(margin.get("t", 30) + margin.get("b", 48))
     inside = max(float(layout.get("height") or theme.MAIN_HEIGHT) - around, 20.0)
@@ -86,7 +86,7 @@ def natural_height(layout: Mapping[str, Any], width: float, style: Style) -> flo
 
 
 def overlaid(layout: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The layout with what a narrow figure changes, one level deep."""
+    """Return the layout with the changes for narrow figures merged, one level deep."""
     out = dict(layout)
     for key, value in changes.items():
         out[key] = {**(out.get(key) or {}), **value} if isinstance(value, Mapping) else value
@@ -94,7 +94,7 @@ def overlaid(layout: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 
 def sized(sheet: Sheet) -> None:
-    """Type in the size of the style, everywhere."""
+    """Scale all font sizes to the style."""
     scale = sheet.scale
     layout = sheet.layout
     if scale != 1.0:
@@ -103,7 +103,7 @@ def sized(sheet: Sheet) -> None:
             trace.update(_scaled(trace, scale))
     layout["font"] = {"color": theme.TEXT, **layout.get("font", {})}
     layout["font"] |= {"size": USUAL_SIZE * scale, "family": css(sheet.style)}
-    # What Plotly would colour by itself must follow the style, too.
+    # Set colours that Plotly would otherwise choose itself, so that the style's recolouring reaches them.
     usual = {"tickcolor": theme.RULE, "linecolor": theme.RULE, "gridcolor": theme.GRID, "zerolinecolor": theme.RULE}
     for key, axis in layout.items():
         if re.fullmatch(r"[xy]axis\d*", key):
@@ -111,7 +111,7 @@ def sized(sheet: Sheet) -> None:
 
 
 def css(style: Style) -> str:
-    """The style's font as a page names it."""
+    """Return the style's font as a CSS font family."""
     return CSS.get(style.font, f'"{style.font}", sans-serif')
 
 
@@ -131,7 +131,7 @@ def _scaled(value: Any, scale: float, inside: str = "") -> Any:
 
 
 def painted(sheet: Sheet) -> None:
-    """The colours of the style."""
+    """Apply the colours of the style."""
     style, layout = sheet.style, sheet.layout
     if style.grey:
         lines.in_greys(sheet.data, sheet.layout)

@@ -1,4 +1,4 @@
-"""What stands around the data: grid, axis lines, ticks, titles, and the legend."""
+"""Everything around the data: grid, axis lines, ticks, titles and the legend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rope_viz.figures.files.traces import SYMBOLS, dashes, line_scale
 
 
 def ground(plan: Plan) -> None:
-    """The plots' background and grid, which everything else covers."""
+    """Draw the plots' background and grid, below everything else."""
     for panel in plan.panels:
         colour = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
         if not panel.y.given.get("overlaying") and colour != plan.sheet.layout.get("paper_bgcolor"):
@@ -27,7 +27,7 @@ def ground(plan: Plan) -> None:
 
 
 def zero_lines(plan: Plan) -> None:
-    """The line at 0 where an axis wants one."""
+    """Draw the line at 0 on axes that have one."""
     for panel in plan.panels:
         for axis in (panel.x, panel.y):
             if axis.given.get("zeroline") and not axis.log and axis.holds(0.0):
@@ -42,7 +42,7 @@ def _across(plan: Plan, panel: Panel, axis: Axis, at: float, colour: str, width:
 
 
 def axes(plan: Plan) -> None:
-    """Axis lines, ticks with their labels, titles."""
+    """Draw axis lines, ticks with labels, and axis titles."""
     drawn: set[tuple[str, tuple[float, ...]]] = set()
     for panel in plan.panels:
         for axis in (panel.x, panel.y):
@@ -91,7 +91,7 @@ def _axis(plan: Plan, panel: Panel, axis: Axis) -> None:
     _title(plan, panel, axis, base + out * margins.ticks_depth(plan, axis), bottom + margins.ticks_depth(plan, axis))
 
 
-def _title(plan: Plan, panel: Panel, axis: Axis, beside: float, below: float) -> None:
+def _title(plan: Plan, panel: Panel, axis: Axis, side_x: float, below_y: float) -> None:
     if not axis.title:
         return
     s, size = plan.scale, margins.title_size(plan, axis)
@@ -102,17 +102,17 @@ def _title(plan: Plan, panel: Panel, axis: Axis, beside: float, below: float) ->
     look: dict[str, Any] = {"size": size, "colour": colour, "across": "center", "align": "center"}
     if axis.upright:
         turn = 90.0 if axis.opposite else -90.0
-        x = beside + (4 * s if axis.opposite else -4 * s)
+        x = side_x + (4 * s if axis.opposite else -4 * s)
         plan.canvas.text(words, x, (top + bottom) / 2, angle=turn, down="bottom", **look)
     else:
         middle = (left + right) / 2
         wide, _ = plan.canvas.size(words, size)
         middle = min(max(middle, wide / 2 + PAD * s), plan.canvas.width - wide / 2 - PAD * s)
-        plan.canvas.text(words, middle, below + 2 * s, down="top", **look)
+        plan.canvas.text(words, middle, below_y + 2 * s, down="top", **look)
 
 
 def legend(plan: Plan) -> None:
-    """A stroke of every line and its name, in rows above the plots."""
+    """Draw the legend: a sample and a name per line, in rows above the plots."""
     s, k = plan.scale, line_scale(plan)
     colour = str(plan.sheet.layout["font"]["color"])
     size = plan.size * 12 / 13
@@ -136,7 +136,7 @@ def legend(plan: Plan) -> None:
 
 
 def heading(plan: Plan) -> None:
-    """The title of the figure."""
+    """Draw the title of the figure."""
     if plan.heading:
         pad, colour = PAD * plan.scale, str(plan.sheet.layout["font"]["color"])
         plan.canvas.text(plan.heading, pad, pad, size=plan.size * BIGGER, colour=colour, down="top")

@@ -1,4 +1,4 @@
-"""The ends and the scale of an axis as the reader gives them, with all that lies on the axis moved along."""
+"""Apply the axis limits and scales that the user set, and move everything on these axes along."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rope_viz.figures.files.style import Style, check_apart
 
 
 def apply(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], style: Style) -> bool:
-    """Change the layout's axes; whether anything was changed. Raises `ValueError` where an axis has no such values."""
+    """Change the layout's axes, return True if any changed; raise `ValueError` if an axis cannot have such limits."""
     changed = False
     for letter in "xy":
         low, high = getattr(style, f"{letter}min"), getattr(style, f"{letter}max")
@@ -37,7 +37,7 @@ def apply(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], style: Styl
 
 
 def _follows(axis: Mapping[str, Any], first: Mapping[str, Any], letter: str) -> bool:
-    """Whether an axis of another panel shows what the first one shows."""
+    """Return True if the axis of another panel should follow the first one's range."""
     if axis.get("matches") == letter:
         return True
     alike = axis.get("range") is not None and first.get("range") is not None and axis.get("type") == first.get("type")
@@ -45,14 +45,14 @@ def _follows(axis: Mapping[str, Any], first: Mapping[str, Any], letter: str) -> 
 
 
 def _has_numbers(axis: Mapping[str, Any]) -> bool:
-    """Whether anything of an axis can be read."""
+    """Return True if an axis is visible and has tick labels or a title."""
     named = axis.get("showticklabels") is not False or (axis.get("title") or {}).get("text")
     return axis.get("visible") is not False and bool(named)
 
 
 @dataclass(frozen=True)
 class Data:
-    """From where to where the data of an axis go, and whether the ends that it now has show any of it."""
+    """The range of an axis's data, and whether any of it is within the new limits."""
 
     low: float
     high: float
@@ -77,7 +77,7 @@ def _change(
     was, log = shown.log, scale == "log" if scale else shown.log
     values = _values(data, short)
     positive = values[values > 0]
-    cells = any(trace.get("type") in ("heatmap", "bar") for trace in data if _lies_on(trace, short))
+    cells = any(trace.get("type") in ("heatmap", "bar") for trace in data if _has_axis(trace, short))
     if log and any(end is not None and end <= 0 for end in (low, high)):
         raise ValueError(f"the {letter} axis is logarithmic: {letter}min and {letter}max must be above 0")
     if log and not was and not positive.size:
@@ -85,26 +85,26 @@ def _change(
     if log and not was and positive.size < values.size and _is_map(data, short):
         raise ValueError(f"the {letter} axis of this map begins at {values.min():g}, so it cannot be logarithmic")
     ends = [10.0**end if was else end for end in (shown.low, shown.high)]
-    turned = ends[0] > ends[1]
+    is_reversed = ends[0] > ends[1]
     least, most = sorted(ends)
     if log != was and not cells:
-        # Room that one scale leaves around the data is far too much or too little on the other.
+        # The padding that suits one scale is far too much or too little on the other.
         least, most = _fitted(np.append(values, _rules(layout, short)), least, most, log=log)
     least, most = least if low is None else low, most if high is None else high
     if log and least <= 0:
         least = float(positive.min())
     if not least < most:
-        whole = " to ".join(f"{end:g}" for end in sorted(ends))
-        raise ValueError(f"{letter}min and {letter}max leave nothing of the {letter} axis, which goes from {whole}")
+        extent = " to ".join(f"{end:g}" for end in sorted(ends))
+        raise ValueError(f"{letter}min and {letter}max leave nothing of the {letter} axis, which goes from {extent}")
     check_apart(least, most, letter)
     new = [math.log10(least), math.log10(most)] if log else [least, most]
-    axis |= {"range": new[::-1] if turned else new, "type": "log" if log else "linear", "autorange": False}
+    axis |= {"range": new[::-1] if is_reversed else new, "type": "log" if log else "linear", "autorange": False}
     for key in ("minallowed", "maxallowed"):
         axis.pop(key, None)
     ticks: Any = np.ravel(axis["tickvals"]) if axis.get("tickvals") is not None else []
-    kept = [value for value in ticks if least <= value <= most]
-    if log != was or len(kept) < 3:
-        # Ticks chosen for the whole of an axis may leave a part of it without.
+    visible = [value for value in ticks if least <= value <= most]
+    if log != was or len(visible) < 3:
+        # Ticks chosen for the full axis may leave too few on a part of it.
         for key in ("tickvals", "ticktext", "tickmode", "dtick"):
             axis.pop(key, None)
     if log != was:
@@ -113,17 +113,17 @@ def _change(
     layout[name] = axis
     if not values.size:
         return None
-    # A cell reaches half its width beyond its middle.
+    # A cell extends half its width beyond its centre.
     wide = 0.5 * float(np.diff(np.unique(values)).min()) if cells and np.unique(values).size > 1 else 0.0
     first, last = float(values.min()), float(values.max())
     return Data(first, last, first - wide <= most and last + wide >= least)
 
 
 def _values(data: Sequence[Mapping[str, Any]], short: str) -> Any:
-    """All finite values along an axis; bars begin at 0, maps without places of their own count their cells."""
-    found = [np.zeros(0), *(array_of(trace[short[0]]).astype(float).ravel() for trace in _on(data, short))]
+    """Return all finite values along an axis; bars include 0, maps without coordinates count their cells."""
+    found = [np.zeros(0), *(array_of(trace[short[0]]).astype(float).ravel() for trace in _numeric_on(data, short))]
     for trace in data:
-        if _lies_on(trace, short):
+        if _has_axis(trace, short):
             if trace.get("type") == "bar" and (trace.get("orientation") == "h") == (short[0] == "x"):
                 found.append(np.zeros(1))
             elif trace.get("type") == "heatmap" and trace.get(short[0]) is None:
@@ -133,42 +133,42 @@ def _values(data: Sequence[Mapping[str, Any]], short: str) -> Any:
 
 
 def _rules(layout: Mapping[str, Any], short: str) -> list[float]:
-    """Where rules cross an axis."""
+    """Return where lines from shapes cross an axis."""
     letter = short[0]
     shapes = [each for each in layout.get("shapes", ()) if each.get("type") == "line"]
-    mine = [each for each in shapes if (each.get(f"{letter}ref") or letter) == short]
-    return [float(each[f"{letter}0"]) for each in mine if each[f"{letter}0"] == each[f"{letter}1"]]
+    crossing = [each for each in shapes if (each.get(f"{letter}ref") or letter) == short]
+    return [float(each[f"{letter}0"]) for each in crossing if each[f"{letter}0"] == each[f"{letter}1"]]
 
 
 def _fitted(values: Any, least: float, most: float, *, log: bool) -> tuple[float, float]:
-    """The ends of an axis for those of the values that it showed on its former scale."""
-    seen = values[(values >= least) & (values <= most) & ((values > 0) | (not log))]
-    if not seen.size:
+    """Return limits on the new scale for the values that were visible on the old one."""
+    visible = values[(values >= least) & (values <= most) & ((values > 0) | (not log))]
+    if not visible.size:
         return least, most
-    low, high = float(seen.min()), float(seen.max())
+    low, high = float(visible.min()), float(visible.max())
     if log:
         room = (high / low) ** 0.05 if high > low else 2.0
         return low / room, high * room
     room = 0.05 * (high - low) or 0.5 * abs(high) or 0.5
-    # What begins near 0 is seen from 0.
+    # Values that start near 0 are shown from 0.
     return (0.0 if 0.0 <= low <= 0.2 * high else low - room), high + room
 
 
-def _lies_on(trace: Mapping[str, Any], short: str) -> bool:
+def _has_axis(trace: Mapping[str, Any], short: str) -> bool:
     return (trace.get(f"{short[0]}axis") or short[0]) == short
 
 
 def _is_map(data: Sequence[Mapping[str, Any]], short: str) -> bool:
-    return any(trace.get("type") == "heatmap" for trace in data if _lies_on(trace, short))
+    return any(trace.get("type") == "heatmap" for trace in data if _has_axis(trace, short))
 
 
-def _on(data: Sequence[Mapping[str, Any]], short: str) -> list[Mapping[str, Any]]:
-    mine = [trace for trace in data if _lies_on(trace, short)]
-    return [trace for trace in mine if trace.get(short[0]) is not None and numeric(trace[short[0]])]
+def _numeric_on(data: Sequence[Mapping[str, Any]], short: str) -> list[Mapping[str, Any]]:
+    traces = [trace for trace in data if _has_axis(trace, short)]
+    return [trace for trace in traces if trace.get(short[0]) is not None and numeric(trace[short[0]])]
 
 
 def _moved(note: Mapping[str, Any], letter: str, short: str, log: bool) -> dict[str, Any]:
-    """A note's place on a log axis is a power of ten."""
+    """Convert a note's position between linear and log axes, where it is a power of ten."""
     value = note.get(letter)
     if (note.get(f"{letter}ref") or letter) != short or not isinstance(value, (int, float)):
         return dict(note)

@@ -1,6 +1,6 @@
-"""A sheet to draw on in pixels of 1/96 inch, the origin at the top left: lines, areas, pictures, texts, by Matplotlib.
+"""A sheet to draw on by Matplotlib: lines, areas, images and texts, in pixels of 1/96 inch from the top left.
 
-Nothing of pyplot, no settings of the reader's own, and no date: the same strokes give the same bytes.
+Independent of pyplot, of the user's Matplotlib settings and of the date: equal calls give equal bytes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 from rope_viz.figures.files.colours import rgba
 from rope_viz.figures.files.rich_text import Lines, Run
 
-# Matplotlib measures in points of 1/72 inch.
+# Matplotlib uses points of 1/72 inch.
 POINT = 0.75
 LEADING = 1.25
-# From the middle of a line of text down to its baseline, and up from there to the top of a capital, in font sizes.
+# From the middle of a text line to its baseline; also from there to the top of a capital. In font sizes.
 BASELINE = 0.36
 SETTINGS: dict[str, Any] = {
     "text.parse_math": False,
@@ -38,14 +38,14 @@ SETTINGS: dict[str, Any] = {
     "hatch.linewidth": 0.6,
 }
 MISSING = "this file is drawn by Matplotlib: pip install 'rope-viz[pictures]'; .html, .csv and .json need nothing"
-# Matplotlib's settings belong to the process: one drawing at a time.
+# Matplotlib's settings are global to the process: one drawing at a time.
 DRAWING = threading.RLock()
 Box = tuple[float, float, float, float]
 
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Matplotlib with our settings and no others, for one thread at a time. Raises `ValueError` where it is missing."""
+    """Apply our Matplotlib settings alone, one thread at a time; raise `ValueError` if Matplotlib is missing."""
     try:
         import matplotlib
         import matplotlib.figure
@@ -55,7 +55,7 @@ def settings() -> Iterator[None]:
         raise ValueError(MISSING) from None
     own = ("backend", "backend_fallback", "interactive", "toolbar", "timezone")
     with DRAWING, warnings.catch_warnings():
-        # A sign that no font has is drawn as a box; settings that will go are set to what they are anyway.
+        # Silence warnings: glyphs missing in all fonts are drawn as boxes, and deprecated settings keep their defaults.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         warnings.filterwarnings("ignore", category=matplotlib.MatplotlibDeprecationWarning)
         usual: Any = matplotlib.rcParamsDefault
@@ -64,13 +64,13 @@ def settings() -> Iterator[None]:
             yield
 
 
-# How letters are joined, set closer and replaced: known before a PDF is written, and of no use inside it.
+# Font tables for ligatures, kerning and substitution: applied before a PDF is written, unused inside it.
 RULES = ("GSUB", "GPOS", "GDEF", "kern")
 
 
 @contextmanager
 def _plain_fonts() -> Iterator[None]:
-    """The fonts of a PDF without these rules: choosing among them for the letters that are there took a third of it."""
+    """Drop these tables from a PDF's fonts, because subsetting them took a third of the time."""
     from fontTools import subset
 
     usual: Any = subset.Options
@@ -87,7 +87,7 @@ def _plain_fonts() -> Iterator[None]:
 
 
 class Canvas:
-    """One sheet. What is drawn later lies above."""
+    """One sheet; later drawings are on top."""
 
     def __init__(self, width: float, height: float, *, families: Sequence[str], background: str) -> None:
         from matplotlib.figure import Figure
@@ -100,7 +100,7 @@ class Canvas:
         self.order = 1.0
 
     def measure(self, run: Run, size: float) -> float:
-        """The width of a run of text in pixels."""
+        """Return the width of a text run in pixels."""
         return _width(run.text, self.families, run.bold) * size
 
     def line(
@@ -114,7 +114,7 @@ class Canvas:
         clip: Box | None = None,
         cap: Any = "butt",
     ) -> None:
-        """A polyline; gaps where a coordinate is not a number. `dash` are strokes and gaps in pixels."""
+        """Draw a polyline with gaps at NaN; `dash` holds strokes and gaps in pixels."""
         from matplotlib.lines import Line2D
 
         style: Any = (0, [max(length, 0.1) * POINT for length in dash]) if dash else "-"
@@ -141,7 +141,7 @@ class Canvas:
         hatch: str = "",
         clip: Box | None = None,
     ) -> None:
-        """Closed shapes, each (points, 2), filled and framed alike; a hatch is drawn in the colour of the edge."""
+        """Draw closed shapes, each (points, 2), with one fill and edge; a hatch has the edge's colour."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 
@@ -152,12 +152,12 @@ class Canvas:
             self._add(PathPatch(Path.make_compound_path(*paths), hatch=hatch or None, **look), clip)
 
     def box(self, box: Box, **look: Any) -> None:
-        """A rectangle (left, top, right, bottom)."""
+        """Draw a rectangle (left, top, right, bottom)."""
         left, top, right, bottom = box
         self.area([[(left, top), (right, top), (right, bottom), (left, bottom)]], **look)
 
     def picture(self, pixels: Any, box: Box) -> None:
-        """An array (rows, columns, 4) of 8 bits, its first row on top, into a box."""
+        """Draw an image (rows, columns, 4) of 8-bit values, first row on top, into a box."""
         from matplotlib.image import AxesImage
 
         left, top, right, bottom = box
@@ -168,7 +168,7 @@ class Canvas:
     def markers(
         self, x: Any, y: Any, *, symbol: str, size: float, fill: str, edge: str, width: float, clip: Box | None
     ) -> None:
-        """Points of one look."""
+        """Draw points with one style."""
         from matplotlib.lines import Line2D
 
         ring = rgba(edge) if edge else rgba(fill)
@@ -176,7 +176,7 @@ class Canvas:
         self._add(Line2D(x, y, linestyle="none", marker=symbol, markeredgewidth=width * POINT, **look), clip)
 
     def text(self, lines: Lines, x: float, y: float, *, size: float, colour: str, **place: Any) -> Box:
-        """Lines of text at a point (see `Canvas.extent` for `place`); the box they take."""
+        """Draw lines of text at a point and return their box; see `Canvas.extent` for `place`."""
         left, top = self._corner(lines, size, **place)
         angle = place.get("angle", 0.0)
         turn = math.radians(angle)
@@ -204,9 +204,9 @@ class Canvas:
         return self.extent(lines, x, y, size=size, **place)
 
     def extent(self, lines: Lines, x: float, y: float, *, size: float, **place: Any) -> Box:
-        """The box of a text: `across` and `down` say which part of it lies at the point, `angle` turns it clockwise.
+        """Return the box of a text: `across` and `down` name its anchor at the point, `angle` rotates it clockwise.
 
-        `across` is left, center or right, `down` top, middle or bottom, both before turning; `align` is that of lines.
+        `across` is left, center or right, `down` top, middle or bottom, both before rotation; `align` aligns lines.
         """
         left, top = self._corner(lines, size, **place)
         sides, high = self._sizes(lines, size)
@@ -217,12 +217,12 @@ class Canvas:
         return min(xs), min(ys), max(xs), max(ys)
 
     def size(self, lines: Lines, size: float) -> tuple[float, float]:
-        """Width and height of lines of text."""
+        """Return the width and height of lines of text."""
         sides, high = self._sizes(lines, size)
         return max(sides), high
 
     def write(self, form: str, dpi: int, metadata: Mapping[str, str | None]) -> bytes:
-        """The sheet as the bytes of an svg, pdf or png file."""
+        """Return the sheet as the bytes of an svg, pdf or png file."""
         out = io.BytesIO()
         with _plain_fonts() if form == "pdf" else nullcontext():
             self.figure.savefig(out, format=form, dpi=dpi, metadata=dict(metadata))
@@ -266,7 +266,7 @@ class Canvas:
 
 @functools.lru_cache(maxsize=4096)
 def _width(text: str, families: tuple[str, ...], bold: bool) -> float:
-    """The width of a text in font sizes."""
+    """Return the width of a text in font sizes."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 

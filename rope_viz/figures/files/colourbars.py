@@ -1,4 +1,4 @@
-"""The scale beside a map: which colour is which number."""
+"""Colour bars of heatmaps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = 256
 
 @dataclass
 class Scale:
-    """One scale: its colours, its ends, and what Plotly says of its bar."""
+    """One colour bar: its colours, its limits and its Plotly properties."""
 
     colours: Any
     low: float
@@ -28,12 +28,12 @@ class Scale:
 
     @property
     def lying(self) -> bool:
-        """Whether it lies under the figure."""
+        """Return True if it is horizontal, below the plots."""
         return self.bar.get("orientation") == "h"
 
 
 def scales(plan: Plan) -> list[Scale]:
-    """The scales that a figure shows."""
+    """Return the colour bars of a figure."""
     out: list[Scale] = []
     shared: dict[str, None] = {}
     for trace in plan.sheet.data:
@@ -51,7 +51,7 @@ def scales(plan: Plan) -> list[Scale]:
 
 
 def room(plan: Plan) -> tuple[float, float]:
-    """Pixels they take on the right and at the bottom."""
+    """Return the pixels they take on the right and at the bottom."""
     found = scales(plan)
     return (
         sum(_depth(plan, each) for each in found if not each.lying),
@@ -60,7 +60,7 @@ def room(plan: Plan) -> tuple[float, float]:
 
 
 def draw(plan: Plan) -> None:
-    """All scales, upright ones beside the plots, lying ones under them."""
+    """Draw all colour bars, vertical ones to the right of the plots, horizontal ones below."""
     s = plan.scale
     right = plan.canvas.width - PAD * s
     below = plan.canvas.height - PAD * s
@@ -98,7 +98,7 @@ def _title(plan: Plan, scale: Scale) -> Lines:
 
 
 def _depth(plan: Plan, scale: Scale) -> float:
-    """Its bar, ticks and labels, across it."""
+    """Return the depth of bar, ticks and labels, across the bar's direction."""
     s, size = plan.scale, _type(plan, scale)
     (left, right), bottom, top = plan.column_pixels[0], plan.row_pixels[0][0], plan.row_pixels[-1][1]
     axis = _axis(plan, scale, (left, top, right, bottom))
@@ -106,8 +106,8 @@ def _depth(plan: Plan, scale: Scale) -> float:
     if scale.lying:
         return GAP * s + 0.8 * WIDTH * s + TICK * s + max((high for _, high in labels), default=0.0)
     title = _title(plan, scale)
-    beside = WIDTH * s + (TICK + 2) * s + max((wide for wide, _ in labels), default=0.0)
-    return GAP * s + max(beside, plan.canvas.size(title, size)[0] if title else 0.0)
+    bar_depth = WIDTH * s + (TICK + 2) * s + max((wide for wide, _ in labels), default=0.0)
+    return GAP * s + max(bar_depth, plan.canvas.size(title, size)[0] if title else 0.0)
 
 
 def _bar(plan: Plan, scale: Scale, box: tuple[float, float, float, float]) -> None:
@@ -131,7 +131,7 @@ def _bar(plan: Plan, scale: Scale, box: tuple[float, float, float, float]) -> No
 
 
 def _lift(plan: Plan, scale: Scale, axis: Axis) -> float:
-    """How far the title stands above the bar: clear of a tick at its top."""
+    """Return the gap between the bar and its title, so that a label at the top tick fits."""
     high = (plan.canvas.size(words, _type(plan, scale))[1] / 2 for at, words in axis.ticks if any(words))
     top = max(
         (half - float(abs(axis.pixel(at) - axis.stop)) for (at, _), half in zip(axis.ticks, high, strict=False)),
@@ -141,7 +141,7 @@ def _lift(plan: Plan, scale: Scale, axis: Axis) -> float:
 
 
 def head(plan: Plan) -> float:
-    """How far titles of upright scales reach above the plots."""
+    """Return how far the titles of vertical bars extend above the plots."""
     found = [each for each in scales(plan) if not each.lying]
     box = (0.0, plan.row_pixels[-1][1], 1.0, plan.row_pixels[0][0])
     return max(

@@ -1,4 +1,4 @@
-"""The colours of a file: light, dark, transparent, and greys in which nothing is lost."""
+"""Colours of a file: light, dark, transparent, and grey without loss of information."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = {"white": "#FFFFFF", "black": "#000000", "none": CLEAR, "transparent": C
 Colour = tuple[float, float, float, float]
 Recolour = Callable[[str], str]
 
-# Greys that stand for the palette's colours; lines are told apart by their dashes, ranges by how dark they are.
+# Greys for the palette's colours. Dashes distinguish lines, brightness distinguishes ranges.
 INKS = {theme.PLAIN: "#7A7A7A", theme.CURRENT: "#000000", theme.TEXT: "#1A1A1A", theme.RULE: "#6E6E6E"}
 INKS |= dict(zip(theme.FURTHER, ("#2E2E2E", "#484848", "#5E5E5E", "#3A3A3A"), strict=True))
 TINTS = dict(zip(theme.BAND_COLOURS, ("#00000008", "#0000001C", "#0000002A", "#00000014", "#00000038"), strict=True))
@@ -30,7 +30,7 @@ RISING = [[0.0, "#141414"], [0.5, "#8C8C8C"], [1.0, "#FAFAFA"]]
 
 
 def rgba(name: str) -> Colour:
-    """A colour as four shares: #RRGGBB, #RRGGBBAA, rgb(), rgba(). Raises `ValueError` for others."""
+    """Return a colour as four shares from #RRGGBB, #RRGGBBAA, rgb() or rgba(); raise `ValueError` for others."""
     name = NAMES.get(name, name)
     if re.fullmatch(r"#[0-9A-Fa-f]{6}([0-9A-Fa-f]{2})?", name):
         red, green, blue, alpha = (int(name[i : i + 2] or "FF", 16) / 255 for i in (1, 3, 5, 7))
@@ -43,12 +43,12 @@ def rgba(name: str) -> Colour:
 
 
 def ramp(scale: Sequence[Sequence[Any]], share: Any) -> Any:
-    """The colours (…, 4) of values from 0 to 1 on a colour scale; clear where there is no value."""
+    """Return the colours (…, 4) of values from 0 to 1 on a colour scale, transparent for NaN."""
     at = np.array([float(stop) for stop, _ in scale])
     stops = np.array([rgba(name) for _, name in scale])
     share = np.asarray(share, dtype=float)
     known = np.clip(np.nan_to_num(share), 0.0, 1.0)
-    # Two stops at one place are a step; from there on it is the second.
+    # Two stops at one position are a step; the second applies from there on.
     right = np.clip(np.searchsorted(at, known, side="right"), 1, len(at) - 1)
     wide = at[right] - at[right - 1]
     part = np.where(wide > 0, (known - at[right - 1]) / np.where(wide > 0, wide, 1.0), 1.0)[..., None]
@@ -58,27 +58,27 @@ def ramp(scale: Sequence[Sequence[Any]], share: Any) -> Any:
 
 
 def recoloured(value: Any, change: Recolour) -> Any:
-    """Plain data with every colour changed; words, and arrays of numbers, are left as they are."""
+    """Change every colour in plain data; other texts and data arrays stay unchanged."""
     if isinstance(value, str):
         if WHOLE.fullmatch(value):
             return change(value)
         return IN_TEXT.sub(lambda found: found[1] + change(found[2]), value) if "<span" in value else value
     if isinstance(value, Mapping):
-        # A list of texts is data, one text may hold marks.
-        kept = {*DATA, *(["text"] if not isinstance(value.get("text"), str) else [])}
-        return {key: item if key in kept else recoloured(item, change) for key, item in value.items()}
+        # A list of texts is data; a single text may contain markup.
+        skipped = {*DATA, *(["text"] if not isinstance(value.get("text"), str) else [])}
+        return {key: item if key in skipped else recoloured(item, change) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [recoloured(item, change) for item in value]
     return value
 
 
 def dark(name: str) -> str:
-    """The twin of every colour in a text that has one."""
+    """Replace every colour in a text by its dark variant, if it has one."""
     return HEX.sub(lambda found: theme.DARK.get(found[0].upper(), found[0]), name)
 
 
 def grey(name: str) -> str:
-    """The colours in a text as greys: what the palette gives a meaning by its own ink, others by their luminance."""
+    """Convert the colours in a text to grey: those of the palette by table, others by luminance."""
 
     if WHOLE.fullmatch(name) and len(name) == 9 and int(name[7:], 16) < 0x40 and name[:7].upper() in TINTS:
         return TINTS[name[:7].upper()]
@@ -99,7 +99,7 @@ def grey(name: str) -> str:
 
 
 def dark_grey(name: str) -> str:
-    """The greys in a text on a dark ground: what was dark is light."""
+    """Invert the greys in a text for a dark background."""
 
     def one(found: re.Match[str]) -> str:
         level = round(232 - int(found[0][1:3], 16) * (232 - 17) / 255)
@@ -109,14 +109,14 @@ def dark_grey(name: str) -> str:
 
 
 def greys(name: str) -> tuple[str, str]:
-    """A colour of the palette as a grey on light ground, and on dark."""
+    """Return a palette colour as grey on a light background, and on a dark one."""
     return grey(name), dark_grey(grey(name))
 
 
 def grey_scale(scale: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """A colour scale in greys of steady lightness: from the background up for sizes, from dark to light for signs.
+    """Return a scale in greys of monotonic lightness: white to dark if it is one-sided, else dark to light.
 
-    Steps stay steps, each of its own grey.
+    Steps stay steps, each with its own grey.
     """
     at = [float(stop) for stop, _ in scale]
     names = [str(name) for _, name in scale]

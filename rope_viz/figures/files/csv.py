@@ -1,6 +1,6 @@
-"""A figure's numbers as CSV: the thing itself where the figure knows it, else what is drawn, one table in any case.
+"""A figure's numbers as CSV: its own table if it has one, else what is drawn, always one table.
 
-Lines that begin with # say what it is of; `pandas.read_csv(path, comment="#")` reads past them.
+Lines that start with # hold metadata; `pandas.read_csv(path, comment="#")` skips them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from rope_viz.figures.files.rich_text import plain
 from rope_viz.figures.files.style import Style, listed, one_line
 
 Columns = Mapping[str, Any]
-# What a reader of CSV would take for a border, or, told so, for the begin of a remark.
+# Characters that CSV readers treat as a separator, a quote, a line end or a comment.
 QUOTED = re.compile(r'[",#\r\n]')
 
 
 def to_csv(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
-    """The file. Raises `ValueError` for labels of lines that the figure has not."""
+    """Return the CSV file; raise `ValueError` for labels of lines that the figure does not have."""
     out = io.StringIO()
     for name, value in header(title, meta):
         out.write(f"# {name}: {value}\n")
@@ -40,14 +40,14 @@ def to_csv(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | N
 
 
 def line(row: Sequence[Any]) -> str:
-    """A row as a line: quoted is what holds a comma, a quote, a line break or a #."""
+    """Format a row; cells with a comma, a quote, a line break or a # are quoted."""
     words = [f'"{word.replace(chr(34), 2 * chr(34))}"' if QUOTED.search(word) else word for word in map(str, row)]
-    # A line without anything would be skipped.
+    # An empty line would be skipped on reading.
     return (",".join(words) if words != [""] else '""') + "\n"
 
 
 def plain_list(values: Any) -> list[Any]:
-    """A column as Python's own numbers and words."""
+    """Return a column as plain Python values."""
     if isinstance(values, np.ndarray):
         return list(values.tolist())
     return [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -57,15 +57,15 @@ WRITTEN = ("scatter", "bar", "heatmap")
 
 
 def header(title: str, meta: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """(name, what it says) of the lines above the table, each on one line; none without `meta`."""
+    """Return (name, value) of the lines above the table, each on one line; none without `meta`."""
     if meta is None:
         return []
-    said = {"title": title, **{key: value for key, value in meta.items() if value not in (None, "")}}
-    return [(one_line(name), one_line(value)) for name, value in said.items()]
+    entries = {"title": title, **{key: value for key, value in meta.items() if value not in (None, "")}}
+    return [(one_line(name), one_line(value)) for name, value in entries.items()]
 
 
 def columns(fig: go.Figure) -> Columns:
-    """The columns of the table, name -> values."""
+    """Return the columns of the table, name -> values."""
     table = getattr(fig, "table", None)
     if table is not None:
         return dict(table())
@@ -77,7 +77,7 @@ def columns(fig: go.Figure) -> Columns:
 
 
 def _grids(fig: go.Figure, maps: Sequence[Any]) -> Columns:
-    """Maps under each other, a row of the map in each line; several say in the first column which one it is."""
+    """Stack maps, a line per row; with several, the first column names the map."""
     out: dict[str, list[Any]] = {}
     if len(maps) > 1:
         out["map"] = []
@@ -97,16 +97,16 @@ def _grids(fig: go.Figure, maps: Sequence[Any]) -> Columns:
 
 
 def _curves(fig: go.Figure, traces: Sequence[Any]) -> Columns:
-    """Curves over the same places side by side, others with places of their own."""
+    """Join curves over equal x values; other curves get their own x column."""
     out: dict[str, Any] = {}
     last: Any = None
     for trace in traces:
-        lying = trace.type == "bar" and trace.orientation == "h"
-        at, values = (trace.y, trace.x) if lying else (trace.x, trace.y)
+        horizontal = trace.type == "bar" and trace.orientation == "h"
+        at, values = (trace.y, trace.x) if horizontal else (trace.x, trace.y)
         at = array_of(at)
         if last is None or not _same(at, last):
             words = [plain(each) for each in at.tolist()] if not numeric(at) else at
-            out[_free(_title(fig, trace, "y" if lying else "x") or "x", out)] = words
+            out[_free(_title(fig, trace, "y" if horizontal else "x") or "x", out)] = words
             last = at
         out[_free(plain(trace.name or "y"), out)] = array_of(values)
     return out
@@ -127,7 +127,7 @@ def _title(fig: go.Figure, trace: Any, letter: str) -> str:
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """The name, numbered where a column has it already."""
+    """Return the name, numbered if it is taken."""
     count = 2
     free = name
     while free in taken:
@@ -136,7 +136,7 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 
 
 def relabelled(shown: Columns, fig: go.Figure, style: Style) -> Columns:
-    """Columns of lines that have a label of the reader's own are called by it."""
+    """Rename the columns of lines to which the user gave a label."""
     if not style.labels:
         return shown
     names = [plain(name) for name in lines.line_names([trace.to_plotly_json() for trace in fig.data])]
@@ -144,20 +144,20 @@ def relabelled(shown: Columns, fig: go.Figure, style: Style) -> Columns:
         if wanted not in names:
             known = f"its lines are {listed(tuple(names))}" if names else "it has no named lines"
             raise ValueError(f"this figure has no line {shorten(wanted)}; {known}")
-    own = dict(style.labels)
+    custom = dict(style.labels)
 
-    def called(column: str) -> str:
-        name = max((name for name in own if column == name or column.startswith(f"{name} ")), key=len, default=None)
-        return column if name is None else own[name] + column[len(name) :]
+    def renamed(column: str) -> str:
+        name = max((name for name in custom if column == name or column.startswith(f"{name} ")), key=len, default=None)
+        return column if name is None else custom[name] + column[len(name) :]
 
     out: dict[str, Any] = {}
     for column, values in shown.items():
-        out[_free(called(column), out)] = values
+        out[_free(renamed(column), out)] = values
     return out
 
 
 def cell(value: Any) -> Any:
-    """A cell: gaps are empty, numbers in full, words as they are."""
+    """Return a cell: "" for gaps, numbers in full precision, texts guarded."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float):
@@ -166,7 +166,7 @@ def cell(value: Any) -> Any:
 
 
 def guarded(word: str) -> str:
-    """A spreadsheet runs what begins like a formula; a reader's own word may, so it gets an apostrophe in front."""
+    """Prefix a text with an apostrophe if a spreadsheet would run it as a formula."""
     try:
         float(word)
     except ValueError:

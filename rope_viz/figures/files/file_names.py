@@ -1,4 +1,4 @@
-"""What a file is called: the picture, every model in it, and the range it shows."""
+"""File names: the picture, every model in it, and the range it shows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def stem(
     span: tuple[float, float] | None = None,
     extra: Sequence[str] = (),
 ) -> str:
-    """The name of a file without its ending.
+    """Return the name of a file without its extension.
 
-    `picture` is "page/name" or "page.name", `models` the ids of all models in it, the current one first; `spec` is what
-    that one is at now, `span` the range that is shown in the units of its axis, `extra` what else tells it apart.
+    `picture` is "page/name" or "page.name"; `models` are the ids of all models in it, the current one first, with
+    `spec` as its current state. `span` is the visible range in axis units; `extra` holds further distinguishing parts.
 
         stem("decay/curves", ["llama-3.1-8b", "qwen3-8b"], spec=spec, span=(0, 131072))
         # rope-decay-curves_llama-3.1-8b_d128_base500000_L8192_to131072_llama38_vs_qwen3-8b_0-131072
@@ -39,28 +39,28 @@ def stem(
     parts += list(extra)
     if span is not None:
         parts.append(spanned(*span))
-    # Whatever is no letter, digit, dot, hyphen or low line may mean something to a shell or a file system.
+    # Other characters may have a meaning to a shell or a file system.
     clean = (unicodedata.normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts if part)
-    # The plus of an exponent would become a hyphen, which is a minus.
+    # The plus of an exponent would become a hyphen, which reads as a minus.
     clean = (re.sub(r"(?<=[0-9]e)\+", "", part) for part in clean)
-    whole = "_".join(re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.") for part in clean)
-    return shortened(re.sub(r"_{2,}", "_", whole).strip("_"))
+    joined = "_".join(re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.") for part in clean)
+    return shortened(re.sub(r"_{2,}", "_", joined).strip("_"))
 
 
 def spanned(low: float | None, high: float | None, before: str = "") -> str:
-    """A range in a file's name: 10-100, of one end from10 or upto100; "" without ends. `before` names the axis."""
+    """Format a range: 10-100, or from10 or upto100 with one end, "" without. `before` names the axis."""
     if low is not None and high is not None:
         return f"{before}{plain(low)}-{plain(high)}"
     return f"{before}from{plain(low)}" if low is not None else f"{before}upto{plain(high)}" if high is not None else ""
 
 
 def plain(value: float) -> str:
-    """A number in a file's name: whole ones in full, others to six significant digits."""
+    """Format a number: whole ones in full, others with six significant digits."""
     return text(value) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def shortened(name: str) -> str:
-    """A name that a file system takes: of one that is too long the middle is left out, and a sum of it put there."""
+    """Limit the length of a name by replacing its middle by a hash."""
     if len(name) <= LONGEST:
         return name
     import hashlib

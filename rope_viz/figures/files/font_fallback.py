@@ -1,4 +1,4 @@
-"""The fonts that an author's own words need, such as one with Chinese signs; a sign that none has is refused."""
+"""Find fonts for the user's own title and labels, such as Chinese text, and refuse characters without a font."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rope_viz.embedding.spec import shorten
 from rope_viz.figures.files.style import Style
 
 BOXES = "Last Resort"
-"""The font that has every sign, as a box."""
+"""How the names of fonts begin whose glyphs are all placeholder boxes."""
 
 
 def families(style: Style) -> tuple[str, ...]:
-    """The fonts to draw with: those of the style, and those of this machine that its title and labels need beside.
+    """Return the fonts to draw with: those of the style, then installed ones needed for its title and labels.
 
-    Raises `ValueError` with the signs that no font has.
+    Raise `ValueError` with the characters that no font has.
     """
     from matplotlib.font_manager import FontProperties, findfont
 
@@ -31,19 +31,19 @@ def families(style: Style) -> tuple[str, ...]:
             more.append(name)
             lacks -= found
     if lacks:
-        said = "".join(sorted(lacks, key=words.index))
-        which = f"the sign {said}" if len(lacks) == 1 else f"the signs {shorten(said)}"
+        missing = "".join(sorted(lacks, key=words.index))
+        which = f"the sign {missing}" if len(lacks) == 1 else f"the signs {shorten(missing)}"
         raise ValueError(f"no font of this machine has {which} of a title or label: install one, or take html")
     return (*own, *more)
 
 
 def unseen(sign: str) -> bool:
-    """Whether a sign leaves no ink in any font: joiners, and what chooses a form of the sign before."""
+    """Return True for characters without a glyph of their own: joiners and variation selectors."""
     return unicodedata.category(sign) == "Cf" or "\ufe00" <= sign <= "\ufe0f"
 
 
 def installed() -> dict[str, str]:
-    """{name: file} of the fonts that Matplotlib finds on this machine."""
+    """Return {name: file} of the fonts that Matplotlib finds on this machine."""
     from matplotlib.font_manager import fontManager
 
     return {entry.name: entry.fname for entry in fontManager.ttflist if not entry.name.startswith(BOXES)}
@@ -51,7 +51,7 @@ def installed() -> dict[str, str]:
 
 @functools.lru_cache(maxsize=256)
 def signs(file: str) -> frozenset[str]:
-    """The signs that the font in a file has."""
+    """Return the characters of a font file."""
     from matplotlib.font_manager import get_font
 
     return frozenset(map(chr, get_font(file).get_charmap()))

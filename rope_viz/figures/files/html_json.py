@@ -1,4 +1,4 @@
-"""A figure as JSON, from which it can be drawn again (`saved`), and as a page that works offline."""
+"""A figure as JSON, from which `redraw_json` can draw it again, and as a page that works offline."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ KIND = "rope-viz figure"
 
 
 def to_json(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
-    """The figure as Plotly's own `data` and `layout`, and beside them what it is of (`meta`), its style and its table.
+    """Return the figure as Plotly's `data` and `layout`, with its metadata, style and table.
 
-    The table is that of the CSV, where the figure knows more than its traces show. The figure is the page's own,
-    without the style: who draws it again may choose another.
+    The table is the CSV's, if the figure has one beyond its traces. The style is stored but not applied, so that a
+    redraw can use another.
     """
     plain = fig.to_plotly_json()
     layout = {key: value for key, value in plain["layout"].items() if key != "template"}
-    said = {"kind": KIND, "title": title, **(meta or {}), "style": style.query()}
+    facts = {"kind": KIND, "title": title, **(meta or {}), "style": style.query()}
     table = getattr(fig, "table", None)
-    known = {} if table is None else {"table": kept(table())}
-    whole = simple({**said, **known, "data": plain["data"], "layout": layout})
-    return (json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    stored = {} if table is None else {"table": kept(table())}
+    content = simple({**facts, **stored, "data": plain["data"], "layout": layout})
+    return (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
-    """One page: the figure with plotly.js in it, no button that uploads, and what it is of in its head."""
+    """Return one page with the figure, plotly.js and metadata in its head, without Plotly's upload button."""
     sheet = dressed(fig, style, title, responsive=True)
     layout = sheet.layout
     layout.pop("width", None)
@@ -73,18 +73,18 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
     ).encode()
 
 
-def said_in_head(said: Mapping[str, Any]) -> str:
-    """What a page says of itself, for its head."""
+def said_in_head(facts: Mapping[str, Any]) -> str:
+    """Return metadata as HTML meta elements."""
     return "".join(
         f'<meta name="rope-viz:{html.escape(str(name))}" content="{html.escape(_words(value))}">'
-        for name, value in said.items()
+        for name, value in facts.items()
         if value not in (None, "")
     )
 
 
 @functools.cache
 def plotly_js() -> str:
-    """plotly.js as it can stand inside a page."""
+    """Return plotly.js, escaped for use inside a script element."""
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs()).replace("</script", "<\\/script")
@@ -99,7 +99,7 @@ def _words(value: Any) -> str:
 
 
 def simple(value: Any) -> Any:
-    """Plain data for JSON: arrays as lists, what is no number as null."""
+    """Convert to JSON values: arrays to lists, NaN and infinities to null."""
     if isinstance(value, Mapping):
         if set(value) >= {"bdata", "dtype"}:
             return simple(array_of(value))

@@ -1,4 +1,4 @@
-"""Where a label may stand: not on another one, not outside the sheet, and as little as possible on the data."""
+"""Label placement: no overlap with labels, inside the sheet, and as little as possible over the data."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ TOUCHED = 0.02
 
 
 class Ink:
-    """A coarse map of what is drawn on."""
+    """A coarse bitmap of the drawn cells."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.cells = np.zeros(shape, dtype=bool)
         self._sums: np.ndarray | None = None
 
     def mark(self, where: Any) -> None:
-        """Note that something is drawn on these cells."""
+        """Mark these cells as drawn."""
         self.cells[where] = True
         self._sums = None
 
     def within(self, left: int, top: int, right: int, bottom: int) -> int:
-        """How many cells of a rectangle are drawn on."""
+        """Count the drawn cells of a rectangle."""
         if self._sums is None:
             self._sums = np.pad(self.cells.astype(np.int64).cumsum(0).cumsum(1), ((1, 0), (1, 0)))
         sums = self._sums
@@ -35,7 +35,7 @@ class Ink:
 
 
 class Places:
-    """What of a sheet is taken: coarse maps of data and of rules, and the boxes of labels."""
+    """The occupied parts of a sheet: coarse bitmaps of data and of rules, and the boxes of labels."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
@@ -43,7 +43,7 @@ class Places:
         self.boxes: list[Box] = []
 
     def draw(self, x: object, y: object, clip: Box, *, rule: bool = False) -> None:
-        """Mark a polyline, as far as it lies inside a box."""
+        """Mark a polyline, clipped to a box."""
         ink = self.rules if rule else self.ink
         px, py = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         if px.size < 2:
@@ -66,23 +66,23 @@ class Places:
         self.ink.mark((slice(top, bottom), slice(left, right)))
 
     def take(self, box: Box) -> Box:
-        """Note that a label stands here."""
+        """Reserve the box of a label and return it."""
         self.boxes.append(box)
         return box
 
     def best(self, boxes: Sequence[Box], away: Sequence[float], *, inside: Box | None = None) -> int:
-        """Which of these boxes to take; `away` is how much worse each would be if all were free."""
+        """Return the index of the cheapest box; `away` is the extra cost of each."""
         found, least = 0, float("inf")
         for place in sorted(range(len(boxes)), key=lambda place: away[place]):
             if away[place] >= least:
-                break  # no place from here on can be better
+                break  # all remaining boxes cost more
             cost = self.cost(boxes[place], inside) + away[place]
             if cost < least or (cost == least and place < found):
                 found, least = place, cost
         return found
 
     def cost(self, box: Box, inside: Box | None = None) -> float:
-        """How bad a place is: labels underneath weigh most, then what is outside, then ink."""
+        """Return the cost of a box: overlap with labels, parts outside the sheet or `inside`, ink and rules in it."""
         left, top, right, bottom = box
         area = max((right - left) * (bottom - top), 1.0)
         total = 0.0
@@ -97,15 +97,15 @@ class Places:
                 kept_y = max(0.0, min(bottom, frame[3]) - max(top, frame[1]))
                 total += weight * (1.0 - kept_x * kept_y / area)
         inked = self.inked(box)
-        # A word that only touches a line is read; through the middle of one it is not.
+        # A label that only touches a line is legible; with a line through its middle it is not.
         return total + 10.0 * inked + (0.8 if inked > TOUCHED else 0.0) + 3.0 * self.ruled(box)
 
     def inked(self, box: Box) -> float:
-        """The share of a box that lies on data."""
+        """Return the share of a box that is over data."""
         return self._share(self.ink, box)
 
     def ruled(self, box: Box) -> float:
-        """The share of a box that lies on rules."""
+        """Return the share of a box that is over rules."""
         return self._share(self.rules, box)
 
     def _share(self, ink: Ink, box: Box) -> float:
@@ -130,8 +130,8 @@ class Places:
 
 
 def apart(wanted: Sequence[float], heights: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Middles near the wanted ones (in order) at which nothing overlaps, between two borders where there is room."""
-    blocks: list[list[float]] = []  # [middle of its first, number of the first, number after its last]
+    """Return centres near the wanted ones, in order, without overlap, within top and bottom if all fit."""
+    blocks: list[list[float]] = []  # [centre of the first item, its index, index after the last item]
     offsets = np.concatenate([[0.0], np.cumsum([(a + b) / 2 for a, b in itertools.pairwise(heights)])])
     low, high = top + heights[0] / 2, bottom - heights[-1] / 2
     for i, at in enumerate(wanted):
@@ -144,7 +144,7 @@ def apart(wanted: Sequence[float], heights: Sequence[float], top: float, bottom:
     for start, first, last in blocks:
         for i in range(int(first), int(last)):
             out[i] = start + float(offsets[i])
-    # Inside the plot as far as all fit.
+    # Keep inside the plot as far as possible.
     for i in range(len(out)):
         out[i] = max(out[i], low + float(offsets[i]))
     for i in reversed(range(len(out))):

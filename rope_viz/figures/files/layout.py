@@ -1,6 +1,6 @@
-"""Where everything of a figure lies: panels side by side with room for their ticks, titles, headings and end labels.
+"""Layout of a figure on a sheet: panels with room for their ticks, titles, headings and end labels.
 
-Plotly's margins are made for one size of type and a wide screen; here they follow from what has to stand in them.
+Plotly's margins suit one font size and a wide screen. Here they are computed from their contents.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from rope_viz.figures.files.canvas import LEADING, Box, Canvas
 from rope_viz.figures.files.rich_text import Lines, Run, parse, wrapped
 
 TICK, PAD = 4.0, 5.0
-# Type of a figure's title, in its usual size.
+# Font size of the title, relative to the default.
 BIGGER = 1.15
-# An end label stands beside the plot where its line ends this near to the border.
+# An end label is placed outside the plot if its line ends this near to the border, in pixels.
 NEAR = 14.0
 Interval = tuple[float, float]
 
 
 @dataclass
 class Panel:
-    """One plot: its axes by short name, its column and row, and the box its data fill."""
+    """One plot: its axes, its column and row, and the box of its data."""
 
     x: Axis
     y: Axis
@@ -37,7 +37,7 @@ class Panel:
 
 @dataclass
 class Strip:
-    """A label above a plot, at a place along its x axis: of a rule, or of a range of pairs."""
+    """A label above a plot at a position on its x axis: of a rule, or of a range of pairs."""
 
     lines: Lines
     x: float
@@ -50,7 +50,7 @@ class Strip:
 
 @dataclass
 class Heading:
-    """A note on top of a plot, its lines broken to fit."""
+    """A note above a plot, wrapped to fit."""
 
     panel: Panel
     lines: Lines
@@ -64,7 +64,7 @@ class Heading:
 
 @dataclass
 class Plan:
-    """All places of a sheet."""
+    """The layout of a sheet."""
 
     sheet: Sheet
     canvas: Canvas
@@ -78,27 +78,27 @@ class Plan:
     titles: dict[str, Lines] = field(default_factory=dict)
     heading: Lines = field(default_factory=list)
     legend: list[tuple[Box, Mapping[str, Any], Lines]] = field(default_factory=list)
-    beside: tuple[float, float] = (0.0, 0.0)  # what colour scales take on the right and at the bottom
+    beside: tuple[float, float] = (0.0, 0.0)  # pixels for colour bars on the right and at the bottom
     column_pixels: list[Interval] = field(default_factory=list)
     row_pixels: list[Interval] = field(default_factory=list)
 
     @property
     def size(self) -> float:
-        """The usual size of type in pixels."""
+        """Return the default font size in pixels."""
         return self.sheet.style.font_px
 
     @property
     def scale(self) -> float:
-        """By how much type differs from that of the page."""
+        """Return the font size relative to that on the page."""
         return self.sheet.scale
 
     def panel(self, x: str, y: str) -> Panel:
-        """The panel of these two axes."""
+        """Return the panel of two axes, else one that has either of them."""
         found = next((panel for panel in self.panels if panel.x.name == x and panel.y.name == y), None)
         return found or next((panel for panel in self.panels if x == panel.x.name or y == panel.y.name), self.panels[0])
 
     def paper(self, letter: str, share: float) -> float:
-        """A share of the whole plot as a pixel: panels keep their places in it whatever stands between them."""
+        """Convert a share of the full plot to a pixel; shares keep their panel, whatever the gaps between panels."""
         spans, pixels = (self.columns, self.column_pixels) if letter == "x" else (self.rows, self.row_pixels)
         at = [edge for span in spans for edge in span]
         to = [edge for span in pixels for edge in span]
@@ -111,7 +111,7 @@ class Plan:
 
 
 def start_plan(sheet: Sheet, canvas: Canvas, *, vector: bool) -> Plan:
-    """Return the panels of a sheet in their columns and rows; `margins.settle` finds their boxes."""
+    """Return the panels of a sheet by column and row; `margins.settle` computes their boxes."""
     axes = read_axes(sheet.layout, sheet.data)
     columns, rows = _spans(axes, "x"), _spans(axes, "y")
     plan = Plan(sheet, canvas, vector, axes, [], columns, rows)
@@ -122,11 +122,11 @@ def start_plan(sheet: Sheet, canvas: Canvas, *, vector: bool) -> Plan:
 
 
 def _spans(axes: Mapping[str, Axis], letter: str) -> list[Interval]:
-    """The intervals of the plot that axes of one direction lie on, from left to right or from bottom to top."""
+    """Return the domains of the axes of one direction, sorted; one span for all if they overlap."""
     found = {_domain(axis, axes) for name, axis in axes.items() if name[0] == letter}
     spans = sorted(found)
-    apart = all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(spans))
-    return spans if apart else [(0.0, 1.0)]
+    disjoint = all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(spans))
+    return spans if disjoint else [(0.0, 1.0)]
 
 
 def _domain(axis: Axis, axes: Mapping[str, Axis]) -> Interval:
@@ -142,7 +142,7 @@ def _index(spans: Sequence[Interval], axis: Axis, axes: Mapping[str, Axis]) -> i
 
 
 def text_lines(plan: Plan, words: str, widest: float, size: float, *, bold: bool = False) -> Lines:
-    """A text broken so that no line is wider."""
+    """Wrap a text to a width in pixels."""
     lines = parse(words)
     if bold:
         lines = [[Run(run.text, True, run.colour) for run in line] for line in lines]
@@ -150,11 +150,11 @@ def text_lines(plan: Plan, words: str, widest: float, size: float, *, bold: bool
 
 
 def height_of(lines: Lines, size: float) -> float:
-    """The height of lines of text."""
+    """Return the height of lines of text."""
     return len(lines) * LEADING * size if lines else 0.0
 
 
 def font_size(item: Mapping[str, Any], usual: float, key: str = "font") -> float:
-    """The size of type that a part of a layout asks for."""
+    """Return the font size of a part of a layout."""
     size = (item.get(key) or {}).get("size")
     return float(size) if isinstance(size, (int, float)) and math.isfinite(size) else usual

@@ -1,4 +1,4 @@
-"""The legend of a figure: where its entries lie, names on as many lines as it takes."""
+"""Legend: the positions of its entries, with names wrapped as needed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from rope_viz.figures.files.canvas import Box
 from rope_viz.figures.files.layout import BIGGER, PAD, Plan, height_of
 from rope_viz.figures.files.rich_text import Lines, Run, parse, wrapped
 
-# A stroke of a line, and the gap to its name in a legend.
+# Width of a line sample and the gap to its name.
 KEY = 34.0
 
 
 def too_long(label: str) -> str:
-    """What is said of a label that leaves no room."""
+    """Return the error message for a label that leaves no room."""
     return f"the label {shorten(label)} is too long for this size: take a shorter one, a larger size or smaller type"
 
 
 def check(plan: Plan) -> None:
-    """Raises `ValueError` where a word of the legend is wider than the sheet."""
+    """Raise `ValueError` if a word of the legend is wider than the sheet."""
     for (left, _, _, _), _, words in plan.legend:
         wide, _ = plan.canvas.size(words, plan.size * 12 / 13)
         if left + KEY * plan.scale + wide > plan.canvas.width - 2 and wide > 8 * plan.size:
@@ -28,7 +28,7 @@ def check(plan: Plan) -> None:
 
 
 def placed(plan: Plan, left: float, right: float) -> list[tuple[Box, Any, Lines]]:
-    """(box, trace, lines of its name) of the legend's entries, in rows from the top."""
+    """Return (box, trace, lines of its name) of the legend's entries, in rows from the top."""
     if not plan.sheet.layout.get("showlegend"):
         return []
     s, size = plan.scale, plan.size * 12 / 13
@@ -51,7 +51,7 @@ def placed(plan: Plan, left: float, right: float) -> list[tuple[Box, Any, Lines]
 
 
 def height(plan: Plan) -> float:
-    """The height of the legend, and a gap."""
+    """Return the height of the legend with a gap."""
     return max((box[3] for box, _, _ in plan.legend), default=0.0) - (
         min((box[1] for box, _, _ in plan.legend), default=0.0) - 4 * plan.scale if plan.legend else 0.0
     )

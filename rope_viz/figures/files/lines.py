@@ -1,4 +1,4 @@
-"""The lines of a figure: their names, labels of one's own, a legend or labels at the ends, and dashes for greys."""
+"""Lines of a figure: names, custom labels, a legend or end labels, and dashes for grey."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rope_viz.figures.files.axes import Axis, array_of, read_axes
 from rope_viz.figures.files.rich_text import plain
 from rope_viz.figures.files.style import listed
 
-# Dashes that are told apart without colour: plain ones, groups of dots, dashes with dots, with other dashes, in groups.
+# Dashes that remain distinguishable without colour.
 GREY_DASHES = (
     *("20px,3px", "9px,9px", "12px,3px,12px,3px,2px,3px", "6px,2px,6px,8px"),  # solid on the page
     *("9px,4px", "4px,8px", "14px,5px", "5px,3px"),  # dash
     *("9px,3px,2px,3px", "5px,2px,2px,2px", "9px,3px,2px,3px,2px,3px", "16px,3px,2px,3px"),  # dashdot
     *("1px,3px", "1px,6px", "1px,2px,1px,7px", "1px,2px,1px,2px,1px,8px"),  # dot
     *("22px,7px", "16px,12px", "22px,3px,8px,3px", "14px,3px,5px,3px"),  # longdash
-    # and of models, whose strokes are many
+    # for models, which need many dashes
     *("22px,3px,2px,3px", "16px,3px,2px,3px,2px,3px", "9px,7px,1px,7px", "5px,2px,2px,2px,2px,2px"),
     *(
         "9px,3px,2px,3px,2px,3px,2px,3px",
@@ -48,9 +48,9 @@ def _greys() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 GREYS = _greys()
-"""{(dash, one of the further colours): (dash, grey)}: in greys the dash says what the colour says elsewhere.
+"""{(dash, one of the further colours): (dash, grey)}: in grey the dash replaces the colour.
 
-All methods, runtimes and the first twenty models have dashes of their own; the other models have them again, lighter.
+All methods, runtimes and the first twenty models have unique dashes; other models reuse them in a lighter grey.
 """
 SPARE = (
     "8px,2px,3px,2px,3px,8px",
@@ -63,7 +63,7 @@ HATCHES = ("", "/", "x", "\\", ".", "-")
 
 
 def line_name(trace: Mapping[str, Any]) -> str:
-    """The name of the line that a trace is or belongs to, "" where it is none: a map, a helper, a filled range."""
+    """Return the name of the line that a trace belongs to, "" for maps, helpers and filled ranges."""
     if trace.get("type") == "bar":
         return "" if trace.get("orientation") == "h" else str(trace.get("name") or "")
     hidden = (trace.get("meta") or {}).get("csv") is False
@@ -78,12 +78,12 @@ def line_name(trace: Mapping[str, Any]) -> str:
 
 
 def line_names(data: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names of all lines, in the order in which they are drawn."""
+    """Return the names of all lines in drawing order."""
     return list(dict.fromkeys(name for name in map(line_name, data) if name))
 
 
 def look(trace: Mapping[str, Any]) -> tuple[str, str, float]:
-    """Colour, dash and width of a line or of points."""
+    """Return the colour, dash and width of a line or of points."""
     line, marker = trace.get("line") or {}, trace.get("marker") or {}
     colour = line.get("color") or marker.get("color") or theme.TEXT
     if not isinstance(colour, str):
@@ -92,7 +92,7 @@ def look(trace: Mapping[str, Any]) -> tuple[str, str, float]:
 
 
 def relabel(data: list[dict[str, Any]], layout: dict[str, Any], labels: Sequence[tuple[str, str]]) -> None:
-    """Give lines labels of the reader's own. Raises `ValueError` for a line that the figure has not."""
+    """Give lines the user's labels; raise `ValueError` for a line that the figure does not have."""
     if not labels:
         return
     names = line_names(data)
@@ -119,17 +119,17 @@ def relabel(data: list[dict[str, Any]], layout: dict[str, Any], labels: Sequence
 
 
 def retitled(title: str, data: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> str:
-    """A figure's own title with the reader's labels in the places of the names of lines, where they stand whole."""
-    own = dict(labels)
-    names = sorted({*map(plain, line_names(data)), *own}, key=len, reverse=True)
-    if not own:
+    """Replace line names in a figure's title by the user's labels, as whole words only."""
+    custom = dict(labels)
+    names = sorted({*map(plain, line_names(data)), *custom}, key=len, reverse=True)
+    if not custom:
         return title
-    whole = "|".join(map(re.escape, filter(None, names)))
-    return re.sub(rf"(?<!\w)(?:{whole})(?!\w)", lambda found: own.get(found[0], found[0]), title)
+    pattern = "|".join(map(re.escape, filter(None, names)))
+    return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", lambda found: custom.get(found[0], found[0]), title)
 
 
 def owner(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | None:
-    """The line that a note names: of its colour, and with its name (or the name's first words) at the beginning."""
+    """Return the line that a note names: of equal colour, the text starting with its name or its first words."""
     text = str(note.get("text") or "")
     colour = (note.get("font") or {}).get("color")
     for name in sorted(looks, key=len, reverse=True):
@@ -145,7 +145,7 @@ def _rest(text: str, name: str) -> str:
 
 
 def place_labels(data: list[dict[str, Any]], layout: dict[str, Any], where: str) -> None:
-    """Name the lines at their ends, in a legend, or nowhere; "auto" leaves that to the figure."""
+    """Name the lines at their ends, in a legend or nowhere; "auto" keeps the figure's own way."""
     if where == "auto":
         return
     looks = {line_name(trace): look(trace)[0] for trace in reversed(data) if line_name(trace)}
@@ -174,76 +174,76 @@ def place_labels(data: list[dict[str, Any]], layout: dict[str, Any], where: str)
 
 
 def _is_key(note: Mapping[str, Any], looks: Mapping[str, str]) -> bool:
-    """Whether a note is a legend in words."""
+    """Return True if a note is a legend in text form."""
     text = plain(note.get("text"))
     return "<span" in str(note.get("text")) and all(plain(name) in text for name in looks)
 
 
 def _ends(data: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Labels at the right ends of these lines, as far as they are in view."""
+    """Return labels at the right ends of these lines, if the ends are in view."""
     axes = read_axes(layout, data)
     notes = []
     for name in names:
         parts = [trace for trace in data if line_name(trace) == name and trace.get("type", "scatter") == "scatter"]
-        found = _last_seen(axes, parts[-1]) if parts else None
-        if found is not None:
+        end = _last_seen(axes, parts[-1]) if parts else None
+        if end is not None:
             refs = {"xref": parts[-1].get("xaxis") or "x", "yref": parts[-1].get("yaxis") or "y"}
-            notes.append(theme.end_label(*found, name, look(parts[-1])[0]) | refs)
+            notes.append(theme.end_label(*end, name, look(parts[-1])[0]) | refs)
     return notes
 
 
 def follow_ends(data: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> None:
-    """After a change of ranges: labels of line ends to where the lines now end."""
+    """Move the labels of line ends after a change of axis ranges."""
     axes = read_axes(layout, data)
     notes = []
     for note in layout.get("annotations", ()):
-        mine = [
+        own_traces = [
             trace
             for trace in data
             if note.get("name") == "end" and str(note.get("text")) in (trace.get("name"), trace.get("legendgroup"))
         ]
-        found = _last_seen(axes, mine[-1]) if mine else None
+        found = _last_seen(axes, own_traces[-1]) if own_traces else None
         if found is not None:
             notes.append({**note, "x": found[0], "y": found[1], "yshift": 0})
-        elif not mine:
+        elif not own_traces:
             notes.append(note)
     layout["annotations"] = notes
 
 
 def _last_seen(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The coordinates of the last point of a curve that is in view."""
+    """Return the coordinates of a curve's rightmost visible point."""
     x_axis, y_axis = axes[trace.get("xaxis") or "x"], axes[trace.get("yaxis") or "y"]
     x, y = x_axis.coordinates(array_of(trace["x"])), y_axis.coordinates(array_of(trace["y"]))
-    seen = [
+    visible = [
         i
         for i, (a, b) in enumerate(zip(x, y, strict=True))
         if math.isfinite(a) and math.isfinite(b) and x_axis.holds(a) and y_axis.holds(b)
     ]
-    if not seen:
+    if not visible:
         return None
-    last = max(seen, key=lambda i: (x[i] - x_axis.low) / (x_axis.high - x_axis.low))
+    last = max(visible, key=lambda i: (x[i] - x_axis.low) / (x_axis.high - x_axis.low))
     return float(x[last]), float(y[last])
 
 
 def in_greys(data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
-    """A dash of its own for every line, a hatch for every kind of bar, maps in steady greys."""
+    """Give every line a unique dash, every kind of bar a hatch, and maps a grey scale."""
     from rope_viz.figures.files.colours import grey_scale
 
-    own = _grey_looks(data)
+    grey_looks = _grey_looks(data)
     colours = {line_name(trace): look(trace)[0] for trace in reversed(data) if line_name(trace)}
     for note in layout.get("annotations", ()):
-        # A label keeps the colour of its line, by which it is known to be its label.
+        # A label keeps its line's colour, by which `owner` matches them.
         name = owner(note, colours)
-        if name in own:
-            note["font"] = {**(note.get("font") or {}), "color": own[name][1]}
+        if name in grey_looks:
+            note["font"] = {**(note.get("font") or {}), "color": grey_looks[name][1]}
     for trace in data:
         name = line_name(trace)
         if trace.get("type") == "bar":
             trace["marker"] = _hatched(trace.get("marker") or {})
         elif trace.get("type") == "heatmap" and trace.get("colorscale") is not None:
             trace["colorscale"] = grey_scale(trace["colorscale"])
-        elif name in own:
-            dash, level = own[name]
+        elif name in grey_looks:
+            dash, level = grey_looks[name]
             line, marker = dict(trace.get("line") or {}), dict(trace.get("marker") or {})
             if "lines" in (trace.get("mode") or "lines") and line.get("width", 2) > 0:
                 line["dash"] = dash
@@ -258,7 +258,7 @@ def in_greys(data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
 
 
 def _grey_looks(data: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """{line: (dash, colour)} in greys: those of the table; any other line gives way to what has its dash already."""
+    """Return {line: (dash, colour)} in grey, by `GREYS`; a line whose dash is taken gets a spare one."""
     found: dict[str, tuple[str, str]] = {}
     for name in line_names([trace for trace in data if trace.get("type", "scatter") == "scatter"]):
         colour, dash, _ = next(look(trace) for trace in data if line_name(trace) == name)

@@ -1,4 +1,4 @@
-"""The room around every panel: measured, not guessed, in a few rounds, for ticks depend on boxes and boxes on ticks."""
+"""The margins around every panel, measured in a few rounds because ticks depend on boxes and boxes on ticks."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ from rope_viz.figures.files.rich_text import Lines, parse, plain, wrapped
 
 ROUNDS = 4
 LEAST = 30.0
-# Ends that would take more of the width than this go into a legend, unless the reader wants them.
+# End labels wider than this share of the figure become a legend, unless the user chose end labels.
 MOST_FOR_ENDS = 0.34
-# Wider ends that the reader wants are set on several lines.
+# Wider end labels that the user chose are wrapped.
 WIDEST_END = 0.34
 
 
 def settle(plan: Plan) -> None:
-    """Find the boxes of all panels. Raises `ValueError` where there is no room for them."""
+    """Compute the boxes of all panels; raise `ValueError` if they do not fit."""
     sheet = plan.sheet
     wide, high, pad = plan.canvas.width, plan.canvas.height, PAD * plan.scale
     if sheet.title:
         plan.heading = text_lines(plan, theme.plain_text(sheet.title), wide - 2 * pad, plan.size * BIGGER, bold=True)
     plan.column_pixels = _even(plan.columns, 50 * plan.scale, wide - 50 * plan.scale)
     plan.row_pixels = _even(plan.rows, high - 45 * plan.scale, 25 * plan.scale)
-    for turn in range(ROUNDS):
+    for attempt in range(ROUNDS):
         _place(plan)
-        if turn < 2 and sheet.style.legend == "auto" and _ends_do_not_fit(plan):
+        if attempt < 2 and sheet.style.legend == "auto" and _ends_do_not_fit(plan):
             named.place_labels(sheet.data, sheet.layout, "legend")
         plan.headings, plan.strips = _headings(plan), _strips(plan)
         left, right, over, under = _needs(plan)
         plan.legend = legends.placed(plan, pad + left[0], wide - pad)
-        upright, lying = plan.beside = colourbars.room(plan)
+        right_bars, low_bars = plan.beside = colourbars.room(plan)
         gaps = [
             max(right[i] + left[i + 1] + pad, 0.6 * wide * (b[0] - a[1]))
             for i, (a, b) in enumerate(itertools.pairwise(plan.columns))
         ]
-        plan.column_pixels = _laid(plan.columns, pad + left[0], wide - pad - right[-1] - upright, gaps)
+        plan.column_pixels = _split(plan.columns, pad + left[0], wide - pad - right[-1] - right_bars, gaps)
         gaps = [under[i + 1] + over[i] + pad for i in range(len(plan.rows) - 1)]
         first = pad + height_of(plan.heading, plan.size * BIGGER) + legends.height(plan) + over[-1]
-        plan.row_pixels = _laid(plan.rows, high - pad - lying - under[0], first, gaps)
+        plan.row_pixels = _split(plan.rows, high - pad - low_bars - under[0], first, gaps)
     legends.check(plan)
     thin = min(b - a for a, b in plan.column_pixels) < LEAST
     if thin or min(a - b for a, b in plan.row_pixels) < min(LEAST, 0.2 * high):
@@ -75,7 +75,7 @@ def settle(plan: Plan) -> None:
 
 
 def _place(plan: Plan) -> None:
-    """Give panels their boxes and axes their pixels and ticks."""
+    """Set the boxes of panels, and the pixels and ticks of axes."""
     for panel in plan.panels:
         (left, right), (bottom, top) = plan.column_pixels[panel.column], plan.row_pixels[panel.row]
         if plan.sheet.layout.get(f"{panel.y.name[0]}axis{panel.y.name[1:]}", {}).get("scaleanchor"):
@@ -87,7 +87,7 @@ def _place(plan: Plan) -> None:
 
 
 def _even_units(panel: Panel, left: float, right: float, bottom: float, top: float) -> tuple[float, ...]:
-    """A box in which a step on either axis is equally long, in the middle of the one given."""
+    """Return the largest box with equal units on both axes, centred in the given one."""
     across, up = abs(panel.x.high - panel.x.low), abs(panel.y.high - panel.y.low)
     unit = min((right - left) / across, (bottom - top) / up)
     free_x, free_y = (right - left - unit * across) / 2, (bottom - top - unit * up) / 2
@@ -98,22 +98,22 @@ def _even(spans: Sequence[Interval], start: float, stop: float) -> list[Interval
     return [(start + a * (stop - start), start + b * (stop - start)) for a, b in spans]
 
 
-def _laid(spans: Sequence[Interval], start: float, stop: float, gaps: Sequence[float]) -> list[Interval]:
-    """Intervals in proportion to `spans` from start to stop with these gaps between them."""
+def _split(spans: Sequence[Interval], start: float, stop: float, gaps: Sequence[float]) -> list[Interval]:
+    """Divide start to stop into intervals in proportion to `spans`, with these gaps between them."""
     sign = 1.0 if stop >= start else -1.0
     room = abs(stop - start) - sum(gaps) if sign * (stop - start) > 0 else 0.0
-    whole = sum(b - a for a, b in spans)
+    total = sum(b - a for a, b in spans)
     out, at = [], start
     for (a, b), gap in zip(spans, [*gaps, 0.0], strict=True):
-        end = at + sign * max(room, 1.0) * (b - a) / whole
+        end = at + sign * max(room, 1.0) * (b - a) / total
         out.append((at, end))
         at = end + sign * gap
-    # From the bottom up the start is the larger pixel; both ways the first number is the low end of the axis.
+    # Rows run from the bottom up, so their start is the larger pixel; the first number is the axis's low end.
     return out
 
 
 def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Pixels left and right of every column, over and under every row."""
+    """Return the pixels needed left and right of every column, over and under every row."""
     left, right = [0.0] * len(plan.columns), [0.0] * len(plan.columns)
     over, under = [0.0] * len(plan.rows), [0.0] * len(plan.rows)
     s = plan.scale
@@ -129,7 +129,7 @@ def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[floa
             else:
                 under[r] = max(under[r], depth)
             for at, words in axis.ticks:
-                wide, high = _turned(plan, axis, words)
+                wide, high = _rotated(plan, axis, words)
                 pixel = float(axis.pixel(at))
                 if axis.upright:
                     over[r] = max(over[r], box[1] - (pixel - high / 2))
@@ -152,44 +152,44 @@ def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[floa
 
 
 def axis_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
-    """How far ticks, their labels and the title of an axis reach from the plot."""
+    """Return the depth of an axis outside the plot: ticks, labels and title."""
     return ticks_depth(plan, axis) + title_depth(plan, axis, panel)
 
 
 def ticks_depth(plan: Plan, axis: Axis) -> float:
-    """How far ticks and their labels reach."""
-    sizes = [_turned(plan, axis, words)[0 if axis.upright else 1] for _, words in axis.ticks if any(words)]
+    """Return the depth of ticks and their labels."""
+    sizes = [_rotated(plan, axis, words)[0 if axis.upright else 1] for _, words in axis.ticks if any(words)]
     marks = 0.0 if axis.given.get("ticks") == "" else TICK * plan.scale
     return marks + (max(sizes) + (3.0 if axis.upright else 1.0) * plan.scale if sizes else 0.0)
 
 
 def title_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
-    """The height of a title's lines, and a gap; the lines are remembered for drawing."""
+    """Return the height of a title with a gap, and store its wrapped lines in the plan."""
     if not axis.title:
         return 0.0
     size = title_size(plan, axis)
     left, top, right, bottom = panel.box
     along = (bottom - top) if axis.upright else (right - left)
-    whole = plan.canvas.height if axis.upright else plan.canvas.width
-    # A title may be longer than its axis, but lies over its middle and inside the sheet.
+    extent = plan.canvas.height if axis.upright else plan.canvas.width
+    # A title may be longer than its axis; it is centred on the axis and kept inside the sheet.
     middle = (top + bottom) / 2 if axis.upright else (left + right) / 2
-    room = 2 * min(middle, whole - middle) - 2 * PAD * plan.scale
+    room = 2 * min(middle, extent - middle) - 2 * PAD * plan.scale
     alone = len(plan.rows if axis.upright else plan.columns) == 1
     plan.titles[axis.name] = text_lines(plan, axis.title, max(room if alone else along, 20.0), size)
     return height_of(plan.titles[axis.name], size) + (4.0 if axis.upright else 2.0) * plan.scale
 
 
 def title_size(plan: Plan, axis: Axis) -> float:
-    """The size of an axis title."""
+    """Return the font size of an axis title."""
     return font_size(axis.given.get("title") or {}, plan.size)
 
 
 def tick_size(plan: Plan, axis: Axis) -> float:
-    """The size of tick labels."""
+    """Return the font size of tick labels."""
     return font_size(axis.given, plan.size * 12 / 13, "tickfont")
 
 
-def _turned(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
+def _rotated(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
     wide, high = plan.canvas.size(words, tick_size(plan, axis)) if any(words) else (0.0, 0.0)
     turn = math.radians(axis.angle)
     return (
@@ -199,17 +199,17 @@ def _turned(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
 
 
 def end_labels(plan: Plan, panel: Panel) -> list[tuple[Mapping[str, Any], float]]:
-    """(note, size) of the labels that stand to the right of a panel: of lines that end at its border."""
+    """Return (note, font size) of the labels to the right of a panel: those of lines that end near its border."""
     if any(each.y.opposite and each.column == panel.column for each in plan.panels):
         return []
     found = []
     for note in plan.sheet.layout.get("annotations", ()):
-        mine = (note.get("xref") or "x") == panel.x.name and (note.get("yref") or "y") == panel.y.name
-        if mine and note.get("name") == "end" and note.get("visible") is not False:
+        on_panel = (note.get("xref") or "x") == panel.x.name and (note.get("yref") or "y") == panel.y.name
+        if on_panel and note.get("name") == "end" and note.get("visible") is not False:
             at = float(panel.x.pixel(_coordinate(panel.x, note["x"])))
             size = font_size(note, plan.size)
             near = max(NEAR * plan.scale, 0.06 * (panel.box[2] - panel.box[0]))
-            # Where a line ends inside the plot its label goes there, if there is room for it before the border.
+            # The label of a line that ends inside the plot stays inside, if it fits before the border.
             room = panel.box[2] - at
             tight = (
                 room < plan.canvas.size(end_lines(plan, note, size), size)[0] and at > (panel.box[0] + panel.box[2]) / 2
@@ -220,18 +220,18 @@ def end_labels(plan: Plan, panel: Panel) -> list[tuple[Mapping[str, Any], float]
 
 
 def end_height(lines: Lines, size: float) -> float:
-    """The height that the label of a line's end takes beside others, which may come near."""
+    """Return the height of an end label among others; the line spacing is reduced."""
     return (LEADING * (len(lines) - 1) + 1.12) * size
 
 
 def end_lines(plan: Plan, note: Mapping[str, Any], size: float) -> Lines:
-    """The lines of a label at the end of a line: of one that would take too much of the width, several."""
+    """Return the lines of an end label, wrapped if it takes too much of the width."""
     widest = WIDEST_END * plan.canvas.width
     return wrapped(parse(str(note["text"])), widest, lambda run: plan.canvas.measure(run, size))
 
 
 def _coordinate(axis: Axis, value: Any) -> float:
-    """A note's place: on a log axis it is a power of ten already."""
+    """Return a note's coordinate; on a log axis notes already hold powers of ten."""
     return float(axis.coordinates([value])[0]) if isinstance(value, str) else float(value)
 
 
@@ -247,7 +247,7 @@ def _ends_do_not_fit(plan: Plan) -> bool:
 
 
 def _headings(plan: Plan) -> list[Heading]:
-    """Notes that stand on top of a plot."""
+    """Return the notes above the plots."""
     out = []
     notes = plan.sheet.layout.get("annotations", ())
     for note in notes:
@@ -281,12 +281,12 @@ def _headings(plan: Plan) -> list[Heading]:
         words = text_lines(plan, str(note["text"]), room, size)
         out.append(Heading(panel, words, at, size, across, str(note.get("align") or "center"), note, 2 * plan.scale))
     for row in range(len(plan.rows)):
-        _set_apart(plan, [each for each in out if each.panel.row == row])
+        _separate(plan, [each for each in out if each.panel.row == row])
     return out
 
 
-def _set_apart(plan: Plan, headings: list[Heading]) -> None:
-    """Move headings of one row that would lie on each other: sideways, or up where the sheet is too narrow for that."""
+def _separate(plan: Plan, headings: list[Heading]) -> None:
+    """Move overlapping headings of one row apart: sideways, or up if the sheet is too narrow."""
     pad, gap = PAD * plan.scale, 6 * plan.scale
     boxes = []
     for each in headings:
@@ -322,7 +322,7 @@ def _set_apart(plan: Plan, headings: list[Heading]) -> None:
 
 
 def _free_to_the_right(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, Any]]) -> float:
-    """Where the next panel with a heading of its own begins, else where the sheet ends."""
+    """Return where the next panel with its own heading starts, else the right end of the sheet."""
     titled = {str(note.get("xref")) for note in notes if str(note.get("yref")).endswith(" domain")}
     starts = [
         each.box[0]
@@ -333,7 +333,7 @@ def _free_to_the_right(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, An
 
 
 def _strips(plan: Plan) -> list[tuple[Panel, Strip]]:
-    """Labels of rules and of ranges above the plots, on as many levels as it takes."""
+    """Return the labels of rules and ranges above the plots, on as many levels as needed."""
     found: list[tuple[Panel, Strip]] = []
     for shape in plan.sheet.layout.get("shapes", ()):
         label = shape.get("label") or {}

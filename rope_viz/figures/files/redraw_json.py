@@ -1,4 +1,4 @@
-"""A figure that was saved as JSON, opened again: ours, or one of Plotly's that can be drawn; else a sentence."""
+"""Read a figure that was saved as JSON, by this package or by Plotly, and check that it can be drawn."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ CELLS = (str, int, float, type(None))
 
 
 def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
-    """The figure of a JSON file and all else that it says: title, spec, address, style (as parameters).
+    """Return the figure in a JSON file and its other entries: title, spec, address, style (as parameters).
 
-    Raises `ValueError` with a sentence for anything but a figure that can be drawn.
+    Raise `ValueError` for anything but a figure that can be drawn.
     """
     try:
-        said = json.loads(content)
+        saved = json.loads(content)
     except (ValueError, RecursionError):
         raise ValueError("this is no JSON: take a file that a figure's JSON download gave") from None
-    said = said if isinstance(said, dict) else {}
-    data, layout = said.pop("data", None), said.pop("layout", None)
+    saved = saved if isinstance(saved, dict) else {}
+    data, layout = saved.pop("data", None), saved.pop("layout", None)
     if not isinstance(data, list) or not isinstance(layout, dict):
         raise ValueError("there is no figure in this JSON: take a file that a figure's JSON download gave")
-    if not isinstance(said.get("style", {}), dict):
-        raise ValueError(f"the style in this JSON must be parameters by name, not {shorten(said['style'])}")
+    if not isinstance(saved.get("style", {}), dict):
+        raise ValueError(f"the style in this JSON must be parameters by name, not {shorten(saved['style'])}")
     if not data and not any(layout.get(key) for key in ("annotations", "shapes")):
         raise ValueError("there is nothing to draw in this figure: its data are empty")
     data = [_readable(trace, f"trace {place} of this figure") for place, trace in enumerate(data, 1)]
-    table = columns_of(said.pop("table")) if "table" in said else None
+    table = columns_of(saved.pop("table")) if "table" in saved else None
     if any(trace["type"] == "table" for trace in data):
         if len(data) > 1:
             raise ValueError("a table beside other traces cannot be drawn: take one of them out")
         table = _cells(data[0])
-        if not table and "kind" not in said:
+        if not table and "kind" not in saved:
             raise ValueError("there is nothing to draw in this figure: its table is empty")
     try:
-        fig = theme.Figure(data=data, layout={"template": go.layout.Template(), **_laid(layout)})
+        fig = theme.Figure(data=data, layout={"template": go.layout.Template(), **_checked(layout)})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"this figure cannot be drawn: {reason(error)}") from None
     fig.table = None if table is None else lambda: table
-    return fig, said
+    return fig, saved
 
 
 def kept(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The columns of a table as JSON holds them, from which `columns_of` makes them again: gaps are null."""
+    """Convert table columns to JSON values that `columns_of` reads back; gaps are null."""
     return {name: [_kept(value) for value in plain_list(values)] for name, values in columns.items()}
 
 
 def columns_of(saved: Any) -> dict[str, list[Any]]:
-    """The columns that `kept` saved. Raises `ValueError` with a sentence for what is no table."""
+    """Read the columns that `kept` wrote; raise `ValueError` for anything else."""
     if not isinstance(saved, dict):
         raise ValueError(f"the table in this JSON must be columns by name, not {shorten(saved)}")
     for name, values in saved.items():
@@ -73,7 +73,7 @@ def columns_of(saved: Any) -> dict[str, list[Any]]:
 
 
 def reason(error: Exception) -> str:
-    """What Plotly says of a property, which takes it a page, in one line."""
+    """Shorten Plotly's long validation message to one line."""
     text = str(error)
     found = re.search(r"received for the '(\w+)' property of ([\w.]*)\s+Received value: (.*)", text)
     if found:
@@ -94,7 +94,7 @@ def _column(values: list[Any]) -> list[Any]:
 
 
 def _cells(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The columns of a table of Plotly's. Raises `ValueError` with a sentence where they do not fit together."""
+    """Return the columns of a Plotly table; raise `ValueError` if header and cells do not match."""
     names, columns = ((trace.get(part) or {}) for part in ("header", "cells"))
     names, columns = ((part.get("values") if isinstance(part, dict) else None) for part in (names, columns))
     names, columns = names or [], columns or []
@@ -108,30 +108,30 @@ def _cells(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {name: values + [None] * (longest - len(values)) for name, values in out.items()}
 
 
-def _laid(layout: dict[str, Any]) -> dict[str, Any]:
-    """The layout without a `meta` that is not ours. Raises `ValueError` for notes and shapes that lie nowhere."""
+def _checked(layout: dict[str, Any]) -> dict[str, Any]:
+    """Return the layout without a foreign `meta`; raise `ValueError` for notes and shapes without coordinates."""
     layout = {
         **layout,
-        **{key: _placed(layout[key], key[:-1], PLACES[key]) for key in PLACES if isinstance(layout.get(key), list)},
+        **{key: _parts(layout[key], key[:-1], PLACES[key]) for key in PLACES if isinstance(layout.get(key), list)},
     }
     meta = layout.get("meta")
     narrow = meta.get("narrow", {}) if isinstance(meta, dict) else None
     return dict(layout) if meta is None or isinstance(narrow, dict) else {**layout, "meta": {}}
 
 
-def _placed(parts: list[Any], what: str, keys: tuple[str, ...]) -> list[Any]:
-    """Notes or shapes with the text or the type that Plotly would give them."""
+def _parts(parts: list[Any], what: str, keys: tuple[str, ...]) -> list[Any]:
+    """Add Plotly's defaults for text or type to notes or shapes, and check their coordinates."""
     for place, part in enumerate(parts, 1):
         for key in keys if isinstance(part, dict) and (part.get("type") or "rect") in STRAIGHT else ():
             if not isinstance(part.get(key), (str, int, float)):
                 raise ValueError(f"{key} of {what} {place} of this figure must be a number or a text")
     usual = {"text": ""} if what == "annotation" else {"type": "rect"}
-    given = [{k: v for k, v in part.items() if v is not None} if isinstance(part, dict) else part for part in parts]
-    return [usual | part if isinstance(part, dict) else part for part in given]
+    cleaned = [{k: v for k, v in part.items() if v is not None} if isinstance(part, dict) else part for part in parts]
+    return [usual | part if isinstance(part, dict) else part for part in cleaned]
 
 
 def _readable(given: Any, name: str) -> dict[str, Any]:
-    """A trace with all that drawing takes for granted. Raises `ValueError` with a sentence where it has not."""
+    """Return a trace with everything that drawing needs; raise `ValueError` if something is missing."""
     if not isinstance(given, dict) or not isinstance(given.get("type", "scatter"), str):
         raise ValueError(f"{name} must be an object with a type")
     trace: dict[str, Any] = {"type": "scatter", **given}
@@ -145,16 +145,16 @@ def _readable(given: Any, name: str) -> dict[str, Any]:
 
 
 def _points(trace: dict[str, Any], name: str) -> dict[str, Any]:
-    """Curves, points and bars: places count from 0 where there are none, what has no partner is left out."""
-    given = {key: _line(trace[key], f"{key} of {name}") for key in "xy" if trace.get(key) is not None}
-    if not given:
+    """Check curves, points and bars: missing x or y count from 0, longer lists are cut to the shorter one."""
+    arrays = {key: _line(trace[key], f"{key} of {name}") for key in "xy" if trace.get(key) is not None}
+    if not arrays:
         raise ValueError(f"{name}, a {trace['type']}, has neither x nor y: there is nothing to draw")
-    count = min(map(len, given.values()))
+    count = min(map(len, arrays.values()))
     for key in "xy":
-        if key not in given:
+        if key not in arrays:
             trace[key] = list(range(count))
-        elif len(given[key]) > count:
-            trace[key] = plain_list(given[key])[:count]
+        elif len(arrays[key]) > count:
+            trace[key] = plain_list(arrays[key])[:count]
     if "text" in str(trace.get("mode")):
         text = trace.get("text", "")
         words = [text] * count if isinstance(text, str) else text if isinstance(text, list) else []
@@ -191,7 +191,7 @@ def _scale(scale: Any, name: str) -> list[list[Any]]:
 
 
 def _map(trace: dict[str, Any], name: str) -> dict[str, Any]:
-    """A map: rows of numbers, equally long, and as many names as there are rows and columns."""
+    """Check a map: equally long rows of numbers, and as many labels as rows and columns."""
     z = _array(trace.get("z"), f"z of {name}")
     if z.ndim != 2 or not z.size or not numeric(z):
         raise ValueError(f"z of {name}, a heatmap, must be rows of numbers, equally long")

@@ -1,4 +1,4 @@
-"""A figure as svg, pdf or png: planned, then drawn from back to front."""
+"""Render a figure as svg, pdf or png: layout first, then drawing from back to front."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMS = ("svg", "png", "pdf")
 
 
 def draw(fig: go.Figure, form: str, style: Style, title: str, metadata: Mapping[str, str | None]) -> bytes:
-    """The bytes of the file. Raises `ValueError` without Matplotlib, and where the style does not fit the figure."""
+    """Return the bytes of the file; raise `ValueError` without Matplotlib, or if the style does not fit the figure."""
     with settings():
         sheet = dressed(fig, style, title)
         ground = str(sheet.layout.get("paper_bgcolor", "#FFFFFF"))

@@ -1,4 +1,4 @@
-"""The little HTML that Plotly's texts may hold, as lines of runs: bold, colours, line breaks."""
+"""Plotly's rich text (bold, colours, line breaks) as lines of runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 TOKEN = re.compile(r"<[^<>]*>|[^<]+|<")
-# A word with the blanks before it; at a no-break space no line ends.
+# A word with the spaces before it. Lines do not break at a no-break space.
 WORD = re.compile(r"[^\S\u00a0\u202f]*[\S\u00a0\u202f]+|\s+$")
 COLOUR = re.compile(r"color:\s*([^;\"']+)")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A piece of text of one look; "" is the colour around it."""
+    """A piece of text with one style; colour "" inherits."""
 
     text: str
     bold: bool = False
@@ -28,7 +28,7 @@ Lines = list[list[Run]]
 
 
 def parse(words: Any) -> Lines:
-    """The lines of a text with marks; marks that are not known are left out."""
+    """Parse a text with markup into lines; unknown tags are dropped."""
     lines: Lines = [[]]
     bold, colours = 0, [""]
     for token in TOKEN.findall(str(words)):
@@ -48,17 +48,17 @@ def parse(words: Any) -> Lines:
 
 
 def plain(words: Any) -> str:
-    """A text without marks, its lines with a blank between them."""
+    """Return a text without markup, its lines joined by spaces."""
     return " ".join("".join(run.text for run in line) for line in parse(words)).strip()
 
 
 def wrapped(lines: Lines, widest: float, measure: Callable[[Run], float]) -> Lines:
-    """The lines, broken at blanks where they are wider than `widest`; a word that is wider stays whole."""
+    """Wrap lines at spaces to the width `widest`; longer words are not split."""
     out: Lines = []
     for line in lines:
         pieces = [dataclasses.replace(run, text=word) for run in line for word in WORD.findall(run.text)] or [Run("")]
         total = sum(map(measure, pieces))
-        # As many lines as it takes, about equally long.
+        # Wrap into lines of about equal length.
         wanted = total / max(1, -(-total // max(widest, 1.0))) if total > widest else widest
         row: list[Run] = []
         used = 0.0
@@ -76,7 +76,7 @@ def wrapped(lines: Lines, widest: float, measure: Callable[[Run], float]) -> Lin
 
 
 def joined(row: list[Run]) -> list[Run]:
-    """Neighbours of one look as one run."""
+    """Merge neighbouring runs of equal style."""
     out: list[Run] = []
     for run in row:
         if out and (out[-1].bold, out[-1].colour) == (run.bold, run.colour):

@@ -1,4 +1,4 @@
-"""Rules, ranges, notes and the labels of lines: first those whose place is fixed, then those that must find one."""
+"""Shapes, notes and labels: first those with a fixed position, then those that need label placement."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rope_viz.figures.files.layout import PAD, Heading, Panel, Plan, font_size, 
 from rope_viz.figures.files.rich_text import Lines, parse
 from rope_viz.figures.files.traces import dashes, line_scale
 
-# On a ground that is not known there is nothing to cover it with.
+# The theme without a known background, on which labels get no box.
 CLEAR = "transparent"
 
 
 def shapes(plan: Plan, places: Places, *, below: bool) -> None:
-    """The shapes under the data, or those above them."""
+    """Draw the shapes below the data, or those above."""
     for shape in plan.sheet.layout.get("shapes", ()):
         if (shape.get("layer") == "below") == below and shape.get("visible") is not False:
             _shape(plan, places, shape)
@@ -49,7 +49,7 @@ def _shape(plan: Plan, places: Places, shape: Mapping[str, Any]) -> None:
 
 
 def panel_of(plan: Plan, item: Mapping[str, Any]) -> Panel:
-    """The panel whose axes an item refers to."""
+    """Return the panel whose axes an item refers to."""
     x, y = (str(item.get(f"{letter}ref") or letter).replace(" domain", "") for letter in "xy")
     if x == "paper" and y == "paper":
         return plan.panels[0]
@@ -57,7 +57,7 @@ def panel_of(plan: Plan, item: Mapping[str, Any]) -> Panel:
 
 
 def _pixel(plan: Plan, panel: Panel, item: Mapping[str, Any], letter: str, key: str, *, note: bool = False) -> float:
-    """Where an item lies: shapes give values, notes coordinates, both may give shares of the plot or of a panel."""
+    """Return a position in pixels. Shapes hold values, notes coordinates; both may hold shares of the plot or panel."""
     ref = str(item.get(f"{letter}ref") or letter)
     axis = panel.x if letter == "x" else panel.y
     value = item[key]
@@ -68,18 +68,18 @@ def _pixel(plan: Plan, panel: Panel, item: Mapping[str, Any], letter: str, key: 
     if isinstance(value, str):
         return float(axis.of([value])[0])
     if axis.log and not note and item.get("type") == "rect" and float(value) <= 0:
-        return axis.start  # it begins below all that the axis can show
+        return axis.start  # starts below anything a log axis can show
     return float(axis.pixel(float(value)) if note else axis.of([float(value)])[0])
 
 
 def labels(plan: Plan, places: Places) -> None:
-    """All texts in and around the plots."""
+    """Draw all texts in and around the plots."""
     taken = {id(heading.note) for heading in plan.headings}
     colour = str(plan.sheet.layout["font"]["color"])
     for panel, strip in plan.strips:
-        mine = [each for owner, each in plan.strips if owner is panel]
+        on_panel = [each for owner, each in plan.strips if owner is panel]
         lower = sum(
-            max(height_of(each.lines, each.size) for each in mine if each.level == level)
+            max(height_of(each.lines, each.size) for each in on_panel if each.level == level)
             for level in range(strip.level)
         )
         left = strip.box[0]
@@ -89,9 +89,9 @@ def labels(plan: Plan, places: Places) -> None:
         _heading(plan, places, heading, colour)
     ends: set[int] = set()
     for panel in plan.panels:
-        beside = margins.end_labels(plan, panel)
-        ends |= {id(note) for note, _ in beside}
-        _ends(plan, places, panel, beside, colour)
+        end_notes = margins.end_labels(plan, panel)
+        ends |= {id(note) for note, _ in end_notes}
+        _ends(plan, places, panel, end_notes, colour)
     for shape in plan.sheet.layout.get("shapes", ()):
         _inner_label(plan, places, shape, colour)
     for note in plan.sheet.layout.get("annotations", ()):
@@ -100,10 +100,10 @@ def labels(plan: Plan, places: Places) -> None:
 
 
 def _heading(plan: Plan, places: Places, heading: Heading, colour: str) -> None:
-    mine = [strip for owner, strip in plan.strips if owner is heading.panel]
+    strips = [strip for owner, strip in plan.strips if owner is heading.panel]
     high = sum(
-        max(height_of(each.lines, each.size) for each in mine if each.level == level)
-        for level in range(1 + max((each.level for each in mine), default=-1))
+        max(height_of(each.lines, each.size) for each in strips if each.level == level)
+        for level in range(1 + max((each.level for each in strips), default=-1))
     )
     wide, _ = plan.canvas.size(heading.lines, heading.size)
     left = heading.x - wide * {"left": 0.0, "center": 0.5, "right": 1.0}[heading.across]
@@ -118,7 +118,7 @@ def _heading(plan: Plan, places: Places, heading: Heading, colour: str) -> None:
 def _ends(
     plan: Plan, places: Places, panel: Panel, ends: Sequence[tuple[Mapping[str, Any], float]], colour: str
 ) -> None:
-    """Labels of lines beside their ends, moved apart as little as it takes."""
+    """Draw the labels to the right of line ends, shifted apart as little as needed."""
     if not ends:
         return
     rows = []
@@ -134,7 +134,7 @@ def _ends(
 
 
 def _inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: str) -> None:
-    """The label of a rule or of a rectangle that stands inside the plot."""
+    """Draw the label of a rule or rectangle inside the plot."""
     label = shape.get("label") or {}
     panel = panel_of(plan, shape)
     if not label.get("text") or any(strip.lines == parse(str(label["text"])) for _, strip in plan.strips):
@@ -167,7 +167,7 @@ def _inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: s
         rows = [max(min(y), top), min(max(y), bottom)]
         down, _, across = str(label.get("textposition", "middle center")).partition(" ")
         levels = {"top": rows[0] + pad, "middle": sum(rows) / 2, "bottom": rows[1] - pad}
-        across = across or "center"  # "start" and the like are for lines
+        across = across or "center"  # other values, such as "start", apply to lines
         at = {"left": ends[0] + pad, "center": sum(ends) / 2, "right": ends[1] - pad}[across]
         order = sorted(levels, key=lambda name: name != down)
         options = [(at, levels[name], {"across": across, "down": name}) for name in order]
@@ -175,7 +175,7 @@ def _inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: s
 
 
 def _note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str) -> None:
-    """A note at a point, beside it, or at the end of an arrow."""
+    """Draw a note at a point, near it, or with an arrow to it."""
     panel, s = panel_of(plan, note), plan.scale
     x = _pixel(plan, panel, note, "x", "x", note=True)
     y = _pixel(plan, panel, note, "y", "y", note=True)
@@ -183,7 +183,7 @@ def _note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str) -> N
     if not (math.isfinite(x) and math.isfinite(y)) or not (left - 2 <= x <= right + 2 and top - 2 <= y <= bottom + 2):
         return
     size = font_size(note, plan.size)
-    # Smaller rather than on two lines, but not much smaller.
+    # Shrink the font rather than wrap, but only down to 78 %.
     room = max(right - left - 4 * s, 60.0 * s)
     wide, _ = plan.canvas.size(parse(str(note["text"])), size)
     size *= min(1.0, max(room / wide, 0.78)) if wide else 1.0
@@ -225,21 +225,21 @@ def _put(
     ground: str = "",
     within: bool = False,
 ) -> Box:
-    """Write a text at the best of several places, wholly on the sheet; `within`: and in the plot where it fits."""
+    """Draw a text at the best of several positions inside the sheet; `within` prefers the plot."""
     boxes = [plan.canvas.extent(lines, x, y, size=size, **place) for x, y, place in options]
     if within or _share(boxes[0], inside) >= 0.5:
-        boxes = [_kept(box, inside, 1.0) for box in boxes]
-    boxes = [_kept(box, (0.0, 0.0, plan.canvas.width, plan.canvas.height), 2.0) for box in boxes]
-    # A label belongs to what it names: every line of text that it moves away counts.
+        boxes = [_fitted(box, inside, 1.0) for box in boxes]
+    boxes = [_fitted(box, (0.0, 0.0, plan.canvas.width, plan.canvas.height), 2.0) for box in boxes]
+    # Distance costs: a label should be close to what it names. The unit is a line of text.
     away = [0.5 * math.hypot(x - options[0][0], y - options[0][1]) / size for x, y, _ in options]
     sides = [0.2 * (place["across"] != options[0][2]["across"]) for _, _, place in options]
     box = boxes[places.best(boxes, [a + b for a, b in zip(away, sides, strict=True)], inside=inside)]
     on_map = any(trace.get("type") == "heatmap" for trace in plan.sheet.data)
-    trim = 0.15 * size  # the label of a rule stands close to it
+    trim = 0.15 * size  # labels of rules are close to their rule
     core = (box[0], box[1] + trim, box[2], box[3] - trim)
     on_lines = places.inked(core) + places.ruled(core) > 0 and plan.sheet.style.theme != CLEAR
     if not ground and (on_map or on_lines):
-        # A label reads on any colour of a map, and on lines that it cannot keep clear of.
+        # A background keeps a label legible on a map, and on lines it cannot avoid.
         paper = str(plan.sheet.layout.get("paper_bgcolor", theme.BACKGROUND))[:7]
         ground = theme.tint(paper, 0.75)
     if ground:
@@ -251,13 +251,13 @@ def _put(
 
 
 def _share(box: Box, frame: Box) -> float:
-    """The share of a box that lies inside a frame."""
+    """Return the share of a box inside a frame."""
     wide, high = (min(box[i + 2], frame[i + 2]) - max(box[i], frame[i]) for i in (0, 1))
     return max(wide, 0.0) * max(high, 0.0) / (((box[2] - box[0]) * (box[3] - box[1])) or 1.0)
 
 
-def _kept(box: Box, frame: Box, pad: float) -> Box:
-    """The box, moved into a frame along each side that has room for it."""
+def _fitted(box: Box, frame: Box, pad: float) -> Box:
+    """Move a box into a frame, in each direction in which it fits."""
     moved = list(box)
     for i in (0, 1):
         low, high = frame[i] + pad, frame[i + 2] - pad
@@ -268,7 +268,7 @@ def _kept(box: Box, frame: Box, pad: float) -> Box:
 
 
 def _arrow(plan: Plan, tip: tuple[float, float], box: Box, colour: str) -> None:
-    """A thin arrow from the nearest point of a text's box."""
+    """Draw a thin arrow from the nearest point of a text's box."""
     start = (min(max(tip[0], box[0]), box[2]), box[3] if tip[1] > box[3] else box[1] if tip[1] < box[1] else tip[1])
     dx, dy = tip[0] - start[0], tip[1] - start[1]
     far, s = math.hypot(dx, dy), plan.scale

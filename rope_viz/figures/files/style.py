@@ -1,4 +1,4 @@
-"""How a file of a figure looks: one value made of strings, the same in an address, in a dialog and as flags.
+"""The style of a file: one value read from strings, the same in an address, a dialog and flags.
 
 Style.read({"preset": "one-column", "theme": "transparent", "label.plain": "before"})
 """
@@ -17,15 +17,15 @@ from typing import Any
 from rope_viz.embedding.spec import shorten
 from rope_viz.models.spec_url import number, text
 
-# Pixels are 1/96 inch, as in a browser.
+# Pixels are 1/96 inch, as in CSS.
 UNITS = {"px": 1.0, "mm": 96.0 / 25.4, "cm": 960.0 / 25.4, "in": 96.0, "pt": 96.0 / 72.0}
 USUAL_SIZE = 13.0
 WIDTHS, HEIGHTS, FONT_SIZES, DPIS = (94.0, 4800.0), (56.0, 4800.0), (5.0, 72.0), (36, 1200)
 MOST_PIXELS = 50_000_000
 MOST_LABELS, LONGEST_LABEL, LONGEST_TITLE = 40, 80, 300
-# What turns the direction of writing could make a label say something else than it holds.
+# Characters that change the writing direction could make a label display something else than it holds.
 DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-# Nearer ends than this share of their size have no numbers that tell them apart.
+# Axis ends closer than this share of their size would have equal tick labels.
 NEAREST = 1e-9
 
 THEMES = ("light", "dark", "transparent")
@@ -37,7 +37,7 @@ LEGENDS = {
 }
 SCALES = ("", "linear", "log")
 FONTS = {"sans": ("DejaVu Sans",), "serif": ("STIXGeneral",), "mono": ("DejaVu Sans Mono",)}
-"""{general family: what Matplotlib brings along for it}; any other name is a font of the machine that draws."""
+"""{generic family: fonts that Matplotlib includes}; any other name is an installed font."""
 YES, NO = ("yes", "on", "true", "1"), ("no", "off", "false", "0")
 
 PRESETS: dict[str, dict[str, str]] = {
@@ -45,12 +45,12 @@ PRESETS: dict[str, dict[str, str]] = {
     "two-columns": {"width": "178mm", "font_size": "8pt", "dpi": "300"},
     "slide": {"width": "1280px", "height": "720px", "font_size": "22px", "dpi": "144"},
 }
-"""{name: what it sets}; what is given beside a preset wins."""
+"""{name: parameters it sets}; parameters given as well take precedence."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a dialog or a flag says about one parameter, and what it may be where it is one of a few."""
+    """How a dialog or flag presents one parameter, with its options if there are few."""
 
     label: str
     help: str
@@ -75,17 +75,17 @@ PARAMETERS: dict[str, Parameter] = {
     "yscale": Parameter("y scale", "Linear or logarithmic; empty: as on the page.", SCALES),
     "dpi": Parameter("Dots per inch", "Of a PNG."),
 }
-"""{key in an address: what it is}; besides, `label.<name of a line>` gives that line a label of one's own."""
+"""{key in an address: description}; also, `label.<name of a line>` sets the label of that line."""
 LABEL = "label."
 
 
 @dataclass(frozen=True)
 class Style:
-    """The look of one file. Every field is checked: `ValueError` with a sentence for what cannot be.
+    """The style of one file. Raises `ValueError` for invalid fields.
 
-    Lengths are text with a unit ("85mm", "8pt"; a bare number is pixels) and "" is what the figure has by itself.
-    `labels` are (name of a line, label of one's own). `xmin` to `ymax` are values of the axis, also on a log axis.
-    `title` is "no", "yes" for the figure's own, or one's own.
+    Lengths are text with a unit ("85mm", "8pt"; a bare number is pixels), "" is the figure's own.
+    `labels` are (name of a line, custom label). `xmin` to `ymax` are axis values, also on a log axis.
+    `title` is "no", "yes" for the figure's own, or a custom one.
     """
 
     width: str = ""
@@ -122,37 +122,37 @@ class Style:
 
     @property
     def font_px(self) -> float:
-        """The font size in pixels."""
+        """Return the font size in pixels."""
         return _pixels(self.font_size)
 
     @property
     def scale(self) -> float:
-        """By how much type differs from that of the page, where it is 13 pixels."""
+        """Return the font size relative to the page's 13 pixels."""
         return self.font_px / USUAL_SIZE
 
     def width_px(self, natural: float) -> float:
-        """The width in pixels; `natural` where none is given."""
+        """Return the width in pixels, `natural` if none is set."""
         return _pixels(self.width) if self.width else natural
 
     def height_px(self, natural: float) -> float:
-        """The height in pixels; `natural` where none is given."""
+        """Return the height in pixels, `natural` if none is set."""
         return _pixels(self.height) if self.height else natural
 
     def title_of(self, own: str) -> str:
-        """What stands above a figure whose own title is this; nothing where there shall be none."""
+        """Return the title to draw above a figure with this title of its own, "" for none."""
         return {"no": "", "yes": own}.get(self.title, self.title)
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The fonts to draw with: the one asked for, and one that has every sign of our figures."""
+        """Return the fonts to draw with: the chosen one, then one with all characters of our figures."""
         own = FONTS.get(self.font, (self.font,))
         return (*own, *(name for name in FONTS["sans"] if name not in own))
 
     @staticmethod
     def read(params: Mapping[str, str]) -> Style:
-        """The style that these parameters describe; keys of anything else are left alone.
+        """Read a style from parameters; other keys are ignored.
 
-        Raises `ValueError` with a sentence that names the parameter.
+        Raise `ValueError` that names the parameter.
         """
         preset = params.get("preset", "")
         if preset and preset not in PRESETS:
@@ -162,11 +162,11 @@ class Style:
         for key in ("xmin", "xmax", "ymin", "ymax"):
             if key in given:
                 given[key] = _number(given[key], key)
-        own = tuple((key[len(LABEL) :], label) for key, label in params.items() if key.startswith(LABEL))
-        return Style(**given, labels=own)
+        custom = tuple((key[len(LABEL) :], label) for key, label in params.items() if key.startswith(LABEL))
+        return Style(**given, labels=custom)
 
     def query(self) -> dict[str, str]:
-        """The shortest parameters that `read` turns back into this style, in one order."""
+        """Return the shortest parameters that `read` turns back into this style, in a fixed order."""
         out: dict[str, str] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -196,39 +196,39 @@ class Style:
 
 
 def check_apart(low: float, high: float, letter: str) -> None:
-    """Raises `ValueError` where two ends of an axis are too near for numbers between them."""
+    """Raise `ValueError` if two axis ends are too close for distinct tick labels."""
     if high - low <= NEAREST * max(abs(low), abs(high)):
         near = f"{low:.12g} and {high:.12g} are too near to each other for numbers between them"
         raise ValueError(f"{near}: take {letter}min and {letter}max further apart")
 
 
 def is_key(key: str) -> bool:
-    """Whether a key of an address is about the look of a file."""
+    """Return True for a key that belongs to a style."""
     return key in PARAMETERS or key.startswith(LABEL)
 
 
 def listed(words: tuple[str, ...]) -> str:
-    """a, b or c."""
+    """Join words as "a, b or c"."""
     return " or ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def one_line(value: Any) -> str:
-    """A value of the meta data as one line of text; mappings as JSON."""
+    """Format a metadata value as one line of text; mappings as JSON."""
     words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return " ".join(words.split())
 
 
-def _length(written: Any, name: str, bounds: tuple[float, float]) -> str:
-    if written in ("", None):
+def _length(given: Any, name: str, bounds: tuple[float, float]) -> str:
+    if given in ("", None):
         return ""
-    found = re.fullmatch(r"\s*([0-9]{1,5}(?:\.[0-9]{1,4})?|\.[0-9]{1,4})\s*([a-z]{0,3})\s*", str(written).lower())
-    if isinstance(written, bool) or not found or (found[2] and found[2] not in UNITS):
-        raise ValueError(f"{name} must be a length like 85mm, 8pt or 1000px, not {shorten(written)}")
+    found = re.fullmatch(r"\s*([0-9]{1,5}(?:\.[0-9]{1,4})?|\.[0-9]{1,4})\s*([a-z]{0,3})\s*", str(given).lower())
+    if isinstance(given, bool) or not found or (found[2] and found[2] not in UNITS):
+        raise ValueError(f"{name} must be a length like 85mm, 8pt or 1000px, not {shorten(given)}")
     unit = found[2] or "px"
     pixels = float(found[1]) * UNITS[unit]
     low, high = (bound / UNITS[unit] for bound in bounds)
     if not bounds[0] <= pixels <= bounds[1]:
-        raise ValueError(f"{name} must be between {low:.4g}{unit} and {high:.4g}{unit}, not {shorten(written)}")
+        raise ValueError(f"{name} must be between {low:.4g}{unit} and {high:.4g}{unit}, not {shorten(given)}")
     return f"{float(found[1]):.9g}{unit}"
 
 
@@ -249,7 +249,7 @@ def _font(name: Any) -> str:
 
 
 def installed() -> dict[str, str]:
-    """{name in small letters: name} of the fonts that can be drawn with here; empty without Matplotlib."""
+    """Return {lower-case name: name} of the fonts Matplotlib can use; empty without Matplotlib."""
     try:
         from matplotlib.font_manager import fontManager
     except ImportError:
@@ -282,7 +282,7 @@ def _title(value: Any) -> str:
 
 
 def _on_one_line(words: str, what: str) -> None:
-    """Raises `ValueError` where a text holds what ends a line, is a control, or turns the direction of writing."""
+    """Raise `ValueError` for a text with line breaks, control characters or direction marks."""
     for sign in words:
         if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or sign in DIRECTIONS:
             refused = "line breaks, control characters and marks of direction have no place in it"
@@ -296,19 +296,19 @@ def _dpi(value: Any) -> int:
     return int(digits)
 
 
-def _number(written: Any, name: str) -> float | None:
-    """A number as a person writes it, negative ones too; None where nothing is written."""
-    if written is None or (isinstance(written, str) and not written.strip()):
+def _number(given: Any, name: str) -> float | None:
+    """Read a number as users write it, with a hyphen or a minus sign; None if empty."""
+    if given is None or (isinstance(given, str) and not given.strip()):
         return None
-    if isinstance(written, bool) or not isinstance(written, (str, int, float)):
-        raise ValueError(f"{name} must be a number, not {shorten(written)}")
-    word = str(written).strip().replace("−", "-")
+    if isinstance(given, bool) or not isinstance(given, (str, int, float)):
+        raise ValueError(f"{name} must be a number, not {shorten(given)}")
+    word = str(given).strip().replace("−", "-")
     try:
-        value = number(word.removeprefix("-")) if isinstance(written, str) else abs(float(written))
+        value = number(word.removeprefix("-")) if isinstance(given, str) else abs(float(given))
     except ValueError:
-        raise ValueError(f"{name} must be a number, not {shorten(written)}") from None
+        raise ValueError(f"{name} must be a number, not {shorten(given)}") from None
     if not math.isfinite(value) or value > 1e30:
-        raise ValueError(f"{name} must be a number up to 1e30, not {shorten(written)}")
+        raise ValueError(f"{name} must be a number up to 1e30, not {shorten(given)}")
     return -value if word.startswith("-") else value
 
 

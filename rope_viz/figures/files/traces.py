@@ -1,4 +1,4 @@
-"""Curves, points, bars, areas and maps of a figure, drawn on the sheet."""
+"""Draw the curves, points, bars, areas and maps of a figure on the sheet."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SYMBOLS = {
     "line-ns": "|",
     "line-ew": "_",
 }
-# Dots per inch of maps: what a printer shows of an area of colour, not the sharper ones of text and lines.
+# Dots per inch of maps: printers resolve areas of colour less finely than text and lines.
 MAP_DPI = 300
 MOST_CELL_TEXTS = 4096
 
 
 def draw(plan: Plan, places: Places) -> None:
-    """All traces, maps first, as Plotly does."""
+    """Draw all traces, maps first, as Plotly does."""
     below: tuple[Any, Any] | None = None
     for trace in sorted(plan.sheet.data, key=lambda each: each.get("type") != "heatmap"):
         panel = plan.panel(trace.get("xaxis") or "x", trace.get("yaxis") or "y")
@@ -45,7 +45,7 @@ def draw(plan: Plan, places: Places) -> None:
 
 
 def scatter(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
-    """A curve, points or an area: down to the curve before, or closed in itself."""
+    """Draw a curve, points or an area, filled to the previous curve or closed."""
     x, y = panel.x.of(array_of(trace["x"])), panel.y.of(array_of(trace["y"]))
     line, mode = trace.get("line") or {}, trace.get("mode") or "lines"
     s = line_scale(plan)
@@ -71,7 +71,7 @@ def scatter(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, plac
 
 
 def _between(plan: Plan, panel: Panel, below: Any, above: Any, fill: str) -> None:
-    """The area between two curves over the same places, piece by piece where there are gaps."""
+    """Fill the area between two curves, separately between gaps if their x values match."""
     (x0, y0), (x1, y1) = below, above
     if len(x0) != len(x1):
         plan.canvas.area(
@@ -91,7 +91,7 @@ def _pieces(x: Any, y: Any) -> list[Any]:
 
 
 def _runs(good: Any) -> list[slice]:
-    """The stretches without a gap."""
+    """Return the stretches without a gap."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], good.astype(int), [0]])))
     return [slice(a, b) for a, b in zip(edges[0::2], edges[1::2], strict=True)]
 
@@ -102,18 +102,18 @@ def _points(plan: Plan, panel: Panel, marker: Mapping[str, Any], x: Any, y: Any,
     symbol = SYMBOLS.get(str(marker.get("symbol") or "circle"), "o")
     size = float(marker.get("size") or 6) * s
     if len(x) > 24 and symbol == "s":
-        # Squares stand for cells: they must not grow together where the panel is small.
+        # Squares represent cells: they must not touch in a small panel.
         size = min(size, 1.3 * min(panel.box[2] - panel.box[0], panel.box[3] - panel.box[1]) / len(x) + 0.8)
     own, rings = marker.get("color") or usual, edge.get("color") or ""
     every = [own] * len(x) if isinstance(own, str) else list(own)
     ringed = [rings] * len(x) if isinstance(rings, str) else list(rings)
     width = float(edge.get("width") or 0) * s
     for pair in dict.fromkeys(zip(every, ringed, strict=True)):
-        mine = np.array([both == pair for both in zip(every, ringed, strict=True)])
+        same = np.array([both == pair for both in zip(every, ringed, strict=True)])
         fill, ring = (pair[1] or pair[0], pair[1]) if symbol in "|_" else pair
         thick = width or (1.5 * s if symbol in "|_" else 0.0)
         box = panel.box
-        plan.canvas.markers(x[mine], y[mine], symbol=symbol, size=size, fill=fill, edge=ring, width=thick, clip=box)
+        plan.canvas.markers(x[same], y[same], symbol=symbol, size=size, fill=fill, edge=ring, width=thick, clip=box)
 
 
 def _texts(plan: Plan, trace: Mapping[str, Any], x: Any, y: Any) -> None:
@@ -129,11 +129,11 @@ def _texts(plan: Plan, trace: Mapping[str, Any], x: Any, y: Any) -> None:
 
 
 def bar(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
-    """Bars from 0, upright or lying."""
-    lying = trace.get("orientation") == "h"
-    along, across = (panel.y, panel.x) if lying else (panel.x, panel.y)
-    middle = along.coordinates(array_of(trace["y" if lying else "x"]))
-    values = across.of(array_of(trace["x" if lying else "y"]))
+    """Draw bars from 0, vertical or horizontal."""
+    horizontal = trace.get("orientation") == "h"
+    along, across = (panel.y, panel.x) if horizontal else (panel.x, panel.y)
+    middle = along.coordinates(array_of(trace["y" if horizontal else "x"]))
+    values = across.of(array_of(trace["x" if horizontal else "y"]))
     zero = float(across.of([0.0])[0]) if not across.log else across.start
     width = float(trace.get("width") or 1 - (plan.sheet.layout.get("bargap") or 0.2))
     marker = trace.get("marker") or {}
@@ -143,7 +143,7 @@ def bar(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: 
         low, high = sorted(float(side) for side in along.pixel([at - width / 2, at + width / 2]))
         start, stop = sorted((zero, float(to)))
         if np.all(np.isfinite([low, high, start, stop])):
-            left, top, right, bottom = (start, low, stop, high) if lying else (low, start, high, stop)
+            left, top, right, bottom = (start, low, stop, high) if horizontal else (low, start, high, stop)
             look = (_each(colours, place), _each(hatches, place))
             groups.setdefault(look, []).append([(left, top), (right, top), (right, bottom), (left, bottom)])
             places.fill((left, top, right, bottom))
@@ -158,12 +158,12 @@ def bar(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: 
 
 
 def _each(values: Any, place: int) -> str:
-    """One of several values, or the one that is for all."""
+    """Return one of several values, or the value shared by all."""
     return values if isinstance(values, str) else str(values[place])
 
 
 def heatmap(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
-    """A map: every dot is the mean colour of the cells under it, so that nothing narrower than a dot is left out."""
+    """Draw a map; each dot is the mean colour of the cells under it, so that narrow features remain visible."""
     z = array_of(trace["z"]).astype(float)
     common = plan.sheet.layout.get(str(trace["coloraxis"])) if trace.get("coloraxis") else None
     scale = common["colorscale"] if common else trace["colorscale"]
@@ -181,7 +181,7 @@ def heatmap(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, plac
 
 
 def _edges(axis: Axis, values: Any, count: int) -> Any:
-    """The borders of cells in coordinates, (count + 1,)."""
+    """Return the borders of cells in coordinates, (count + 1,)."""
     middle = (
         np.arange(count, dtype=float) if values is None else np.asarray(axis.coordinates(array_of(values)), dtype=float)
     )
@@ -192,7 +192,7 @@ def _edges(axis: Axis, values: Any, count: int) -> Any:
 
 
 def _covered(axis: Axis, edges: Any, start: float, stop: float, dpi: int) -> Any:
-    """The border of every dot between two pixels as a place among the cells: 2.5 is the middle of the third cell."""
+    """Return the border of every dot between two pixels in cell units: 2.5 is the centre of the third cell."""
     dots = max(2, round((stop - start) * dpi / 96))
     pixels = start + (stop - start) * np.arange(dots + 1) / dots
     at = axis.low + (pixels - axis.start) / (axis.stop - axis.start) * (axis.high - axis.low)
@@ -201,8 +201,8 @@ def _covered(axis: Axis, edges: Any, start: float, stop: float, dpi: int) -> Any
 
 
 def _pixels(cells: Any, down: Any, across: Any) -> Any:
-    """Cells (rows, columns, 4) as dots of 8 bits: one cell's colour, or the mean of as many as lie under a dot."""
-    # Colours are mixed by what they cover, clear ones weigh nothing.
+    """Resample cells (rows, columns, 4) to 8-bit dots: the cell's colour, or the mean of all cells under a dot."""
+    # Premultiply alpha, so that transparent cells have no weight.
     cells[..., :3] *= cells[..., 3:]
     many = [np.abs(np.diff(borders)).max() > 1.05 for borders in (down, across)]
     for axis, borders in enumerate((down, across)):
@@ -221,19 +221,19 @@ def _pixels(cells: Any, down: Any, across: Any) -> Any:
 
 
 def _mixed(cells: Any, borders: Any, axis: int) -> Any:
-    """The mean of cells between borders along an axis; clear outside."""
+    """Average the cells between borders along an axis; transparent outside."""
     cells = np.moveaxis(cells, axis, 0)
     sums = np.concatenate([np.zeros((1, *cells.shape[1:])), np.cumsum(cells, axis=0, dtype=np.float64)])
-    whole = np.minimum(borders.astype(int), len(cells) - 1)
-    part = (borders - whole).reshape(-1, *[1] * (cells.ndim - 1))
+    index = np.minimum(borders.astype(int), len(cells) - 1)
+    part = (borders - index).reshape(-1, *[1] * (cells.ndim - 1))
     wide = np.diff(borders).reshape(-1, *[1] * (cells.ndim - 1))
     seen = np.abs(wide) > 1e-9
-    mean = np.diff(sums[whole] + part * cells[whole], axis=0) / np.where(seen, wide, 1.0)
+    mean = np.diff(sums[index] + part * cells[index], axis=0) / np.where(seen, wide, 1.0)
     return np.ascontiguousarray(np.moveaxis((mean * seen).astype(np.float32), 0, axis))
 
 
 def _gaps(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
-    """The thin grid that sets cells apart."""
+    """Draw the thin grid between cells."""
     left, top, right, bottom = panel.box
     ground = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
     if not rgba(ground)[3]:
@@ -264,12 +264,12 @@ def _cell_texts(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple
 
 
 def line_scale(plan: Plan) -> float:
-    """By how much lines and points are thinner or thicker than on the page."""
+    """Return the width of lines and points relative to those on the page."""
     return float(min(max(plan.scale, 0.55), 2.2))
 
 
 def dashes(name: Any, width: float) -> tuple[float, ...]:
-    """Strokes and gaps in pixels of a dash by Plotly's name for it, or of its own list of lengths."""
+    """Return strokes and gaps in pixels of a dash, given as Plotly's name or as a list of lengths."""
     unit = max(width, 1.8)
     known = {"dash": (3, 3), "dot": (1, 1), "dashdot": (3, 1, 1, 1), "longdash": (5, 5), "longdashdot": (5, 2, 1, 2)}
     if name in (None, "", "solid"):

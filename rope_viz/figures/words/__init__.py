@@ -1,1 +1,1 @@
-"""The sentence over a figure, with the numbers that it speaks of."""
+"""The sentence above each figure, and the numbers in it."""

@@ -1,4 +1,4 @@
-"""The sentences of the attention page, with the current numbers in them."""
+"""Sentences of the attention page, with the current numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rope_viz.studies.linear_attention import crossover
 
 
 def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool) -> str:
-    """Whether a repeated word can be told apart, and what moving the sentence changes."""
-    found, moved = sentence_maps(spec, sentence, offset, causal)
+    """Say whether attention distinguishes a repeated word, and what changes when the sentence moves."""
+    by_encoding, moved = sentence_maps(spec, sentence, offset, causal)
     repeated = attention.repeated_words(sentence)
     if repeated:
         word, first, second = repeated[0]
-        none, rope = (attention.row_difference(found[name], first, second) for name in ("none", "rope"))
+        none, rope = (attention.row_difference(by_encoding[name], first, second) for name in ("none", "rope"))
         text = (
             f"Without position, both {quoted(word)} attend alike: their score rows are **equal** (largest difference "
             f"{_brief(none[0])}). RoPE sets these scores up to {_brief(rope[0])} apart."
@@ -34,7 +34,7 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool) -> str:
 
 
 def added_or_multiplied(spec: RopeSpec, *, offset: int) -> str:
-    """How closely the two maps agree."""
+    """Say how closely the two maps agree."""
     both = attention.sinusoidal_dots(spec, offset=offset)
     return (
         f"The same angles, added or multiplied. pₘ·pₙ is {both.factor:.0f} times the mean of cos (m − n)θᵢ over the "
@@ -44,7 +44,7 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int) -> str:
 
 
 def linear_maps(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool) -> str:
-    """The share of negative weights and how closely both ways agree."""
+    """Give the share of negative weights, and how closely the two ways to compute them agree."""
     result = linear(spec, sentence, spacing, causal)
     share = f"**{percent(result.negative)}**" if result.negative else "**None**"
     low, high = (f"{value:.2f}" for value in (result.row_sums.min(), result.row_sums.max()))
@@ -57,7 +57,7 @@ def linear_maps(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool) ->
 
 
 def costs(spec: RopeSpec, *, causal: bool, shown: str, live: bool) -> str:
-    """From where the running state is less work, or what was measured."""
+    """Say from which length the running state is less work, or what was measured."""
     if shown == "time" and not live:
         measured = timed(spec.head_dim)
         if not measured:
@@ -76,7 +76,7 @@ def costs(spec: RopeSpec, *, causal: bool, shown: str, live: bool) -> str:
 
 
 def quoted(word: str) -> str:
-    """A word of the reader's own inside a Markdown sentence, with no power over it."""
+    """Quote a word from the user in a Markdown sentence, so that it cannot act as markup."""
     short = word if len(word) <= 24 else word[:23] + "…"
     return f"**{short}**" if short.isalnum() else "`" + short.replace("`", "′") + "`"
 

@@ -1,4 +1,4 @@
-"""The sentences of rotations with several axes, with the numbers of what is shown."""
+"""Sentences about rotations with several axes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rope_viz.studies.axis_extrapolation import METHODS, Carried, Peak, peaks, u
 from rope_viz.studies.distance_2d import block_means
 
 PLURAL = {"time": "frames", "row": "rows", "column": "columns"}
-FAINT = 0.75  # where the score at both is at least that, the arms of the cross hardly stand out
-BLIND = 0.9995  # from here on a score is 1.000 to a reader
+FAINT = 0.75  # from this score at (reach, reach) on, the arms of the cross are barely visible
+BLIND = 0.9995  # scores from here on are shown as 1.000
 
 
 def sight(shown: Sequence[Scene], reach: int) -> str:
-    """What a patch still sees at so many rows, columns and frames, for each scene."""
+    """Give the score of each scene at `reach` rows, columns and frames."""
     text = " ".join(seen_by(scene, reach) for scene in shown)
     if any(scene.seen.second is not None for scene in shown):
         text += (
@@ -34,32 +34,32 @@ def sight(shown: Sequence[Scene], reach: int) -> str:
 
 
 def seen_by(scene: Scene, reach: int) -> str:
-    """One scene's numbers, and what shape they make."""
+    """Describe one scene: its scores, and the shape they make."""
     order: tuple[Role, ...] = ("column", "row", "time")
-    found = {role: score_at(scene, role, reach) for role in order if role in scene.roles}
-    verb = "the score is still" if found.get("column", 0.0) >= BLIND else "the score is"
+    scores = {role: score_at(scene, role, reach) for role in order if role in scene.roles}
+    verb = "the score is still" if scores.get("column", 0.0) >= BLIND else "the score is"
     numbers = [
-        f"at {reach:,} {PLURAL[role]} {verb + ' ' if not k else ''}{value_of(found[role], k)}"
-        for k, role in enumerate(found)
+        f"at {reach:,} {PLURAL[role]} {verb + ' ' if not k else ''}{value_of(scores[role], k)}"
+        for k, role in enumerate(scores)
     ]
     return f"{scene.name}, {scene.part}: {', '.join(numbers)}{shape(scene, reach)}."
 
 
 def value_of(score: float, place: int) -> str:
-    """A score with three digits, the first in bold."""
+    """Format a score with three digits, the first of a list in bold."""
     text = f"{score:.3f}".replace("-", "−")
     return f"**{text}**" if not place else text
 
 
 def score_at(scene: Scene, role: str, away: int) -> float:
-    """The mean cosine of all pairs with one direction moved."""
+    """Return the mean cosine of all pairs at a displacement along one axis."""
     seen = scene.seen
     weights = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
     return float(np.cos(weights[:, seen.index(role)] * away).mean())
 
 
 def shape(scene: Scene, reach: int) -> str:
-    """The shape of the map in a word, by what the pairs listen to."""
+    """Describe the shape of the map, by which axes the pairs depend on."""
     owner = scene.seen.owner
     blind = [role for role in ("column", "row") if never_below(scene, role, reach)]
     if len(blind) == 2:
@@ -77,7 +77,7 @@ def shape(scene: Scene, reach: int) -> str:
 
 
 def never_below(scene: Scene, role: str, reach: int) -> bool:
-    """Whether the score along one direction is 1.000 all the way."""
+    """Return True if the score along one axis is shown as 1.000 over the whole reach."""
     if role not in scene.roles:
         return False
     away = np.linspace(0.0, reach, 65)
@@ -86,12 +86,12 @@ def never_below(scene: Scene, role: str, reach: int) -> bool:
 
 
 def speeds(shown: Sequence[Scene]) -> str:
-    """How many pairs of each direction finish a turn within the image or clip."""
+    """Say how many pairs of each axis finish a turn within the image or video."""
     return " ".join(turning(scene) for scene in shown)
 
 
 def turning(scene: Scene) -> str:
-    """One scene: how many of each direction's pairs turn within its sides, and the shortest turn."""
+    """Describe one scene: how many pairs of each axis turn within its side, and the shortest wavelength."""
     parts = []
     for lane in lanes_of(scene):
         here = lane.pairs(scene)
@@ -105,61 +105,61 @@ def turning(scene: Scene) -> str:
     return f"{scene.name}, {scene.part}: pairs that finish a turn are {listed(parts)}."
 
 
-def prompt(laid: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "") -> str:
-    """What images cost, where text goes on, and where a second runtime differs."""
+def prompt(layout: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "") -> str:
+    """Say what images cost, where text continues, and where a second runtime differs."""
     name = RUNTIMES.get(runtime, runtime)
     parts = []
-    for k, piece in enumerate(laid.wanted):
-        if piece.what != "text" and laid.tokens(k):
-            cost = digits(laid.cost(k))
-            parts.append(f"{named(piece)} is {laid.tokens(k):,} tokens and takes **{cost} positions**.")
-    parts += overlaps(laid, name)
-    delta = laid.positions.rope_delta
+    for k, piece in enumerate(layout.wanted):
+        if piece.what != "text" and layout.tokens(k):
+            cost = digits(layout.cost(k))
+            parts.append(f"{named(piece)} is {layout.tokens(k):,} tokens and takes **{cost} positions**.")
+    parts += overlaps(layout, name)
+    delta = layout.positions.rope_delta
     if delta is not None:
-        count = laid.positions.tokens
-        parts.append(f"The next token, {count:,}, is at {digits(following(laid))}: rope_delta **{signed(delta)}**.")
+        count = layout.positions.tokens
+        parts.append(f"The next token, {count:,}, is at {digits(following(layout))}: rope_delta **{signed(delta)}**.")
     if other is not None:
-        parts.append(compared(laid, other, name, RUNTIMES.get(other_runtime, other_runtime)))
+        parts.append(compared(layout, other, name, RUNTIMES.get(other_runtime, other_runtime)))
     return " ".join(parts)
 
 
 def named(piece: Wanted) -> str:
-    """A piece at the start of a sentence."""
+    """Name a piece of the prompt at the start of a sentence."""
     if piece.what == "sound":
         return f"A sound of {piece.seconds:g} s"
     size = f"{piece.width} × {piece.height} pixels"
     return f"An image of {size}" if piece.what == "image" else f"A film of {size} and {piece.seconds:g} s"
 
 
-def overlaps(laid: Laid, name: str) -> list[str]:
-    """Where text goes on before the positions of the film in front of it end, and the jump behind the prompt."""
+def overlaps(layout: Laid, name: str) -> list[str]:
+    """Report text that starts before the preceding video's positions end, and the jump after the prompt."""
     out = []
-    values = laid.positions.values
-    for k, piece in enumerate(laid.wanted):
-        part = values[laid.ends[k] : laid.ends[k + 1]]
-        begins = laid.starts[k + 1]
+    values = layout.positions.values
+    for k, piece in enumerate(layout.wanted):
+        part = values[layout.ends[k] : layout.ends[k + 1]]
+        begins = layout.starts[k + 1]
         if piece.what == "video" and len(part) and begins <= part.max():
             out.append(
                 f"In {name} what follows the film begins at {digits(begins)}, though its time goes on to "
                 f"{digits(float(part.max()))}: **they overlap**."
             )
-    jump = following(laid) - laid.starts[-1]
+    jump = following(layout) - layout.starts[-1]
     if jump and out:
         out.append(f"The first token written after the prompt therefore jumps by {digits(jump)}.")
     return out
 
 
-def compared(laid: Laid, other: Laid, name: str, other_name: str) -> str:
-    """Where two runtimes part."""
-    at = first_difference(laid, other)
+def compared(layout: Laid, other: Laid, name: str, other_name: str) -> str:
+    """Say where two runtimes first differ."""
+    at = first_difference(layout, other)
     if at is None:
         return f"{other_name} gives every token the same positions."
-    here, there = (written(each.positions.values, at) for each in (laid, other))
+    here, there = (written(each.positions.values, at) for each in (layout, other))
     return f"{other_name} differs first at **token {at:,}**: {there} instead of {here}."
 
 
 def standing(pairs: Sequence[int], runtime: str) -> str:
-    """Pairs that no section claims in a runtime, and so stand still."""
+    """Name the pairs that no section claims in a runtime, which therefore have zero frequency."""
     if not pairs:
         return ""
     which = listed([str(pair) for pair in pairs]) if len(pairs) <= 6 else f"{len(pairs)} pairs"
@@ -168,7 +168,7 @@ def standing(pairs: Sequence[int], runtime: str) -> str:
 
 
 def beyond(done: Carried, unit: str) -> str:
-    """How much of a turn was seen in training, and where the score comes home beyond."""
+    """Say how many pairs finish a turn in training, and where beyond it the score recurs."""
     count = len(done.pair)
     slow = unturned(done)
     word = LOOKS[done.role].word
@@ -196,7 +196,7 @@ def beyond(done: Carried, unit: str) -> str:
 
 
 def home(found: Sequence[Peak], done: Carried) -> str:
-    """The farthest that the score comes home behind the trained side."""
+    """Name the highest recurrence of the score beyond the trained side."""
     if not found:
         return "Behind them the score does not come home."
     best = found[0]
@@ -204,7 +204,7 @@ def home(found: Sequence[Peak], done: Carried) -> str:
 
 
 def patch(scene: Scene, place: dict[Role, int]) -> str:
-    """What the clocks of one patch show."""
+    """Say where the patch of the clocks is, and how many pairs each axis moves."""
     where = ", ".join(f"{LOOKS[role].word} {place[role]:,}" for role in ("time", "row", "column") if role in place)
     hands = [f"{lane.look.word}: {counted(len(lane.pairs(scene).pair), 'pair')}" for lane in lanes_of(scene)]
     return f"The pairs of the patch at {where}, hands coloured by what moves them ({', '.join(hands)})."

@@ -1,4 +1,4 @@
-"""The sentence over each figure: what to look for, with the current numbers in it."""
+"""Sentences about frequencies, bands and scaling, and the helpers shared by all sentences."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from rope_viz.models.user_config import listed
 
 
 def frequencies(spec: RopeSpec) -> str:
-    """How fast the pairs turn before scaling, how many completed a turn in training, and what scaling does to them."""
-    first = ends(spectrum.trained_inv_freq(spec), "turns")
-    text = f"{first}: {unturned(spec, 'completed a turn')} in {training(spec)}."
+    """Give the wavelengths before scaling, the pairs without a full turn in training, and the effect of scaling."""
+    wavelengths = ends(spectrum.trained_inv_freq(spec), "turns")
+    text = f"{wavelengths}: {unturned(spec, 'completed a turn')} in {training(spec)}."
     if not is_scaled(spec):
         return text[0].upper() + text[1:]
     return f"Before scaling {text} Scaled, {ends(spec.inv_freq(spec.target), 'turns')}: {listed(changes(spec))}."
 
 
 def is_scaled(spec: RopeSpec) -> bool:
-    """Whether any pair that turns has another speed at the target length than before scaling."""
+    """Return True if any pair with a nonzero frequency changes it between training and the target length."""
     found = spectrum.bands(spec, length=spec.target)
     return found.count(KEPT) + found.count(STILL) < spec.pairs
 
 
 def ends(inv_freq: FloatArray, verb: str) -> str:
-    """How many tokens the first and the last pair take for a turn; `verb` is what they do."""
+    """Give the wavelengths of the first and the last pair; `verb` is what they do once per wavelength."""
     if not inv_freq.any():
         return "no pair turns"
     if len(inv_freq) == 1:
         return f"the only pair {verb} every {lap(inv_freq[0])} tokens"
     if not inv_freq[0]:
-        # Along one axis of several the first pairs may be those of another.
+        # On one axis of several, leading pairs have zero frequency if they belong to another axis.
         turning = inv_freq[inv_freq != 0.0]
         return f"the fastest {verb} every {lap(turning[0])} tokens, the slowest every {lap(turning[-1])}"
     last = f"the last every {lap(inv_freq[-1])}" if inv_freq[-1] else "the last stands still"
@@ -45,13 +45,13 @@ def ends(inv_freq: FloatArray, verb: str) -> str:
 
 
 def lap(inv_freq: float) -> str:
-    """The tokens of one turn: 6.28, 50.3, 54,410, 62.8 million."""
+    """Format a wavelength in tokens: 6.28, 50.3, 54,410, 62.8 million."""
     length = spectrum.TAU / float(inv_freq)
     return tokens(round(length)) if length >= 100 else f"{length:.3g}" if length >= 0.01 else digits(length)
 
 
 def unturned(spec: RopeSpec, never: str) -> str:
-    """How many pairs never did that in training, before scaling; those that stand still are counted apart."""
+    """Count the pairs that `never` did that in training, before scaling; zero frequencies are counted separately."""
     turning = spectrum.trained_inv_freq(spec) * spec.context / spectrum.TAU
     still, slow = int(np.count_nonzero(turning == 0.0)), int(np.count_nonzero((turning > 0.0) & (turning < 1.0)))
     rest, pairs = spec.pairs - still, counted(spec.pairs, "pair")
@@ -62,12 +62,12 @@ def unturned(spec: RopeSpec, never: str) -> str:
 
 
 def training(spec: RopeSpec) -> str:
-    """The trained length in words."""
+    """Name the trained length."""
     return f"the {spec.length_name} length of {tokens(spec.context)} {'token' if spec.context == 1 else 'tokens'}"
 
 
 def changes(spec: RopeSpec) -> list[str]:
-    """What becomes of the pairs at the target length: how many of each kind, and by how much at least and at most."""
+    """Count the pairs of each band at the target length, with the smallest and largest change of frequency."""
     share, kind = spectrum.ratio(spec, length=spec.target), spectrum.bands(spec, length=spec.target).kind
     kept = int(np.count_nonzero(kind == KEPT))
     out = [f"{kept} {'keeps its' if kept == 1 else 'keep their'} speed" if kept else "no pair keeps its speed"]
@@ -81,24 +81,24 @@ def changes(spec: RopeSpec) -> list[str]:
 
 
 def between(values: FloatArray) -> str:
-    """The smallest and the largest, or the one number they all are."""
+    """Format the range of the values, or the single value if all are equal."""
     low, high = digits(float(values.min())), digits(float(values.max()))
     return low if low == high else f"{low} to {high}"
 
 
 def counted(count: int, what: str) -> str:
-    """A number and its noun."""
+    """Join a number and its noun, plural unless 1."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def percent(share: float) -> str:
-    """A share in per cent: whole from 1 % on, two digits below."""
+    """Format a share in per cent, whole from 1 % on, with two significant digits below."""
     cent = 100.0 * share
     return f"{cent:.0f} %" if cent >= 1.0 or not cent else f"{digits(float(f'{cent:.2g}'))} %"
 
 
 def scaling(spec: RopeSpec) -> str:
-    """What the current method does to this model, in one sentence."""
+    """Describe in one sentence what the current method does to this model."""
     if spec.scaling.name == "none":
         factor = digits(compare_factor(spec))
         return (
@@ -113,7 +113,7 @@ def scaling(spec: RopeSpec) -> str:
 
 
 def method(spec: RopeSpec) -> str:
-    """The method and its factor; at the target length where that makes a difference."""
+    """Name the method and its factor, plus the factor at the target length if it differs."""
     name, own = LABELS[spec.scaling.name].split(" (")[0], spec.scaling.factor_for(spec)
     if isinstance(spec.scaling, LongRope):
         return f"{name} with a divisor for each pair"
@@ -124,12 +124,12 @@ def method(spec: RopeSpec) -> str:
 
 
 def more_digits(value: float) -> str:
-    """The number, with more digits where four would make it 1."""
+    """Format a number with four digits, or with ten if four would round it to 1."""
     return digits(value) if digits(value) != "1" else f"{value:.10g}"
 
 
 def attention(spec: RopeSpec) -> str:
-    """The attention factor and its square with the current number."""
+    """Describe the attention factor and its square."""
     value = spec.attention_factor(spec.target)
     root = digits(value) if value >= 0 and "·" not in digits(value) else f"({digits(value)})"
     return (
@@ -139,7 +139,7 @@ def attention(spec: RopeSpec) -> str:
 
 
 def ranges(spec: RopeSpec) -> str:
-    """The critical dimension, and YaRN's correction range where the method has one."""
+    """Name the critical dimension, and YaRN's correction range if the method has one."""
     critical = critical_dimension(spec)
     text = f"Critical dimension **{critical}** of {spec.rotary_dim}: "
     if critical >= spec.rotary_dim:
@@ -153,7 +153,7 @@ def ranges(spec: RopeSpec) -> str:
 
 
 def ramp(spec: RopeSpec) -> str:
-    """Between which pairs YaRN's ramp leads from full speed to the whole factor."""
+    """Name the pairs between which YaRN's ramp leads from the unchanged frequency to the full factor."""
     low, high = spectrum.correction_range(spec) or (0.0, 0.0)
     share, last = spec.scaling.kept_share(spec), spec.pairs - 1  # type: ignore[attr-defined]
     name = "(the correction range)"
@@ -169,13 +169,13 @@ def ramp(spec: RopeSpec) -> str:
 
 
 def plain(text: str) -> str:
-    """A text that may hold anything, such that Markdown shows it as it stands.
+    """Escape any text for Markdown, so that it is shown literally.
 
-    Bare addresses become links even where every sign of them is escaped, so they are broken by a joiner without width.
+    Bare addresses become links even when escaped, so a zero-width joiner breaks them.
     """
     return ADDRESS.sub("\u2060", POWERFUL.sub(r"\\\g<0>", " ".join(text.split())))
 
 
-# What has a meaning anywhere, a colon before a word (":red["), and what begins a list.
+# Characters with a meaning anywhere, a colon before a word (":red["), and list markers at the start.
 POWERFUL = re.compile(r"[\\`*_\[\]<>$~|#&]|:(?=\S)|^[-+]|(?<=^\d)[.)]")
 ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\S)(?=@\S)", re.IGNORECASE)

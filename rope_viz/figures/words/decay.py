@@ -1,4 +1,4 @@
-"""The sentences of the Decay page, with the current numbers in them."""
+"""Sentences of the Decay page, with the current numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BASES = "Bases for which the mean cosine stays at or above 0 up to this length"
 
 
 def decay(spec: RopeSpec, shown: str, length: int, kind: str, own: Parts, *, tokens: int = 0) -> str:
-    """What to look for in the chosen view. `tokens`: how long the sequence is whose first token `own` is, if any."""
+    """Describe the chosen view. `tokens` is the length of the sequence if `own` is its first token, else 0."""
     if shown == "bound":
         return bound(spec, length)
     if shown == "random" and kind == "iid":
@@ -33,7 +33,7 @@ def decay(spec: RopeSpec, shown: str, length: int, kind: str, own: Parts, *, tok
 
 
 def mean(spec: RopeSpec, length: int) -> str:
-    """Where the mean cosine of the plain and of the scaled model first falls below 0."""
+    """Say where the mean cosine first falls below 0, for the plain and the scaled model."""
     scaled = first_negative(spec, length)
     if np.array_equal(spec.plain().inv_freq(), spec.inv_freq(spec.target)):
         rest = "" if scaled is None else ": there a similar key is no longer preferred on average"
@@ -44,7 +44,7 @@ def mean(spec: RopeSpec, length: int) -> str:
 
 
 def score(spec: RopeSpec, distance: int, own: Parts, *, sequence: int = 0) -> str:
-    """The score of one query and key at a distance, what of it does not rotate, and what the bound allows there."""
+    """Give the score of one query and key at a distance, its unrotated part, and RoFormer's bound there."""
     value, most = score_and_bound(spec, distance, own)
     which = "one query and one key" if not sequence else "token 0's query and key"
     still, factor = spec.head_dim - 2 * spec.pairs, spec.attention_factor(spec.target) ** 2
@@ -58,7 +58,7 @@ def score(spec: RopeSpec, distance: int, own: Parts, *, sequence: int = 0) -> st
 
 
 def bound(spec: RopeSpec, length: int) -> str:
-    """Where RoFormer's bound starts, and the lowest of some 200 values spread over the distances drawn."""
+    """Give the start of RoFormer's bound and the lowest of some 200 values spread over the drawn distances."""
     at = np.unique(np.geomspace(1, max(min(length, BOUND_LONGEST) - 1, 1), 200).astype(np.int64))
     values = s_at(spec.inv_freq(spec.target), at)
     start, lowest = (spec.pairs + 1) / 2, int(values.argmin())
@@ -77,7 +77,7 @@ def bound(spec: RopeSpec, length: int) -> str:
 
 
 def entropy(spec: RopeSpec) -> str:
-    """What the entropy says, and what the attention factor does to it."""
+    """Explain the entropy, and the effect of the attention factor on it."""
     text = "How widely attention spreads as the context grows: ln L nats is uniform over L tokens."
     factor = spec.attention_factor(spec.target)
     if not spec.inv_freq(spec.target).any():
@@ -89,20 +89,20 @@ def entropy(spec: RopeSpec) -> str:
 
 
 def pair_by_pair(spec: RopeSpec, distance: int, own: Parts) -> str:
-    """The sum at one distance."""
-    whole, unrotated = total(spec, distance, own), own[2]
+    """Give the total of the pairs at one distance."""
+    value, unrotated = total(spec, distance, own), own[2]
     count = "the one pair adds" if spec.pairs == 1 else f"the {spec.pairs} pairs add up to"
     still = spec.head_dim - 2 * spec.pairs
     if not still:
-        return f"At distance {distance:,} {count} **{whole:.4f}**. Click a pair to pin it."
+        return f"At distance {distance:,} {count} **{value:.4f}**. Click a pair to pin it."
     return (
-        f"At distance {distance:,} {count} {whole - unrotated:.4f}, and the {_dimensions(still)} add {unrotated:.4f}: "
-        f"**{whole:.4f}** in all. Click a pair to pin it."
+        f"At distance {distance:,} {count} {value - unrotated:.4f}, and the {_dimensions(still)} add {unrotated:.4f}: "
+        f"**{value:.4f}** in all. Click a pair to pin it."
     )
 
 
 def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> str:
-    """Which of the bases drawn hold the length, and whether this model's does, before scaling."""
+    """Say which of the drawn bases hold the length, and whether this model's unscaled base does."""
     holds, drawn = feasible(spec, length, quick=quick), bases_drawn(spec, length, quick=quick)
     at = first_negative(spec.plain(), length)
     verdict = "holds it" if at is None else f"turns negative at {at:,}"
@@ -127,7 +127,7 @@ def _crosses(at: int | None, length: int) -> str:
 
 
 def _no_limit(spec: RopeSpec, at: int | None) -> str:
-    """What a mean cosine below 0 does not mean: it is over all pairs alike, and no head that was trained is."""
+    """Explain that a negative mean cosine is not a limit: it weighs all pairs alike, unlike a trained head."""
     if at is None:
         return ""
     trained = tokens(spec.context)
@@ -138,7 +138,7 @@ def _no_limit(spec: RopeSpec, at: int | None) -> str:
 
 
 def _still(spec: RopeSpec) -> str:
-    """The definition of the mean cosine where only a part of the head rotates."""
+    """Say how unrotated dimensions count in the mean cosine; "" if there are none."""
     still = spec.head_dim - 2 * spec.pairs
     if not still:
         return ""

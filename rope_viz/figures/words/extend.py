@@ -1,4 +1,4 @@
-"""The sentences of the page Extend, with the current numbers in them."""
+"""Sentences of the page Extend, with the current numbers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ INTRO = (
 
 
 def have(plan: Plan) -> str:
-    """What the config is."""
+    """Name the recognised model and the source of its trained length."""
     known = plan.recognised
     return f"**{plain(known.sentence)}** Trained length from {plain(known.trained.source)}."
 
 
 def mistakes(plan: Plan) -> str:
-    """What its length keys get wrong, as a list; empty where nothing is."""
-    return "\n".join(f"- **A mistake, usually:** {plain(one)}" for one in plan.recognised.mistakes)
+    """List likely mistakes in the length keys of the config as Markdown, "" if there are none."""
+    return "\n".join(f"- **A mistake, usually:** {plain(mistake)}" for mistake in plan.recognised.mistakes)
 
 
 def best(plan: Plan) -> str:
-    """The first way in one sentence."""
+    """Recommend the best method in one sentence."""
     first = plan.advice.best
     place = "Documented by its maker" if first.rank == "documented" else first.rank.capitalize()
     source = f" Source: {plain(first.source)}." if first.source else ""
@@ -32,7 +32,7 @@ def best(plan: Plan) -> str:
 
 
 def speeds(plan: Plan) -> str:
-    """What the chosen way does to the pairs."""
+    """Describe what the chosen method does to the pairs."""
     numbers = plan.way.option
     unseen = "no pair" if not numbers.unseen else f"{numbers.unseen} pairs"
     return (
@@ -44,20 +44,20 @@ def speeds(plan: Plan) -> str:
 
 
 def short(plan: Plan) -> str:
-    """What it costs on short texts."""
+    """Describe the effect on short texts."""
     return " ".join(plain(sentence) for sentence in plan.advice.short)
 
 
 def memory(plan: Plan) -> str:
-    """Cache, weights and the longest length, in words."""
+    """Give cache, weights and the longest length that fits."""
     return " ".join(plain(sentence) for sentence in plan.memory.sentences(plan.target))
 
 
 def unknown(plan: Plan) -> str:
-    """Why the memory is not known; empty where it is."""
+    """Say why the memory is unknown, "" if it is known."""
     return "" if plan.memory.cache is not None else plain(plan.memory.sentences(plan.target)[0])
 
 
 def read(plan: Plan) -> str:
-    """Who reads the file as it is meant, and who does not."""
+    """Say which runtimes read the written file as intended."""
     return " ".join(plain(sentence) for sentence in (plan.file.generation, *plan.file.proof))

@@ -1,4 +1,4 @@
-"""The words of the field, one sentence each: what a term on a page links to."""
+"""Glossary: the terms that pages link to, with one sentence each."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ WORDS = {
     "sinusoidal": "The encoding of the first transformers: sines and cosines of the position are added to the word.",
     "bf16": "A number format of 16 bits with 8 significant ones: above 256 it does not hold every whole number.",
 }
-"""{term: sentence}, as the terms stand in the texts."""
+"""{term: sentence}; terms are spelled as in the texts."""
 
 LINKED = (
     *("logit", "head", "θᵢ", "wavelength", "band", "ramp", "attention factor", "λ", "mean cosine", "softmax"),
     *("entropy", "pairing", "bound", "sinusoidal", "bf16"),
 )
-"""Those that texts link to; the others are in the list, and so common that a page would be full of links."""
+"""Terms that texts link to. The others are too common to link."""
 
 SLUG = {term: f"word-{index}" for index, term in enumerate(WORDS)}
 
-# What no link may be put into: links, code, formulas, tags and headings.
+# Where no link may be inserted: links, code, formulas, tags and headings.
 _SKIPPED = r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\$\$.*?\$\$|\$[^$]*\$|<[^>]*>|^#.*$"
 _TERMS = "|".join(sorted((re.escape(term) for term in WORDS), key=len, reverse=True))
 _FOUND = re.compile(
@@ -59,29 +59,29 @@ _FOUND = re.compile(
 
 
 def linked(markdown: str, *, terms: Iterable[str] = LINKED) -> str:
-    """A text of ours with the first mention of every term as a link to its sentence."""
+    """Link the first mention of every term in a Markdown text that is part of the app."""
     return _marked(markdown, tuple(terms), "[{word}](#{slug})")
 
 
 def linked_html(sentence: str, *, terms: Iterable[str] = LINKED) -> str:
-    """A sentence in HTML with the first mention of every term as a link to its sentence."""
+    """Link the first mention of every term in an HTML sentence."""
     return _marked(sentence, tuple(terms), '<a href="#{slug}">{word}</a>')
 
 
 def listed() -> dict[str, str]:
-    """Slug -> term and sentence, for the browser."""
+    """Return slug -> term and sentence as HTML, for the browser."""
     return {SLUG[term]: f"<b>{html.escape(term)}</b>: {html.escape(sentence)}" for term, sentence in WORDS.items()}
 
 
 @functools.lru_cache(512)
 def _marked(text: str, terms: tuple[str, ...], form: str) -> str:
-    left = set(terms)
+    remaining = set(terms)
 
-    def one(found: re.Match[str]) -> str:
+    def link(found: re.Match[str]) -> str:
         term = found["term"]
-        if term is None or term not in left:
+        if term is None or term not in remaining:
             return found[0]
-        left.discard(term)
+        remaining.discard(term)
         return form.format(word=found["term"] + found["many"], slug=SLUG[term])
 
-    return _FOUND.sub(one, text)
+    return _FOUND.sub(link, text)

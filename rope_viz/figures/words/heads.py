@@ -1,4 +1,4 @@
-"""Sentences over the pictures of heads: which bands carry them, and what scaling does to one."""
+"""Sentences about heads: the bands they use, and the effect of scaling on one of them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ NAMES = ("kept", "blended", "divided")
 
 
 def across(name: str, layer: int, strength: FloatArray, bands: Bands, positional: FloatArray, still: int) -> str:
-    """Which pairs are the strongest in a layer, by band, and how many of its heads go by position."""
+    """Say which pairs are strongest in a layer, and how many of its heads depend mostly on position."""
     share = strength.sum(axis=0) / max(float(strength.sum()), 1e-300)
     rotated = share[: len(share) - still]
     top = np.argsort(rotated)[::-1][: max(1, len(rotated) // 10)]
-    said = f"**{percent(float(rotated[top].sum()))}** of the strength lies in {len(top)} of {len(rotated)} pairs"
+    strongest = f"**{percent(float(rotated[top].sum()))}** of the strength lies in {len(top)} of {len(rotated)} pairs"
     middle = f"around pair {int(np.median(np.sort(top)))}"
     rest = f", {percent(float(share[len(rotated) :].sum()))} in dimensions that do not rotate" if still else ""
     count = int((positional > 0.5).sum())
     heads = f"{count} of {len(positional)} heads {'goes' if count == 1 else 'go'} by position more than by content"
-    return f"Layer {layer} of {name}: {said}, {middle}{rest}; {heads}."
+    return f"Layer {layer} of {name}: {strongest}, {middle}{rest}; {heads}."
 
 
 def one(
     head: int, kinds: Bands, parts: FloatArray, positional: float, before: float, after: float, scaled: bool
 ) -> str:
-    """What a head is, which band carries it, and what scaling does to its attention nearby (within 64 tokens)."""
+    """Classify a head, name the bands it uses, and give its attention within 64 tokens before and after scaling."""
     sums = {name: float(parts[: len(kinds.kind)][kinds.kind == kind].sum()) for kind, name in enumerate(NAMES)}
     total = sum(abs(value) for value in sums.values()) or 1.0
     carried = [f"{percent(abs(value) / total)} {name}" for name, value in sums.items() if abs(value) / total >= 0.05]

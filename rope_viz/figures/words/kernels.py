@@ -1,4 +1,4 @@
-"""The sentences of the Kernels page, with the current numbers in them."""
+"""Sentences of the Kernels page, with the current numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AGREEMENT = (
 
 
 def errors(spec: RopeSpec, *, quick: bool = False) -> str:
-    """How wrong each way is near the target length, and ours at every position that is drawn, `quick` or not."""
+    """Give the error of the usual ways near the target length, and the largest drawn error of our kernel."""
     angle = _rounded(kernels.error_near(spec, spec.target, "float32 angle"))
     position = _rounded(kernels.error_near(spec, spec.target, "bf16 positions"))
     ours = _rounded(kernels.error_anywhere(spec, "fixed-point phase", quick=quick))
@@ -37,7 +37,7 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> str:
 
 
 def measured(report: Report) -> str:
-    """Our speed beside the usual way's, and on what; by the best rounds where the machine had other work too."""
+    """Compare our throughput with a copy and the usual way; by best rounds instead of medians on a busy machine."""
     ran = {way["name"]: way for way in report.ran}
     if "ours, out=" not in ran:
         return machine(report)
@@ -45,18 +45,18 @@ def measured(report: Report) -> str:
     busy = kernels.slowed([way for way in (ran["copy"], ran["ours, out="], usual) if way])
     by = "best_s" if busy else "median_s"
     ours, copy = ran["ours, out="][by], ran["copy"][by]
-    speed = f"**{digits(report.machine['bytes'] / ours / 1e9)} GB/s, {copy / ours:.0%} of a copy**"
-    beside = f", {_rounded(usual[by] / ours)} times as fast as {usual['name']}" if usual else ""
+    moved = f"**{digits(report.machine['bytes'] / ours / 1e9)} GB/s, {copy / ours:.0%} of a copy**"
+    comparison = f", {_rounded(usual[by] / ours)} times as fast as {usual['name']}" if usual else ""
     if not busy:
-        return f"Ours moves {speed}{beside}. {machine(report)}"
+        return f"Ours moves {moved}{comparison}. {machine(report)}"
     return (
         "**The machine was busy with something else**: bars (medians) lie far from ticks (best rounds). Compare the "
-        f"ticks, or measure again. By its best round ours moves {speed}{beside}. {machine(report)}"
+        f"ticks, or measure again. By its best round ours moves {moved}{comparison}. {machine(report)}"
     )
 
 
 def machine(report: Report) -> str:
-    """What was rotated, and on what."""
+    """Describe the measured workload and the machine."""
     load, found = report.workload, report.machine
     shape = f"[1, {load['tokens']:,}, {load['heads']}, {load['head_dim']}]"
     pairing = kernels.PAIRING_NAMES[load["pairing"]].lower()
@@ -69,7 +69,7 @@ def machine(report: Report) -> str:
 
 
 def left_out(report: Report) -> str:
-    """The ways that did not run, each with its reason."""
+    """List the ways that did not run, with reasons, "" if all ran."""
     reasons = ", ".join(f"{name} ({why})" for name, why in report.left_out.items())
     return f"Did not run: {reasons}." if reasons else ""
 

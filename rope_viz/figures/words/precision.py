@@ -1,4 +1,4 @@
-"""The sentences and the list of implementations of the precision page."""
+"""Sentences of the precision page, and its list of implementations."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rope_viz.studies.rounding_in_practice import PRACTICES, Practice, practised
 
 @functools.lru_cache(maxsize=64)
 def rounding(spec: RopeSpec, where: str, position: int, *, live: bool = False) -> str:
-    """What the rounding means for this model, up to the position where its error depends on that."""
+    """Describe the rounding for this model: up to `position` if the error of the angle grows with it."""
     if ROUNDINGS[where].stage == "angle":
         return precision.describe(spec, where, end=position, length=spec.target)
-    # What does not grow is as large among a few positions as among many, to some per cent.
+    # These errors do not grow: a few positions give the same maximum as many, within some per cent.
     return precision.describe(spec, where, end=512 if live else None, length=spec.target)
 
 
 def scores(spec: RopeSpec, where: str, *, live: bool = False) -> str:
-    """Whether the score stays the same when both positions move."""
+    """Say whether the score stays the same when both positions move."""
     _, off = score_curve(spec, where, live=live)
     text, phrase = f"The score of one q and one k, {DISTANCE} tokens apart, as both move", ROUNDINGS[where].phrase
     if not np.isfinite(off["error"]).all():
@@ -37,7 +37,7 @@ def scores(spec: RopeSpec, where: str, *, live: bool = False) -> str:
 
 
 def practised(where: str) -> str:
-    """Who rounds where the reader looks."""
+    """Name the implementations that round at `where`."""
     found = practised_by(where)
     if not found:
         return "No implementation in the list rounds there; it is here for comparison."
@@ -45,11 +45,11 @@ def practised(where: str) -> str:
 
 
 def practices(where: str) -> str:
-    """All implementations as a Markdown table; those that round at `where` come first and are marked."""
-    here = practised_by(where)
-    others = [each for each in PRACTICES if each not in here]
+    """Return all implementations as a Markdown table; those that round at `where` come first and are marked."""
+    matching = practised_by(where)
+    others = [each for each in PRACTICES if each not in matching]
     lines = ["| implementation | what it does | rounds |", "|---|---|---|"]
-    lines += [_row(each, mark="● ") for each in here] + [_row(each) for each in others]
+    lines += [_row(each, mark="● ") for each in matching] + [_row(each) for each in others]
     return "\n".join(lines)
 
 

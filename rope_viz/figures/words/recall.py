@@ -1,4 +1,4 @@
-"""Sentences over the pictures of recall: what is found, and which of the two heads lost its way."""
+"""Sentences about recall: what the tiny_lm finds, and which of its two heads fails."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from rope_viz.figures.theme import tokens
 from rope_viz.models.user_config import listed
 
 FINDS = 0.9
-LEAST = 0.8  # of its attention in training, below which a head has lost its way
+LEAST = 0.8  # a head with less than this share of its attention in training has failed
 
 
 def percent(share: float) -> str:
-    """A share as a person says it; never 100 % for less, nor 0 % for more."""
+    """Format a share in per cent; never 100 % for less, nor 0 % for more."""
     if 0.0 < share < 0.005:
         return "under 1 %"
     if 0.995 <= share < 1.0:
@@ -22,10 +22,10 @@ def percent(share: float) -> str:
 def over_lengths(
     label: str, length: int, trained: int, share: float, plain: float | None, previous: float, finder: float
 ) -> str:
-    """Recall at one length, and why: `previous` and `finder` are what the two heads still give the right tokens.
+    """Give recall at one length, and the reason from how much attention two heads give the right tokens.
 
-    Both as a share of what they gave in training. `plain` is the recall without scaling, None where that is what is
-    shown.
+    `previous` and `finder` are shares of what the heads gave in training. `plain` is the recall without scaling, None
+    if `share` is that.
     """
     times = length / trained
     where = f"At {tokens(length)} tokens"
@@ -40,7 +40,7 @@ def over_lengths(
 
 
 def why(previous: float, finder: float, share: float) -> str:
-    """Which head is to blame, by how much attention it still gives."""
+    """Say which head fails, by how much attention it still gives."""
     lost = []
     what = "the right token {} of the attention it gave in training"
     if previous < LEAST:
@@ -56,7 +56,7 @@ def why(previous: float, finder: float, share: float) -> str:
 
 
 def maps(lengths: tuple[int, ...], plain: FloatArray, current: FloatArray, label: str) -> str:
-    """The longest length at which each of the two finds nine in ten at every depth."""
+    """Give the longest length with nine in ten facts found, without scaling and with the method."""
     return (
         f"Without scaling nine in ten facts are found {reach(lengths, plain)}; with {label} {reach(lengths, current)}. "
         "Each row is a depth, each column a length."
@@ -64,7 +64,7 @@ def maps(lengths: tuple[int, ...], plain: FloatArray, current: FloatArray, label
 
 
 def reach(lengths: tuple[int, ...], values: FloatArray) -> str:
-    """Up to which length recall is 0.9, length by length."""
+    """Say up to which length recall is at least 0.9 at all shorter lengths too."""
     found = None
     for length, column in zip(lengths, values.T, strict=True):
         asked = column[column == column]
@@ -80,7 +80,7 @@ NO_PAIRS = "There are no such pairs under this method: nothing is switched."
 
 
 def yours(model: str, answers: int) -> str:
-    """Whose answers these are."""
+    """Say which model gave these answers."""
     if model:
         return f"What {shorten(model)} found, from {answers:,} answers, a line for each method."
     return (
@@ -90,7 +90,7 @@ def yours(model: str, answers: int) -> str:
 
 
 def head(what: str, before: float, after: float) -> str:
-    """What a head gives the right token, as trained and now."""
+    """Say how much attention a head gives the right token, in training and now."""
     return (
         f"The head that {what} gives the right token {percent(before)} of its attention in training, "
         f"**{percent(after)}** now."
@@ -98,7 +98,7 @@ def head(what: str, before: float, after: float) -> str:
 
 
 def by_pair(values: FloatArray, what: str) -> str:
-    """Which pairs lift the right token the most."""
+    """Name the pairs that raise the logit of the right token most."""
     top = sorted(int(pair) for pair in values.argsort()[::-1][:4] if values[pair] > 0)
     if not top:
         return f"No pair lifts {what} any more."
@@ -108,7 +108,7 @@ def by_pair(values: FloatArray, what: str) -> str:
 
 
 def carried(values: FloatArray, before: float, how: str, length: int) -> str:
-    """Which single pair costs the most when it is switched."""
+    """Name the pair that costs the most recall if switched alone."""
     worst = int(values.argmin())
     text = f"At {tokens(length)} tokens recall is {percent(before)}. "
     if before - float(values[worst]) < 0.02:
@@ -123,7 +123,7 @@ VERBS = {"still": "standing still", "plain": "at plain speed", "divided": "divid
 
 
 def switched(chosen: tuple[int, ...], how: str, share: float, before: float, length: int = 256) -> str:
-    """What happened when pairs were switched."""
+    """Describe the effect of switching pairs."""
     first, last = chosen[0], chosen[-1]
     pairs = f"pair {first}" if first == last else f"pairs {first} to {last}"
     change = (
@@ -133,16 +133,16 @@ def switched(chosen: tuple[int, ...], how: str, share: float, before: float, len
 
 
 def recover(rows: dict[str, tuple[float, float, float, float]], last: int) -> str:
-    """{method: recall at the target before and after, at the trained length before and after} of the fine-tuning."""
-    said = [
+    """Describe fine-tuning: {method: recall at the target before and after, at the trained length before and after}."""
+    parts = [
         f"{method} from {percent(before)} to **{percent(after)}** (at the trained length from {percent(was)} to "
         f"{percent(now)})"
         for method, (before, after, was, now) in rows.items()
     ]
-    return f"{last:,} steps take {listed(said)}." if said else "Choose a method to see how it recovers."
+    return f"{last:,} steps take {listed(parts)}." if parts else "Choose a method to see how it recovers."
 
 
 def chains(excess: float, beyond: float | None, trained: int) -> str:
-    """How far above the best possible loss the reader is, within its training and beyond."""
+    """Compare the tiny_lm's loss with the best possible, within its trained length and beyond."""
     text = f"Within {tokens(trained)} tokens the reader's loss is **{excess:+.3f} nats** a token from the best possible"
     return text + ("." if beyond is None else f"; beyond them {beyond:+.3f}.")

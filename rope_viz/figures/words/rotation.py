@@ -1,4 +1,4 @@
-"""The sentences of the Rotation page, with the current numbers in them."""
+"""Sentences of the Rotation page, with the current numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rope_viz.studies.rotation import MAX_DENSE_DIM, Law
 
 
 def rotation(spec: RopeSpec, mode: str = "turn") -> str:
-    """What the eye should look for: how far the pairs turn, or that only the distance matters."""
+    """Say how far the pairs turn, or in mode "score" that only the distance matters."""
     turning = int(np.count_nonzero(spec.inv_freq(spec.target)))
     if mode == "score":
         which = "all do" if turning == spec.pairs else f"the {turning} that turn do" if turning else "still none does"
@@ -31,11 +31,11 @@ def rotation(spec: RopeSpec, mode: str = "turn") -> str:
 
 
 def matrix(spec: RopeSpec) -> str:
-    """How little of R is not zero."""
+    """Count the nonzero entries of R."""
     d = spec.head_dim
     if d > MAX_DENSE_DIM:
         return f"A dense matrix of {d:,} × {d:,} is too large to look at; choose at most {MAX_DENSE_DIM:,} dimensions."
-    # A pair that stands still has 1 on the diagonal and sin 0 beside it, like dimensions that do not rotate.
+    # A pair of zero frequency has 1 on the diagonal and sin 0 next to it, like an unrotated dimension.
     filled = d + 2 * int(np.count_nonzero(spec.inv_freq(spec.target)))
     return (
         f"All pairs at once are one matrix R of {d} × {d}; only **{filled:,} of {d * d:,}** entries can differ from 0. "
@@ -45,7 +45,7 @@ def matrix(spec: RopeSpec) -> str:
 
 
 def laws(found: Sequence[Law], m: int, n: int) -> list[dict[str, Any]]:
-    """Each law in words, with the error by which it fails in float64."""
+    """Return each law in words, with its largest error in float64."""
     what = {
         "RRᵀ = I": "R keeps every length",
         "det R = 1": "R is a rotation, not a mirror",
@@ -56,7 +56,7 @@ def laws(found: Sequence[Law], m: int, n: int) -> list[dict[str, Any]]:
 
 
 def forms(spec: RopeSpec) -> str:
-    """The counts of the dense product against the elementwise form."""
+    """Compare the operation counts of the dense product and the elementwise form."""
     d = spec.head_dim
     return (
         f"The same rotation written four ways gives the same numbers to rounding. The dense product costs d² = "
@@ -65,7 +65,7 @@ def forms(spec: RopeSpec) -> str:
 
 
 def converting(spec: RopeSpec) -> str:
-    """What the permutation does for this head."""
+    """Say what to permute in a checkpoint with this head size."""
     return (
         "A checkpoint trained with one pairing runs with the other once the rows of W_q and W_k (and their biases and "
         f"norms) are reordered within each head of {spec.head_dim}. Scores do not change; W_v and W_o stay as they are."
@@ -73,7 +73,7 @@ def converting(spec: RopeSpec) -> str:
 
 
 def mistakes(spec: RopeSpec, found: Sequence[Mistake]) -> str:
-    """How wrong the scores are for each way to forget it."""
+    """Say how wrong the scores are for each wrong conversion."""
     errors = {mistake.name: mistake.error for mistake in found}
     if spec.pairs == 1:
         return "With a single pair both pairings are the same: there is nothing to convert, and no score is wrong."
@@ -90,7 +90,7 @@ def mistakes(spec: RopeSpec, found: Sequence[Mistake]) -> str:
 
 
 def models() -> str:
-    """Why some models have two pairings."""
+    """Explain why some models have two pairings."""
     return (
         "Which dimensions make a pair is fixed in training. Meta's own Llama files are interleaved; the copies for "
         "transformers were converted to halves, so both occur."

@@ -1,4 +1,4 @@
-"""The sentences of the page Runtimes, with the current numbers in them."""
+"""Sentences of the page Runtimes, with the current numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLE = (
 
 
 def agreement(board: Board) -> str:
-    """How many runtimes agree, who is off by how much, who refuses, and of whom it is not known."""
+    """Count the runtimes that agree, and list those that differ, refuse or are unknown."""
     if board.problem:
         return f"No runtime can be asked: {board.problem}."
     rows = [row for row in board.rows if row.runtime]
@@ -50,12 +50,12 @@ def agreement(board: Board) -> str:
 
 
 def refuses(row: Row) -> bool:
-    """Whether a runtime takes the model not at all; by the model's own code some do."""
+    """Return True if a runtime rejects the model; running it by the model's own code counts as rejecting it."""
     return bool(row.comparison.emulation.remote) or not row.comparison.emulation.supported
 
 
 def gathered(rows: list[Row]) -> list[str]:
-    """The runtimes that are off, those with the same verdict in one breath."""
+    """List the runtimes that differ, those with the same verdict together."""
     out: dict[str, list[str]] = {}
     for row in rows:
         if row.comparison.effect:
@@ -64,7 +64,7 @@ def gathered(rows: list[Row]) -> list[str]:
 
 
 def whose(asked: Asked, length: int | None) -> str:
-    """Which config this is about, and at what length."""
+    """Name the config and the length in question."""
     at = "" if length is None else f", at {tokens(length)} tokens"
     layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
     problem = f" No config says exactly this ({plain(asked.problem)}); this is the closest." if asked.problem else ""
@@ -73,14 +73,14 @@ def whose(asked: Asked, length: int | None) -> str:
 
 
 def counts() -> str:
-    """In which runtimes how many architectures were executed."""
+    """Count the executed architectures per runtime."""
     found = [f"{format_name(name)} {version}: {count}" for name, version, count in executed_counts()]
     alone = len(converted_only())
     return f"Architectures executed so far: {', '.join(found)}. Of llama.cpp's, {alone} by their converter alone."
 
 
 def faithful(made: Export, name: str) -> str:
-    """Whether the exported text gives what is meant."""
+    """Say whether the exported text gives the intended frequencies."""
     if made.faithful:
         return f"**Faithful.** Sent back through {name}, it gives the intended frequencies and factor on cos and sin."
     off = (
@@ -92,7 +92,7 @@ def faithful(made: Export, name: str) -> str:
 
 
 def extension(spec: RopeSpec, target: int) -> str:
-    """What the table of methods shows."""
+    """Describe the table of methods."""
     factor = digits(max(1.0, target / spec.context))
     return (
         f"From the {spec.length_name} length {tokens(spec.context)} to **{tokens(target)}**, s = {factor}. "
@@ -103,24 +103,24 @@ def extension(spec: RopeSpec, target: int) -> str:
 
 
 def model_list() -> str:
-    """How many models of the list are computed alike."""
+    """Count the models of the catalog that some runtime computes differently."""
     found = models()
-    apart = sum(worst(board.rows) > 1.0 for _, board in found)
+    differing = sum(worst(board.rows) > 1.0 for _, board in found)
     return (
-        f"**{apart} of {len(found)} models** are computed differently by at least one runtime that takes them. "
+        f"**{differing} of {len(found)} models** are computed differently by at least one runtime that takes them. "
         f"A dot: agrees with {REFERENCE}, executed; a ring (∘): by rule; a question mark: not known. "
         "×8.93 · 19: off by that factor at pair 19, the largest."
     )
 
 
 def several(answers: Sequence[AxesAnswer]) -> str:
-    """Where text goes on behind a film, and which runtimes deal the pairs out otherwise."""
+    """Say where text continues after a video, and which runtimes assign pairs to axes differently."""
     if not answers:
         return "The positions of this model have one axis."
-    known = [one for one in answers if one.behind is not None]
+    known = [answer for answer in answers if answer.behind is not None]
     groups: dict[float, list[str]] = {}
-    for one in known:
-        groups.setdefault(one.behind or 0.0, []).append(one.name)
+    for answer in known:
+        groups.setdefault(answer.behind or 0.0, []).append(answer.name)
     film = "Behind a film of six grids of 2 × 2 tokens that begins at 3, text goes on"
     if len(groups) == 1:
         parts = [f"{film} at {next(iter(groups)):g} everywhere."]
@@ -128,9 +128,9 @@ def several(answers: Sequence[AxesAnswer]) -> str:
         parts = [f"{film} {'; '.join(f'**at {at:g}** in {listed(names)}' for at, names in groups.items())}."]
     else:
         parts = []
-    apart = [f"in {one.name} {one.against}" for one in answers if one.against not in ("-", "agrees")]
+    diffs = [f"in {answer.name} {answer.against}" for answer in answers if answer.against not in ("-", "agrees")]
     parts.append(
-        f"The pairs of each axis: {'; '.join(apart)}." if apart else "All that have it deal the pairs out alike."
+        f"The pairs of each axis: {'; '.join(diffs)}." if diffs else "All that have it deal the pairs out alike."
     )
     parts.append("The times are those of four grids, 1.5 s apart at 2 positions a second where a model counts seconds.")
     return " ".join(parts)
