@@ -24,7 +24,8 @@ from rope_viz.runtimes.releases import MLX_VLM, find_version, format_name
 VERSIONS = {
     "transformers": find_version("transformers"),
     "transformers-4.57": find_version("transformers", 1),
-    **{name: find_version(name) for name in ("vllm", "sglang")},
+    "vllm": find_version("vllm"),
+    "sglang": find_version("sglang"),
     "mlx-vlm": MLX_VLM,
     "llama.cpp": find_version("llama.cpp"),
 }
@@ -109,7 +110,7 @@ def find_model_axes(config: Mapping[str, Any]) -> tuple[str, Axes | None]:
 def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str, Any]) -> tuple[AxesSpec | None, str]:
     """Return the allocation in a runtime, or None and why there is none."""
     record = find_architecture(kind)
-    if runtime == "transformers-4.57" and record is not None and record.since == "5.23.0":
+    if runtime == "transformers-4.57" and record is not None and record.since == VERSIONS["transformers"]:
         return None, "has no such model"
     own = runtime.startswith("transformers") or (axes is None and runtime != "llama.cpp")
     if not own and (axes is None or runtime not in axes.runtimes):
