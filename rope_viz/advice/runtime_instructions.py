@@ -15,9 +15,9 @@ from typing import Any
 
 from rope_viz.advice.export import TARGETS, Export, as_json, config_to_change, describe_difference, export
 from rope_viz.advice.lint import Finding, check
-from rope_viz.advice.lint.multi_axis_rules import surely_one_axis
 from rope_viz.advice.snippets import SNIPPETS
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
@@ -278,7 +278,7 @@ def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | 
         yield from describe_gguf(spec, made)
     if runtime.startswith("transformers") and spec.scaling.name != "none":
         yield "generate() does not look at the limit; the factor is in the file, so it is on for every text."
-    if model is not None and not surely_one_axis(model.mapping):
+    if model is not None and not has_one_axis(model.mapping):
         # Imported here because plain configs do not need the rooms about several axes.
         from rope_viz.runtimes.axes import in_words
 

@@ -156,6 +156,30 @@ class MemoryFacts:
 
 
 @dataclass(frozen=True)
+class Axes:
+    """How a class gives the rotated pairs of its language model to several position axes (M-RoPE).
+
+    `pattern` names the order of the pairs, `sections` are the pairs of each axis where the config names none, `names`
+    the axes. `release_names` are other names of the model in lower case without punctuation. `runtimes` are those that
+    compute the model with all its axes. `like` is the type of its language model where it has no record.
+
+    `prompt` has the traits of positions along prompts, () where these are not known:
+    "side", "largest": after an image, text continues in transformers 5 after its longer side or its largest position.
+    "stamped": every frame of a video is an image after a time stamp. "seconds": its time is counted in seconds.
+    "merged time": some frames are merged into one. "gap": there are tokens between frames. "still": it takes no video.
+    "audio": it takes audio. "from zero": rows and columns of an image begin at 0. "own": a numbering in code.
+    """
+
+    pattern: Literal["sections", "interleaved", "h w then t", "t behind h w", "even and odd", "doubled", "scheduled"]
+    sections: tuple[int, ...] = ()
+    names: tuple[str, ...] = ("t", "h", "w")
+    release_names: tuple[str, ...] = ()
+    runtimes: tuple[str, ...] = ()
+    prompt: tuple[str, ...] = ()
+    like: str = ""
+
+
+@dataclass(frozen=True)
 class Architecture:
     """One model type as its code was read or executed.
 
@@ -163,11 +187,10 @@ class Architecture:
     names the keys whose value, sum or quotient is the size of the rotated head; `head_dim_wins`: a head_dim in the file
     overrides it. `partial_rotary`: plain RoPE honours partial_rotary_factor. `not_text`: the model has several position
     axes and no language model. `runtimes` has, by runtime, the file that reads the type and what that file does
-    otherwise; `executed` {runtime and version: {golden: rope types that were run}}. `since` is the first of the known
-    transformers releases that has the type; `twin` a type that servers read by the same file.
-    `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
-    `listed` is False for a
-    type without a record.
+    otherwise; `executed` {runtime and version: {golden: rope types that were run}}. `axes` is None for a model with one
+    position axis. `since` is the first of the known transformers releases that has the type; `twin` a type that servers
+    read by the same file. `documented_lengths` has {limit: (trained length, source)} where the maker says that limits
+    leave room beyond it. `listed` is False for a type without a record.
     """
 
     model_type: str
@@ -188,6 +211,7 @@ class Architecture:
     layers: Layers = Layers()
     validation: Validation = Validation()
     memory: MemoryFacts = MemoryFacts()
+    axes: Axes | None = None
     since: str = ""
     twin: str = ""
     documented_lengths: Mapping[str, tuple[int, str]] = field(default_factory=dict)
@@ -216,7 +240,10 @@ def find_architecture(model_type: str) -> Architecture | None:
 
 def parse_record(model_type: str, record: Mapping[str, Any]) -> Architecture:
     """Return the record of a model type from its JSON. Raises `TypeError` for a key that no record has."""
-    parts = {"text": TextPart, "rope": RopeReading, "layers": Layers, "validation": Validation, "memory": MemoryFacts}
+    parts = {
+        **{"text": TextPart, "rope": RopeReading, "layers": Layers, "validation": Validation, "memory": MemoryFacts},
+        "axes": Axes,
+    }
     values = {key: parts[key](**freeze_lists(value)) if key in parts else value for key, value in record.items()}
     return Architecture(model_type=model_type, **values)
 
@@ -225,7 +252,7 @@ def freeze_lists(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a part of a record with tuples in place of lists and its layer patterns parsed."""
     found: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
     for key in ("pattern", "cache_pattern"):
-        if key in record:
+        if isinstance(record.get(key), Mapping):
             found[key] = LayerPattern(**record[key])
     return found
 

@@ -1,17 +1,28 @@
-"""Read the keys of a language model's config with the defaults of its class behind them."""
+"""Read the keys of a config under any of their names, with the defaults of its class."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
-from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, require_number, shorten
-from rope_viz.models.architecture import Architecture
+import numpy as np
+
+from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, FloatArray, require_number, shorten
+from rope_viz.models.architecture import Architecture, find_architecture
 
 Params: TypeAlias = dict[str, Any]
+
+# Names under which classes and config files keep the same value.
+HEAD_SIZE = ("head_dim", "attention_head_dim", "head_size", "dim_head")
+WIDTH = ("hidden_size", "embed_dim", "inner_dim", "dim", "model_dim", "hidden_dim")
+HEADS = ("num_attention_heads", "num_heads", "n_heads")
+BASE = ("rope_theta", "theta", "base", "freq_base", "temperature", "max_period", "rope_base")
+MAX_SIDE = 1 << 20
+# Keys that give the rotated pairs of a language model to several position axes.
+SECTION_KEYS = ("mrope_section", "xdrope_section", "mrope_interleaved")
 
 # Names of layer types in older files: {older name: today's}.
 RENAMED_LAYERS = {
@@ -22,9 +33,163 @@ RENAMED_LAYERS = {
 }
 
 
+class ConfigReader:
+    """Read the keys of a config. Every method raises `ValueError` naming the key that cannot be read.
+
+    A value may have several names. The first name that the config holds counts, then the class defaults likewise.
+    """
+
+    config: Mapping[str, Any]
+
+    def __init__(self, config: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
+        if not isinstance(config, Mapping):
+            raise ValueError(f"a config must be an object, got {shorten(config)}")
+        self.config, self._defaults = config, defaults or {}
+
+    def defaults(self) -> Mapping[str, Any]:
+        """Return the class defaults."""
+        return self._defaults
+
+    def spellings(self, names: Sequence[str]) -> Sequence[str]:
+        """Return every key under which the config may hold a value of these names."""
+        return names
+
+    def raw(self, *names: str) -> Any:
+        """Return the config's own value under these names, None where it has none."""
+        return next((self.config[name] for name in self.spellings(names) if self.config.get(name) is not None), None)
+
+    def default(self, *names: str) -> Any:
+        """Return the class default under these names, None where there is none."""
+        defaults = self.defaults()
+        return next((defaults[name] for name in names if defaults.get(name) is not None), None)
+
+    def value(self, *names: str) -> Any:
+        """Return the value under these names, else the class default, else None."""
+        value = self.raw(*names)
+        return self.default(*names) if value is None else value
+
+    def name(self, *names: str) -> str:
+        """Return the name that the config uses, for an error message."""
+        return next((name for name in names if self.config.get(name) is not None), names[0])
+
+    @overload
+    def number(self, *names: str, default: float, **bounds: Any) -> float: ...
+    @overload
+    def number(self, *names: str, default: None = None, **bounds: Any) -> float | None: ...
+    def number(self, *names: str, default: float | None = None, **bounds: Any) -> float | None:
+        """Return the number under these names, else the class default, else `default`."""
+        value = self.value(*names)
+        value = default if value is None else value
+        if value is not None:
+            require_number(value, self.name(*names), **bounds)
+        return None if value is None else float(value)
+
+    @overload
+    def size(self, *names: str, default: int, least: int = 1, most: int = MAX_LENGTH) -> int: ...
+    @overload
+    def size(self, *names: str, default: None = None, least: int = 1, most: int = MAX_LENGTH) -> int | None: ...
+    def size(self, *names: str, default: int | None = None, least: int = 1, most: int = MAX_LENGTH) -> int | None:
+        """Return the whole number under these names, else the class default, else `default`."""
+        value = self.number(*names, default=default, least=least, most=most, integer=True)
+        return None if value is None else int(value)
+
+    def required(self, *names: str, least: int = 1, most: int = MAX_LENGTH) -> int:
+        """Return a whole number as `size` does. Raises `ValueError` where there is none."""
+        value = self.size(*names, least=least, most=most)
+        if value is None:
+            raise ValueError(f"{names[0]} is missing: expected a whole number")
+        return value
+
+    def numbers(
+        self, *names: str, default: Sequence[float] | None = None, count: int | None = None, **bounds: Any
+    ) -> list[float]:
+        """Return a list of numbers. One number stands for `count` equal ones."""
+        value = self.value(*names)
+        value = default if value is None else value
+        label = f"{self.name(*names)} entries"
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and count:
+            value, label = [value] * count, self.name(*names)
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"{self.name(*names)} must be a list of numbers, got {shorten(value)}")
+        if count is not None and len(value) != count:
+            raise ValueError(f"{self.name(*names)} must have {count} numbers, got {shorten(list(value))}")
+        for part in value:
+            require_number(part, label, **bounds)
+        return [float(part) for part in value]
+
+    def sizes(
+        self, *names: str, default: Sequence[int] | None = None, count: int | None = None, least: int = 1
+    ) -> list[int]:
+        """Return a list of whole numbers of at least `least`."""
+        values = self.numbers(*names, default=default, count=count, least=least, most=MAX_SIDE, integer=True)
+        return [int(value) for value in values]
+
+    def array(self, *names: str) -> FloatArray:
+        """Return an array of any shape, which a config holds as nested lists."""
+        value = self.value(*names)
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{self.name(*names)} must be rows of numbers alike, got {shorten(value)}") from None
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"{self.name(*names)} must be finite numbers")
+        return array
+
+    def mapping(self, *names: str) -> Params | None:
+        """Return a copy of the object under these names, None where it is absent or empty."""
+        value = self.raw(*names)
+        if value is not None and not isinstance(value, Mapping):
+            raise ValueError(f"{self.name(*names)} must be an object, got {shorten(value)}")
+        return (
+            {name: dict(part) if isinstance(part, Mapping) else part for name, part in value.items()} if value else None
+        )
+
+    def part(self, *names: str) -> ConfigReader:
+        """Return a reader of the object under these names, which may be absent."""
+        return ConfigReader(self.mapping(*names) or {})
+
+    def flag(self, *names: str, default: bool = False) -> bool:
+        """Return true or false."""
+        value = self.value(*names)
+        if value is not None and not isinstance(value, bool):
+            raise ValueError(f"{self.name(*names)} must be true or false, got {shorten(value)}")
+        return default if value is None else value
+
+    def choice(self, *names: str, options: Sequence[str], default: str = "") -> str:
+        """Return one of the options; the first where the config names none and there is no `default`."""
+        value = self.value(*names)
+        if value is not None and value not in options:
+            raise ValueError(f"{self.name(*names)} must be one of {', '.join(options)}, got {shorten(value)}")
+        return value if value is not None else default or options[0]
+
+    def head_size(self, default: int | None = None, *, width: str = "", derived: bool = False) -> int:
+        """Return the size of a head: under its own name, else the width over the number of heads.
+
+        `width` is the key of the width where a class has several. `derived`: the class ignores a head size where it
+        knows a width.
+        """
+        names = (width,) if width and self.value(width) is not None else WIDTH
+        has_width = self.value(*names) is not None and self.value(*HEADS) is not None
+        if self.value(*HEAD_SIZE) is not None and not (derived and has_width):
+            return self.required(*HEAD_SIZE, least=2, most=MAX_HEAD_DIM)
+        if has_width:
+            size = self.required(*names) // self.required(*HEADS)
+            require_number(size, "the size of a head", least=2, most=MAX_HEAD_DIM)
+            return size
+        if default is None:
+            raise ValueError("head_dim is missing: expected it, or hidden_size and num_attention_heads")
+        return default
+
+    def base(self, default: float) -> float:
+        """Return the base of the frequencies, from the RoPE parameters or the config itself."""
+        inner = self.part("rope_parameters", "rope_scaling")
+        source = inner if inner.value("rope_theta") is not None else self
+        return source.number(*BASE, default=default, above=1.0, most=1e30)
+
+
 @dataclass(frozen=True)
-class Fields:
-    """The keys of one language model. Every method raises `ValueError` naming the key that cannot be read.
+class Fields(ConfigReader):
+    """The keys of one language model, with the aliases and the defaults of its architecture record.
 
     `own_keys` are unusual keys by which a type without a record says its sizes. `wrapper` is the type of the outermost
     wrapper without a record, None where every level has one.
@@ -50,43 +215,13 @@ class Fields:
         architecture = dataclasses.replace(self.architecture, listed=False) if general_rules else self.architecture
         return dataclasses.replace(self, config={**self.config, **values}, architecture=architecture)
 
-    def raw(self, key: str) -> Any:
-        """Return the value under this key or an alias of it, None where there is none."""
-        names = [key, *(other for other, usual in self.architecture.aliases.items() if usual == key)]
-        return next((self.config[name] for name in names if self.config.get(name) is not None), None)
+    def defaults(self) -> Mapping[str, Any]:
+        """Return the class defaults of the architecture."""
+        return self.architecture.defaults
 
-    def default(self, key: str) -> Any:
-        """Return the class default under this key, None where there is none."""
-        return self.architecture.defaults.get(key)
-
-    def number(self, key: str, **bounds: Any) -> float | None:
-        """Return the number under this key, or the class default, or None."""
-        value = self.raw(key)
-        value = self.default(key) if value is None else value
-        if value is not None:
-            require_number(value, key, **bounds)
-        return None if value is None else float(value)
-
-    def size(self, key: str) -> int | None:
-        """Return a whole number of at least 1 under this key, or the class default, or None."""
-        value = self.number(key, least=1, most=MAX_LENGTH, integer=True)
-        return None if value is None else int(value)
-
-    def required(self, key: str) -> int:
-        """Return a whole number as `size` does, and raise `ValueError` where there is none."""
-        value = self.size(key)
-        if value is None:
-            raise ValueError(f"{key} is missing: expected a whole number")
-        return value
-
-    def mapping(self, key: str) -> Params | None:
-        """Return a copy of the object under this key, None where it is absent or empty."""
-        value = self.config.get(key)
-        if value is not None and not isinstance(value, Mapping):
-            raise ValueError(f"{key} must be an object, got {shorten(value)}")
-        return (
-            {name: dict(part) if isinstance(part, Mapping) else part for name, part in value.items()} if value else None
-        )
+    def spellings(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the names with the aliases of the architecture."""
+        return [*names, *(other for other, usual in self.architecture.aliases.items() if usual in names)]
 
     def theta(self, key: str = "rope_theta", default: float | None = None) -> float:
         """Return the base under this key, or the default, or the class default."""
@@ -167,6 +302,23 @@ def read_model_type(config: Mapping[str, Any]) -> str:
     if value is not None and not isinstance(value, str):
         raise ValueError(f"model_type must be a name, got {shorten(value)}")
     return value or ""
+
+
+def has_one_axis(config: Mapping[str, Any]) -> bool:
+    """Return whether this is a language model with one position axis by its record, and the config names no sections.
+
+    False where it is not known without reading the parts of the config.
+    """
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or "_class_name" in config or "vision_config" in config:
+        return False
+    record = find_architecture(kind)
+    records = (record, find_architecture(kind.removesuffix("_text")))
+    if record is None or record.text or record.not_text or any(found and found.axes for found in records):
+        return False
+    places = (config, config.get("rope_parameters"), config.get("rope_scaling"))
+    keys = [str(key) for place in places if isinstance(place, Mapping) for key in place]
+    return not any("section" in key or "mrope" in key for key in keys)
 
 
 def name_config(config: Mapping[str, Any]) -> str:

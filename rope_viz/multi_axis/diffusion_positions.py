@@ -6,22 +6,21 @@ The grid comes from the pipeline, not from the transformer's config: `grid` in p
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from rope_viz.embedding.axes_spec import THW
 from rope_viz.embedding.position_ids import Positions, centred, grid, line, product, require_tokens, spaced
 from rope_viz.embedding.spec import FloatArray, shorten
-from rope_viz.multi_axis.config_reader import Given
+from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
-from rope_viz.multi_axis.grid_positions import shape_of, sides_of, two_sides
-from rope_viz.multi_axis.ltx_positions import ltx, ltx2
-from rope_viz.multi_axis.prompt_positions import entries, three, tokens_of
-
-Lay: TypeAlias = Callable[[Given], Positions]
+from rope_viz.multi_axis.grid_positions import Lay, listed_grids, pick_tokens, read_shape, read_sides
+from rope_viz.multi_axis.learned_directions import HW, WH
+from rope_viz.multi_axis.prompt_positions import entries, read_tokens, three
 
 IMAGE_OFFSET = 65536.0  # where Ideogram 4's images begin
 FRAME_RESCALE = 5.0 / 3.0  # MiniMax-H3: rotary units per frame
@@ -30,337 +29,314 @@ SPATIAL_SCALE = 32.0
 
 
 def diffusion_positions(kind: str, config: Mapping[str, Any]) -> Positions:
-    """Where text and latents stand, by the name of the model or of its class."""
-    given = Given(config)
-    if given.raw("positions") is not None:
-        return Positions(given.array("positions"), axes_of(canonical(kind)))
-    return LAID.get(canonical(kind), from_zero)(given)
+    """Return the positions of text and latents by the name of the model or of its class."""
+    given, name = ConfigReader(config), canonical(kind)
+    if given.value("positions") is None:
+        return LAID.get(name, from_zero)(given)
+    special = {**dict.fromkeys(("flux2", "flux3"), THWL), **dict.fromkeys(("cogview4", "glmimage"), HW)}
+    usual = FRAME if name.startswith(("qwenimage", "nucleus")) else THW
+    return Positions(given.array("positions"), special.get(name, usual))
 
 
-def axes_of(name: str) -> tuple[str, ...]:
-    """The names of a model's axes."""
-    special = {**dict.fromkeys(("flux2", "flux3"), THWL), **dict.fromkeys(("cogview4", "glmimage"), ("h", "w"))}
-    return special.get(name, FRAME if name.startswith(("qwenimage", "nucleus")) else THW)
-
-
-def from_zero(given: Given) -> Positions:
+def from_zero(given: ConfigReader) -> Positions:
     """Frames, rows and columns from 0 (HunyuanVideo, Wan, GLM-Image); two axes where the grid has two."""
-    sides = sides_of(given)
-    if len(sides) == 2 and given.raw("frames", "frame_indices", "num_frames") is None:
-        return Positions(grid(*sides), ("h", "w"))
-    frames, rows, columns = shape_of(given)
-    times = given.raw("frame_indices")
-    if times is not None:
-        return Positions(product(given.numbers("frame_indices"), np.arange(rows), np.arange(columns)), THW)
-    return Positions(grid(frames, rows, columns), THW)
-
-
-def chronoedit(given: Given) -> Positions:
-    """ChronoEdit: as Wan, but two frames stand `temporal_skip_len` − 1 apart."""
-    frames, rows, columns = shape_of(given)
-    skip = given.whole("temporal_skip_len", "rope_temporal_skip_len", default=8)
-    times = [0.0, skip - 1.0] if frames == 2 else np.arange(frames).tolist()
+    sides = read_sides(given)
+    if len(sides) == 2 and given.value("frames", "frame_indices", "num_frames") is None:
+        return Positions(grid(*sides), HW)
+    frames, rows, columns = read_shape(given)
+    times = given.numbers("frame_indices", default=list(range(frames)))
     return Positions(product(times, np.arange(rows), np.arange(columns)), THW)
 
 
-def pictures(given: Given, name: str = "references") -> list[tuple[int, int]]:
-    """Further grids, (rows, columns) each."""
-    value = given.raw(name) or []
-    if not isinstance(value, (list, tuple)):
-        raise ValueError(f"{name} must be a list of [rows, columns], got {shorten(value)}")
-    found = [Given({name: part}).wholes(name, count=2) for part in value]
-    return [(rows, columns) for rows, columns in found]
+def chronoedit(given: ConfigReader) -> Positions:
+    """ChronoEdit: as Wan, but two frames are `temporal_skip_len` − 1 apart."""
+    frames, rows, columns = read_shape(given)
+    skip = given.size("temporal_skip_len", "rope_temporal_skip_len", default=8)
+    times = np.arange(frames) * (skip - 1.0 if frames == 2 else 1.0)
+    return Positions(product(times, np.arange(rows), np.arange(columns)), THW)
 
 
-def flat(given: Given) -> tuple[int, int]:
-    """Rows and columns of the one image."""
-    sides = sides_of(given)[-2:]
-    return sides[0], sides[1]
+def count_text_tokens(given: ConfigReader) -> int:
+    """Return the number of text tokens."""
+    count = given.size("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
+    require_tokens(count)
+    return count
 
 
-def flux(given: Given) -> Positions:
+def words(count: int, *counted: int, start: float = 0.0, axes: int = 3) -> FloatArray:
+    """Return positions (count, axes) of text that counts from `start` along the `counted` axes and is 0 elsewhere."""
+    block = np.zeros((count, axes))
+    block[:, counted] = start + np.arange(count)[:, None]
+    return block
+
+
+def image(given: ConfigReader, time: float = 0.0, start: float = 0.0) -> FloatArray:
+    """Return positions of the one image at a time, with rows and columns from `start`."""
+    return product([time], *(start + np.arange(side) for side in read_sides(given)[-2:]))
+
+
+def references(given: ConfigReader, time: float, start: float = 0.0, step: float = 0.0) -> list[FloatArray]:
+    """Return positions of the reference images, `step` apart in time."""
+    shapes = listed_grids(given, "references", count=2) if given.value("references") else []
+    return [product([time + step * k], *(start + np.arange(side) for side in each)) for k, each in enumerate(shapes)]
+
+
+def join_blocks(*blocks: FloatArray, axes: tuple[str, ...] = THW) -> Positions:
+    """Return these blocks of tokens, one after the other."""
+    return Positions(np.concatenate(blocks), axes)
+
+
+def flux(given: ConfigReader) -> Positions:
     """FLUX.1: text at the origin, the image (0, row, column), Kontext's reference at t = 1."""
-    rows, columns = flat(given)
-    blocks = [np.zeros((text(given), 3)), product([0.0], np.arange(rows), np.arange(columns))]
-    blocks += [product([1.0], np.arange(high), np.arange(wide)) for high, wide in pictures(given)]
-    return Positions(np.concatenate(blocks), THW)
+    return join_blocks(words(count_text_tokens(given)), image(given), *references(given, 1.0))
 
 
-def flux2(given: Given) -> Positions:
-    """FLUX.2: text counts on the last axis, references stand at t = 10, 20, …"""
-    rows, columns = flat(given)
+def flux2(given: ConfigReader) -> Positions:
+    """FLUX.2: text counts on the last axis, references are at t = 10, 20, …"""
     step = given.number("scale", default=10.0)
-    words = np.zeros((text(given), 4))
-    words[:, 3] = np.arange(len(words))
-    blocks = [words, product([0.0], np.arange(rows), np.arange(columns), [0.0])]
-    for k, (high, wide) in enumerate(pictures(given)):
-        blocks.append(product([step * (k + 1)], np.arange(high), np.arange(wide), [0.0]))
-    return Positions(np.concatenate(blocks), THWL)
+    pictures = [image(given), *references(given, step, step=step)]
+    last = [np.column_stack([each, np.zeros(len(each))]) for each in pictures]
+    return join_blocks(words(count_text_tokens(given), 3, axes=4), *last, axes=THWL)
 
 
-def text(given: Given) -> int:
-    """How many text tokens there are."""
-    words = given.whole("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
-    require_tokens(words)
-    return words
-
-
-def ovis(given: Given) -> Positions:
+def ovis(given: ConfigReader) -> Positions:
     """Ovis-Image: text (0, n, n), image (0, row, column)."""
-    rows, columns = flat(given)
-    words = line(text(given))
-    words[:, 0] = 0.0
-    return Positions(np.concatenate([words, product([0.0], np.arange(rows), np.arange(columns))]), THW)
+    return join_blocks(words(count_text_tokens(given), 1, 2), image(given))
 
 
-def longcat(given: Given) -> Positions:
+def longcat(given: ConfigReader) -> Positions:
     """LongCat-Image: text (0, n, n), image from (1, 512, 512): the tokenizer's length, whatever the text's."""
-    rows, columns = flat(given)
     start = given.number("tokenizer_max_length", "start", default=512.0)
-    words = line(text(given))
-    words[:, 0] = 0.0
-    blocks = [words, product([1.0], start + np.arange(rows), start + np.arange(columns))]
-    blocks += [product([2.0], start + np.arange(high), start + np.arange(wide)) for high, wide in pictures(given)]
-    return Positions(np.concatenate(blocks), THW)
+    return join_blocks(words(count_text_tokens(given), 1, 2), image(given, 1.0, start), *references(given, 2.0, start))
 
 
-def lumina2(given: Given) -> Positions:
+def lumina2(given: ConfigReader) -> Positions:
     """Lumina 2: caption (n, 0, 0), image (caption's length, row, column)."""
-    return captioned(given, text(given), 0.0)
+    return join_blocks(*caption_and_image(given, count_text_tokens(given), 0.0))
 
 
-def z_image(given: Given) -> Positions:
-    """Z-Image: the caption counts t from 1 and is padded to a multiple of 32; the image stands behind it."""
-    multiple = given.whole("multiple", default=32)
-    return captioned(given, -(-text(given) // multiple) * multiple, 1.0)
+def z_image(given: ConfigReader) -> Positions:
+    """Z-Image: the caption counts t from 1 and is padded to a multiple of 32; the image follows it."""
+    multiple = given.size("multiple", default=32)
+    return join_blocks(*caption_and_image(given, -(-count_text_tokens(given) // multiple) * multiple, 1.0))
 
 
-def captioned(given: Given, words: int, start: float) -> Positions:
-    """A caption along the first axis, then the image at the next place of it."""
-    rows, columns = flat(given)
-    frames = given.whole("frames", default=1)
-    caption = np.zeros((words, 3))
-    caption[:, 0] = start + np.arange(words)
-    image = product(start + words + np.arange(frames), np.arange(rows), np.arange(columns))
-    return Positions(np.concatenate([caption, image]), THW)
+def caption_and_image(given: ConfigReader, count: int, start: float) -> tuple[FloatArray, FloatArray]:
+    """Return a caption along the first axis, then the image at the next place of it."""
+    times = start + count + np.arange(given.size("frames", default=1))
+    return words(count, 0, start=start), product(times, *(np.arange(side) for side in read_sides(given)[-2:]))
 
 
-def ernie_image(given: Given) -> Positions:
+def ernie_image(given: ConfigReader) -> Positions:
     """ERNIE-Image: the image (text's length, row, column) first, then the text (n, 0, 0)."""
-    laid = lumina2(given).values
-    words = text(given)
-    return Positions(np.concatenate([laid[words:], laid[:words]]), THW)
+    return join_blocks(*reversed(caption_and_image(given, count_text_tokens(given), 0.0)))
 
 
-def hidream(given: Given) -> Positions:
+def hidream(given: ConfigReader) -> Positions:
     """HiDream: image (0, row, column), then text at the origin."""
-    rows, columns = flat(given)
-    image = product([0.0], np.arange(rows), np.arange(columns))
-    return Positions(np.concatenate([image, np.zeros((text(given), 3))]), THW)
+    return join_blocks(image(given), words(count_text_tokens(given)))
 
 
-def cogvideox(given: Given) -> Positions:
+def ideogram4(given: ConfigReader) -> Positions:
+    """Ideogram 4: text counts on all axes, the image (0, row, column) + 65536."""
+    offset = given.number("offset", default=IMAGE_OFFSET)
+    return join_blocks(words(count_text_tokens(given), 0, 1, 2), image(given, offset, offset))
+
+
+def cogvideox(given: ConfigReader) -> Positions:
     """CogVideoX 1.0: the grid spread over the trained one and cropped, fractional steps; 1.5 ("slice") from 0."""
-    frames, rows, columns = shape_of(given)
-    if given.choice("grid_type", options=("linspace", "slice"), default="linspace") == "slice":
+    frames, rows, columns = read_shape(given)
+    if given.choice("grid_type", options=("linspace", "slice")) == "slice":
         return Positions(grid(frames, rows, columns), THW)
-    if given.raw("crops_coords") is None:
-        base = given.wholes("base_grid", default=(30, 45), count=2)
-        (top, left), (bottom, right) = resize_crop((rows, columns), base[0], base[1])
-    else:
-        (top, left), (bottom, right) = given.corners("crops_coords")
-    return Positions(product(np.arange(frames), spaced(top, bottom, rows), spaced(left, right, columns)), THW)
+    trained = given.sizes("base_grid", default=(30, 45), count=2)
+    return Positions(product(np.arange(frames), *cropped_sides(given, rows, columns, *trained)), THW)
 
 
-def resize_crop(shape: tuple[int, int], high: int, wide: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Where a grid lies in the trained one when it is resized to fit into it and centred: two corners."""
-    rows, columns = shape
-    tall = rows / columns > high / wide
-    new = (high, round(high / rows * columns)) if tall else (round(wide / columns * rows), wide)
-    top, left = round((high - new[0]) / 2.0), round((wide - new[1]) / 2.0)
-    return (top, left), (top + new[0], left + new[1])
-
-
-def hunyuan_dit(given: Given) -> Positions:
+def hunyuan_dit(given: ConfigReader) -> Positions:
     """HunyuanDiT: the grid spread over a trained square and cropped; columns are the first axis."""
-    rows, columns = two_sides(given)
-    if given.raw("crops_coords") is None:
-        (top, left), (bottom, right) = square_crop((rows, columns), given.whole("base_size", default=32))
+    rows, columns = read_sides(given, 2)
+    side = given.size("base_size", default=32)
+    return Positions(product(*cropped_sides(given, rows, columns, side, side))[:, ::-1], WH)
+
+
+def cropped_sides(given: ConfigReader, rows: int, columns: int, high: int, wide: int) -> list[FloatArray]:
+    """Return rows and columns spread over the corners that the config names.
+
+    Without corners the grid is resized to fit into the trained one of `high` × `wide` patches, and centred.
+    """
+    if given.value("crops_coords") is None:
+        tall = rows / columns > high / wide
+        new = (high, round(high / rows * columns)) if tall else (round(wide / columns * rows), wide)
+        first = [round((high - new[0]) / 2.0), round((wide - new[1]) / 2.0)]
+        corners = np.array([first, [first[0] + new[0], first[1] + new[1]]], dtype=np.float64)
     else:
-        (top, left), (bottom, right) = given.corners("crops_coords")
-    places = product(spaced(top, bottom, rows), spaced(left, right, columns))
-    return Positions(places[:, ::-1], ("w", "h"))
+        corners = given.array("crops_coords")
+    if corners.shape != (2, 2):
+        found = shorten(given.value("crops_coords"))
+        raise ValueError(f"crops_coords must be [[top, left], [bottom, right]], got {found}")
+    return [spaced(start, stop, side) for start, stop, side in zip(*corners, (rows, columns), strict=True)]
 
 
-def square_crop(shape: tuple[int, int], side: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """As `resize_crop` into a square, whose test is of the grid's own sides."""
-    rows, columns = shape
-    new = (side, round(side / rows * columns)) if rows > columns else (round(side / columns * rows), side)
-    top, left = round((side - new[0]) / 2.0), round((side - new[1]) / 2.0)
-    return (top, left), (top + new[0], left + new[1])
-
-
-def cogview4(given: Given) -> Positions:
+def cogview4(given: ConfigReader) -> Positions:
     """CogView 4: rows and columns stretched to 256 whole steps, ⌊row·256/H⌋."""
-    rows, columns = two_sides(given)
-    onto = given.wholes("rope_axes_dim", default=(256, 256), count=2)
-    return Positions(product(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), ("h", "w"))
+    rows, columns = read_sides(given, 2)
+    onto = given.sizes("rope_axes_dim", default=(256, 256), count=2)
+    return Positions(product(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), HW)
 
 
-def kandinsky(given: Given) -> Positions:
+def kandinsky(given: ConfigReader) -> Positions:
     """Kandinsky: frames, rows and columns divided by `scale_factor`."""
-    shape = shape_of(given)
+    shape = read_shape(given)
     scale = given.numbers("scale_factor", default=(1.0, 1.0, 1.0), count=3, above=0.0)
     return Positions(product(*(np.arange(side) / part for side, part in zip(shape, scale, strict=True))), THW)
 
 
-def cosmos(given: Given) -> Positions:
+def cosmos(given: ConfigReader) -> Positions:
     """Cosmos 1: time in units of 1/24 s (`base_fps`) where the frame rate is known."""
-    frames, rows, columns = shape_of(given)
-    fps = given.raw("fps")
-    step = 1.0 if fps is None else given.number("base_fps", default=24.0) / given.number("fps", above=0.0)
+    frames, rows, columns = read_shape(given)
+    fps = given.number("fps", above=0.0)
+    step = 1.0 if fps is None else given.number("base_fps", default=24.0) / fps
     return Positions(product(np.arange(frames) * step, np.arange(rows), np.arange(columns)), THW)
 
 
-def mochi(given: Given) -> Positions:
+def mochi(given: ConfigReader) -> Positions:
     """Mochi: rows and columns centred and scaled to an area of 192²."""
-    frames, rows, columns = shape_of(given)
+    frames, rows, columns = read_shape(given)
     area = given.number("base_height", default=192.0, above=0.0) * given.number("base_width", default=192.0, above=0.0)
     scale = math.sqrt(area / (rows * columns))
     sides = [(np.arange(side) + 0.5 - side / 2.0) * scale for side in (rows, columns)]
     return Positions(product(np.arange(frames), *sides), THW)
 
 
-def qwen_image(given: Given) -> Positions:
-    """Qwen-Image: image k at frame k, centred; text on all axes from half the longer side of the largest."""
-    shapes = shapes_of(given)
-    blocks = [
-        product(k + np.arange(frames), *sided(given, rows, columns)) for k, (frames, rows, columns) in enumerate(shapes)
-    ]
-    return behind(blocks, given, reach(given, shapes))
+def qwen_image(given: ConfigReader, *, layered: bool = False) -> Positions:
+    """Qwen-Image: image k at frame k, centred; text on all axes from half the longer side of the largest.
 
-
-def qwen_layered(given: Given) -> Positions:
-    """Qwen-Image Layered: the last image is the condition, at frame −1."""
-    shapes = shapes_of(given)
+    With `layered` the last image is the condition, at frame −1. `tokens` and `text_tokens` pick rows of each part.
+    """
+    shapes, scaled = shapes_of(given), given.flag("scale_rope", default=True)
+    start = max(side // (2 if scaled else 1) for shape in shapes for side in shape[1:])
     blocks = []
-    for k, (frames, rows, columns) in enumerate(shapes):
-        times = k + np.arange(frames) if k < len(shapes) - 1 else -np.ones(frames)
-        blocks.append(product(times, *sided(given, rows, columns)))
-    return behind(blocks, given, max(reach(given, shapes), len(shapes) - 1))
+    for k, (frames, *sides) in enumerate(shapes):
+        condition = layered and k == len(shapes) - 1
+        times = np.full(frames, -1.0) if condition else k + np.arange(frames)
+        blocks.append(product(times, *(centred(side) if scaled else np.arange(side) for side in sides)))
+    images, count = np.concatenate(blocks), count_text_tokens(given)
+    following = words(count, 0, 1, 2, start=max(start, len(shapes) - 1) if layered else start)
+    tokens, text_rows = given.value("tokens"), given.value("text_tokens")
+    if tokens is not None and text_rows is not None:
+        images, following = pick_tokens(images, tokens), pick_tokens(following, text_rows, "text_tokens")
+    return join_blocks(images, following, axes=FRAME)
 
 
-def shapes_of(given: Given) -> list[tuple[int, int, int]]:
-    """The images as (frames, rows, columns)."""
-    many = given.raw("shapes", "img_shapes", "video_fhw")
-    if many is None:
-        return [shape_of(given)]
-    if not isinstance(many, (list, tuple)) or not many:
-        raise ValueError(f"shapes must be a list of [frames, rows, columns], got {shorten(many)}")
-    found = [Given({"shapes": part}).wholes("shapes", count=3) for part in many]
-    for one in found:
-        require_tokens(*one)
-    return [(one[0], one[1], one[2]) for one in found]
+def shapes_of(given: ConfigReader) -> list[tuple[int, ...]]:
+    """Return the images as (frames, rows, columns)."""
+    names = ("shapes", "img_shapes", "video_fhw")
+    return [read_shape(given)] if given.value(*names) is None else listed_grids(given, *names)
 
 
-def sided(given: Given, rows: int, columns: int) -> tuple[FloatArray, FloatArray]:
-    """Rows and columns, centred unless `scale_rope` is false."""
-    if given.flag("scale_rope", default=True):
-        return centred(rows), centred(columns)
-    return np.arange(rows, dtype=np.float64), np.arange(columns, dtype=np.float64)
-
-
-def reach(given: Given, shapes: list[tuple[int, int, int]]) -> int:
-    """Where text begins: the half (or whole) longer side of the largest image."""
-    part = 2 if given.flag("scale_rope", default=True) else 1
-    return max(max(rows // part, columns // part) for _, rows, columns in shapes)
-
-
-def behind(blocks: list[FloatArray], given: Given, start: int) -> Positions:
-    """Images, then text from `start` on on all axes; `tokens` and `text_tokens` pick of each."""
-    images = np.concatenate(blocks)
-    words = line(text(given), float(start))
-    if given.raw("tokens") is not None and given.raw("text_tokens") is not None:
-        images = picked(images, given, "tokens")
-        words = picked(words, given, "text_tokens")
-    return Positions(np.concatenate([images, words]), FRAME)
-
-
-def picked(rows: FloatArray, given: Given, name: str) -> FloatArray:
-    """The rows whose numbers stand under a key."""
-    index = given.wholes(name, least=0)
-    if index and max(index) >= len(rows):
-        raise ValueError(f"{name} must be from 0 to {len(rows) - 1}, got {shorten(index)}")
-    return rows[index]
-
-
-def qwen_image21(given: Given) -> Positions:
-    """Qwen-Image 2.1: one stream; text n on all axes, an image at frame n and centred, the next text its side behind.
+def qwen_image21(given: ConfigReader) -> Positions:
+    """Qwen-Image 2.1: one stream; text n on all axes, an image centred at frame n, the next text its longer side later.
 
     `layout` is a list of ["text", n] and ["image", [rows, columns]]; else `text`, then the images of `shapes`.
     """
-    shapes = () if given.raw("layout") is not None else shapes_of(given)
-    layout: list[tuple[str, Any]] = [("text", text(given)), *(("image", list(shape)) for shape in shapes)]
-    if given.raw("layout") is not None:
+    layout: list[tuple[str, Any]]
+    if given.value("layout") is not None:
         layout = entries(given)
+    else:
+        layout = [("text", count_text_tokens(given)), *(("image", list(shape)) for shape in shapes_of(given))]
     blocks, place = [np.zeros((0, 3))], 0
     for kind, size in layout:
         if kind in ("text", "audio"):
-            blocks.append(line(tokens_of(size), float(place)))
-            place += tokens_of(size)
+            blocks.append(line(read_tokens(size), float(place)))
+            place += read_tokens(size)
         else:
             _, rows, columns = three(size)
             blocks.append(product([float(place)], centred(rows), centred(columns)))
             place += max(rows, columns)
-    return Positions(np.concatenate(blocks), FRAME)
+    return join_blocks(*blocks, axes=FRAME)
 
 
-def ideogram4(given: Given) -> Positions:
-    """Ideogram 4: text counts on all axes, the image (0, row, column) + 65536."""
-    rows, columns = flat(given)
-    image = product([0.0], np.arange(rows), np.arange(columns)) + given.number("offset", default=IMAGE_OFFSET)
-    return Positions(np.concatenate([line(text(given)), image]), THW)
+def minimax_h3(given: ConfigReader) -> Positions:
+    """MiniMax-H3: text (n, 0, 0), keyframes, audio, then video in steps of 5/3 and 20/3; space over an area of 32².
 
-
-def minimax_h3(given: Given) -> Positions:
-    """MiniMax-H3: text (n, 0, 0), keyframes, sound, then video in steps of 5/3 and 20/3; space over an area of 32².
-
-    `frames` are latent frames, `latents` their rows and columns, `patch` what becomes one token. Sound stands at row 0
-    and at either edge, one edge a channel, one unit of time each.
+    `frames` are latent frames, `latents` their rows and columns, `patch` what becomes one token. Audio is at row 0 and
+    at either edge, one edge a channel, one unit of time each.
     """
-    words, frames = text(given), given.whole("frames", default=1)
-    rows, columns = given.wholes("latents", count=2)
-    patch = given.wholes("patch", "patch_size", default=(2, 2))[-2:]
-    if len(patch) != 2 or min(rows // patch[0], columns // patch[1]) < 1:
+    count, frames = count_text_tokens(given), given.size("frames", default=1)
+    latents = given.sizes("latents", count=2)
+    patch = given.sizes("patch", "patch_size", default=(2, 2))[-2:]
+    if len(patch) != 2 or any(side < step for side, step in zip(latents, patch, strict=True)):
         raise ValueError(f"patch must be rows and columns no larger than the latents, got {shorten(patch)}")
-    require_tokens(frames, rows // patch[0], columns // patch[1])
-    area = math.sqrt(rows * columns)
-    high, wide = (aspect(side, step, area) for side, step in zip((rows, columns), patch, strict=True))
-    caption = np.zeros((words, 3))
-    caption[:, 0] = np.arange(words)
+    require_tokens(frames, *(side // step for side, step in zip(latents, patch, strict=True)))
+    area = math.sqrt(math.prod(latents))
+    high, wide = (aspect(side, step, area) for side, step in zip(latents, patch, strict=True))
     spans = [FRAME_RESCALE * FRAMES_PER_LATENT[k % len(FRAMES_PER_LATENT)] for k in range(frames)]
-    times = words + np.concatenate([[0.0], np.cumsum(spans[:-1])])
-    blocks = [caption]
-    anchors = given.raw("keyframe_anchors") or ()
+    blocks = [words(count, 0)]
+    anchors = given.value("keyframe_anchors") or ()
     if not isinstance(anchors, (list, tuple)):
         raise ValueError(f'keyframe_anchors must be a list of "first" and "last", got {shorten(anchors)}')
     for anchor in anchors:
-        blocks.append(product([float(words) if anchor == "first" else words + sum(spans) - FRAME_RESCALE], high, wide))
-    sound = given.whole("audio_latents", default=0, least=0)
-    channels = given.whole("audio_channels", default=2)
-    for channel in range(channels if sound else 0):
-        block = np.zeros((sound, 3))
-        block[:, 0] = words + np.arange(sound)
+        blocks.append(product([float(count) if anchor == "first" else count + sum(spans) - FRAME_RESCALE], high, wide))
+    audio = given.size("audio_latents", default=0, least=0)
+    for channel in range(given.size("audio_channels", default=2) if audio else 0):
+        block = words(audio, 0, start=count)
         block[:, 2] = wide[0] if channel == 0 else wide[-1]
         blocks.append(block)
-    return Positions(np.concatenate([*blocks, product(times, high, wide)]), THW)
+    return join_blocks(*blocks, product(count + np.cumsum([0.0, *spans[:-1]]), high, wide))
 
 
 def aspect(side: int, step: int, area: float) -> FloatArray:
-    """One axis of MiniMax-H3's space: centred at 16, a square spans 0 … 32, the right end left out."""
+    """Return one axis of MiniMax-H3's space: centred at 16, a square spans 0 … 32, the right end left out."""
     ratio = side / area
     left = (1.0 - ratio) / 2.0
     return np.linspace(left, left + ratio, side // step, endpoint=False) * SPATIAL_SCALE
+
+
+def ltx(given: ConfigReader) -> Positions:
+    """LTX: 2·fraction − 1 of 20 s and 2048 pixels a side, each index times `rope_interpolation_scale`."""
+    shape = read_shape(given)
+    scale = given.numbers("rope_interpolation_scale", default=(1.0, 1.0, 1.0), count=3)
+    base = given.numbers("base", default=(20.0, 2048.0, 2048.0), count=3, above=0.0)
+    patch = [given.number("patch_size_t", default=1.0), *[given.number("patch_size", default=1.0)] * 2]
+    steps = [s * p / b for s, p, b in zip(scale, patch, base, strict=True)]
+    steps = [1.0] * 3 if given.value("rope_interpolation_scale") is None else steps
+    fractions = [np.arange(side) * step for side, step in zip(shape, steps, strict=True)]
+    return Positions(2.0 * product(*fractions) - 1.0, THW)
+
+
+def ltx2(given: ConfigReader) -> Positions:
+    """LTX-2: the middle of every patch in seconds and pixels, as a fraction of 20 s and 2048 pixels a side.
+
+    A latent frame is `scale_factors[0]` frames, the first is one. `modality` "audio" has time alone, in as many hops.
+    """
+    scale = given.numbers("scale_factors", "vae_scale_factors", default=(8.0, 32.0, 32.0), count=3)
+    causal = given.number("causal_offset", default=1.0)
+    step = given.size("patch_size_t", default=1)
+    seconds = given.number("base_num_frames", default=20.0, above=0.0)
+    if given.choice("modality", options=("video", "audio")) == "audio":
+        frames = given.size("audio_latents", "frames", "num_frames") or read_shape(given)[0]
+        hop = given.number("hop_length", default=160.0)
+        rate = given.number("sampling_rate", default=16_000.0, above=0.0)
+        shift = given.number("shift", default=0.0)
+        require_tokens(frames)
+        time = find_middles(frames, step, scale[0], causal, shift) * (hop / rate)
+        return Positions((2.0 * time / seconds - 1.0)[:, None], ("t",))
+    frames, rows, columns = read_shape(given)
+    patch = given.size("patch_size", default=1)
+    fps = given.number("fps", "frame_rate", default=24.0, above=0.0)
+    time = find_middles(frames, step, scale[0], causal) / fps / seconds
+    sides = [
+        (np.arange(0, side, patch) + patch / 2.0) * factor / given.number(name, default=2048.0, above=0.0)
+        for side, factor, name in ((rows, scale[1], "base_height"), (columns, scale[2], "base_width"))
+    ]
+    return Positions(2.0 * product(time, *sides) - 1.0, THW)
+
+
+def find_middles(frames: int, step: int, scale: float, causal: float, shift: float = 0.0) -> FloatArray:
+    """Return the middle of every latent frame in frames, whose start and end are moved back but not below 0."""
+    starts = shift + np.arange(0, frames, step)
+    edges = [np.maximum(edge * scale + causal - scale, 0.0) for edge in (starts, starts + step)]
+    return np.asarray((edges[0] + edges[1]) / 2.0, dtype=np.float64)
 
 
 LAID: dict[str, Lay] = {
@@ -372,7 +348,7 @@ LAID: dict[str, Lay] = {
     "lumina2": lumina2,
     **dict.fromkeys(("zimage", "briafibo2"), z_image),
     "ernieimage": ernie_image,
-    **dict.fromkeys(("hidreamimage",), hidream),
+    "hidreamimage": hidream,
     **dict.fromkeys(("cogvideox", "consisid", "easyanimate", "allegro"), cogvideox),
     "hunyuandit": hunyuan_dit,
     "cogview4": cogview4,
@@ -382,7 +358,7 @@ LAID: dict[str, Lay] = {
     "ltxvideo": ltx,
     **dict.fromkeys(("ltx2", "ltx2video"), ltx2),
     **dict.fromkeys(("qwenimage", "qwenimageedit", "nucleusmoeimage"), qwen_image),
-    "qwenimagelayered": qwen_layered,
+    "qwenimagelayered": functools.partial(qwen_image, layered=True),
     "qwenimage21": qwen_image21,
     "ideogram4": ideogram4,
     "minimaxh3": minimax_h3,

@@ -6,93 +6,91 @@ videos, or `image` in pixels with `patch_size`. `tokens` picks some of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from rope_viz.embedding.axes_spec import THW
-from rope_viz.embedding.position_ids import Positions, grid, merge_order, product, require_tokens, squeezed
-from rope_viz.embedding.spec import FloatArray, require_number, shorten
-from rope_viz.multi_axis.config_reader import MAX_SIDE, Given
+from rope_viz.embedding.position_ids import Positions, grid, merge_order, product, require_tokens
+from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.models.config_reader import MAX_SIDE, ConfigReader
+from rope_viz.multi_axis.learned_directions import HW, WH
 from rope_viz.multi_axis.vision import tower_name
 
-Lay: TypeAlias = Callable[[Given], Positions]
+Lay: TypeAlias = Callable[[ConfigReader], Positions]
 
-HW, WH = ("h", "w"), ("w", "h")
+# Classes that count from 1, that read patches row by row, and whose columns come first.
+FROM_ONE = ("muse_spark", "muse_glimmer", "inkling2", "perception_encoder")
+RASTER = (
+    *("step3p7", "paddleocr_vl", "kimi_k25", "kimi_vl", "moonvit", "pixtral", "gemma4", "perception_encoder", "mlcd"),
+)
+COLUMNS_FIRST = ("muse_spark", "muse_glimmer", "gemma4", "perception_encoder")
 
 
 def vision_positions(kind: str, config: Mapping[str, Any]) -> Positions:
-    """Where the patches of a vision tower stand, from a config that names a grid."""
-    name = tower_name(kind)
-    given = Given(config)
-    return LAID.get(name, patched(name))(given)
+    """Return the positions of the patches of a vision tower, from a config that names a grid."""
+    name, given = tower_name(kind), ConfigReader(config)
+    if name in LAID:
+        return LAID[name](given)
+    timed = name == "minimax_m3_vl"
+    usual = 1 if name in ("glm_image", "video_llama_3") else 2
+    merge = 1 if name in RASTER else given.size("spatial_merge_size", default=usual)
+    values = patch_order(given, merge, timed=timed) + float(name in FROM_ONE)
+    if name in COLUMNS_FIRST:
+        return Positions(values[:, ::-1], WH)
+    return Positions(values, THW if timed else HW)
 
 
-def patched(name: str) -> Lay:
-    """Towers that number patches by row and column, in the order of their merge blocks."""
-
-    def lay(given: Given) -> Positions:
-        start = 1.0 if name in FROM_ONE else 0.0
-        merge = 1 if name in RASTER else given.whole("spatial_merge_size", default=MERGE.get(name, 2))
-        values = patch_order(given, merge, timed=name in TIMED) + start
-        if name in COLUMNS_FIRST:
-            return Positions(values[:, ::-1], WH)
-        return Positions(values, THW if name in TIMED else HW)
-
-    return lay
-
-
-# Classes that count from 1, that read patches row by row, whose columns come first, with time as an axis of its own.
-FROM_ONE = ("muse_spark", "muse_glimmer", "inkling2", "perception_encoder")
-RASTER = (
-    "step3p7",
-    "paddleocr_vl",
-    "kimi_k25",
-    "kimi_vl",
-    "moonvit",
-    "pixtral",
-    "gemma4",
-    "perception_encoder",
-    "mlcd",
-)
-COLUMNS_FIRST = ("muse_spark", "muse_glimmer", "gemma4", "perception_encoder")
-TIMED = ("minimax_m3_vl",)
-MERGE = {"glm_image": 1, "video_llama_3": 1}
-
-
-def patch_order(given: Given, merge: int, *, timed: bool = False) -> FloatArray:
-    """(row, column) of the patches of all grids, or (time, row, column) with `timed`, in merge-block order."""
-    blocks = []
+def patch_order(given: ConfigReader, merge: int, *, timed: bool = False) -> FloatArray:
+    """Return (row, column) of the patches of all grids, or (time, row, column), in the order of merge blocks."""
     found = grids(given)
-    merges = given.wholes("merge_sizes", count=len(found)) if given.raw("merge_sizes") is not None else []
-    for index, (frames, rows, columns) in enumerate(found):
-        side = merges[index] if merges else merge
-        require_tokens(frames, rows, columns)
+    merges = given.sizes("merge_sizes", default=[merge] * len(found), count=len(found))
+    blocks = []
+    for (frames, rows, columns), side in zip(found, merges, strict=True):
         each = merge_order(rows, columns, side)
-        time = np.repeat(np.arange(frames, dtype=np.float64), len(each))
-        tiled = np.tile(each, (frames, 1))
-        blocks.append(np.column_stack([time, tiled]) if timed else tiled)
-    return np.concatenate(blocks)
+        blocks.append(np.column_stack([np.repeat(np.arange(frames), len(each)), np.tile(each, (frames, 1))]))
+    return np.concatenate(blocks)[:, 0 if timed else 1 :]
 
 
-def grids(given: Given) -> list[tuple[int, int, int]]:
-    """Every grid as (frames, rows, columns)."""
-    many = given.raw("grid_thw", "image_grid_thw", "video_grid_thw", "grids")
-    if many is not None:
-        if not isinstance(many, (list, tuple)) or not many:
-            raise ValueError(f"grid_thw must be a list of [frames, rows, columns], got {shorten(many)}")
-        found = [Given({"grid_thw": part}).wholes("grid_thw", count=3) for part in many]
-        return [(one[0], one[1], one[2]) for one in found]
-    sides = sides_of(given)
-    return [(sides[0], sides[1], sides[2]) if len(sides) == 3 else (1, sides[0], sides[1])]
+def pick_tokens(values: FloatArray, tokens: Any, name: str = "tokens", frames: int | None = None) -> FloatArray:
+    """Return the rows of `tokens`: indices, or pairs of a window of so many frames and a frame."""
+    try:
+        rows = [token[0] * frames + token[1] if isinstance(token, (list, tuple)) else token for token in tokens]
+        index = np.asarray(rows) if rows else np.zeros(0, dtype=np.int64)
+        whole = index.ndim == 1 and index.dtype.kind in "iu"
+        if whole and (not index.size or 0 <= index.min() <= index.max() < len(values)):
+            return np.asarray(values[index], dtype=np.float64)
+    except (TypeError, ValueError, IndexError):
+        pass
+    raise ValueError(f"{name} must be from 0 to {len(values) - 1}, got {shorten(tokens)}")
 
 
-def sides_of(given: Given, name: str = "grid") -> list[int]:
-    """The sides of the one grid: named, or from pixels and the patch size; one number is a square."""
-    sides = written_sides(given, name)
-    if len(sides) not in (2, 3):
+def grids(given: ConfigReader) -> list[tuple[int, ...]]:
+    """Return every grid as (frames, rows, columns)."""
+    names = ("grid_thw", "image_grid_thw", "video_grid_thw", "grids")
+    if given.value(*names) is not None:
+        return listed_grids(given, *names)
+    sides = read_sides(given)
+    return [(*[1] * (3 - len(sides)), *sides)]
+
+
+def listed_grids(given: ConfigReader, *names: str, count: int = 3) -> list[tuple[int, ...]]:
+    """Return the grids that a config lists, `count` sides each."""
+    many = given.value(*names)
+    if not isinstance(many, (list, tuple)) or not many:
+        order = "[frames, rows, columns]" if count == 3 else "[rows, columns]"
+        raise ValueError(f"{names[0]} must be a list of {order}, got {shorten(many)}")
+    found = [tuple(ConfigReader({names[0]: part}).sizes(names[0], count=count)) for part in many]
+    for sides in found:
+        require_tokens(*sides)
+    return found
+
+
+def read_sides(given: ConfigReader, most: int = 3) -> list[int]:
+    """Return the sides of the one grid, which the config names or gives in pixels or latents with a patch size."""
+    sides = written_sides(given)
+    if not 2 <= len(sides) <= most:
         raise ValueError(f"grid must be rows and columns, with frames in front for video, got {shorten(sides)}")
     if min(sides) < 1:
         raise ValueError(f"the image must be at least one patch on every side, its grid is {shorten(sides)}")
@@ -100,188 +98,129 @@ def sides_of(given: Given, name: str = "grid") -> list[int]:
     return sides
 
 
-def two_sides(given: Given) -> tuple[int, int]:
-    """Rows and columns of the one grid."""
-    sides = sides_of(given)
-    if len(sides) != 2:
-        raise ValueError(f"grid must be rows and columns, got {shorten(sides)}")
-    return sides[0], sides[1]
-
-
-def written_sides(given: Given, name: str) -> list[int]:
-    """The sides as a config writes them."""
-    value = given.raw(name, "feat_shape", "grid_size")
-    if value is not None:
-        if isinstance(value, (int, float)):
-            return [given.whole(name, "feat_shape", "grid_size")] * 2
-        return given.wholes(name, "feat_shape", "grid_size")
-    if given.raw("image", "image_size") is not None:
-        image = given.wholes("image", "image_size", count=2)
-        patch = given.wholes("patch_size", default=(16, 16), count=2)
+def written_sides(given: ConfigReader) -> list[int]:
+    """Return the sides as a config writes them; one number is a square."""
+    grid_names, patch_names = ("grid", "feat_shape", "grid_size"), ("patch_size", "patch")
+    if given.value(*grid_names) is not None:
+        return given.sizes(*grid_names, count=2 if isinstance(given.value(*grid_names), (int, float)) else None)
+    if given.value("image", "image_size") is not None:
+        image = given.sizes("image", "image_size", count=2)
+        patch = given.sizes("patch_size", default=(16, 16), count=2)
         return [side // each for side, each in zip(image, patch, strict=True)]
-    if given.raw("latents") is not None:
-        value = given.wholes("latents")
-        patch = given.raw("patch_size", "patch")
-        if isinstance(patch, (int, float)):
-            patch = [given.whole("patch_size", "patch")]
-        else:
-            patch = given.wholes("patch_size", "patch", default=[1])
-        if not 2 <= len(value) <= 3 or not 1 <= len(patch) <= 3:
-            raise ValueError(f"latents must be rows and columns, with frames in front for video, got {shorten(value)}")
-        sizes = over(patch, len(value))
-        if len(patch) < len(value) == 3:
-            sizes[0] = given.whole("patch_size_t", default=1)
-        return [side // each for side, each in zip(value, sizes, strict=True)]
-    raise ValueError("grid is missing: expected the rows and columns of patches")
+    if given.value("latents") is None:
+        raise ValueError("grid is missing: expected the rows and columns of patches")
+    sides = given.sizes("latents")
+    single = isinstance(given.value(*patch_names), (int, float))
+    patch = given.sizes(*patch_names, default=[1], count=1 if single else None)
+    if not 2 <= len(sides) <= 3 or not 1 <= len(patch) <= 3:
+        raise ValueError(f"latents must be rows and columns, with frames in front for video, got {shorten(sides)}")
+    # One number is for rows and columns; time has a key of its own.
+    full = [1, *(patch * 2 if len(patch) == 1 else patch)][-len(sides) :]
+    if len(patch) < len(sides) == 3:
+        full[0] = given.size("patch_size_t", default=1)
+    return [side // each for side, each in zip(sides, full, strict=True)]
 
 
-def shape_of(given: Given) -> tuple[int, int, int]:
-    """(frames, rows, columns) of the latents."""
-    sides = sides_of(given)
-    frames = sides[0] if len(sides) == 3 else given.whole("frames", "num_frames", default=1)
+def read_shape(given: ConfigReader) -> tuple[int, int, int]:
+    """Return (frames, rows, columns) of the latents."""
+    sides = read_sides(given)
+    frames = sides[0] if len(sides) == 3 else given.size("frames", "num_frames", default=1)
     require_tokens(frames, *sides[-2:])
     return frames, sides[-2], sides[-1]
 
 
-def over(patch: list[int], count: int) -> list[int]:
-    """A patch size per side: one number is for rows and columns, and time has 1."""
-    if len(patch) == 1:
-        return [1] * (count - 2) + patch * 2
-    return [1] * (count - len(patch)) + patch if len(patch) < count else patch[-count:]
-
-
-def order_of_patches(given: Given) -> Positions:
-    """The order in which a merging tower reads its patches, with time in front if asked for."""
+def order_of_patches(given: ConfigReader) -> Positions:
+    """Return the order in which a merging tower reads its patches, with time first by `include_temporal`."""
     timed = given.flag("include_temporal")
-    return Positions(
-        patch_order(given, given.whole("spatial_merge_size", default=1), timed=timed), THW if timed else HW
-    )
+    return Positions(patch_order(given, given.size("spatial_merge_size", default=1), timed=timed), THW if timed else HW)
 
 
-def sam3(given: Given) -> Positions:
+def sam3(given: ConfigReader) -> Positions:
     """SAM 3: a window's own grid, or the whole image squeezed onto it in a global layer (`layer_window` 0)."""
-    window = given.whole("window_size", default=24, least=0)
-    layer = given.whole("layer_window", default=window, least=0)
-    if layer:
-        require_number(layer, "layer_window", most=MAX_SIDE)
-        rows = columns = layer
-    else:
-        columns, rows = two_sides(Given({**given.config, "grid": None}, {"image_size": 1008, "patch_size": 14}))
-    scale = np.float32(window / columns)
-    values = grid(rows, columns)[:, ::-1].astype(np.float32) * scale
+    window = given.size("window_size", default=24, least=0)
+    rows = columns = given.size("layer_window", default=window, least=0, most=MAX_SIDE)
+    if not columns:
+        usual = {"image_size": 1008, "patch_size": 14}
+        columns, rows = read_sides(ConfigReader({**given.config, "grid": None}, usual), 2)
+    values = grid(rows, columns)[:, ::-1].astype(np.float32) * np.float32(window / columns)
     return Positions(values.astype(np.float64), WH)
 
 
-def memory(given: Given) -> Positions:
+def memory(given: ConfigReader) -> Positions:
     """SAM 2's memory attention: queries on their grid, EdgeTAM's keys on a smaller one (`is_key`)."""
     key = given.flag("is_key")
     names = ("memory_attention_rope_k_sizes",) if key else ("memory_attention_rope_feat_sizes", "grid")
-    columns, rows = given.wholes(*names, default=(16, 16) if key else (64, 64), count=2)
+    columns, rows = given.sizes(*names, default=(16, 16) if key else (64, 64), count=2)
     return Positions(grid(rows, columns)[:, ::-1], WH)
 
 
-def llama4(given: Given) -> Positions:
+def llama4(given: ConfigReader) -> Positions:
     """Llama 4: columns and rows from 1; the class token, the last, is not turned."""
-    rows, columns = two_sides(Given(given.config, {"image_size": 448, "patch_size": 14}))
+    rows, columns = read_sides(ConfigReader(given.config, {"image_size": 448, "patch_size": 14}), 2)
     return Positions(np.concatenate([grid(rows, columns, start=1.0)[:, ::-1], np.zeros((1, 2))]), WH)
 
 
-def dinov3(given: Given) -> Positions:
+def dinov3(given: ConfigReader) -> Positions:
     """DINOv3: patch centres in −1 … 1 of each side, or of the shorter or the longer one (`normalize_coords`)."""
-    return timm(Given({"grid_type": "centered", **given.config, "grid": sides_of(given)}))
+    return timm(ConfigReader({"grid_type": "centered", **given.config, "grid": read_sides(given)}))
 
 
-def vjepa2(given: Given) -> Positions:
+def vjepa2(given: ConfigReader) -> Positions:
     """V-JEPA 2: frame, row and column of the tokens of a square grid."""
-    side = given.raw("grid")
-    patch = given.whole("patch_size", default=16)
-    edge = (
-        given.whole("grid")
-        if isinstance(side, (int, float))
-        else given.whole("crop_size", "image_size", default=256) // patch
-    )
-    frames = given.whole("frames_per_clip", default=64) // given.whole("tubelet_size", default=2)
+    edge = given.size("crop_size", "image_size", default=256) // given.size("patch_size", default=16)
+    if isinstance(given.value("grid"), (int, float)):
+        edge = given.required("grid")
+    frames = given.size("frames_per_clip", default=64) // given.size("tubelet_size", default=2)
     if min(edge, frames) < 1:
         raise ValueError("a clip must have at least one patch on every side: raise crop_size or frames_per_clip")
     return Positions(grid(frames, edge, edge), THW)
 
 
-def efficientloftr(given: Given) -> Positions:
+def efficientloftr(given: ConfigReader) -> Positions:
     """EfficientLoFTR: rows and columns from 1, of features after aggregation."""
-    if given.raw("grid") is None and given.raw("features") is not None:
-        kernel = given.whole("q_aggregation_kernel_size", default=4)
-        stride = given.whole("q_aggregation_stride", default=4)
-        rows, columns = ((side - kernel) // stride + 1 for side in given.wholes("features", count=2, least=kernel))
+    if given.value("grid") is None and given.value("features") is not None:
+        kernel = given.size("q_aggregation_kernel_size", default=4)
+        stride = given.size("q_aggregation_stride", default=4)
+        rows, columns = ((side - kernel) // stride + 1 for side in given.sizes("features", count=2, least=kernel))
     else:
-        rows, columns = given.wholes("grid", count=2)
+        rows, columns = given.sizes("grid", count=2)
     return Positions(grid(rows, columns, start=1.0), HW)
 
 
-def timm(given: Given) -> Positions:
+def timm(given: ConfigReader) -> Positions:
     """timm's grids: by index (with an offset), in −1 … 1 by pixel or by centre, squeezed onto a reference grid."""
-    shape = sides_of(given)
-    pixels = given.flag("in_pixels")
-    kind = given.choice("grid_type", options=("index", "pixel", "centered"), default="pixel" if pixels else "index")
+    shape = read_sides(given)
+    usual = "pixel" if given.flag("in_pixels") else "index"
+    kind = given.choice("grid_type", options=("index", "pixel", "centered"), default=usual)
     offset = given.number("grid_offset", default=0.0)
     sides: list[Any] = []
-    most = {"min": min(shape), "max": max(shape)}
-    over_side = most.get(given.choice("normalize_coords", options=("separate", "min", "max"), default="separate"))
+    extent = {"min": min(shape), "max": max(shape)}
+    common = extent.get(given.choice("normalize_coords", options=("separate", "min", "max")))
     for side in shape:
         if kind == "pixel":
             sides.append(-1.0 + 2.0 * np.arange(side) / max(side - 1, 1))
         elif kind == "centered":
-            sides.append((np.arange(side) + 0.5 + offset) / (over_side or side))
+            sides.append((np.arange(side) + 0.5 + offset) / (common or side))
         else:
             sides.append(np.arange(side) + offset)
-    reference = given.raw("ref_feat_shape")
-    if reference is not None:
-        wanted = given.wholes("ref_feat_shape", count=len(shape))
-        sides = [part / side * onto for part, side, onto in zip(sides, shape, wanted, strict=True)]
-    values = product(*sides)
-    values = 2.0 * values - 1.0 if kind == "centered" else values
-    if given.choice("grid_indexing", options=("ij", "xy"), default="ij") == "xy":
-        order = [1, 0, *range(2, len(shape))]
-        return Positions(values[:, order], ("w", "h", *(f"axis {k}" for k in range(2, len(shape)))))
-    return Positions(values, HW if len(shape) == 2 else THW[: len(shape)])
+    onto = given.sizes("ref_feat_shape", default=shape, count=len(shape))
+    if onto != shape:
+        sides = [part / side * wanted for part, side, wanted in zip(sides, shape, onto, strict=True)]
+    values = 2.0 * product(*sides) - 1.0 if kind == "centered" else product(*sides)
+    if given.choice("grid_indexing", options=("ij", "xy")) == "xy":
+        return Positions(values[:, [1, 0, 2][: len(shape)]], ("w", "h", "axis 2")[: len(shape)])
+    return Positions(values, HW if len(shape) == 2 else THW)
 
 
-def timm_mrope(given: Given) -> Positions:
+def timm_mrope(given: ConfigReader) -> Positions:
     """timm's M-RoPE: row and column of a grid, time at 0."""
-    rows, columns = two_sides(given)
+    rows, columns = read_sides(given, 2)
     return Positions(product([0.0], np.arange(rows), np.arange(columns)), THW)
 
 
-def mixed(given: Given) -> Positions:
+def mixed(given: ConfigReader) -> Positions:
     """RoPE-Mixed: column and row by index."""
-    return timm(Given({"grid_indexing": "xy", **given.config, "in_pixels": False}))
-
-
-def squeezed_onto(given: Given) -> Positions:
-    """Rows and columns squeezed onto the grid of pre-training (EVA-02)."""
-    rows, columns = two_sides(given)
-    onto = given.wholes("ref_feat_shape", default=(rows, columns), count=2)
-    return Positions(product(squeezed(rows, onto[0]), squeezed(columns, onto[1])), HW)
-
-
-def music_positions(given: Given) -> Positions:
-    """MusicFlamingo: −2π·seconds·window/length and −2π·seconds·2π·frame/length; `tokens` are (window, frame)."""
-    length = given.number("max_position_embeddings", default=given.base(1200.0), above=0.0)
-    frames = given.whole("frames_per_window", default=750)
-    step = given.number("audio_frame_step", default=0.01, above=0.0, most=1e6)
-    starts = given.numbers("window_starts_seconds", default=(0.0,))
-    window = step * 4.0 * frames
-    seconds = None if given.raw("timestamps") is None else given.array("timestamps")
-    if seconds is not None and seconds.shape != (len(starts), frames):
-        raise ValueError(f"timestamps must be one row per window of {frames} seconds, got shape {seconds.shape}")
-    require_tokens(len(starts), frames)
-    blocks = []
-    for k, start in enumerate(starts):
-        times = start + np.arange(frames) * step * 4.0 if seconds is None else seconds[k]
-        turn = -2.0 * math.pi * times
-        blocks.append(
-            np.column_stack([turn * round(start / window) / length, turn * 2.0 * math.pi * np.arange(frames) / length])
-        )
-    return Positions(np.concatenate(blocks), ("seconds×window", "seconds×frame"))
+    return timm(ConfigReader({"grid_indexing": "xy", **given.config, "in_pixels": False}))
 
 
 LAID: dict[str, Lay] = {

@@ -1,7 +1,6 @@
-"""A rotation as the patches of an image or the frames of a clip meet it: radians per patch down, across and in time.
+"""A rotation over the patches of an image or the frames of a video: radians per patch down, across and in time.
 
-Axes have other names and other units from model to model, and some count tokens alone: an image of theirs lies in
-raster order on one axis, so that a row away is as many positions as the image has columns.
+Names and units of axes differ between models. Some count tokens alone, row by row.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, directions
 from rope_viz.models.config_reader import read_model_type
-from rope_viz.multi_axis.catalog import AxesModel, axes_catalog, model_parts
-from rope_viz.multi_axis.model_axes import INSIDE, from_model, is_diffusion, vision_part
+from rope_viz.multi_axis.catalog import axes_catalog, model_parts
+from rope_viz.multi_axis.model_axes import from_model, inner_parts, is_diffusion, size_or, vision_part
 
 Role: TypeAlias = Literal["time", "row", "column"]
 
@@ -38,12 +37,11 @@ CONTEXT = 32_768
 
 @dataclass(frozen=True)
 class Scene:
-    """A part of a model, and an image or clip before it.
+    """A part of a model with an image or video.
 
-    `spec` is the rotation as the model has it, `sides` the patches (of a text part: tokens) of the image by role, and
-    `step` how many units of position a patch is on an axis, where it is not one; `span` is set instead for axes on
-    which every image, whatever its size, takes up so many units. `note` says where the sides are from. `context` is the
-    trained length of a language model in tokens.
+    `spec` is the rotation as the model has it, `sides` the patches (text: tokens) of the image by role, `step` the
+    units of position per patch on an axis where that is not one; `span` is set instead for axes on which every image
+    has so many units. `note` is the source of the sides, `context` the trained length of a language model in tokens.
     """
 
     name: str
@@ -57,14 +55,14 @@ class Scene:
 
     @property
     def units(self) -> str:
-        """What a side counts: tokens where a language model reads the image, else patches."""
+        """The unit of a side: tokens where a language model reads the image, else patches."""
         return "tokens" if self.part.startswith("text") else "patches"
 
     @functools.cached_property
     def steps(self) -> Mapping[str, Mapping[str, float]]:
-        """{role: {axis: units}}: by how much the axes of the spec move with one patch in each direction.
+        """{role: {axis: units}}: how far one patch in each direction moves along the axes of the spec.
 
-        Axes along which no image lies (the text's in FLUX.2) are behind them, by their own names.
+        Axes of text alone (FLUX.2) follow under their own names.
         """
         own: dict[str, dict[str, float]] = {}
         for axis in self.spec.axes:
@@ -82,65 +80,71 @@ class Scene:
 
     @functools.cached_property
     def roles(self) -> tuple[Role, ...]:
-        """Time, row and column, as far as any pair listens to them."""
+        """Time, row and column, if any pair follows them."""
         seen = self.seen
-        tables = [seen.weights] if seen.second is None else [seen.weights, seen.second]
-        heard = np.any(np.concatenate(tables), axis=0)
-        return tuple(role for role in ROLES if role in seen.axes and heard[seen.index(role)])
+        both = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
+        return tuple(role for role in ROLES if role in seen.axes and np.any(both[:, seen.index(role)]))
 
     @functools.cached_property
     def seen(self) -> AxesSpec:
-        """The same rotation over "time", "row", "column" in units of patches, then what other axes there are."""
+        """The same rotation over "time", "row" and "column" in units of patches, then over the other axes."""
         steps = self.steps
         moves = np.array([[steps[role].get(axis, 0.0) for role in steps] for axis in self.spec.axes])
         second = None if self.spec.second is None else self.spec.second @ moves
         return dataclasses.replace(self.spec, weights=self.spec.weights @ moves, axes=tuple(steps), second=second)
 
     def sized(self, sides: Mapping[Role, int]) -> Scene:
-        """The same before another image or clip."""
+        """Return the same scene with another image or video."""
         kept = {role: int(min(max(side, 1), MOST)) for role, side in sides.items() if role in ROLES}
         sides = {**self.sides, **kept}
-        # What was found out about this scene is kept.
+        # The same object keeps its cached properties.
         return self if sides == self.sides else dataclasses.replace(self, sides=sides)
 
 
 def scenes(id: str) -> dict[str, Scene]:
-    """{part: scene} of a model of the list with several axes. Raises `ValueError` by name."""
-    parts = model_parts(id)
-    model = axes_catalog()[id]
-    normal = read_model_type(model.config) in NORMALISED
-    step, span = ({}, SPAN) if normal else (model.step, {})
-    more = (step, span, model.grid_note, context_of(model.config))
-    return {
-        part: Scene(model.name, part, spec, sides_of(model, part), *more)
-        for part, spec in with_all_heads(parts).items()
-    }
+    """Return {part: scene} of a model of the list with several axes. Raises `ValueError` by name."""
+    parts, model = model_parts(id), axes_catalog()[id]
+    merge = merge_of(model.config)
+    # The grid in the list is in tokens where the language model has several axes, else in patches.
+    shares = (1.0, 1 / merge) if has_text_axes(parts) else (merge, 1.0)
+    extents = {axis: extent / model.step.get(axis, 1.0) for axis, extent in model.grid.items()}
+    sides = {ROLE_OF[axis]: extent for axis, extent in extents.items() if axis in ROLE_OF}
+    return make_scenes(parts, model.name, model.config, sides, shares, model.step, model.grid_note)
 
 
 def own_scenes(config: Mapping[str, Any], name: str) -> dict[str, Scene]:
-    """{part: scene} of a reader's own config; its image is the one the config speaks of, else 32 × 32 patches.
+    """Return {part: scene} of a user's own config; its image is the one the config names, else 32 × 32 patches.
 
     Raises `ValueError` as `from_model` does.
     """
-    parts = from_model(config)
-    split = read_by_text(parts)
-    merge = merge_of(config)
-    found = patches_of(config)
-    sides: dict[Role, float] = found or {role: float(side) for role, side in USUAL.items()}
-    span = SPAN if read_model_type(config) in NORMALISED else {}
+    parts, found, merge = from_model(config), patches_of(config), merge_of(config)
+    shares = (merge, 1.0) if found else (1.0, 1 / merge if has_text_axes(parts) else 1.0)
     note = "the image its config speaks of" if found else "its config speaks of no image: 32 × 32 are taken"
-    out = {}
+    return make_scenes(parts, name, config, found or USUAL, shares, {}, note)
+
+
+def make_scenes(
+    parts: Mapping[str, AxesSpec],
+    name: str,
+    config: Mapping[str, Any],
+    sides: Mapping[Role, float],
+    shares: tuple[float, float],
+    step: Mapping[str, float],
+    note: str,
+) -> dict[str, Scene]:
+    """Return a scene for every part; `shares` divide rows and columns for text parts and for the others."""
+    step, span = ({}, SPAN) if read_model_type(config) in NORMALISED else (step, {})
+    found = {}
     for part, spec in with_all_heads(parts).items():
-        share = float(merge) if found and part.startswith("text") else 1.0
-        if not found and split and not part.startswith("text"):
-            share = 1 / merge
-        own = {role: side / (share if role != "time" else 1.0) for role, side in sides.items()}
-        out[part] = Scene(name, part, spec, whole(own), {}, span, note, context_of(config))
-    return out
+        share = shares[0] if part.startswith("text") else shares[1]
+        divided = {role: sides[role] / (1.0 if role == "time" else share) for role in ROLES if role in sides}
+        whole = {role: max(1, round(side)) for role, side in divided.items()}
+        found[part] = Scene(name, part, spec, whole, step, span, note, context_of(config))
+    return found
 
 
 def with_all_heads(parts: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
-    """Where heads differ, first the pairs of all of them together, whose mean is the mean over the heads."""
+    """Return the parts, and before heads that differ the pairs of all of them, whose mean is that over the heads."""
     out: dict[str, AxesSpec] = {}
     for part, spec in parts.items():
         whole_part, _, head = part.rpartition(" head ")
@@ -151,69 +155,34 @@ def with_all_heads(parts: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
     return out
 
 
-def sides_of(model: AxesModel, part: str) -> dict[Role, int]:
-    """The sides of a model's usual image for one of its parts: tokens are merged patches.
-
-    The grid in the list is in tokens where the language model has several axes, else in patches.
-    """
-    merge, text, split = merge_of(model.config), part.startswith("text"), read_by_text(model_parts(model.id))
-    share = merge if text and not split else 1 / merge if split and not text else 1.0
-    sides: dict[Role, float] = {}
-    for axis, extent in model.grid.items():
-        if axis in ROLE_OF:
-            role = ROLE_OF[axis]
-            sides[role] = extent / model.step.get(axis, 1.0) / (1.0 if role == "time" else share)
-    return whole(sides)
-
-
-def read_by_text(parts: Mapping[str, AxesSpec]) -> bool:
-    """Whether the language model itself has several axes."""
+def has_text_axes(parts: Mapping[str, AxesSpec]) -> bool:
+    """Return whether the language model itself has several axes."""
     return any(part.startswith("text") and len(spec.axes) > 1 for part, spec in parts.items())
 
 
-def whole(sides: Mapping[Role, float]) -> dict[Role, int]:
-    """Sides in whole patches, at least one."""
-    return {role: max(1, round(sides[role])) for role in ROLES if role in sides}
-
-
 def context_of(config: Mapping[str, Any]) -> int:
-    """The trained length of the language model in tokens, wherever the config says it."""
-    inside = [config, *(config[key] for key in INSIDE if isinstance(config.get(key), Mapping))]
+    """Return the trained length of the language model in tokens, wherever the config has it."""
+    inside = inner_parts(config)
     deeper = [part["text_config"] for part in inside if isinstance(part.get("text_config"), Mapping)]
-    for part in (*deeper, *inside[::-1]):
-        value = part.get("max_position_embeddings")
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-            return value
-    return CONTEXT
+    lengths = (size_or(part.get("max_position_embeddings"), 0) for part in (*deeper, *inside[::-1]))
+    return next((length for length in lengths if length), CONTEXT)
 
 
 def merge_of(config: Mapping[str, Any]) -> int:
-    """How many patches of a side become one token of the language model."""
+    """Return how many patches of a side become one token of the language model."""
     tower = vision_part(config)
     if is_diffusion(config) or tower is config:
         return 1
-    kind = read_model_type(config)
-    usual = {"gemma4": 3, "pixtral": 1, "llava": 1}.get(kind, 2)
-    for key in ("spatial_merge_size", "merge_size", "pooling_kernel_size"):
-        value = tower.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-            return value
-    return usual
+    usual = {"gemma4": 3, "pixtral": 1, "llava": 1}.get(read_model_type(config), 2)
+    found = (size_or(tower.get(key), 0) for key in ("spatial_merge_size", "merge_size", "pooling_kernel_size"))
+    return next((merge for merge in found if merge), usual)
 
 
 def patches_of(config: Mapping[str, Any]) -> dict[Role, float]:
-    """The sides of the image, in patches, that a config names; none where it names no image."""
+    """Return the sides of the image, in patches, that a config names; none where it names no image."""
     tower = vision_part(config)
-    image, patch = tower.get("image_size"), tower.get("patch_size")
-    sides: dict[Role, float] = {}
-    named: tuple[tuple[Role, str], ...] = (("row", "sample_height"), ("column", "sample_width"))
-    for role, key in named:
-        value, cut = config.get(key), patch if isinstance(patch, int) else 1
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            sides[role] = value / max(1, cut)
-    if len(sides) == 2:
-        return {"time": float(USUAL["time"]), **sides}
-    if all(isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in (image, patch)):
-        side = max(1.0, image // patch)  # type: ignore[operator]
-        return {"time": float(USUAL["time"]), "row": side, "column": side}
-    return {}
+    image, patch = size_or(tower.get("image_size"), 0), size_or(tower.get("patch_size"), 0)
+    rows, columns = (size_or(config.get(key), 0) / (patch or 1) for key in ("sample_height", "sample_width"))
+    if not rows or not columns:
+        rows = columns = max(1.0, image // patch) if image and patch else 0.0
+    return {"time": float(USUAL["time"]), "row": rows, "column": columns} if rows else {}

@@ -7,37 +7,38 @@ names a seed: the weights are then those that the class starts with under `torch
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, directions
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number
-from rope_viz.multi_axis.config_reader import MAX_HEADS, Given
-from rope_viz.multi_axis.torch_random import uniform
+from rope_viz.models.config_reader import ConfigReader
 
 HW, WH = ("h", "w"), ("w", "h")
+MAX_HEADS = 4096  # of a model whose heads are read one by one
 
 
-def rope_mixed(config: Mapping[str, Any]) -> list[AxesSpec]:
+def rope_mixed(given: ConfigReader) -> list[AxesSpec]:
     """RoPE-Mixed: per layer and head a learned direction for every pair; without weights, as a seed initialises them.
 
     `weights` or `freqs` (2, layers, heads, pairs) or of one layer (2, heads, pairs) are the learned ones, x before y.
     """
-    given = Given(config)
-    axes = HW if given.choice("grid_indexing", options=("ij", "xy"), default="xy") == "ij" else WH
-    layer = given.whole("layer", default=0, least=0)
-    if given.raw("weights", "freqs") is not None:
-        array = given.array("weights", "freqs")
-        if array.ndim == 4:
-            require_layer(layer, array.shape[1])
-            array = array[:, layer]
-        if array.ndim != 3 or array.shape[0] != 2:
-            raise ValueError(f"weights must have shape (2, heads, pairs), got {array.shape}")
-    else:
-        array = mixed_start(given, layer)
-    return [directions(array[:, head].T, axes) for head in range(array.shape[1])]
+    axes = HW if given.choice("grid_indexing", options=("xy", "ij")) == "ij" else WH
+    layer = given.size("layer", default=0, least=0)
+    if given.value("weights", "freqs") is None:
+        return learned_heads(mixed_start(given, layer), axes)
+    array = given.array("weights", "freqs")
+    if array.ndim == 4:
+        require_layer(layer, array.shape[1])
+        array = array[:, layer]
+    return learned_heads(array, axes)
+
+
+def learned_heads(weights: FloatArray, axes: tuple[str, ...]) -> list[AxesSpec]:
+    """Return one spec per head from weights (axes, heads, pairs)."""
+    if weights.ndim != 3 or len(weights) != len(axes):
+        raise ValueError(f"weights must have shape ({len(axes)}, heads, pairs), got {weights.shape}")
+    return [directions(weights[:, head].T, axes) for head in range(weights.shape[1])]
 
 
 def require_layer(layer: int, depth: int) -> None:
@@ -46,47 +47,47 @@ def require_layer(layer: int, depth: int) -> None:
         raise ValueError(f"layer must be from 0 to {depth - 1}, got {layer}")
 
 
-def mixed_start(given: Given, layer: int) -> FloatArray:
-    """The weights timm 1.0.31 begins with, in its float32: a ladder in a drawn direction and at right angles to it."""
-    width = given.whole("dim", "embed_dim", "hidden_size")
-    heads = given.whole("num_heads", "num_attention_heads", most=MAX_HEADS)
-    depth = given.whole("depth", default=layer + 1, most=MAX_HEADS)
-    size = width // heads
+def mixed_start(given: ConfigReader, layer: int) -> FloatArray:
+    """Return the weights timm 1.0.31 begins with, in its float32: a ladder in a drawn direction and at right angles."""
+    heads = given.required("num_heads", "num_attention_heads", most=MAX_HEADS)
+    depth = given.size("depth", default=layer + 1, most=MAX_HEADS)
+    size = given.required("dim", "embed_dim", "hidden_size") // heads
     require_number(size, "the size of a head", least=4, most=MAX_HEAD_DIM)
     require_layer(layer, depth)
     narrow = np.float32
-    rungs = narrow(1.0) / narrow(given.number("temperature", default=10.0, above=0.0)) ** (
-        np.arange(0, size, 4, dtype=narrow) / narrow(size)
-    )
+    temperature = narrow(given.number("temperature", default=10.0, above=0.0))
+    rungs = narrow(1.0) / temperature ** (np.arange(0, size, 4, dtype=narrow) / narrow(size))
     turn = np.zeros((depth, heads), dtype=narrow)
     if given.flag("rotate", default=True):
-        drawn = uniform(given.whole("seed", default=0, least=0), depth * heads).reshape(depth, heads)
+        drawn = uniform(given.size("seed", default=0, least=0), depth * heads).reshape(depth, heads)
         turn = drawn.astype(narrow) * narrow(2.0) * narrow(math.pi)
-    angle, beside = turn[layer][:, None], turn[layer][:, None] + narrow(math.pi / 2.0)
-    x = np.concatenate([rungs * np.cos(angle), rungs * np.cos(beside)], axis=1)
-    y = np.concatenate([rungs * np.sin(angle), rungs * np.sin(beside)], axis=1)
-    return np.stack([x, y]).astype(np.float64)
+    angles = [turn[layer][:, None], turn[layer][:, None] + narrow(math.pi / 2.0)]
+    parts = [np.concatenate([rungs * wave(angle) for angle in angles], axis=1) for wave in (np.cos, np.sin)]
+    return np.stack(parts).astype(np.float64)
 
 
-def lightglue(config: Mapping[str, Any]) -> AxesSpec | list[AxesSpec]:
+def lightglue(given: ConfigReader) -> AxesSpec | list[AxesSpec]:
     """LightGlue: a learned direction per pair over a keypoint's x and y, one for all heads.
 
-    `weights` are (pairs, axes), or (heads, pairs, axes). Without them, those of a projection as PyTorch starts it from
-    `seed`: uniform in −1/√2 … 1/√2, for `descriptor_dim` over `num_attention_heads` dimensions.
+    `weights` are (pairs, axes) or (heads, pairs, axes). Without them PyTorch starts them uniform in −1/√2 … 1/√2.
     """
-    given = Given(config)
-    if given.raw("weights", "projector") is None:
-        width, heads = (
-            given.whole("descriptor_dim", "hidden_size", default=256),
-            given.whole("num_attention_heads", "num_heads", default=4),
-        )
-        pairs = width // heads // 2
+    if given.value("weights", "projector") is None:
+        width = given.size("descriptor_dim", "hidden_size", default=256)
+        pairs = width // given.size("num_attention_heads", "num_heads", default=4) // 2
         require_number(pairs, "the pairs of a head", least=1, most=MAX_HEAD_DIM)
-        bound = math.sqrt(0.5)
-        drawn = uniform(given.whole("seed", default=0, least=0), 2 * pairs) * 2.0 * bound - bound
+        drawn = (2.0 * uniform(given.size("seed", default=0, least=0), 2 * pairs) - 1.0) * math.sqrt(0.5)
         return directions(drawn.reshape(pairs, 2), WH)
     weights = given.array("weights", "projector")
     if weights.ndim not in (2, 3):
         raise ValueError(f"weights must have shape (pairs, axes) or (heads, pairs, axes), got {weights.shape}")
     axes = WH if weights.shape[-1:] == (2,) else tuple(f"axis {k}" for k in range(weights.shape[-1]))
     return [directions(part, axes) for part in weights] if weights.ndim == 3 else directions(weights, axes)
+
+
+def uniform(seed: int, count: int) -> FloatArray:
+    """Return what `torch.manual_seed(seed); torch.rand(count)` gives, as float64, (count,).
+
+    PyTorch's CPU generator is MT19937, seeded as `init_genrand`; `torch.rand` uses the lower 24 bits of each draw.
+    """
+    draws = np.frombuffer(np.random.RandomState(seed & 0xFFFFFFFF).bytes(4 * count), dtype="<u4")
+    return np.asarray((draws & 0xFFFFFF) * 2.0**-24, dtype=np.float64)

@@ -1,6 +1,6 @@
-"""A whole config to its rotations: text and vision of a transformers config, the transformer of a diffusers one.
+"""The rotations of a whole config: text and vision of transformers, the transformer of diffusers.
 
-Speeds are the formula's, in float64; `read` in this package gives what a class holds.
+Frequencies are those of the formula in float64; `read` in this package returns what a class holds.
 """
 
 from __future__ import annotations
@@ -10,31 +10,29 @@ from typing import Any
 
 from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.config_reader import read_model_type
+from rope_viz.models.config_reader import ConfigReader, read_model_type
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.text_config import TEXT_KEYS
-from rope_viz.multi_axis.config_reader import Given
-from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
+from rope_viz.multi_axis.diffusion import canonical, find_rule, read_diffusion
 from rope_viz.multi_axis.music import musicflamingo
 from rope_viz.multi_axis.text import text_layers
-from rope_viz.multi_axis.vision import SPECIAL, TOWERS, VISION_NAMES, Specs, read_vision
+from rope_viz.multi_axis.vision import MEMORY, TOWERS, Specs, find_tower, read_vision
 
 # Configs that are an encoder and nothing else.
 ENCODERS = (
     *("dinov3_vit", "sapiens2", "eomt_dinov3", "vjepa2", "sam2_video", "sam3_tracker_video", "edgetam_video"),
     *("efficientloftr", "mlcd", "pixtral", "sam3", "llama4"),
 )
-MEMORIES = ("sam2_video", "sam3_tracker_video", "edgetam_video")
 ENDINGS = ("_vision_encoder", "_vision_model", "_vit_model", "_vision")
 INSIDE = ("thinker_config", "text_config", "llm_config", "language_config")
 
 
 def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
-    """{part: rotation} of a model's config.json, or of a diffusion model's transformer/config.json.
+    """Return {part: rotation} of a model's config.json, or of a diffusion model's transformer/config.json.
 
     Parts are "text" ("text sliding_attention" where layer types differ), "vision", "predictor", "memory", "audio" and
-    "transformer"; where heads differ, one part for each of them, "transformer head 0" and so on. A language model
-    without further axes has a text of one axis. Raises `ValueError` that says what is missing or not known.
+    "transformer"; "transformer head 0" and so on where heads differ. The text of a plain language model has one axis.
+    Raises `ValueError` that says what is missing or not known.
     """
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {shorten(config)}")
@@ -45,13 +43,15 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     tower = tower_of(kind, config)
     if not is_encoder(kind, config):
         try:
-            parts |= named("text", text_layers(kind, config))
+            layers = text_layers(kind, config)
+            same = len(set(layers.values())) == 1
+            parts |= {"text" if same else f"text {layer}".rstrip(): spec for layer, spec in layers.items()}
         except NoRope:
             # A tower may rotate beside a text that does not.
             if tower is None:
                 raise
     if tower is not None:
-        part = "memory" if tower in MEMORIES else "vision"
+        part = "memory" if TOWERS.get(tower) is MEMORY else "vision"
         parts |= by_head(part, read_vision(tower, vision_part(config)))
     if kind == "vjepa2":
         parts |= by_head("predictor", read_vision("vjepa2", {**config, "part": "predictor"}))
@@ -63,62 +63,56 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
 
 
 def diffusion(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
-    """The rotation of a diffusion transformer, by its class. Raises `ValueError` where there is none to read."""
+    """Return the rotation of a diffusion transformer by its class. Raises `ValueError` where there is none to read."""
     name = canonical(config["_class_name"])
     if config.get("use_rotary_positional_embeddings") is False:
         raise ValueError("use_rotary_positional_embeddings is false: this model adds its positions and rotates nothing")
-    if name == "mochi" and Given(config).raw("weights", "pos_frequencies") is None:
+    if name == "mochi" and ConfigReader(config).value("weights", "pos_frequencies") is None:
         raise ValueError(
             "Mochi's directions are learned: they are in the checkpoint (pos_frequencies), not in the config"
         )
     return by_head("transformer", read_diffusion(name, config))
 
 
-def named(part: str, layers: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
-    """Layer types as parts; layers that share one rotation are one part."""
-    if len(set(layers.values())) == 1:
-        return {part: next(iter(layers.values()))}
-    return {f"{part} {layer}".rstrip(): spec for layer, spec in layers.items()}
-
-
 def by_head(part: str, specs: Specs) -> dict[str, AxesSpec]:
-    """One part, or one for every head where they differ."""
+    """Return one part, or one for every head where they differ."""
     if isinstance(specs, AxesSpec):
         return {part: specs}
     return {f"{part} head {head}": spec for head, spec in enumerate(specs)}
 
 
 def tower_of(kind: str, config: Mapping[str, Any]) -> str | None:
-    """The name of the vision tower, None where there is none that rotates."""
+    """Return the name of the vision tower, None where there is none that rotates."""
     inner = vision_part(config)
-    names = [kind]
-    if inner is not config:
-        names = [read_model_type(inner), kind] if read_model_type(inner) else [kind]
-    elif not is_encoder(kind, config):
+    if inner is config and not is_encoder(kind, config):
         return None
-    for name in names:
-        for end in ("", *ENDINGS):
-            plain = name.removesuffix(end) if end else name
-            found = VISION_NAMES.get(plain, plain)
-            if found in TOWERS or found in SPECIAL:
-                return found
-    return None
+    names = [read_model_type(inner), kind] if inner is not config else [kind]
+    return next((found for name in names if (found := find_tower(name)) is not None), None)
 
 
 def vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a config that describes its vision tower; the config itself where there is none."""
-    for place in (config, *(config.get(key) for key in INSIDE)):
-        if isinstance(place, Mapping):
-            inner = place.get("vision_config")
-            if inner is not None and not isinstance(inner, Mapping):
-                raise ValueError(f"vision_config must be an object, got {shorten(inner)}")
-            if inner is not None:
-                return inner
+    """Return the part of a config that describes its vision tower; the config itself where there is none."""
+    for place in inner_parts(config):
+        inner = place.get("vision_config")
+        if inner is not None and not isinstance(inner, Mapping):
+            raise ValueError(f"vision_config must be an object, got {shorten(inner)}")
+        if inner is not None:
+            return inner
     return config
 
 
+def inner_parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the config and the parts in it that may hold a language model's keys."""
+    return [config, *(config[key] for key in INSIDE if isinstance(config.get(key), Mapping))]
+
+
+def size_or(value: Any, usual: int) -> int:
+    """Return a value that is a whole number of at least 1, else the usual one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else usual
+
+
 def is_encoder(kind: str, config: Mapping[str, Any]) -> bool:
-    """Whether the config is an encoder's and has no language model."""
+    """Return whether the config is an encoder's and has no language model."""
     if any(isinstance(config.get(key), Mapping) for key in TEXT_KEYS):
         return False
     plain = next((kind.removesuffix(end) for end in ENDINGS if kind.endswith(end)), kind)
@@ -126,9 +120,6 @@ def is_encoder(kind: str, config: Mapping[str, Any]) -> bool:
 
 
 def is_diffusion(config: Mapping[str, Any]) -> bool:
-    """Whether the config is a diffusion transformer's that is known here."""
+    """Return whether the config is a diffusion transformer's that is known here."""
     name = config.get("_class_name")
-    try:
-        return isinstance(name, str) and canonical(name) in {*RULES, *ALSO}
-    except ValueError:
-        return False
+    return isinstance(name, str) and find_rule(name) is not None

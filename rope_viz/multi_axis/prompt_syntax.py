@@ -1,9 +1,9 @@
-"""A prompt as a person writes it, in pixels and seconds, and the positions that a model and a runtime give it.
+"""A prompt as a person writes it, in pixels and seconds, and its positions in a model and a runtime.
 
     text 12, image 1024x768, text 20, video 1280x720 60s 2fps, sound 10s
 
-Sizes are what reaches the model: pixels are rounded to whole tokens, frames are those that are taken from the film.
-Time stamps between the frames of a film, where a model writes them, are counted as eight tokens of text each.
+Sizes are those that reach the model: pixels are rounded to whole tokens, frames are those sampled from the video.
+Time stamps between the frames of a video, where a model writes them, count as eight tokens of text each.
 """
 
 from __future__ import annotations
@@ -18,38 +18,44 @@ import numpy as np
 
 from rope_viz.embedding.position_ids import Positions, patches
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.config_reader import read_model_type
-from rope_viz.multi_axis.model_axes import INSIDE, vision_part
-from rope_viz.multi_axis.prompt_positions import ERNIE, MODELS, OMNI, STAMPED, lay_out
+from rope_viz.models.config_reader import SECTION_KEYS, read_model_type
+from rope_viz.multi_axis.model_axes import inner_parts, size_or, vision_part
+from rope_viz.multi_axis.prompt_positions import TEMPORAL, lay_out, prompt_traits
 
 What: TypeAlias = Literal["text", "image", "video", "sound"]
 
 WHATS: tuple[What, ...] = ("text", "image", "video", "sound")
-STILLS = ("hunyuan_vl", "glm_image", "isaac")  # model types that are not known to take films
+SCALING = ("rope_scaling", "rope_parameters")
 
-STAMP = 8
-"""Tokens between two frames of a film that is written as images with time stamps: the stamp, and a marker each side."""
-HEARD = 100
-"""Feature frames that an encoder makes of a second of sound."""
+STAMP = 8  # tokens between two frames of a stamped video: the stamp, and a marker on each side
+HEARD = 100  # feature frames that an encoder makes of a second of audio
 MOST = 1 << 18
 LONGEST = 12
+# What the page begins with: an image, and a video whose time outruns its grid.
+USUAL = "text 12, image 1024x768, text 20, video 448x336 40s 1fps, text 24"
 TAKES = (
     "write pieces with commas between them, such as text 12, image 1024x768, video 640x480 20s 2fps, sound 10s; "
     "at most 12 of them"
 )
-NUMBER = r"(\d{1,7}(?:\.\d{1,3})?)"
-SIZE = r"(\d{1,5})\s*[x×*]\s*(\d{1,5})"
+NUMBER = r"\d{1,7}(?:\.\d{1,3})?"
+SIZE = r"(?P<width>\d{1,5})\s*[x×*]\s*(?P<height>\d{1,5})"
+SECONDS = rf"(?P<seconds>{NUMBER})\s*s"
 FORMS: dict[What, re.Pattern[str]] = {
-    "text": re.compile(r"text\s+(\d{1,7})(?:\s*tokens?)?"),
+    "text": re.compile(r"text\s+(?P<tokens>\d{1,7})(?:\s*tokens?)?"),
     "image": re.compile(rf"image\s+{SIZE}(?:\s*(?:px|pixels?))?"),
-    "video": re.compile(rf"video\s+{SIZE}\s+{NUMBER}\s*s(?:\s+{NUMBER}\s*fps)?"),
-    "sound": re.compile(rf"(?:sound|audio)\s+{NUMBER}\s*s"),
+    "video": re.compile(rf"video\s+{SIZE}\s+{SECONDS}(?:\s+(?P<rate>{NUMBER})\s*fps)?"),
+    "sound": re.compile(rf"(?:sound|audio)\s+{SECONDS}"),
 }
+# Keys that decide about positions, in whichever part of a config they are.
+POSITION_KEYS = (
+    *("spatial_merge_size", "spatial_conv_size", "temporal_merge_size", "temporal_conv_size", "tokens_per_second"),
+    *("position_id_per_seconds", "seconds_per_chunk", "n_window", "audio_config", "mrope_section", "xdrope_section"),
+)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A piece of a prompt: tokens of text, an image of width × height pixels, a film, a sound of so many seconds."""
+    """A piece of a prompt: tokens of text, an image of width × height pixels, a video, or audio of so many seconds."""
 
     what: What
     tokens: int = 0
@@ -60,19 +66,16 @@ class Wanted:
 
     @property
     def written(self) -> str:
-        """As a person writes it."""
-        if self.what == "text":
-            return f"text {self.tokens}"
-        if self.what == "image":
-            return f"image {self.width}x{self.height}"
-        if self.what == "video":
-            return f"video {self.width}x{self.height} {self.seconds:g}s {self.rate:g}fps"
-        return f"sound {self.seconds:g}s"
+        """The piece as a person writes it."""
+        size, seconds = f"{self.width}x{self.height}", f"{self.seconds:g}s"
+        video = f"video {size} {seconds} {self.rate:g}fps"
+        forms = {"text": f"text {self.tokens}", "image": f"image {size}", "video": video, "sound": f"sound {seconds}"}
+        return forms[self.what]
 
 
 @dataclass(frozen=True)
 class Reader:
-    """What of a config decides how its prompts are laid out, whichever part it stands in."""
+    """The values of a config that decide how its prompts are laid out."""
 
     kind: str
     patch: int
@@ -80,12 +83,17 @@ class Reader:
     frames: int
     keys: Mapping[str, Any]
 
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """The traits of its prompts."""
+        return prompt_traits(self.kind)
+
 
 @dataclass(frozen=True, eq=False)
 class Laid:
-    """A prompt along its tokens: positions, and where each wanted piece begins; `ends` has one entry more.
+    """The positions of a prompt; `ends` and `starts` are the tokens and positions where each piece begins.
 
-    `starts` are the positions at which they begin, and the one at which text would go on behind the last.
+    Both have one entry more, where text would continue after the last piece.
     """
 
     wanted: tuple[Wanted, ...]
@@ -94,16 +102,16 @@ class Laid:
     starts: tuple[float, ...]
 
     def cost(self, piece: int) -> float:
-        """How many positions a piece takes: how much farther on the next one begins."""
+        """Return how many positions a piece takes."""
         return self.starts[piece + 1] - self.starts[piece]
 
     def tokens(self, piece: int) -> int:
-        """How many tokens a piece is."""
+        """Return how many tokens a piece has."""
         return self.ends[piece + 1] - self.ends[piece]
 
 
 def pieces(written: str) -> tuple[Wanted, ...]:
-    """The pieces of a line. Raises `ValueError` with what may be written.
+    """Return the pieces of a line. Raises `ValueError` with what may be written.
 
     >>> [piece.written for piece in pieces("text 4, image 640 x 480")]
     ['text 4', 'image 640x480']
@@ -115,88 +123,62 @@ def pieces(written: str) -> tuple[Wanted, ...]:
 
 
 def piece(part: str) -> Wanted:
-    """One piece. Raises `ValueError` with what may be written."""
-    for what, form in FORMS.items():
-        match = form.fullmatch(part)
-        if not match:
-            continue
-        given = match.groups()
-        if what == "text":
-            return Wanted("text", tokens=int(given[0]))
-        if what == "sound":
-            return Wanted("sound", seconds=float(given[0]))
-        width, height = int(given[0]), int(given[1])
-        if min(width, height) < 1:
-            raise ValueError(f"an image needs sides of at least one pixel, not {shorten(part)}")
-        if what == "image":
-            return Wanted("image", width=width, height=height)
-        rate = float(given[3] or 2.0)
-        if not 0.0 < rate <= 240.0:
-            raise ValueError(f"a film needs a rate above 0 and up to 240 frames a second, not {shorten(part)}")
-        return Wanted("video", width=width, height=height, seconds=float(given[2]), rate=rate)
-    raise ValueError(f"{TAKES}; not {shorten(part)}")
+    """Return one piece. Raises `ValueError` with what may be written."""
+    matches = ((what, form.fullmatch(part)) for what, form in FORMS.items())
+    what, match = next((pair for pair in matches if pair[1]), ("text", None))
+    if match is None:
+        raise ValueError(f"{TAKES}; not {shorten(part)}")
+    given = {name: text for name, text in match.groupdict().items() if text is not None}
+    numbers = {name: float(text) if name in ("seconds", "rate") else int(text) for name, text in given.items()}
+    wanted = Wanted(what, **numbers)  # type: ignore[arg-type]
+    if what in ("image", "video") and min(wanted.width, wanted.height) < 1:
+        raise ValueError(f"an image needs sides of at least one pixel, not {shorten(part)}")
+    if not 0.0 < wanted.rate <= 240.0:
+        raise ValueError(f"a film needs a rate above 0 and up to 240 frames a second, not {shorten(part)}")
+    return wanted
 
 
 def reader(config: Mapping[str, Any]) -> Reader | None:
-    """How the prompts of a model's config are laid out; None where its language model counts tokens alone."""
+    """Return how the prompts of a model's config are laid out; None where its language model counts tokens alone."""
     outer = read_model_type(config)
-    names = [outer, outer.removesuffix("_text"), outer.removesuffix("_thinker")]
-    kind = next((name for name in names if name in MODELS and name != "neomme"), None)
+    names = (outer, outer.removesuffix("_text"), outer.removesuffix("_thinker"))
+    kind = next((name for name in names if prompt_traits(name) and name != "neomme"), None)
     if kind is None:
         return None
     tower = vision_part(config)
-    parts = [config, *(config[key] for key in INSIDE if isinstance(config.get(key), Mapping)), tower]
-    keys: dict[str, Any] = {}
-    for part in parts:
-        keys |= {key: part[key] for key in TAKEN if part.get(key) is not None}
-    scaling: Mapping[str, Any] = next(
-        (part[key] for part in parts for key in SCALING if isinstance(part.get(key), Mapping)), {}
+    parts = [*inner_parts(config), tower]
+    ropes = [part[key] for part in parts for key in SCALING if isinstance(part.get(key), Mapping)]
+    keys = {key: part[key] for part in parts for key in POSITION_KEYS if part.get(key) is not None}
+    keys |= {key: ropes[0][key] for key in SECTION_KEYS[:2] if ropes and key in ropes[0]}
+    larger = kind.startswith(("qwen3", "qwen4", "hunyuan", "isaac", "glm_image"))
+    merge = keys.get("spatial_merge_size", keys.get("spatial_conv_size"))
+    return Reader(
+        kind,
+        patch=size_or(tower.get("patch_size"), 16 if larger else 14),
+        merge=size_or(merge, 1 if kind == "glm_image" else 2),
+        frames=size_or(tower.get("temporal_patch_size"), 1 if "merged time" in prompt_traits(kind) else 2),
+        keys=keys,
     )
-    keys |= {key: scaling[key] for key in ("mrope_section", "xdrope_section") if key in scaling}
-    patch = whole(tower.get("patch_size"), usual_patch(kind))
-    merge = whole(keys.get("spatial_merge_size", keys.get("spatial_conv_size")), 1 if kind == "glm_image" else 2)
-    return Reader(kind, patch, merge, whole(tower.get("temporal_patch_size"), 1 if kind in ERNIE else 2), keys)
-
-
-TAKEN = (
-    *("spatial_merge_size", "spatial_conv_size", "temporal_merge_size", "temporal_conv_size", "tokens_per_second"),
-    *("position_id_per_seconds", "seconds_per_chunk", "n_window", "audio_config", "mrope_section", "xdrope_section"),
-)
-SCALING = ("rope_scaling", "rope_parameters")
-
-
-def usual_patch(kind: str) -> int:
-    """The pixels of a patch's side where the config names none: the default of the class."""
-    return 16 if kind.startswith(("qwen3", "qwen4", "hunyuan", "isaac", "glm_image")) else 14
-
-
-def whole(value: Any, usual: int) -> int:
-    """A whole number of at least one, or the usual one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else usual
 
 
 def lay(wanted: Sequence[Wanted], read: Reader, runtime: str = "transformers") -> Laid:
-    """The prompt's positions as a runtime gives them.
+    """Return the prompt's positions as a runtime gives them.
 
     Raises `ValueError` where the model does not take such a piece, and beyond 262,144 tokens.
     """
     parts = [entries(piece, read) for piece in wanted]
-    count = sum(expected(piece, part, read) for piece, part in zip(wanted, parts, strict=True))
+    sizes = [size for part in parts for _, size in part]
+    count = sum(size if isinstance(size, int) else math.prod(size) // read.merge**2 for size in sizes)
     if count > MOST:
         raise ValueError(f"the prompt has {count:,} tokens, and at most {MOST:,} can be drawn: take fewer frames")
-    seconds = [
-        read.frames / piece.rate
-        for piece, part in zip(wanted, parts, strict=True)
-        for name, _ in part
-        if name == "video"
-    ]
+    seconds = [read.frames / piece.rate for piece in wanted if piece.what == "video"]
     ends, starts = [0], [0.0]
     laid: Positions | None = None
     for last in range(1, len(wanted) + 1):
         layout = [entry for part in parts[:last] for entry in part]
         laid = positions(layout, seconds, read, runtime)
         ends.append(laid.tokens)
-        # One word more says where the next piece begins.
+        # The position of one more token of text is where the next piece begins.
         starts.append(float(positions([*layout, ["text", 1]], seconds, read, runtime).values[-1, 0]))
     if laid is None or not laid.tokens:
         raise ValueError("the prompt has no tokens")
@@ -204,52 +186,44 @@ def lay(wanted: Sequence[Wanted], read: Reader, runtime: str = "transformers") -
 
 
 def positions(layout: list[Any], seconds: list[float], read: Reader, runtime: str) -> Positions:
-    """The positions of a layout, with the seconds of as many films as are in it."""
+    """Return the positions of a layout, with the seconds of as many videos as it has."""
     videos = sum(name == "video" for name, _ in layout)
     given: dict[str, Any] = {**read.keys, "layout": layout, "model_type": read.kind}
-    if videos and read.kind not in STAMPED:
+    if videos and "stamped" not in read.traits:
         given["second_per_grid_ts"] = seconds[:videos]
     return lay_out(read.kind, given, runtime)
 
 
 def entries(piece: Wanted, read: Reader) -> list[Any]:
-    """A piece as entries of a layout."""
+    """Return a piece as entries of a layout."""
     if piece.what == "text":
         return [["text", piece.tokens]]
     if piece.what == "sound":
-        if read.kind not in OMNI:
+        if "audio" not in read.traits:
             raise ValueError("this model hears no sound: leave it out, or take an Omni model")
         return [["audio", max(1, round(piece.seconds * HEARD))]]
     rows, columns = patches(piece.height, piece.width, read.patch, read.merge)
     if piece.what == "image":
         return [["image", [1, rows, columns]]]
-    if read.kind in STILLS:
+    if "still" in read.traits:
         raise ValueError("this model is not known to take films: write images instead")
-    taken = max(1, round(piece.seconds * piece.rate))
-    frames = math.ceil(taken / read.frames)
-    if read.kind in STAMPED:
+    frames = math.ceil(max(1, round(piece.seconds * piece.rate)) / read.frames)
+    if "stamped" in read.traits:
         return [entry for _ in range(frames) for entry in (["text", STAMP], ["video", [1, rows, columns]])]
-    if read.kind in ERNIE:
-        step = whole(read.keys.get("temporal_merge_size", read.keys.get("temporal_conv_size")), 2)
+    if "merged time" in read.traits:
+        step = size_or(next((read.keys[key] for key in TEMPORAL if key in read.keys), None), 2)
         frames = step * math.ceil(frames / step)
     return [["video", [frames, rows, columns]]]
 
 
 def taken(read: Reader) -> tuple[What, ...]:
-    """The kinds of pieces that a model takes."""
-    without = {"sound": read.kind not in OMNI, "video": read.kind in STILLS}
+    """Return the kinds of pieces that a model takes."""
+    without = {"sound": "audio" not in read.traits, "video": "still" in read.traits}
     return tuple(what for what in WHATS if not without.get(what))
 
 
-def expected(piece: Wanted, part: list[Any], read: Reader) -> int:
-    """About how many tokens a piece is, before it is laid out."""
-    if piece.what in ("text", "sound"):
-        return int(part[0][1])
-    return sum(size if name == "text" else math.prod(size) // read.merge**2 for name, size in part)
-
-
 def first_difference(one: Laid, other: Laid) -> int | None:
-    """The first token whose positions differ, None where all are the same."""
+    """Return the first token whose positions differ, None where all are the same."""
     a, b = one.positions.values, other.positions.values
     common = min(len(a), len(b))
     if a.shape[1] != b.shape[1]:
@@ -258,7 +232,3 @@ def first_difference(one: Laid, other: Laid) -> int | None:
     if differ.size:
         return int(differ[0])
     return common if len(a) != len(b) else None
-
-
-USUAL = "text 12, image 1024x768, text 20, video 448x336 40s 1fps, text 24"
-"""What the page begins with: an image, and a film whose time outruns its grid."""

@@ -13,14 +13,13 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload, check_shape, completed, listed, parse
 from rope_viz.multi_axis.model_axes import from_model, is_encoder
 
-SIDE = 64
-"""Patches along the side of an image: 1024 pixels of FLUX."""
+SIDE = 64  # patches along the side of an image: 1024 pixels of FLUX
 
 
 def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = "the current settings") -> Upload:
-    """The embeddings of a config.json, or of a bare rope_scaling whose missing sizes are those of `current`.
+    """Return the upload of a config.json, or of a bare rope_scaling with missing sizes from `current`, called `name`.
 
-    `name` is what the notes call it. Raises `ValueError` with one sentence that says what is wrong.
+    Raises `ValueError` with one sentence that says what is wrong.
     """
     notes: list[str] = []
     config = parse(text, notes)
@@ -40,41 +39,38 @@ def single_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = ()) -> 
 
 
 def encodes(config: Mapping[str, Any]) -> bool:
-    """Whether this is an encoder of images or films whose patches rotate over several axes, and no language model."""
+    """Return whether this is an encoder of images or video with several axes, and no language model."""
     if not ModelConfig.read(config).problems:
         return False
     try:
-        return is_encoder(read_model_type(config), config) and any(
-            len(part.axes) > 1 for part in from_model(config).values()
-        )
+        parts = from_model(config) if is_encoder(read_model_type(config), config) else {}
+        return any(len(part.axes) > 1 for part in parts.values())
     except (ValueError, ArithmeticError, RecursionError):
         return False
 
 
 def of_axes(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
-    """A diffusion transformer's config, or an encoder's: the ladder of each axis, which the pages of one axis show.
+    """Return the upload of a diffusion transformer or an encoder: the frequencies of each axis for pages of one axis.
 
-    Where its speeds are no ladder that a base describes, those pages show plain RoPE of as many pairs, and a note says
-    so. Raises `ValueError` where there is no such class. Time comes last: it often stands still.
+    Where no base describes the frequencies, those pages show plain RoPE of as many pairs, and a note says so. Raises
+    `ValueError` for an unknown class. Time comes last, because an image has one frame.
     """
     part = next(iter(from_model(config).values()))
     found = anatomy(part)
     drawn = isinstance(config.get("_class_name"), str)
-    kind = re.sub(r"\W", "", str(config["_class_name"]))[:48] if drawn else name_config(config)
+    name = re.sub(r"\W", "", config["_class_name"])[:48] if drawn else name_config(config)
     ladders = {} if found is None else {axis: each for axis, each in found.ladders.items() if each.first == 1.0}
-    what = (
-        f"{kind} is {'a diffusion transformer' if drawn else 'an encoder'} with {len(part.axes)} axes: page Axes shows"
-    )
+    what = f"{name} is {'a diffusion transformer' if drawn else 'an encoder'} with {len(part.axes)} axes: page Axes"
     if ladders:
-        specs = {
-            axis: RopeSpec(head_dim=2 * each.pairs, base=each.base, context=SIDE, pairing="interleaved")
-            for axis, each in sorted(ladders.items(), key=lambda item: item[0] == "t")
-        }
-        said = f"{what} them all, the others one of them, over {SIDE} patches or frames."
+        note = f"{what} shows them all, the others one of them, over {SIDE} patches or frames."
     else:
-        specs = {"": RopeSpec(head_dim=2 * part.pairs, context=SIDE, pairing="interleaved")}
-        said = (
-            f"{what} them as they are. Its speeds are no ladder that a base describes: the other pages show plain RoPE "
-            f"of {part.pairs} pairs in its place, which this model does not compute."
+        note = (
+            f"{what} shows them as they are. Its speeds are no ladder that a base describes: the other pages show "
+            f"plain RoPE of {part.pairs} pairs in its place, which this model does not compute."
         )
-    return Upload(kind, config, specs, (*notes, said))
+    specs = {
+        axis: RopeSpec(head_dim=2 * each.pairs, base=each.base, context=SIDE, pairing="interleaved")
+        for axis, each in sorted(ladders.items(), key=lambda item: item[0] == "t")
+    }
+    plain = RopeSpec(head_dim=2 * part.pairs, context=SIDE, pairing="interleaved")
+    return Upload(name, config, specs or {"": plain}, (*notes, note))

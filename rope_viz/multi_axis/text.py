@@ -1,20 +1,19 @@
-"""Language models that read images, video and sound: one ladder, and an axis for every pair (M-RoPE).
+"""Language models that read images, video and audio: shared frequencies, and an axis for every pair (M-RoPE).
 
 transformers 5.23.0 decides by the class how sections are laid out and does not read `mrope_interleaved`; vLLM 0.33.0
-and SGLang 0.5.23 decide by that key, and take sections where it is missing.
+and SGLang 0.5.23 decide by that key, and use blocks where it is missing.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from rope_viz.embedding.axes_spec import (
-    THW,
     AxesSpec,
     alternating,
     checked_counts,
@@ -26,142 +25,110 @@ from rope_viz.embedding.axes_spec import (
     without_rotation,
 )
 from rope_viz.embedding.spec import FloatArray, RopeSpec, shorten
-from rope_viz.models.architecture import find_architecture
+from rope_viz.models.architecture import Axes, all_architectures, find_architecture
+from rope_viz.models.config_reader import SECTION_KEYS
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.text_config import TEXT_KEYS
-from rope_viz.multi_axis.config_reader import plainly
+from rope_viz.multi_axis.names import find_known_name, plain_name
 
-Pattern: TypeAlias = Literal[
-    "sections", "interleaved", "h w then t", "t behind h w", "even and odd", "doubled", "scheduled"
-]
-Allocate: TypeAlias = Callable[[RopeSpec, Sequence[int], Sequence[str]], AxesSpec]
-
-
-@dataclass(frozen=True)
-class Text:
-    """How a class lays its sections over the pairs, the sections it takes where the config names none, and the axes."""
-
-    pattern: Pattern
-    sections: tuple[int, ...] = ()
-    axes: tuple[str, ...] = THW
-
-
-QWEN2 = Text("sections", (16, 24, 24))
-QWEN3 = Text("interleaved", (24, 20, 20))
-QWEN3_5 = Text("interleaved", (11, 11, 10))
-GLM4V = Text("sections", (8, 12, 12))
 XDROPE_AXES = ("position", "width", "height", "image")
-
-# By the model type that wraps vision and text; "_text" behind it is the same.
-TEXTS: dict[str, Text] = {
-    **dict.fromkeys(("qwen2_vl", "qwen2_5_vl", "qwen2_5_omni", "qwen2_5_omni_talker", "paddleocr_vl"), QWEN2),
-    **dict.fromkeys(("qwen2_5_omni_thinker", "keye", "keye_vl1_5", "keye_vl_1_5", "KeyeVL1_5"), QWEN2),
-    **dict.fromkeys(("qwen3_vl", "qwen3_vl_moe", "qwen3_omni_moe", "qwen3_omni_moe_talker"), QWEN3),
-    **dict.fromkeys(("qwen3_omni_moe_thinker", "cosmos3_edge", "cosmos3_omni", "cohere_compass"), QWEN3),
-    **dict.fromkeys(("qwen3_5", "qwen3_5_moe", "qwen4_exp", "minicpmv4_6", "minicpmv4_7"), QWEN3_5),
-    **dict.fromkeys(("glm4v", "glm4v_moe", "glm46v", "glm_image", "glm_ocr"), GLM4V),
-    "ernie4_5_vl_moe": Text("h w then t", (22, 22, 20)),
-    "ernie4_5_moe_vl": Text("h w then t", (22, 22, 20)),
-    "bailing_moe_v3_vl": Text("t behind h w", (12, 10, 10)),
-    "neomme": Text("even and odd", (), ("row", "column")),
-    "hunyuan_vl": Text("doubled", (16, 16, 16, 16), XDROPE_AXES),
-    "openpangu_vl": Text("scheduled", (22, 21, 21)),
-    "isaac": Text("sections", ()),
-}
-
-# Model types that are not in the table of architectures, and whose text they are like.
-LIKE = {
-    **{"keye": "qwen3", "keye_vl1_5": "qwen3", "keye_vl_1_5": "qwen3", "KeyeVL1_5": "qwen3", "isaac": "qwen3"},
-    **{"openpangu_vl": "qwen2", "ernie4_5_moe_vl": "ernie4_5_vl_moe_text"},
-}
-
-
-# Names of releases, where the model type is another.
-RELEASES = {
-    **{"qwen25omni": "qwen2_5_omni", "qwen3omni": "qwen3_omni_moe", "glm41v": "glm4v", "glm45v": "glm4v_moe"},
-    **{"ernie45vl": "ernie4_5_vl_moe", "hunyuanocr": "hunyuan_vl", "keyevl15": "keye_vl1_5", "cosmos3": "cosmos3_omni"},
-    **{
-        "paddleocr": "paddleocr_vl",
-        "qwen4": "qwen4_exp",
-        "openpangu": "openpangu_vl",
-        "bailingv3vl": "bailing_moe_v3_vl",
-    },
-}
 CLASS_ENDINGS = ("thinkertextrotaryembedding", "textrotaryembedding", "rotaryembedding", "text", "model")
+
+# Model types of remote code. A record would list them as types whose code was read, which is not so.
+KEYE = Axes("sections", (16, 24, 24), runtimes=("vllm",), prompt=("largest",), like="qwen3")
+BAILING = Axes("t behind h w", (12, 10, 10), runtimes=("vllm", "sglang"), prompt=("stamped",))
+PANGU = Axes("scheduled", (22, 21, 21), runtimes=("vllm",), prompt=("gap",), like="qwen2")
+UNRECORDED = {
+    **dict.fromkeys(("keye", "keye_vl_1_5", "KeyeVL1_5", "keye_vl1_5"), KEYE),
+    "ernie4_5_moe_vl": Axes("h w then t", (22, 22, 20), prompt=("side", "merged time"), like="ernie4_5_vl_moe_text"),
+    "bailing_moe_v3_vl": replace(BAILING, release_names=("bailingv3vl",)),
+    "openpangu_vl": replace(PANGU, release_names=("openpangu",)),
+    "isaac": Axes("sections", runtimes=("vllm",), prompt=("from zero", "still"), like="qwen3"),
+}
+
+
+def find_axes(kind: str) -> Axes | None:
+    """Return the axes of a model type, None where it has one axis or is not known."""
+    records = (find_architecture(name) for name in (kind, f"{kind}_text"))
+    return next((record.axes for record in records if record is not None and record.axes), UNRECORDED.get(kind))
+
+
+@functools.cache
+def all_axes() -> Mapping[str, Axes]:
+    """Return {model type: axes} of all language models with several axes."""
+    recorded = {name: record.axes for name, record in all_architectures().items() if record.axes is not None}
+    return recorded | UNRECORDED
+
+
+@functools.cache
+def known_names() -> Mapping[str, str]:
+    """Return {plain name: model type}, with the names of releases."""
+    released = {name: kind for kind, axes in all_axes().items() for name in axes.release_names}
+    return {plain_name(kind): kind for kind in all_axes()} | released
 
 
 def text_name(kind: str) -> str:
-    """The model type for a name as people or classes write it; what is known by no such name stays as it is.
+    """Return the model type for a name as people or classes write it; an unknown name unchanged.
 
     >>> text_name("Qwen3VLTextRotaryEmbedding"), text_name("glm-4.5v"), text_name("llama")
     ('qwen3_vl', 'glm4v_moe', 'llama')
     """
-    if kind.removesuffix("_text") in TEXTS:
+    if find_axes(kind.removesuffix("_text")) is not None:
         return kind
-    known = {plainly(name): name for name in TEXTS} | RELEASES
-    plain = plainly(kind)
-    for candidate in (plain, *(plain.removesuffix(ending) for ending in CLASS_ENDINGS if plain.endswith(ending))):
-        if candidate in known:
-            return known[candidate]
-    return kind
+    return find_known_name(kind, known_names(), CLASS_ENDINGS) or kind
 
 
-def read_text(kind: str, config: Mapping[str, Any], *, length: int | None = None) -> AxesSpec:
-    """The text rotation of a model type, of the layer type under `layer_type` where layers differ.
+def read_text(kind: str, config: Mapping[str, Any]) -> AxesSpec:
+    """Return the text rotation of a model type, for the config's `layer_type` where layers differ.
 
-    The speeds are those that the class holds, in float32: at position 12,000 they are off by 1e-3 radians from the
-    formula's, which `text_layers` gives.
+    Frequencies are rounded to float32 as in the class; `text_layers` returns those of the formula.
     """
-    layers = text_layers(kind, config, length=length)
+    layers = text_layers(kind, config)
     wanted = config.get("layer_type")
     if wanted is not None and (not isinstance(wanted, str) or wanted not in layers):
         raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {shorten(wanted)}")
-    for layer in (wanted, "", "full_attention"):
-        if layer in layers:
-            return as_held(layers[layer])
-    return as_held(next(iter(layers.values())))
+    layer = next((name for name in (wanted, "", "full_attention") if name in layers), next(iter(layers)))
+    return in_float32(layers[layer])
 
 
-def as_held(spec: AxesSpec) -> AxesSpec:
-    """The spec with the speeds of a float32 class: base^(2i/d) rounded, and its inverse rounded once more."""
-    second = None if spec.second is None else twice_rounded(spec.second)
-    return dataclasses.replace(spec, weights=twice_rounded(spec.weights), second=second)
+def in_float32(spec: AxesSpec) -> AxesSpec:
+    """Return the spec with the frequencies of a float32 class: base^(2i/d) rounded, and its inverse rounded again."""
+    second = None if spec.second is None else round_inverse(spec.second)
+    return replace(spec, weights=round_inverse(spec.weights), second=second)
 
 
-def twice_rounded(weights: FloatArray) -> FloatArray:
-    """1/(1/w) with both quotients in float32, as float64; 0 stays 0."""
+def round_inverse(weights: FloatArray) -> FloatArray:
+    """Return 1/(1/w) with both quotients in float32, as float64; 0 stays 0."""
     narrow = np.float32
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(narrow(1.0) / (1.0 / weights).astype(narrow), dtype=np.float64)
 
 
-def text_layers(kind: str, config: Mapping[str, Any], *, length: int | None = None) -> dict[str, AxesSpec]:
-    """{layer type: rotation}; "" where all layers share one. Only one axis where the model's text has no others."""
+def text_layers(kind: str, config: Mapping[str, Any]) -> dict[str, AxesSpec]:
+    """Return {layer type: rotation}, with the key "" where all layers share one."""
     name = kind.removesuffix("_text")
-    rule = TEXTS.get(name)
-    whole = renamed(name, config)
-    specs = from_config(whole)
-    return {layer: allocated(name, rule, spec, keys(whole, layer), length) for layer, spec in specs.items()}
+    axes, whole = find_axes(name), with_model_type(name, config)
+    return {layer: allocate_pairs(axes, spec, section_keys(whole, layer)) for layer, spec in from_config(whole).items()}
 
 
-def renamed(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config as `from_config` takes it: with its model type, and today's names for XD-RoPE."""
+def with_model_type(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the config with its model type and with what `from_config` needs."""
     whole = dict(config)
-    nested = any(isinstance(config.get(key), Mapping) for key in TEXT_KEYS)
-    if nested and name not in LIKE:
+    axes, record = UNRECORDED.get(name), find_architecture(name)
+    like = "" if axes is None else axes.like
+    if any(isinstance(config.get(key), Mapping) for key in TEXT_KEYS) and not like:
         whole.setdefault("model_type", name)
     else:
-        record = find_architecture(name)
-        whole["model_type"] = LIKE.get(name, name if record is None or record.text is None else record.text.type)
+        whole["model_type"] = like or (name if record is None or record.text is None else record.text.type)
     if find_architecture(whole["model_type"]) is None:
-        # An architecture without a table of class defaults: lengths do not matter to plain RoPE.
+        # An architecture without class defaults: lengths do not matter to plain RoPE.
         whole.setdefault("max_position_embeddings", 32_768)
-        whole.setdefault("rope_interleave", name == "bailing_moe_v3_vl")
+        whole.setdefault("rope_interleave", axes is not None and axes.pattern == "t behind h w")
     return whole
 
 
-def keys(config: Mapping[str, Any], layer: str) -> dict[str, Any]:
-    """The RoPE parameters that name sections: of the language model, of its layer type, or beside it at the top."""
+def section_keys(config: Mapping[str, Any], layer: str = "") -> dict[str, Any]:
+    """Return the keys that name sections, from the language model, from its layer type or from the top level."""
     found: dict[str, Any] = {}
     for place in (config, ModelConfig.read(config).part.config):
         for source in (place, place.get("rope_parameters"), place.get("rope_scaling")):
@@ -171,101 +138,82 @@ def keys(config: Mapping[str, Any], layer: str) -> dict[str, Any]:
     return found
 
 
-SECTION_KEYS = ("mrope_section", "xdrope_section", "mrope_interleaved")
-
-
-def allocated(name: str, rule: Text | None, spec: RopeSpec, found: Mapping[str, Any], length: int | None) -> AxesSpec:
-    """The pairs of one ladder on their axes, as the class of this model type lays them out."""
+def allocate_pairs(axes: Axes | None, spec: RopeSpec, found: Mapping[str, Any]) -> AxesSpec:
+    """Return the pairs of one language model on their axes, as the class lays them out."""
     counts = found.get("mrope_section", found.get("xdrope_section"))
-    if rule is None:
-        if counts is None:
-            return one_axis(spec, length=length)
-        # A type we do not know: by the key, as the servers decide.
-        rule = Text("interleaved" if found.get("mrope_interleaved") else "sections")
-    if name == "isaac":
-        half = spec.pairs // 2
-        counts = (spec.pairs - 2 * (half // 2), half // 2, half // 2)
-        rule = Text("interleaved" if found.get("mrope_interleaved") else "sections")
-    sizes = checked_counts(rule.sections if counts is None else counts) if rule.pattern != "even and odd" else ()
-    if rule.pattern == "doubled":
-        return doubled(spec, sizes, length)
-    return shared_ladder(spec, laid(rule.pattern, sizes, spec.pairs), rule.axes, length=length)
+    if axes is None and counts is None:
+        return one_axis(spec)
+    if axes is None or (axes.pattern == "sections" and not axes.sections):
+        # An unknown type follows the key, as the servers do. Isaac always gives half of the pairs to time.
+        side = spec.pairs // 4
+        counts = counts if axes is None else (spec.pairs - 2 * side, side, side)
+        axes = Axes("interleaved" if found.get("mrope_interleaved") else "sections")
+    if axes.pattern == "even and odd":
+        return shared_ladder(spec, alternating(spec.pairs), axes.names)
+    sizes = checked_counts(axes.sections if counts is None else counts)
+    if axes.pattern == "doubled":
+        return double_sections(spec, sizes)
+    return shared_ladder(spec, axis_per_pair(axes.pattern, sizes, spec.pairs), axes.names)
 
 
-def laid(pattern: Pattern, counts: tuple[int, ...], pairs: int) -> list[int]:
-    """The axis of every pair, (pairs,). Raises `ValueError` where sections have to add up and do not."""
-    if pattern == "even and odd":
-        return alternating(pairs)
-    if pattern == "interleaved":
-        require_three(counts)
-        return interleaved(counts, pairs)
-    if sum(counts) != pairs:
+def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int]:
+    """Return the axis of every pair, (pairs,). Raises `ValueError` where sections must add up and do not."""
+    if pattern != "interleaved" and sum(counts) != pairs:
         raise ValueError(
             f"mrope_section must add up to the {pairs} pairs that rotate, {shorten(list(counts))} is {sum(counts)}"
         )
     if pattern == "scheduled":
-        return scheduled(counts)
-    if pattern in ("h w then t", "t behind h w"):
-        require_three(counts)
-        # ERNIE names its sections h, w, t; Bailing t, h, w. The pairs lie alike.
-        counts = counts if pattern == "h w then t" else (*counts[1:], counts[0])
-        if counts[0] != counts[1]:
-            raise ValueError(
-                f"mrope_section must give rows and columns as many pairs each, got {shorten(list(counts))}"
-            )
-        return sections_then(pairs, counts[2])
-    # Sections beyond the third go round again, as transformers cuts them.
-    return [section % 3 for section, count in enumerate(counts) for _ in range(count)]
-
-
-def require_three(counts: Sequence[int]) -> None:
-    """Raise `ValueError` unless there are three sections."""
+        return schedule_pairs(counts)
+    if pattern == "sections":
+        # Sections beyond the third begin again with the first axis, as transformers cuts them.
+        return [section % 3 for section, count in enumerate(counts) for _ in range(count)]
     if len(counts) != 3:
         raise ValueError(f"mrope_section must have three numbers, got {shorten(list(counts))}")
+    if pattern == "interleaved":
+        return interleaved(counts, pairs)
+    # ERNIE names its sections h, w, t; Bailing t, h, w. Both lay the pairs out alike.
+    rows, columns, time = counts if pattern == "h w then t" else (*counts[1:], counts[0])
+    if rows != columns:
+        raise ValueError(f"mrope_section must give rows and columns as many pairs each, got {[rows, columns, time]}")
+    return sections_then(pairs, time)
 
 
-def scheduled(counts: Sequence[int]) -> list[int]:
-    """openPangu: the next pair to the axis served least of its share, never twice running; the last is the first's.
+def schedule_pairs(counts: Sequence[int]) -> list[int]:
+    """Return the axes as openPangu does: the next pair to the axis with the smallest part of its share so far.
 
-    >>> scheduled([2, 1, 1])
+    No axis comes twice running while another is left, and the last of three sections ends with the first axis.
+
+    >>> schedule_pairs([2, 1, 1])
     [0, 1, 2, 0]
     """
     if len(counts) not in (2, 3):
         raise ValueError(f"mrope_section must have two or three numbers, got {shorten(list(counts))}")
-    wanted = list(counts)
-    last = len(counts) == 3
-    wanted[0] -= last
+    last = [0] if len(counts) == 3 else []
+    wanted = [counts[0] - len(last), *counts[1:]]
     given, order = [0] * len(wanted), list[int]()
     for _ in range(sum(wanted)):
         free = [k for k in range(len(wanted)) if given[k] < wanted[k]]
-        others = [k for k in free if not order or k != order[-1]] or free
-        best = min(others, key=lambda k: (given[k] / wanted[k], k))
+        best = min([k for k in free if k not in order[-1:]] or free, key=lambda k: (given[k] / wanted[k], k))
         order.append(best)
         given[best] += 1
-    return [*order, 0] if last else order
+    return order + last
 
 
-def doubled(spec: RopeSpec, counts: Sequence[int], length: int | None = None) -> AxesSpec:
-    """HunYuan-VL in transformers 5.23.0: blocks of twice the section over the doubled head.
+def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
+    """Return HunYuan-VL as in transformers 5.23.0: blocks of twice the section over the doubled head.
 
-    Dimension i and its partner i + pairs fall into different blocks, so this is no rotation; see `repeated`.
+    Dimension i and its partner i + pairs fall into different blocks, so this is no rotation.
     """
     if sum(counts) != spec.pairs:
         raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {shorten(list(counts))}")
     axis = [k for k, count in enumerate(counts) for _ in range(2 * count)]
-    first = shared_ladder(spec, axis[: spec.pairs], xdrope_axes(counts), length=length)
-    return without_rotation(first, placed(np.asarray(spec.inv_freq(length)), axis[spec.pairs :], len(counts)))
-
-
-def repeated(spec: RopeSpec, counts: Sequence[int], length: int | None = None) -> AxesSpec:
-    """HunYuan-VL as Tencent's code, mlx-vlm and llama.cpp turn it: the list of sections for both halves."""
-    axis = [k for k, count in enumerate(counts) for _ in range(count)]
-    return shared_ladder(spec, axis, xdrope_axes(counts), length=length)
+    first = shared_ladder(spec, axis[: spec.pairs], xdrope_axes(counts))
+    return without_rotation(first, placed(np.asarray(spec.inv_freq()), axis[spec.pairs :], len(counts)))
 
 
 def xdrope_axes(counts: Sequence[int]) -> tuple[str, ...]:
-    """The names of as many axes: width, height and image last."""
+    """Return the names of as many axes: width, height and image last."""
     if len(counts) < 3:
         raise ValueError(f"mrope_section must have at least three numbers, got {shorten(list(counts))}")
-    more = len(counts) - 4
+    more = len(counts) - len(XDROPE_AXES)
     return (*(f"axis {k}" for k in range(more)), *XDROPE_AXES) if more > 0 else XDROPE_AXES[-len(counts) :]

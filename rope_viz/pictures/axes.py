@@ -14,6 +14,7 @@ from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import ROLES, Role, Scene
 from rope_viz.multi_axis.prompt_syntax import LONGEST, USUAL, WHATS, Laid, Reader, lay, pieces, reader, taken
+from rope_viz.multi_axis.text import find_axes
 from rope_viz.pictures import decay
 from rope_viz.pictures.axes_model import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, models, scene, shown
 from rope_viz.pictures.axis_choice import roles
@@ -21,7 +22,7 @@ from rope_viz.pictures.choices import Number, Pick, Pieces, Positions
 from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Choice, Now
-from rope_viz.runtimes.axes import HAS, INTERLEAVED, SECTIONED, axes_answers
+from rope_viz.runtimes.axes import axes_answers
 from rope_viz.studies.axis_extrapolation import METHODS, carried, offered
 
 ALL: tuple[Choice[Any], ...] = (*WHICH, *CHANGES)
@@ -53,9 +54,8 @@ def servers(now: Now) -> dict[str, str]:
     """The runtimes that are known to have the model."""
     read = reads(now)
     kind = "" if read is None else read.kind
-    names = ["transformers", "transformers-4.57", *(name for name, kinds in HAS.items() if kind in kinds)]
-    if kind in (*SECTIONED, *INTERLEAVED):
-        names.append("llama.cpp")
+    axes = find_axes(kind)
+    names = ["transformers", "transformers-4.57", *(() if axes is None else axes.runtimes)]
     return {name: prompt.RUNTIMES[name] for name in names if kind != "glm_image" or name == "transformers"}
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rope_viz.advice.lint.multi_axis_rules import surely_one_axis
 from rope_viz.embedding.axes_spec import AxesSpec, placed
 from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, anatomy, rebuilt
 from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes, scenes
@@ -47,7 +47,7 @@ def _own(now: Now) -> Upload | None:
 @functools.lru_cache(maxsize=64)
 def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
     config = config_of(model, own)
-    if config is None or surely_one_axis(config):
+    if config is None or has_one_axis(config):
         return {}
     try:
         found = own_scenes(config, catalog()[model].name if own is None else own.name)

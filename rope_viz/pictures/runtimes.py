@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 
 from rope_viz.advice import runtime_matrix
-from rope_viz.advice.lint.multi_axis_rules import surely_one_axis
 from rope_viz.advice.runtime_matrix import Asked, Board
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes
 from rope_viz.figures.words import runtimes as words
 from rope_viz.figures.words.common import plain
+from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import encodes
 from rope_viz.pictures.choices import Pick, Switch
@@ -110,7 +110,7 @@ def models(now: Now) -> Table:
 def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
     config = config_of(model, own)
     try:
-        return () if config is None or surely_one_axis(config) else axes_answers(config)
+        return () if config is None or has_one_axis(config) else axes_answers(config)
     except ValueError:
         return ()  # what cannot be read is said by the other pictures
 

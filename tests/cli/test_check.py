@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from rope_viz.advice.lint.check_text import rules
-from rope_viz.advice.lint.multi_axis_rules import ONE_AXIS, surely_one_axis
 from rope_viz.cli.main import main
+from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
+from rope_viz.models.config_reader import has_one_axis
 from rope_viz.multi_axis.model_axes import is_encoder
-from rope_viz.multi_axis.text import TEXTS
+from rope_viz.multi_axis.text import all_axes
 
 ROOT = Path(__file__).parents[2]
 LLAMA = {
@@ -393,7 +394,9 @@ def test_a_model_with_one_position_per_token_does_not_load_the_rooms_about_sever
 
 
 def test_the_types_with_one_position_per_token_are_none_of_those_with_several():
-    assert not ONE_AXIS & {*TEXTS, *(f"{kind}_text" for kind in TEXTS)}
-    assert not any(is_encoder(kind, {}) for kind in ONE_AXIS)
-    assert surely_one_axis(WARNING)
-    assert not surely_one_axis({**WARNING, "rope_scaling": {"rope_type": "default", "mrope_section": [24, 20, 20]}})
+    one_axis = {kind for kind in all_architectures() if has_one_axis({"model_type": kind})}
+    assert len(one_axis) > 150
+    assert not one_axis & {*all_axes(), *(f"{kind}_text" for kind in all_axes())}
+    assert not any(is_encoder(kind, {}) for kind in one_axis)
+    assert has_one_axis(WARNING)
+    assert not has_one_axis({**WARNING, "rope_scaling": {"rope_type": "default", "mrope_section": [24, 20, 20]}})

@@ -4,20 +4,27 @@ axes.json: 57 cases; axes_more.json and layouts.json: further ones, made by make
 the class, and tolerances are float32's at the positions of the case.
 """
 
+import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 from rope_viz.embedding.axes_spec import AxesSpec
-from rope_viz.multi_axis import extended, frequencies, positions, read
+from rope_viz.embedding.axis_scaling import ImageNtk, ImageYarn, Riflex
+from rope_viz.embedding.scaling import Linear, NtkAware
+from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.models.architecture import Axes
+from rope_viz.models.config_reader import ConfigReader
+from rope_viz.multi_axis import positions, read
 from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
-from rope_viz.multi_axis.prompt_positions import RUNTIMES, drawn_ahead, lay_out
-from rope_viz.multi_axis.text import TEXTS, text_layers, text_name
-from rope_viz.multi_axis.torch_random import uniform
-from rope_viz.multi_axis.vision import SPECIAL, TOWERS, tower_name
+from rope_viz.multi_axis.learned_directions import uniform
+from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
+from rope_viz.multi_axis.text import all_axes, text_layers, text_name
+from rope_viz.multi_axis.vision import SPECIAL, TOWERS, ladder, tower_name
+from rope_viz.runtimes.axes import VERSIONS
 
 FOLDER = Path(__file__).parents[1] / "goldens"
 
@@ -99,10 +106,29 @@ def test_positions_are_those_of_the_published_function(case: dict[str, Any]) -> 
 EXTENDED = [case for case in GOLDEN if case["kind"] == "frequencies"]
 
 
+def extended_axis(name: str, given: ConfigReader) -> RopeSpec:
+    """One axis with its extent as context and target, extended by the method of a golden case."""
+    trained = given.size("trained_patches", "trained_frames", "repeats", "trained", default=64)
+    target = given.size("patches", "latent_frames", "frames", "target", "L_test", default=trained)
+    noise = given.number("noise_level", "current_timestep")
+    method: Scaling
+    if name == "riflex":
+        method = Riflex(pair=given.size("k", "pair", default=0, least=0), repeats=given.size("N", default=0, least=0))
+    elif name in ("image-ntk", "dype-ntk") or given.value("method") == "ntk":
+        method = ImageNtk(noise=noise)
+    elif name in ("image-yarn", "dype", "yarn"):
+        method = ImageYarn(noise=noise)
+    else:
+        factor = given.number("factor", default=max(target / trained, 1.0))
+        method = NtkAware(factor) if name == "ntk" else Linear(factor)
+    plain = ladder(given.required("dim", "head_dim"), given.base(10_000.0))
+    return dataclasses.replace(plain, context=trained, target=target, scaling=method)
+
+
 @pytest.mark.parametrize("case", EXTENDED, ids=[case["id"] for case in EXTENDED])
 def test_an_axis_is_extended_as_published(case: dict[str, Any]) -> None:
-    np.testing.assert_allclose(frequencies(case["family"], case["config"]), case["inv_freq"], rtol=1e-8)
-    spec = extended(case["family"].split("/")[1], case["config"])
+    spec = extended_axis(case["family"].split("/")[1], ConfigReader(case["config"]))
+    np.testing.assert_allclose(spec.inv_freq(), case["inv_freq"], rtol=1e-8)
     np.testing.assert_allclose(spec.plain_inv_freq, case["plain"], rtol=1e-8)
     assert spec.attention_factor() == pytest.approx(case.get("factor", 1.0), rel=1e-8)
 
@@ -144,13 +170,6 @@ def test_a_text_class_holds_its_speeds_in_float32() -> None:
     np.testing.assert_allclose(formula.weights.sum(axis=1), 1e6 ** (-np.arange(64) / 64.0), rtol=1e-14)
 
 
-def test_glm_image_has_positions_ahead_for_what_it_draws() -> None:
-    ahead = drawn_ahead([(2, 3), (1, 2)], 10.0)
-    assert ahead[:2].tolist() == [[10, 10, 10], [10, 10, 11]]
-    assert ahead[2].tolist() == [12, 12, 12]
-    assert ahead[-1].tolist() == [15, 15, 15]
-
-
 @pytest.mark.parametrize("kind", sorted({*TOWERS} - {"llama4"}))
 def test_every_tower_has_a_default_of_its_class(kind: str) -> None:
     spec = read(f"vision/{kind}", {})
@@ -159,18 +178,28 @@ def test_every_tower_has_a_default_of_its_class(kind: str) -> None:
     assert set(spec.axes) == {"h", "w"}
 
 
-@pytest.mark.parametrize("kind", sorted(TEXTS))
+@pytest.mark.parametrize("kind", sorted(all_axes()))
 def test_every_language_model_is_read_from_a_plain_config(kind: str) -> None:
     config = {"hidden_size": 1024, "num_attention_heads": 8, "head_dim": 128, "rope_theta": 1e6}
     if kind == "bailing_moe_v3_vl":
         config["rope_parameters"] = {"rope_theta": 1e6, "partial_rotary_factor": 0.5}  # type: ignore[assignment]
-    sections = TEXTS[kind].sections
+    sections = all_axes()[kind].sections
     if kind in ("glm4v", "glm46v", "glm4v_moe", "glm_image", "glm_ocr", "qwen3_5", "qwen3_5_moe", "qwen4_exp"):
         config["rope_parameters"] = {"rope_theta": 1e6, "partial_rotary_factor": 0.5}  # type: ignore[assignment]
     spec = read(f"text/{kind}", config)
     assert isinstance(spec, AxesSpec)
     assert len(spec.axes) >= 2
     assert not sections or len(spec.axes) in (3, 4)
+
+
+@pytest.mark.parametrize("kind", sorted(all_axes()))
+def test_the_axes_of_a_type_name_only_what_the_code_knows(kind: str) -> None:
+    axes = all_axes()[kind]
+    assert axes.pattern in get_args(get_type_hints(Axes)["pattern"])
+    assert set(axes.runtimes) <= set(VERSIONS)
+    assert set(axes.prompt) <= {
+        *("side", "largest", "stamped", "seconds", "merged time", "gap", "still", "audio", "from zero", "own")
+    }
 
 
 @pytest.mark.parametrize("name", sorted(RULES))
@@ -316,7 +345,6 @@ def test_a_class_that_reads_no_head_dim_takes_the_width() -> None:
         ("dit/mochi", {"weights": [1, 2]}, "shape"),
         ("runtime/llama.cpp", {"n_dims": 64, "sections": [0, 0, 0, 0]}, "not all be 0"),
         ("runtime/llama.cpp", {"n_dims": 64, "mode": "YROPE"}, "mode must be one of"),
-        ("extension/magic", {"dim": 16}, "there is no extension"),
     ],
 )
 def test_what_cannot_be_read_is_named(family: str, config: Any, says: str) -> None:
@@ -336,7 +364,7 @@ def test_what_cannot_be_read_is_named(family: str, config: Any, says: str) -> No
         ("vision/qwen2_vl", {}, "grid is missing"),
         ("vision/patch-order", {"grid_thw": [[1, 3, 4]], "spatial_merge_size": 2}, "does not divide"),
         ("dit/flux", {"text": 3}, "grid is missing"),
-        ("extension/riflex", {"dim": 16}, "there are no positions"),
+        ("runtime2/riflex", {"dim": 16}, "family must begin with"),
     ],
 )
 def test_what_cannot_be_placed_is_named(family: str, config: Any, says: str) -> None:

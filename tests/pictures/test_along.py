@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rope_viz.advice.lint.multi_axis_rules import ONE_AXIS, surely_one_axis
 from rope_viz.embedding.axes_spec import THW, interleaved, shared_ladder
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.single_axis import along
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog
+from rope_viz.models.config_reader import has_one_axis
 from rope_viz.multi_axis.image_layouts import own_scenes
 from rope_viz.pictures import decay, frequencies, registry, scaling
 from rope_viz.studies.distance_2d import mean_cosine
@@ -75,7 +75,5 @@ def test_lines_of_the_methods_go_on_over_the_pairs_between():
 def test_what_is_surely_of_one_axis_has_no_part_with_several(model):
     """Pages do not look for axes there, which takes time in every run."""
     config = catalog()[model].config
-    if surely_one_axis(config):
+    if has_one_axis(config):
         assert all(len(scene.spec.axes) == 1 for scene in own_scenes(config, model).values())
-    else:
-        assert config["model_type"] not in ONE_AXIS or "mrope_section" in str(config)

@@ -1,9 +1,9 @@
 """Models with positions on several axes that come with RoPE Viz: one config fragment each, with its source.
 
-To add one, put a file beside this one: the config's own keys, and `_about` with name, source, status (V1: run here or
-the authors' code; V2: class defaults or copies that agree), note, grid ({axis: extent in units of position} of a usual
-image or clip, and in `grid_note` where it comes from), step ({axis: units of position} of one patch, where that is not
-one) and, where the config is a class' arguments, family.
+To add one, add a JSON file here with the config's own keys and `_about`: name, source, status (V1: run here or the
+authors' code; V2: class defaults or copies that agree), note, grid ({axis: extent in units of position} of a usual
+image or video, with its source in `grid_note`), step ({axis: units of position} of one patch, where that is not 1) and
+family where the config has the arguments of a class.
 """
 
 from __future__ import annotations
@@ -24,11 +24,7 @@ from rope_viz.multi_axis.model_axes import by_head
 
 @dataclass(frozen=True)
 class AxesModel:
-    """A model of the list.
-
-    `grid` is the extent of a usual image or clip, by axis, in units of position; `step` what a patch or a frame is in
-    them, where it is not one.
-    """
+    """A model of the list, with the keys of its `_about`."""
 
     id: str
     name: str
@@ -44,16 +40,15 @@ class AxesModel:
 
 @functools.cache
 def axes_catalog() -> Mapping[str, AxesModel]:
-    """{id: model}, sorted by name, read once."""
-    folder = importlib.resources.files(__name__)
-    files = (file for file in folder.iterdir() if file.name.endswith(".json"))
-    models = [loaded(file.name.removesuffix(".json"), file.read_text(encoding="utf-8")) for file in files]
+    """Return {id: model}, sorted by name, read once."""
+    files = [file for file in importlib.resources.files(__name__).iterdir() if file.name.endswith(".json")]
+    models = [parse_model(file.name.removesuffix(".json"), file.read_text(encoding="utf-8")) for file in files]
     return MappingProxyType({model.id: model for model in sorted(models, key=lambda model: model.name.lower())})
 
 
 @functools.cache
 def model_parts(id: str) -> Mapping[str, AxesSpec]:
-    """{part: rotation} of a model of the list. Raises `ValueError` by name."""
+    """Return {part: rotation} of a model of the list. Raises `ValueError` by name."""
     if id not in axes_catalog():
         raise ValueError(f"there is no model {shorten(id)} with several axes in the list")
     model = axes_catalog()[id]
@@ -62,8 +57,8 @@ def model_parts(id: str) -> Mapping[str, AxesSpec]:
     return MappingProxyType(by_head(model.family.split("/")[0], read(model.family, model.config)))
 
 
-def loaded(id: str, text: str) -> AxesModel:
-    """One entry from the text of its file."""
+def parse_model(id: str, text: str) -> AxesModel:
+    """Return one entry from the text of its file."""
     config = json.loads(text)
     about = config.pop("_about")
     sides = {key: MappingProxyType(about[key]) for key in ("grid", "step") if key in about}

@@ -1,0 +1,21 @@
+"""Find what a name means that people and classes write in several ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+def plain_name(name: str) -> str:
+    """Return the letters and digits of a name in lower case."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def find_known_name(name: str, known: Mapping[str, str], endings: Sequence[str]) -> str | None:
+    """Return what a name means in `known`, with or without the ending of a class; None where it means nothing.
+
+    >>> find_known_name("FLUX.2-PosEmbed", {"flux2": "flux2"}, ["posembed"])
+    'flux2'
+    """
+    plain = plain_name(name)
+    candidates = [plain, *(plain.removesuffix(ending) for ending in endings if plain.endswith(ending))]
+    return next((known[candidate] for candidate in candidates if candidate in known), None)
