@@ -139,7 +139,7 @@ class AxesSpec:
         return np.sqrt(1.0 - skew) * self.factors, np.sqrt(1.0 + skew) * self.factors
 
     def rotate(self, x: ArrayLike, positions: ArrayLike) -> FloatArray:
-        """Return x (…, tokens, head_dim) rotated at positions (tokens, axes), float64. Unpaired dimensions are copied."""
+        """Return x (…, tokens, head_dim) rotated at positions (tokens, axes), float64. Copies other dimensions."""
         value = finite(x, "x")
         cos, sin = self.cos_sin(positions)
         cos_second, sin_second = self.cos_sin_second(positions)

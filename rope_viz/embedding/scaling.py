@@ -168,7 +168,7 @@ class Yarn(Scaling):
             raise ValueError(f"mscale_all_dim = {self.mscale_all_dim:g} makes the attention factor a division by zero")
 
     def correction_range(self, spec: RopeSpec) -> tuple[float, float]:
-        """Return the pair indices where the ramp leaves 1 and reaches 0: rounded outwards if `truncate`, then clamped."""
+        """Return the pair indices between which the ramp falls from 1 to 0: rounded outwards if `truncate`, clamped."""
         low = correction_dim(spec, self.beta_fast)
         high = correction_dim(spec, self.beta_slow)
         if self.truncate:
