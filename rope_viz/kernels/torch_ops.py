@@ -1,8 +1,8 @@
 """The rotation in plain torch operations, in the forms measured fastest on a CPU (benchmarks/NOTES.md).
 
-Interleaved pairs are complex numbers already: one complex multiplication into the output. Split halves take three
-in-place operations on blocks small enough to stay in the cache. bfloat16 and float16 pass through a float32 scratch of
-that size, so that the arithmetic is float32 throughout.
+Interleaved pairs are complex numbers already: one complex multiplication into the output. Half pairing takes three
+in-place operations on blocks small enough for the cache. bfloat16 and float16 pass through a float32 scratch of that
+size, so that the arithmetic is float32 throughout.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from torch import Tensor
 
 from rope_viz.kernels import fixed_point
 
-# Elements of x per block: 2 MiB of float32, shared out among the threads, so that it stays in their caches.
+# Elements of x per block: 2 MiB of float32, divided among the threads, fits in their caches.
 BLOCK = 1 << 19
-# Rows of a table made, and remembered, at a time: 8 MiB for 64 pairs.
+# Table rows computed, and cached, at a time: 8 MiB for 64 pairs.
 TABLE_ROWS = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """What a rotation is by: exact angles of `inv_freq`, or the rows of a table; `conjugate` turns it back.
+    """The angles of a rotation: exact from `inv_freq`, or rows of a table; `conjugate` rotates backwards.
 
     inv_freq: float64 (pairs,) or None; cos, sin: (rows, pairs) or None. Both are multiplied by `scale`.
     """
@@ -39,7 +39,7 @@ class Turn:
 
     @property
     def pairs(self) -> int:
-        """How many pairs rotate."""
+        """Return the number of rotating pairs."""
         known = self.inv_freq if self.inv_freq is not None else self.cos
         assert known is not None
         return known.shape[-1]
@@ -48,8 +48,8 @@ class Turn:
 def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: Turn) -> None:
     """Write every x, rotated, to its out.
 
-    x, out: (batch, tokens, heads, head_dim), any strides, the very same tensor allowed; positions: int64
-    (batch, tokens) or (1, tokens). Positions are trusted to be rows of the table where there is one.
+    x, out: (batch, tokens, heads, head_dim), any strides, out may be x; positions: int64 (batch, tokens) or (1,
+    tokens). If there is a table, positions must be its rows; this is not checked.
     """
     tokens = xs[0].shape[1]
     step = max(1, TABLE_ROWS // max(1, positions.shape[0]))
@@ -63,14 +63,14 @@ def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: T
 
 
 def exact_table(inv_freq: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """(cos, sin), float64 (..., pairs) on the CPU, of int64 positions (...)."""
+    """Return (cos, sin), float64 (..., pairs) on the CPU, of int64 positions (...)."""
     increments = torch.from_numpy(fixed_point.increments(inv_freq.detach().cpu().double().numpy()).copy())
     angle = (positions.cpu()[..., None] * increments).double().mul_(2.0 * math.pi * 2.0**-64)
     return torch.cos(angle), angle.sin_()
 
 
 def _rotate_span(out: Tensor, x: Tensor, factors: tuple[Tensor, Tensor], turn: Turn) -> None:
-    """One stretch of tokens whose factors are at hand, block by block where the form asks for it."""
+    """Rotate a range of tokens with given factors, block by block if the form needs it."""
     width = 2 * turn.pairs
     in_place = out.data_ptr() == x.data_ptr()
     work = torch.float64 if x.dtype == torch.float64 else torch.float32
@@ -107,7 +107,7 @@ def _three_operations(out: Tensor, x: Tensor, cos_cos: Tensor, sin: Tensor) -> N
 
 
 def _factors(positions: Tensor, turn: Turn, double: bool, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The factors in the shape the form takes them in, (1 or batch, tokens, 1, ...)."""
+    """Return the factors in the shape that the form takes, (1 or batch, tokens, 1, ...)."""
     if turn.inv_freq is None:
         assert turn.cos is not None
         assert turn.sin is not None
@@ -130,7 +130,7 @@ def _remembered(
     scale: float,
     double: bool,
 ) -> tuple[Tensor, Tensor]:
-    # Every layer of a model asks for the same factors; making them costs about half as much as using them once.
+    # Every layer of a model needs the same factors; computing them costs about half as much as using them once.
     with torch.inference_mode(False):
         inv_freq = torch.frombuffer(bytearray(frequency), dtype=torch.float64)
         positions = torch.frombuffer(bytearray(places), dtype=torch.int64) if places else torch.zeros(0).long()
