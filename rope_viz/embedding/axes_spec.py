@@ -322,8 +322,8 @@ def placed(inv_freq: FloatArray, axis: Sequence[int], count: int) -> FloatArray:
     if any(not STILL <= k < count for k in axis):
         raise ValueError(f"an axis must be from 0 to {count - 1}, got {shorten(sorted(set(axis)))}")
     weights = np.zeros((len(inv_freq), count))
-    turning = [i for i, k in enumerate(axis) if k != STILL]
-    weights[turning, [axis[i] for i in turning]] = inv_freq[turning]
+    rotating = [i for i, k in enumerate(axis) if k != STILL]
+    weights[rotating, [axis[i] for i in rotating]] = inv_freq[rotating]
     return weights
 
 

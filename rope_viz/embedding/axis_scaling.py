@@ -122,5 +122,5 @@ def between(
     high = min(float(math.ceil(correction_dim(spec, turns[1] * weight))), spec.rotary_dim - 1.0, spec.rotary_dim // 2)
     if low == high:
         high += 0.001
-    fallen = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
-    return np.asarray(slow * fallen + fast * (1.0 - fallen))
+    slow_share = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
+    return np.asarray(slow * slow_share + fast * (1.0 - slow_share))

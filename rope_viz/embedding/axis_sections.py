@@ -60,14 +60,14 @@ def anatomy(spec: AxesSpec) -> Anatomy | None:
         return None
     owner, frequencies = spec.owner, spec.weights.sum(axis=1)
     counts = {axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)}
-    turning = owner != STILL
+    rotating = owner != STILL
     if len(counts) < 2:
         return None
-    shared = bool(np.all(np.diff(frequencies[turning]) < 0.0))
+    shared = bool(np.all(np.diff(frequencies[rotating]) < 0.0))
     if shared:
-        found = ladder(frequencies[turning])
+        found = ladder(frequencies[rotating])
         ladders = {} if found is None else {"": found}
-        return Anatomy(True, counts, way_of(owner[turning].tolist(), len(spec.axes)), ladders)
+        return Anatomy(True, counts, way_of(owner[rotating].tolist(), len(spec.axes)), ladders)
     each = {axis: ladder(spec.along(axis)[owner == spec.index(axis)]) for axis in counts}
     return Anatomy(False, counts, "own", {axis: found for axis, found in each.items() if found is not None})
 
@@ -124,47 +124,47 @@ def rebuilt(
     Arguments that are None change nothing. Raises `ValueError` if the spec has neither of the two allocations, if the
     sections do not add up to the rotating pairs, or for the base of frequencies that form no ladder.
     """
-    own = anatomy(spec)
-    if own is None:
+    current = anatomy(spec)
+    if current is None:
         raise ValueError("only pairs that listen to one axis each can be dealt out anew")
-    sizes = dict(own.counts) if counts is None else settled(own, counts)
+    sizes = dict(current.counts) if counts is None else settled(current, counts)
     bases = dict(bases or {})
     for axis, base in bases.items():
         require_number(base, "a base", above=1.0)
-        if axis not in own.ladders:
-            raise ValueError(f"there is no ladder {shorten(axis)} with a base; there are {', '.join(own.ladders)}")
-    turning = np.flatnonzero(spec.owner != STILL)
-    if own.shared:
-        frequencies = spec.weights.sum(axis=1)[turning]
+        if axis not in current.ladders:
+            raise ValueError(f"there is no ladder {shorten(axis)} with a base; there are {', '.join(current.ladders)}")
+    rotating = np.flatnonzero(spec.owner != STILL)
+    if current.shared:
+        frequencies = spec.weights.sum(axis=1)[rotating]
         if bases:
-            frequencies = dataclasses.replace(own.ladders[""], base=bases[""]).speeds
-        if way in (None, own.way) and counts is None:
-            listens = spec.owner[turning].tolist()
+            frequencies = dataclasses.replace(current.ladders[""], base=bases[""]).speeds
+        if way in (None, current.way) and counts is None:
+            axis_of_pair = spec.owner[rotating].tolist()
         else:
-            wanted = way or own.way
+            wanted = way or current.way
             full = [sizes.get(axis, 0) for axis in spec.axes]
-            listens = fitted(wanted if wanted != "own" else "sections", full)
+            axis_of_pair = fitted(wanted if wanted != "own" else "sections", full)
     else:
-        parts = {name: remade(own, spec, name, sizes[name], bases.get(name)) for name in sizes}
-        order = sequence(spec, own, sizes)
-        place = dict.fromkeys(parts, 0)
-        listens, listed = [spec.index(name) for name in order], []
+        parts = {name: remade(current, spec, name, sizes[name], bases.get(name)) for name in sizes}
+        order = sequence(spec, current, sizes)
+        taken = dict.fromkeys(parts, 0)
+        axis_of_pair, ordered = [spec.index(name) for name in order], []
         for name in order:
-            listed.append(parts[name][place[name]])
-            place[name] += 1
-        frequencies = np.array(listed)
+            ordered.append(parts[name][taken[name]])
+            taken[name] += 1
+        frequencies = np.array(ordered)
     weights = np.zeros_like(spec.weights)
-    weights[turning] = placed(frequencies, listens, len(spec.axes))
+    weights[rotating] = placed(frequencies, axis_of_pair, len(spec.axes))
     return dataclasses.replace(spec, weights=weights)
 
 
-def settled(own: Anatomy, counts: Mapping[str, int]) -> dict[str, int]:
+def settled(current: Anatomy, counts: Mapping[str, int]) -> dict[str, int]:
     """Return counts for the same axes that add up to the same pairs, or raise `ValueError`."""
-    sizes = checked_counts([counts.get(axis, 0) for axis in own.counts])
-    pairs = sum(own.counts.values())
-    if sum(sizes) != pairs or set(counts) - set(own.counts):
+    sizes = checked_counts([counts.get(axis, 0) for axis in current.counts])
+    pairs = sum(current.counts.values())
+    if sum(sizes) != pairs or set(counts) - set(current.counts):
         raise ValueError(f"sections must add up to the {pairs} pairs that turn, got {shorten(dict(counts))}")
-    return dict(zip(own.counts, sizes, strict=True))
+    return dict(zip(current.counts, sizes, strict=True))
 
 
 def fitted(way: Way, counts: Sequence[int]) -> list[int]:
@@ -175,20 +175,20 @@ def fitted(way: Way, counts: Sequence[int]) -> list[int]:
     return interleaved(list(counts), sum(counts)) if way == "interleaved" else sections_then(sum(counts), counts[0])
 
 
-def sequence(spec: AxesSpec, own: Anatomy, sizes: Mapping[str, int]) -> list[str]:
+def sequence(spec: AxesSpec, current: Anatomy, sizes: Mapping[str, int]) -> list[str]:
     """Return the axis of each rotating pair, for one ladder per axis: unchanged, or in blocks of the new sizes."""
     owner = spec.owner[spec.owner != STILL]
-    if dict(own.counts) == dict(sizes):
+    if dict(current.counts) == dict(sizes):
         return [spec.axes[k] for k in owner]
-    first = sorted(sizes, key=lambda axis: owner.tolist().index(spec.index(axis)) if own.counts[axis] else 0)
+    first = sorted(sizes, key=lambda axis: owner.tolist().index(spec.index(axis)) if current.counts[axis] else 0)
     return [axis for axis in first for _ in range(sizes[axis])]
 
 
-def remade(own: Anatomy, spec: AxesSpec, axis: str, pairs: int, base: float | None) -> FloatArray:
+def remade(current: Anatomy, spec: AxesSpec, axis: str, pairs: int, base: float | None) -> FloatArray:
     """Return the frequencies of one axis with this many pairs, (pairs,)."""
-    if base is None and pairs == own.counts[axis]:
+    if base is None and pairs == current.counts[axis]:
         return np.asarray(spec.along(axis)[spec.owner == spec.index(axis)])
-    if axis not in own.ladders:
+    if axis not in current.ladders:
         raise ValueError(f"the speeds of {axis} are no ladder: they cannot be made for {pairs} pairs")
-    found = own.ladders[axis]
-    return Ladder(found.first, found.base if base is None else base, pairs).speeds
+    ladder_found = current.ladders[axis]
+    return Ladder(ladder_found.first, ladder_found.base if base is None else base, pairs).speeds

@@ -131,7 +131,7 @@ def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[st
     """
     blocks: list[FloatArray] = []
     segments: list[Segment] = []
-    wide = np.float64 if manner.floor or not manner.narrow else np.float32
+    dtype = np.float64 if manner.floor or not manner.narrow else np.float32
     count, following = 0, 0.0
 
     def put(kind: Kind, block: FloatArray, next_position: float | None = None) -> None:
@@ -143,7 +143,7 @@ def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[st
         blocks.append(block)
         segments.append(Segment(kind, count, count + len(block)))
         count += len(block)
-        following = float(wide(block.max()) + wide(1.0)) if next_position is None else next_position
+        following = float(dtype(block.max()) + dtype(1.0)) if next_position is None else next_position
 
     pieces = list(pieces)
     last = max((k for k, piece in enumerate(pieces) if not piece.flat), default=-1)
@@ -167,7 +167,7 @@ def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[st
         if manner.markers:
             put("marker", line(1, following))
     values = np.concatenate(blocks) if blocks else np.zeros((0, 3))
-    return Positions(values, tuple(axes), delta(values, wide), tuple(segments))
+    return Positions(values, tuple(axes), delta(values, dtype), tuple(segments))
 
 
 def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: int | None = None) -> Positions:
@@ -219,8 +219,8 @@ def in_order(video: FloatArray, audio: FloatArray) -> list[FloatArray]:
     order = np.argsort(both[:, 0], kind="stable")
     is_audio = order >= len(video)
     other = np.flatnonzero(is_audio != is_audio[-1])
-    left = int(other[-1]) + 1 if other.size else 0
-    return [part for part in (both[order[:left]], both[order[left:]]) if len(part)]
+    merged_count = int(other[-1]) + 1 if other.size else 0
+    return [part for part in (both[order[:merged_count]], both[order[merged_count:]]) if len(part)]
 
 
 def in_chunks(video: FloatArray, audio: FloatArray, chunk: int) -> list[FloatArray]:
@@ -244,8 +244,8 @@ def stretches(block: FloatArray, start: float, chunk: int) -> list[FloatArray]:
 def visual(shape: tuple[int, int, int], piece: Piece, manner: Manner, start: float) -> FloatArray:
     """Return positions of an image's or a video's tokens, (frames·rows·columns, 3), frame by frame, row by row."""
     time = in_time(shape[0], piece.pace, manner)
-    place = start if manner.origin == "start" else 0.0
-    block = product(time, np.arange(shape[1]) + place, np.arange(shape[2]) + place)
+    origin = start if manner.origin == "start" else 0.0
+    block = product(time, np.arange(shape[1]) + origin, np.arange(shape[2]) + origin)
     block[:, 0] += start
     if not manner.floor and manner.narrow:
         return np.asarray(block.astype(np.float32).astype(np.float64))
@@ -254,10 +254,10 @@ def visual(shape: tuple[int, int, int], piece: Piece, manner: Manner, start: flo
 
 def in_time(frames: int, pace: Sequence[float], manner: Manner) -> FloatArray:
     """Return the frames' positions in time from 0 on, (frames,), in the runtime's precision, floored or not."""
-    wide = np.float32 if manner.narrow else np.float64
-    value: NDArray[Any] = np.arange(frames, dtype=wide)
+    dtype = np.float32 if manner.narrow else np.float64
+    value: NDArray[Any] = np.arange(frames, dtype=dtype)
     for step in pace:
-        value = value * wide(step)
+        value = value * dtype(step)
     return np.asarray(np.trunc(value) if manner.floor else value, dtype=np.float64)
 
 
@@ -279,9 +279,9 @@ def merged(piece: Piece, manner: Manner) -> tuple[int, int, int]:
     return sides
 
 
-def delta(values: FloatArray, wide: type[np.floating] = np.float64) -> float:
+def delta(values: FloatArray, dtype: type[np.floating] = np.float64) -> float:
     """Return the largest position + 1 − the number of tokens; 0 for no tokens."""
-    return float(wide(values.max()) + wide(1.0) - wide(len(values))) if len(values) else 0.0
+    return float(dtype(values.max()) + dtype(1.0) - dtype(len(values))) if len(values) else 0.0
 
 
 def require_tokens(*sides: int) -> None:

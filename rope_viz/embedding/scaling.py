@@ -181,8 +181,8 @@ class Yarn(Scaling):
         low, high = self.correction_range(spec)
         if low == high:
             high += 0.001
-        fallen: FloatArray = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
-        return 1.0 - fallen
+        divided_share: FloatArray = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
+        return 1.0 - divided_share
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         return blend(spec, self.factor, self.kept_share(spec))
@@ -259,11 +259,11 @@ class LongRope(Scaling):
 
     def divisors(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         """Return the divisors used at this length, shape (pairs,)."""
-        longer = length is not None and length > spec.context
-        chosen = self.long_factor if longer else self.short_factor
-        if chosen:
-            return np.asarray(chosen, dtype=np.float64)
-        factor = max(self.factor_for(spec), 1.0) if longer else 1.0
+        is_long = length is not None and length > spec.context
+        factors = self.long_factor if is_long else self.short_factor
+        if factors:
+            return np.asarray(factors, dtype=np.float64)
+        factor = max(self.factor_for(spec), 1.0) if is_long else 1.0
         return np.asarray(factor ** (np.arange(spec.pairs) / max(spec.pairs - 1, 1)))
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:

@@ -22,8 +22,8 @@ class AlongAxis(RopeSpec):
 
     def inv_freq(self, length: int | None = None) -> FloatArray:
         """Return radians per position along the axis, (pairs,); 0 for pairs of other axes."""
-        turning = np.isin(np.arange(self.pairs), self.listens)
-        return frozen(np.where(turning, super().inv_freq(length), 0.0))
+        rotating = np.isin(np.arange(self.pairs), self.listens)
+        return frozen(np.where(rotating, super().inv_freq(length), 0.0))
 
 
 def along(spec: RopeSpec, pairs: Iterable[int]) -> AlongAxis:

@@ -126,11 +126,11 @@ def bin_mean(inv_freq: ArrayLike, edges: ArrayLike) -> NDArray[np.complex128]:
     half = turns - np.rint(turns)
     sine = np.sin(math.pi * half)
     full = count * half
-    whole = np.abs(sine) < 1e-15
+    is_whole_turn = np.abs(sine) < 1e-15
     with np.errstate(divide="ignore", invalid="ignore"):
         kernel = np.sin(math.pi * (full - 2.0 * np.rint(full / 2.0))) / (count * sine)
     sign = np.where(np.rint(turns) * (count - 1.0) % 2 == 0, 1.0, -1.0)
-    return np.asarray(mean * np.where(whole, 1.0, kernel) * sign)
+    return np.asarray(mean * np.where(is_whole_turn, 1.0, kernel) * sign)
 
 
 def bin_edges(start: int, stop: int, bins: int) -> NDArray[np.int64]:

@@ -97,7 +97,7 @@ def rotate_qk(
     table: tuple[Any, Any] | None = None,
     weights: Any = None,
 ) -> tuple[Array, Array]:
-    """`rotate` q and k, which may differ only in their number of heads; one launch on a GPU.
+    """Rotate q and k, which may differ only in their number of heads, as `rotate` does; one launch on a GPU.
 
     They are one node of the graph: differentiate both in one backward pass.
     """

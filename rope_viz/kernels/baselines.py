@@ -126,10 +126,10 @@ def _fla(module: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: b
 def _liger(module: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: bool) -> Any:
     wide = [torch.cat((part, part), dim=-1)[None].to(xs[0].dtype) for part in (cos, sin)]
     # It rewrites its inputs, so it keeps rotating copies of them; the reported error is that of the first call.
-    own = [x.clone().transpose(1, 2) for x in (xs if len(xs) == 2 else [xs[0], xs[0][:, :, :1]])]
+    copies = [x.clone().transpose(1, 2) for x in (xs if len(xs) == 2 else [xs[0], xs[0][:, :, :1]])]
 
     def run() -> list[Tensor]:
-        return [y.transpose(1, 2) for y in module.rope_forward(*own, *wide)[: len(xs)]]
+        return [y.transpose(1, 2) for y in module.rope_forward(*copies, *wide)[: len(xs)]]
 
     return run
 

@@ -128,13 +128,13 @@ def _batched(
             turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
             each.append(rotated(own_xs, places, turn, bounded=bounded))
         return [torch.stack(turned) for turned in zip(*each, strict=True)]
-    wide = [_in_front(x, dim, size) for x, dim in zip(xs, x_dims, strict=True)]
+    batched = [_in_front(x, dim, size) for x, dim in zip(xs, x_dims, strict=True)]
     places, inv_freq, cos, sin = angles
     if angle_dims[0] is not None or places.shape[0] > 1:
-        places = _in_front(places, angle_dims[0], size).expand(size, wide[0].shape[1], -1).flatten(0, 1)
+        places = _in_front(places, angle_dims[0], size).expand(size, batched[0].shape[1], -1).flatten(0, 1)
     turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
-    turned = rotated([x.flatten(0, 1) for x in wide], places, turn, bounded=bounded)
-    return [y.view(x.shape) for x, y in zip(wide, turned, strict=True)]
+    turned = rotated([x.flatten(0, 1) for x in batched], places, turn, bounded=bounded)
+    return [y.view(x.shape) for x, y in zip(batched, turned, strict=True)]
 
 
 def _in_front(x: Tensor, dim: int | None, size: int) -> Tensor:

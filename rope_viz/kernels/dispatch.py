@@ -31,9 +31,9 @@ def rotate(
         if x.shape[:-2] != xs[0].shape[:-2]:
             raise ValueError(f"q and k must share batch and tokens, got {tuple(xs[0].shape)} and {tuple(x.shape)}")
     places = _places(positions, xs[0], turn)
-    wide = [x.reshape(_batch(x), *x.shape[-3:]) for x in xs]
+    batched = [x.reshape(_batch(x), *x.shape[-3:]) for x in xs]
     if outs is None:
-        new = torch_library.rotated(wide, places, turn, bounded=positions is None)
+        new = torch_library.rotated(batched, places, turn, bounded=positions is None)
         return [out.view(x.shape) if x.ndim != 4 else out for out, x in zip(new, xs, strict=True)]
     for x, out in zip(xs, outs, strict=True):
         if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
@@ -43,8 +43,8 @@ def rotate(
         raise ValueError("out= has no gradient: leave it out, or rotate under torch.no_grad()")
     # An out that cannot be viewed as (batch, tokens, heads, head_dim) is written by way of a tensor that can.
     targets = [out if out.ndim == 4 or out.is_contiguous() else torch.empty_like(out).contiguous() for out in outs]
-    wide_outs = [target.view(_batch(target), *target.shape[-3:]) for target in targets]
-    torch_library.rotate_into(wide_outs, wide, places, turn, bounded=positions is None)
+    batched_outs = [target.view(_batch(target), *target.shape[-3:]) for target in targets]
+    torch_library.rotate_into(batched_outs, batched, places, turn, bounded=positions is None)
     for target, out in zip(targets, outs, strict=True):
         if target is not out:
             out.copy_(target)

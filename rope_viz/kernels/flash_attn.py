@@ -181,8 +181,8 @@ class RotaryEmbedding(Float32Buffers):
         # Tables made in inference mode serve only there, because autograd refuses to save them. A compiler only sees
         # whether gradients are enabled, which is never the case in inference mode.
         with_grad = torch.is_grad_enabled()
-        for made in (True,) if with_grad else (True, False):
-            tables = self._tables.get(made, ())
+        for key in (True,) if with_grad else (True, False):
+            tables = self._tables.get(key, ())
             if tables and len(tables[0]) >= seqlen and tables[0].device == device:
                 return tables
         positions = torch.arange(seqlen, device=device, dtype=torch.float32)

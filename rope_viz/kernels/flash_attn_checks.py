@@ -37,9 +37,9 @@ class Way:
 
 def turn_whole(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> None:
     """Rotate x (batch, seqlen, nheads, headdim), or packed (total, nheads, headdim), in place; not differentiable."""
-    wide = [x if way.cu_seqlens is None else x[None]]
+    batched = [x if way.cu_seqlens is None else x[None]]
     rows, turn, bounded = _angles(x, cos, sin, way)
-    torch_library.rotate_into(wide, wide, rows, turn, bounded=bounded)
+    torch_library.rotate_into(batched, batched, rows, turn, bounded=bounded)
 
 
 def turned_whole(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> Tensor:

@@ -35,9 +35,9 @@ def shard_tokens(x: Tensor, mesh: DeviceMesh, *, dim: int) -> DTensor:
 
 def gather_tokens(x: DTensor, *, dim: int) -> Tensor:
     """Undo `shard_tokens`: return the full tensor on every rank, in the order of the sequence; differentiable."""
-    whole = x.full_tensor()
-    order = torch.as_tensor(balanced_order(whole.shape[dim], _size(x.device_mesh)), device=whole.device)
-    return whole.index_select(dim, torch.argsort(order))
+    full = x.full_tensor()
+    order = torch.as_tensor(balanced_order(full.shape[dim], _size(x.device_mesh)), device=full.device)
+    return full.index_select(dim, torch.argsort(order))
 
 
 def rotate_sharded(
@@ -50,7 +50,7 @@ def rotate_sharded(
     inverse: bool = False,
     table: tuple[Any, Any] | None = None,
 ) -> DTensor:
-    """`rotate` a distributed x (batch, tokens, heads, head_dim), placed as x is; differentiable.
+    """Rotate a distributed x (batch, tokens, heads, head_dim), placed as x is; differentiable.
 
     x may be sharded over any mesh along batch, tokens and heads. positions: (tokens,) of the stored order, the same on
     every rank; None is the balanced order over the mesh dimension that shards the tokens. Raises `ValueError` if the
@@ -67,7 +67,7 @@ def rotate_sharded(
     # Positions are sharded like the tokens; along batch and heads every rank needs all of them.
     placements: list[Placement] = [Shard(0) if dim == 1 else Replicate() for dim in spread]
     # Every rank made the same positions, so each takes its own part without communication.
-    whole = DTensor.from_local(positions, x.device_mesh, [Replicate()] * len(spread), run_check=False)
+    replicated = DTensor.from_local(positions, x.device_mesh, [Replicate()] * len(spread), run_check=False)
 
     def turn(local: Tensor, places: Tensor) -> Tensor:
         return rotate(
@@ -81,7 +81,7 @@ def rotate_sharded(
         )
 
     apply = local_map(turn, out_placements=list(x.placements), in_placements=(list(x.placements), placements))
-    result: DTensor = apply(x, whole.redistribute(placements=placements))
+    result: DTensor = apply(x, replicated.redistribute(placements=placements))
     return result
 
 

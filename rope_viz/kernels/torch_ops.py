@@ -79,17 +79,17 @@ def _rotate_span(out: Tensor, x: Tensor, factors: tuple[Tensor, Tensor], turn: T
     if turn.interleaved and same and _is_complex(body) and _is_complex(out_body):
         _multiply(out_body, body, factors[0])
     else:
-        read = same and not in_place and not (turn.interleaved and not _is_complex(body))
-        write = same and not (turn.interleaved and not _is_complex(out_body))
-        room = None if read else _scratch(body, work)
-        out_room = None if write else room if turn.interleaved and room is not None else _scratch(body, work)
+        reads_x = same and not in_place and not (turn.interleaved and not _is_complex(body))
+        writes_out = same and not (turn.interleaved and not _is_complex(out_body))
+        temp = None if reads_x else _scratch(body, work)
+        out_temp = None if writes_out else temp if turn.interleaved and temp is not None else _scratch(body, work)
         compute = _multiply if turn.interleaved else _three_operations
         for block, (rows, columns) in _blocks(body):
-            source = block if room is None else _fit(room, block).copy_(block)
+            source = block if temp is None else _fit(temp, block).copy_(block)
             target = out_body[rows, columns]
-            result = target if out_room is None else _fit(out_room, block)
+            result = target if out_temp is None else _fit(out_temp, block)
             compute(result, source, *(part[_rows(part, rows), columns] for part in factors))
-            if out_room is not None:
+            if out_temp is not None:
                 target.copy_(result)
     if width < x.shape[-1] and not in_place:
         out[..., width:].copy_(x[..., width:])
@@ -173,8 +173,8 @@ def _scratch(x: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.empty(block.numel(), dtype=dtype, device=x.device)
 
 
-def _fit(room: Tensor, block: Tensor) -> Tensor:
-    return room[: block.numel()].view(block.shape)
+def _fit(temp: Tensor, block: Tensor) -> Tensor:
+    return temp[: block.numel()].view(block.shape)
 
 
 def _complex(x: Tensor) -> Tensor:

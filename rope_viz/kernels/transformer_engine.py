@@ -62,8 +62,8 @@ class RotaryPositionEmbedding(Float32Buffers):
             beyond = max_seq_len > trained * factor
             positions = positions * (1 / (max_seq_len / trained) if beyond else 1 / factor)
         angle = torch.outer(positions, self.in_float32("inv_freq"))
-        twice = angle.repeat_interleave(2, dim=-1) if self.interleaved else torch.cat((angle, angle), dim=-1)
-        return twice[:, None, None]
+        doubled = angle.repeat_interleave(2, dim=-1) if self.interleaved else torch.cat((angle, angle), dim=-1)
+        return doubled[:, None, None]
 
     def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
         """Return the initial buffers: inv_freq, (dim / 2,)."""
@@ -95,7 +95,7 @@ def apply_rotary_pos_emb(
         bounded = _is_bounded(tensor_format, start_positions)
         return _rotated([t], [freqs], positions, tensor_format, interleaved, bounded)[0]
     _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=False)
-    wide = _batch_first(t, tensor_format)
+    batch_first = _batch_first(t, tensor_format)
     positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
     if not _is_bounded(tensor_format, start_positions):
         positions = torch_library.checked_rows(positions, len(freqs))
@@ -104,7 +104,7 @@ def apply_rotary_pos_emb(
     else:
         batch = torch.arange(freqs.shape[1], device=freqs.device)[:, None]
         angle = freqs[positions.expand(freqs.shape[1], -1), batch]
-    turned = _plain(wide, angle.cos().to(t.dtype), angle.sin().to(t.dtype), interleaved)
+    turned = _plain(batch_first, angle.cos().to(t.dtype), angle.sin().to(t.dtype), interleaved)
     if tensor_format == "thd":
         return turned[0]
     return turned.transpose(0, 1).contiguous() if tensor_format == "sbhd" else turned
@@ -225,15 +225,15 @@ def _rotated(
     turned: list[Tensor] = []
     for angles, members in groups:
         tables = _tables(angles, interleaved)
-        wide = [_batch_first(x, tensor_format) for x in members]
+        batch_first = [_batch_first(x, tensor_format) for x in members]
         if len(tables) == 2:
             turn = Turn(None, *tables, interleaved, conjugate, 1.0)
-            turned += torch_library.rotated(wide, positions, turn, bounded=bounded)
+            turned += torch_library.rotated(batch_first, positions, turn, bounded=bounded)
         else:
             rows = positions if bounded else torch_library.checked_rows(positions, len(angles))
             angle = angles.detach().float()[rows][..., 0, :, :]
             cos, sin = angle.cos(), angle.sin()
-            for x in wide:
+            for x in batch_first:
                 work = x.to(torch.promote_types(x.dtype, torch.float32))
                 turned.append(_plain(work, cos, sin, interleaved, transposed=conjugate).to(x.dtype))
     return [_as_given(y, tensor_format).contiguous() for y in turned]

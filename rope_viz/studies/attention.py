@@ -69,10 +69,10 @@ def repeated_words(sentence: str) -> tuple[tuple[str, int, int], ...]:
     words = split_words(sentence)
     last: dict[str, int] = {}
     found = []
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if same_word(word) in last:
-            found.append((words[last[same_word(word)]], last[same_word(word)], place))
-        last[same_word(word)] = place
+            found.append((words[last[same_word(word)]], last[same_word(word)], index))
+        last[same_word(word)] = index
     return tuple(found)
 
 
@@ -156,12 +156,12 @@ def shift_differences(
 
     0 for no position, rounding (about 1e-9 at 1M) for RoPE, of the order of the scores for the sinusoidal encoding.
     """
-    here, there = (
+    zero, moved = (
         attention_maps(spec, sentence, offset=at, causal=causal, seed=seed, length=length) for at in (0, offset)
     )
     return {
-        name: (largest(there[name].scores - here[name].scores), largest(there[name].weights - here[name].weights))
-        for name in here
+        name: (largest(moved[name].scores - zero[name].scores), largest(moved[name].weights - zero[name].weights))
+        for name in zero
     }
 
 

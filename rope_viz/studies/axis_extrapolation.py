@@ -85,12 +85,12 @@ def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0)
         raise ValueError(f"there is no {role} here; there are {', '.join(scene.roles)}")
     if method not in offered(scene, role):
         raise ValueError(f"method must be one of {', '.join(offered(scene, role))} here, got {shorten(method)}")
-    along = seen.along(role)
-    if not along.any() and seen.second is not None:
+    weights = seen.along(role)
+    if not weights.any() and seen.second is not None:
         # A table that is not a rotation: only the second members may use this direction.
-        along = seen.second[:, seen.index(role)]
-    pair = np.flatnonzero(along)
-    plain, side = along[pair], scene.sides.get(role, 1)
+        weights = seen.second[:, seen.index(role)]
+    pair = np.flatnonzero(weights)
+    plain, side = weights[pair], scene.sides.get(role, 1)
     target = max(1, round(side * growth))
     frequencies, factor = plain, 1.0
     if method == "stretch":
@@ -109,24 +109,24 @@ def by_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[Flo
     seen = scene.seen
     found = anatomy(seen)
     assert found is not None
-    own = np.flatnonzero(seen.along(role))
+    pairs = np.flatnonzero(seen.along(role))
     scaling: Scaling
     if found.shared:
         # The ladder of the model itself, because positions per patch differ between axes.
-        whole = anatomy(scene.spec)
-        turning = np.flatnonzero(seen.owner != STILL)
-        step = seen.along(role)[own] / scene.spec.weights.sum(axis=1)[own]
-        base = (whole or found).ladders[""].base
+        model_anatomy = anatomy(scene.spec)
+        rotating = np.flatnonzero(seen.owner != STILL)
+        step = seen.along(role)[pairs] / scene.spec.weights.sum(axis=1)[pairs]
+        base = (model_anatomy or found).ladders[""].base
         scaling = Yarn(factor=growth) if method == "yarn" else NtkAware(growth)
-        size = 2 * len(turning)
+        size = 2 * len(rotating)
         spec = RopeSpec(size, size, base, scene.context, max(1, round(scene.context * growth)), scaling)
-        return spec.inv_freq()[np.searchsorted(turning, own)] * step, spec.attention_factor()
-    rungs = found.ladders[role]
-    extent = max(1, round(scene.sides.get(role, 1) * rungs.first))
+        return spec.inv_freq()[np.searchsorted(rotating, pairs)] * step, spec.attention_factor()
+    ladder = found.ladders[role]
+    extent = max(1, round(scene.sides.get(role, 1) * ladder.first))
     scaling = ImageYarn() if method == "yarn" else NtkAware(growth)
-    size = 2 * rungs.pairs
-    spec = RopeSpec(size, size, rungs.base, extent, max(1, round(extent * growth)), scaling)
-    return spec.inv_freq() * rungs.first, spec.attention_factor()
+    size = 2 * ladder.pairs
+    spec = RopeSpec(size, size, ladder.base, extent, max(1, round(extent * growth)), scaling)
+    return spec.inv_freq() * ladder.first, spec.attention_factor()
 
 
 def nearest(frequencies: FloatArray, frame: int) -> int:

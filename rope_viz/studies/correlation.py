@@ -93,8 +93,8 @@ def rotations(turn: FixedTurns, tokens: int) -> Complex:
     """Return e^(i·m·θ) at positions 0 … tokens − 1, (pairs, tokens): exact at every 256th, products in between."""
     anchors = STEP * np.arange(-(-tokens // STEP), dtype=np.int64)
     at, between = (fixed_angles(turn, positions).T for positions in (anchors, np.arange(min(STEP, tokens))))
-    whole = (np.exp(1j * at)[:, :, None] * np.exp(1j * between)[:, None, :]).reshape(len(at), -1)
-    return np.asarray(whole[:, :tokens])
+    rotation = (np.exp(1j * at)[:, :, None] * np.exp(1j * between)[:, None, :]).reshape(len(at), -1)
+    return np.asarray(rotation[:, :tokens])
 
 
 def members(head_dim: int, pairs: int, pairing: Pairing) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -151,9 +151,9 @@ def contributions(heads: Heads, head: int, turn: Turning) -> FloatArray:
     """
     rows = sampled(heads.tokens)
     attended = weights(heads, head, rows, turn)
-    seen = np.isfinite(logits(heads, head, rows, turn))
+    visible = np.isfinite(logits(heads, head, rows, turn))
     q, k = placed(heads, head, rows, turn)
-    above = attended - seen / seen.sum(axis=1, keepdims=True)
+    above = attended - visible / visible.sum(axis=1, keepdims=True)
     # Σₙ aboveₘₙ Re(qₘ·conj kₙ), pair by pair.
     return np.asarray(heads.scale * (q * (above @ k).conj()).real.mean(axis=0))
 
@@ -170,8 +170,8 @@ def positional(heads: Heads, turn: Turning) -> FloatArray:
         q, k = placed(heads, head, rows, turn)
         found = heads.scale * (q.real @ k.real.T + q.imag @ k.imag.T)
         distance = rows[:, None] - np.arange(heads.tokens)
-        seen = (distance >= 0) & (distance < (heads.window or heads.tokens))
-        values, by_distance = found[seen], mean[distance[seen]]
+        visible = (distance >= 0) & (distance < (heads.window or heads.tokens))
+        values, by_distance = found[visible], mean[distance[visible]]
         spread = values.var()
         out[head] = max(0.0, 1.0 - ((values - by_distance) ** 2).mean() / spread) if spread > 0 else 0.0
     return out
@@ -191,11 +191,11 @@ def as_pairs(x: NDArray[Any], pairs: int, pairing: Pairing) -> NDArray[np.comple
     """Return the pairs of heads (…, head_dim) as complex numbers (…, ⌈head_dim/2⌉), rotating ones first."""
     if x.shape[-1] < 2 * pairs:
         raise ValueError(f"q and k must have at least the {2 * pairs} dimensions that rotate, got {x.shape[-1]}")
-    wide = x.astype(np.float64)
+    values = x.astype(np.float64)
     if x.shape[-1] % 2:
-        wide = np.concatenate([wide, np.zeros((*x.shape[:-1], 1))], axis=-1)
-    first, second = members(wide.shape[-1], pairs, pairing)
-    return np.asarray(wide[..., first] + 1j * wide[..., second])
+        values = np.concatenate([values, np.zeros((*x.shape[:-1], 1))], axis=-1)
+    first, second = members(values.shape[-1], pairs, pairing)
+    return np.asarray(values[..., first] + 1j * values[..., second])
 
 
 def sampled(tokens: int, count: int = ROWS) -> Rows:

@@ -63,13 +63,13 @@ def linear_attention(
     values = np.asarray(v, dtype=np.float64)
     by_pairs = weights @ values
     by_state = state_outputs(spec, q, k, values, positions=positions, causal=causal, length=length)
-    seen = np.tri(len(weights), dtype=bool) if causal else np.ones(weights.shape, dtype=bool)
+    visible = np.tri(len(weights), dtype=bool) if causal else np.ones(weights.shape, dtype=bool)
     return LinearAttention(
         weights,
         by_pairs,
         by_state,
         largest(by_pairs - by_state),
-        float(np.mean(weights[seen] < 0.0)),
+        float(np.mean(weights[visible] < 0.0)),
         weights.sum(axis=-1),
     )
 
@@ -89,8 +89,8 @@ def pair_weights(
     numerator = turned_q[rows] @ turned_k.T
     denominator = phi_q[rows] @ phi_k.T
     if causal:
-        seen = np.tri(len(phi_q), dtype=bool)[rows]
-        numerator, denominator = np.where(seen, numerator, 0.0), np.where(seen, denominator, 0.0)
+        visible = np.tri(len(phi_q), dtype=bool)[rows]
+        numerator, denominator = np.where(visible, numerator, 0.0), np.where(visible, denominator, 0.0)
     weights: FloatArray = numerator / denominator.sum(axis=-1, keepdims=True)
     return weights
 
@@ -114,8 +114,8 @@ def pair_outputs(
         end = stop if causal else len(phi_q)
         numerator, denominator = turned_q[start:stop] @ turned_k[:end].T, phi_q[start:stop] @ phi_k[:end].T
         if causal:
-            seen = np.arange(end) <= np.arange(start, stop)[:, None]
-            numerator, denominator = numerator * seen, denominator * seen
+            visible = np.arange(end) <= np.arange(start, stop)[:, None]
+            numerator, denominator = numerator * visible, denominator * visible
         outputs[start:stop] = numerator @ values[:end] / denominator.sum(axis=-1, keepdims=True)
     return outputs
 
@@ -165,8 +165,8 @@ def operations(tokens: int, head_dim: int, value_dim: int, *, causal: bool = Tru
     """
     for name, value in (("tokens", tokens), ("head_dim", head_dim), ("value_dim", value_dim)):
         require_number(value, name, least=1, integer=True)
-    seen = tokens * (tokens + 1) // 2 if causal else tokens * tokens
-    return Operations(tokens, seen * (2 * head_dim + value_dim), tokens * (2 * head_dim * value_dim + 2 * head_dim))
+    visible = tokens * (tokens + 1) // 2 if causal else tokens * tokens
+    return Operations(tokens, visible * (2 * head_dim + value_dim), tokens * (2 * head_dim * value_dim + 2 * head_dim))
 
 
 def crossover(head_dim: int, value_dim: int, *, causal: bool = True) -> int:

@@ -86,8 +86,8 @@ def norm_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int 
     found = np.abs(rotated(spec, x, places, where, length))
     exact = np.broadcast_to(abs(spec.attention_factor(length)) * np.abs(x), found.shape)
     # With a factor of 0 there is no length to compare.
-    longer: FloatArray = np.divide(found, exact, out=np.ones_like(found), where=exact > 0.0) - 1.0
-    return longer
+    error: FloatArray = np.divide(found, exact, out=np.ones_like(found), where=exact > 0.0) - 1.0
+    return error
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +190,10 @@ def describe(
             return f"With {rounding.phrase}, cos and sin times the attention factor overflow: no direction is left."
         if spec.attention_factor(length) == 0.0:
             return f"The attention factor is 0: no direction and no length is left, with {rounding.phrase} or without."
-        longer = 100.0 * float(np.abs(norm_error(spec, places, where, length=length)).max())
+        length_error = 100.0 * float(np.abs(norm_error(spec, places, where, length=length)).max())
         return (
             f"With {rounding.phrase}, directions are off by up to {in_words(float(off.max()))} rad "
-            f"and lengths by up to {in_words(longer)} %, however far the position."
+            f"and lengths by up to {in_words(length_error)} %, however far the position."
         )
     if not off.any():
         return f"With {rounding.phrase}, no pair is off {'up to' if position is None else 'at'} {end:,}."
@@ -262,9 +262,7 @@ def rotated(
     table = gain * exact_unit(spec, positions, length)
     cos, sin = (round_to(part, rounding.form).astype(np.float64) for part in (table.real, table.imag))
     if rounding.stage == "table":
-        with np.errstate(
-            invalid="ignore"
-        ):  # a factor too large for the format makes it infinite, and ∞ · 0 is no number
+        with np.errstate(invalid="ignore"):  # a factor too large for the format makes it infinite, and ∞ · 0 is NaN
             return pairs * (cos + 1j * sin)
     return bf16_products(pairs, cos, sin)
 

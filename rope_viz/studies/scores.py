@@ -67,12 +67,12 @@ def curve(
     width, right = inner_table(turn, wanted)
     for row, (cos_part, sin_part) in enumerate(zip(rows_a, rows_b, strict=True)):
         for first, left in anchor_blocks(turn, cos_part, sin_part, wanted, width, MAX_ROWS):
-            whole = min(len(left), (n - first) // width)
-            last = first + whole * width
-            if whole:
-                multiply(left[:whole], right, out[row, first:last].reshape(whole, width))
-            if whole < len(left):
-                multiply(left[whole:], right[:, : n - last], out[row, last:].reshape(1, n - last))
+            full_rows = min(len(left), (n - first) // width)
+            last = first + full_rows * width
+            if full_rows:
+                multiply(left[:full_rows], right, out[row, first:last].reshape(full_rows, width))
+            if full_rows < len(left):
+                multiply(left[full_rows:], right[:, : n - last], out[row, last:].reshape(1, n - last))
     return out if np.ndim(a) == 2 else out[0]
 
 

@@ -163,8 +163,8 @@ def read_npy(data: bytes, label: str) -> FloatArray:
 
     The claimed size must equal the actual size before anything of that size is allocated.
     """
-    wide = data[6:7] in (b"\x02", b"\x03")
-    begin = 12 if wide else 10
+    has_long_header = data[6:7] in (b"\x02", b"\x03")
+    begin = 12 if has_long_header else 10
     end = begin + int.from_bytes(data[8:begin], "little")
     header = data[begin:end].decode("latin-1")
     shape, order = NPY_SHAPE.search(header), NPY_ORDER.search(header)

@@ -53,15 +53,15 @@ class Work:
 
 def previous_token(model: Reader, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
     """Return the first layer's head that attends one token back, at the facts' values: each must see its key."""
-    asked = text(length, seed)
-    rows = np.sort(asked.places[0]) + 1
+    questions = text(length, seed)
+    rows = np.sort(questions.places[0]) + 1
     return best(model, spec, length, seed, switch, 0, rows, rows - 1)
 
 
 def finder(model: Reader, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
     """Return the last layer's head that finds the fact asked for, at the questions: each must see the fact's value."""
-    asked = text(length, seed)
-    return best(model, spec, length, seed, switch, len(model.layers) - 1, asked.rows, asked.places[0] + 1)
+    questions = text(length, seed)
+    return best(model, spec, length, seed, switch, len(model.layers) - 1, questions.rows, questions.places[0] + 1)
 
 
 def best(
@@ -77,32 +77,32 @@ def best(
     """Return the head of a layer that does this in training, evaluated under this embedding."""
     head = find_head(model, layer)
     turn = switched(spec, length, switch)
-    taken = heads_of(model, spec, length, seed, switch)[layer]
-    attention = studies.weights(taken, head, rows, turn)
-    return Work(layer, head, rows, targets, attention, margins(taken, head, rows, targets, turn))
+    heads = heads_of(model, spec, length, seed, switch)[layer]
+    attention = studies.weights(heads, head, rows, turn)
+    return Work(layer, head, rows, targets, attention, margins(heads, head, rows, targets, turn))
 
 
 @functools.lru_cache(maxsize=64)
 def find_head(model: Reader, layer: int) -> int:
     """Return the head of a layer with the most attention on the right tokens within the trained length."""
     spec, length = model.spec, model.spec.context
-    asked, turn = text(length, 0), Turning.of(model.spec, length)
-    taken = heads_of(model, spec, length, 0, None)[layer]
+    questions, turn = text(length, 0), Turning.of(model.spec, length)
+    heads = heads_of(model, spec, length, 0, None)[layer]
     if layer == 0:
-        rows, targets = np.sort(asked.places[0]) + 1, np.sort(asked.places[0])
+        rows, targets = np.sort(questions.places[0]) + 1, np.sort(questions.places[0])
     else:
-        rows, targets = asked.rows, asked.places[0] + 1
-    attention = [studies.weights(taken, head, rows, turn) for head in range(model.heads)]
+        rows, targets = questions.rows, questions.places[0] + 1
+    attention = [studies.weights(heads, head, rows, turn) for head in range(model.heads)]
     hits = [one[np.arange(len(rows)), targets].mean() for one in attention]
     return int(np.argmax(hits))
 
 
-def margins(taken: Heads, head: int, rows: Rows, targets: Rows, turn: Turning) -> FloatArray:
+def margins(heads: Heads, head: int, rows: Rows, targets: Rows, turn: Turning) -> FloatArray:
     """Return what each pair adds to the right token's logit relative to all visible tokens; mean over the queries."""
-    q, k = studies.placed(taken, head, rows, turn)
+    q, k = studies.placed(heads, head, rows, turn)
     sums = np.cumsum(k, axis=0)
     mean = sums[rows] / (rows + 1.0)[:, None]
-    return np.asarray(taken.scale * (q * (k[targets] - mean).conj()).real.mean(axis=0))
+    return np.asarray(heads.scale * (q * (k[targets] - mean).conj()).real.mean(axis=0))
 
 
 @functools.lru_cache(maxsize=32)
@@ -142,5 +142,5 @@ class OwnCapture:
         """Return one layer, on a text with facts."""
         if number not in self.layers:
             raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
-        taken = heads_of(self.reader, self.reader.spec, self.length, 0, None)[number]
-        return Layer(taken.q, taken.k, "", taken.scale, heads=tuple(range(len(taken.q))))
+        heads = heads_of(self.reader, self.reader.spec, self.length, 0, None)[number]
+        return Layer(heads.q, heads.k, "", heads.scale, heads=tuple(range(len(heads.q))))

@@ -116,10 +116,10 @@ def fine_tune(out: Path, plan: Plan, seed: int, method: str) -> dict[str, Any]:
         folder = out / f"{method}-{step}" if keeps else out / "unfinished" / f"{name}-now"
         save_reader(network, folder, config, {"seed": str(seed), "method": method, "steps": str(step)})
         model = load(folder)
-        for place, length in (("target", TUNED_LENGTH), ("trained", plan.trained.context)):
+        for label, length in (("target", TUNED_LENGTH), ("trained", plan.trained.context)):
             found = recall([model], spec, length, sequences=plan.sequences * TUNED_LENGTH // length)
             rows.append(
-                {"method": method, "seed": seed, "step": step, "at": place, "length": length, "recall": found.share}
+                {"method": method, "seed": seed, "step": step, "at": label, "length": length, "recall": found.share}
             )
         rows_path.write_text(json.dumps(rows), encoding="utf-8")
 

@@ -224,10 +224,10 @@ def unrotated(final: Tensor, pieces: list[tuple[Tensor, Tensor]], name: str) -> 
                 continue
             for first in {0, final.shape[-1] - size}:
                 if bool((final[:1, ..., first : first + size] == other[:1]).all()):
-                    wide = as_numpy(final[0])
-                    rest = np.delete(wide, np.s_[first : first + size], axis=-1)
-                    turned = np.broadcast_to(as_numpy(one[0]), (*wide.shape[:-1], size))
-                    return np.concatenate([turned, rest], axis=-1)
+                    values = as_numpy(final[0])
+                    rest = np.delete(values, np.s_[first : first + size], axis=-1)
+                    inputs = np.broadcast_to(as_numpy(one[0]), (*values.shape[:-1], size))
+                    return np.concatenate([inputs, rest], axis=-1)
     raise ValueError(f"this model changes {name} after rotating it, so what is rotated is not what attends")
 
 

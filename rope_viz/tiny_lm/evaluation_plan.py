@@ -65,13 +65,13 @@ class Evaluation:
 
     def map(self, method: str) -> FloatArray:
         """Return recall by depth and length, (depths, lengths); NaN without answers."""
-        asked, right = np.zeros((2, len(self.depths), len(self.lengths)))
+        answered, right = np.zeros((2, len(self.depths), len(self.lengths)))
         for row in self.rows:
             if row.method == method and row.right is not None:
                 at = self.depths.index(row.depth), self.lengths.index(row.length)
-                asked[at] += 1
+                answered[at] += 1
                 right[at] += row.right
-        return np.where(asked > 0, right / np.maximum(asked, 1), np.nan)
+        return np.where(answered > 0, right / np.maximum(answered, 1), np.nan)
 
     def over_lengths(self, method: str) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (mean, low, high) by length, (lengths,) each: Wilson's 95 % interval; NaN without answers."""

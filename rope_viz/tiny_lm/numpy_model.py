@@ -136,10 +136,10 @@ def attention(
     wanted = checked_rows(rows, len(ids))
     found: list[Floats] = []
 
-    def record(index: int, taken: Taken) -> None:
+    def record(index: int, inputs: Taken) -> None:
         if index == layer:
-            q = taken.rotated_q if len(taken.rows) == len(wanted) else taken.rotated_q[:, wanted]
-            found.append(np.stack([weights(*pair, wanted) for pair in zip(q, taken.rotated_k, strict=True)]))
+            q = inputs.rotated_q if len(inputs.rows) == len(wanted) else inputs.rotated_q[:, wanted]
+            found.append(np.stack([weights(*pair, wanted) for pair in zip(q, inputs.rotated_k, strict=True)]))
 
     hidden(model, ids, turn, wanted, record)
     return found[0]
@@ -154,7 +154,7 @@ def queries_and_keys(
     """
     ids = checked_tokens(model, tokens)
     found: list[tuple[Floats, Floats]] = []
-    hidden(model, ids, turn, np.arange(len(ids)), lambda index, taken: found.append((taken.q, taken.k)))
+    hidden(model, ids, turn, np.arange(len(ids)), lambda index, inputs: found.append((inputs.q, inputs.k)))
     return tuple(found)
 
 
@@ -181,10 +181,10 @@ def hidden(
     All layers but the last compute every token, the last one only the wanted rows.
     """
     cos, sin = table(model, turn or Turning.of(model.spec, len(ids)), len(ids))
-    every = np.arange(len(ids))
+    all_rows = np.arange(len(ids))
     x: Floats = model.embedding[ids]
     for index, layer in enumerate(model.layers):
-        rows = wanted if index == len(model.layers) - 1 else every
+        rows = wanted if index == len(model.layers) - 1 else all_rows
         y = rms_norm(x, layer.before_attention, model.epsilon)
         x, query_input = (x, y) if len(rows) == len(ids) else (x[rows], y[rows])
         q, k, v = (split_heads(z @ w.T, model.heads) for z, w in ((query_input, layer.q), (y, layer.k), (y, layer.v)))

@@ -87,10 +87,10 @@ def pieces_for(wording: Wording, length: int, count: Callable[[str], int]) -> in
     """
     few, many = wording.probes
     least, most = (count(wording.make(pieces, 0.5, 0).text) for pieces in (few, many))
-    each = (most - least) / (many - few)
-    if each <= 0:
+    per_piece = (most - least) / (many - few)
+    if per_piece <= 0:
         raise ValueError(f"the tokens of a text cannot be counted: {few} pieces took {least}, {many} took {most}")
-    found = int((length - wording.answer_tokens - least) / each + few)
+    found = int((length - wording.answer_tokens - least) / per_piece + few)
     if found < 1:
         raise ValueError(f"{length:,} tokens cannot hold the question: it needs {int(least + wording.answer_tokens):,}")
     return found

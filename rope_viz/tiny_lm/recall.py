@@ -107,10 +107,10 @@ def answered(
     model: Reader, spec: RopeSpec, length: int, seed: int, switch: Switch | None
 ) -> tuple[NDArray[np.bool_], FloatArray]:
     """Return (right, depth) of the questions of one sequence, each (questions,)."""
-    asked = text(length, seed)
+    questions = text(length, seed)
     turn = switched(spec, length, switch)
-    found = logits(model, asked.tokens[0], turn, rows=asked.rows).argmax(axis=1)
-    return found == asked.answers[0], asked.depth[0]
+    found = logits(model, questions.tokens[0], turn, rows=questions.rows).argmax(axis=1)
+    return found == questions.answers[0], questions.depth[0]
 
 
 def text(length: int, seed: int) -> tasks.Questions:

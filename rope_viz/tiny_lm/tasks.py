@@ -75,8 +75,8 @@ def questions(
         # Uniform over all placements of `count` pieces of two tokens in the text.
         places = 1 + np.sort(distinct(random, sequences, text - count, count), axis=1) + np.arange(count)
     order = np.argsort(random.random((sequences, count)), axis=1)
-    every = np.arange(sequences)[:, None]
-    tokens[every, places], tokens[every, places + 1] = keys, answers
+    all_rows = np.arange(sequences)[:, None]
+    tokens[all_rows, places], tokens[all_rows, places + 1] = keys, answers
     rows = length - 2 * count + 2 * np.arange(count)
     keys, answers, places = (np.take_along_axis(part, order, axis=1) for part in (keys, answers, places))
     tokens[:, rows], tokens[:, rows + 1] = keys, answers
@@ -103,10 +103,10 @@ def chains(random: np.random.Generator, sequences: int, length: int) -> tuple[To
     state = random.integers(0, STATES, sequences)
     tokens = np.empty((sequences, length), dtype=np.int64)
     tokens[:, 0] = START
-    every, draws = np.arange(sequences), random.random((length, sequences))
+    all_rows, draws = np.arange(sequences), random.random((length, sequences))
     for at in range(1, length):
         tokens[:, at] = FIRST_STATE + state
-        state = np.minimum((draws[at][:, None] > bounds[every, state]).sum(axis=1), STATES - 1)
+        state = np.minimum((draws[at][:, None] > bounds[all_rows, state]).sum(axis=1), STATES - 1)
     return tokens, transitions
 
 
@@ -121,12 +121,12 @@ def best_chain_loss(tokens: Tokens) -> NDArray[np.float64]:
     counts = np.ones((sequences, STATES, STATES))
     loss = np.empty((sequences, length))
     loss[:, 0] = np.log(STATES)
-    every = np.arange(sequences)
+    all_rows = np.arange(sequences)
     for at in range(1, length):
         before, after = states[:, at - 1], states[:, at]
-        row = counts[every, before]
-        loss[:, at] = np.log(row.sum(axis=1) / row[every, after])
-        counts[every, before, after] += 1
+        row = counts[all_rows, before]
+        loss[:, at] = np.log(row.sum(axis=1) / row[all_rows, after])
+        counts[all_rows, before, after] += 1
     return loss
 
 

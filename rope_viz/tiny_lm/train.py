@@ -107,8 +107,8 @@ def batch(course: Course, seed: int, step: int) -> tuple[Tensor, Tensor, Tensor]
     for part in (slice(0, facts + repeated), slice(facts + repeated, total)):
         answers = targets[part] != tasks.NOT_ASKED
         weight[part] = len(answers) / total * answers / max(answers.sum(), 1)
-    every = np.concatenate([facts_part.tokens, repeated_part, walks])
-    return torch.from_numpy(every), torch.from_numpy(targets), torch.from_numpy(weight)
+    sequences = np.concatenate([facts_part.tokens, repeated_part, walks])
+    return torch.from_numpy(sequences), torch.from_numpy(targets), torch.from_numpy(weight)
 
 
 def train(
