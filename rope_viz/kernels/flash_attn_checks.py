@@ -116,7 +116,7 @@ def insist(condition: bool, message: str) -> None:
 
 
 def _angles(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> tuple[Tensor, Turn, bool]:
-    """Return (the row of cos and sin for every token, the turn by them, whether the rows surely exist)."""
+    """Return (the row of cos and sin for every token, the turn by them, whether the rows are known to exist)."""
     seqlen_ro, pairs = cos.shape
     insist(sin.shape == cos.shape, "cos and sin must have the same shape")
     insist(2 * pairs <= x.shape[-1], "rotary_dim must be <= headdim")

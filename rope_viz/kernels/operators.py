@@ -6,7 +6,7 @@ every position a row of the table?) are inside, so that tracing does not need th
 
 Inductor (torch 2.13) loses the start of a view that an operator writes if its offset is a product of sizes, not a
 number (https://github.com/pytorch/pytorch/issues/198068): it writes at the start of the base. So the writing operators
-are traced unchanged only if all outputs surely begin at 0, otherwise as a rotation and a copy.
+are traced unchanged only if all outputs provably begin at 0, otherwise as a rotation and a copy.
 """
 
 from __future__ import annotations

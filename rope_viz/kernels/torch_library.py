@@ -35,8 +35,7 @@ def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: T
     if operators.is_plain([*xs, *outs]):
         operators.rotate_into(outs, xs, *arguments)
     else:
-        # `bounded` by keyword: this avoids entries of the compiler's disk cache that were made with wrongly written
-        # views.
+        # `bounded` by keyword: old disk-cache entries of a compiler, which write views wrongly, have it by position.
         torch.ops.rope_viz.rotate_into(outs, xs, *arguments[:-1], bounded=bounded)
 
 
