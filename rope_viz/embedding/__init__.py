@@ -1,1 +1,1 @@
-"""What a rotary embedding is, and its numbers: spec, scaling methods, spectrum, exact angles."""
+"""Rotary embeddings and their numbers: specs, scaling methods, spectrum, exact angles, position ids."""

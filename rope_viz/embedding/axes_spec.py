@@ -1,15 +1,15 @@
-"""Rotary embeddings of positions with several axes: time, row, column, and what else a token may be counted by.
+"""Rotary embeddings of positions with several axes, such as time, row and column.
 
     angle[token, pair] = Σ_axis weights[pair, axis] · position[token, axis]
     out[a] = (x[a]·cos − x[b]·sin)·factor        out[b] = (x[b]·cos + x[a]·sin)·factor        (a, b) = dims[pair]
 
-A `RopeSpec` is the case of one axis (`one_axis`). Three allocations make the weights of every model we know:
+A `RopeSpec` is the case of one axis (`one_axis`). Three ways to allocate pairs give the weights of every known model:
 
-    shared_ladder     one ladder of speeds (a RopeSpec with its scaling), and an axis for every pair
-    ladder_per_axis   each axis has a ladder of its own, joined as blocks or pair by pair
-    directions        the weights are given: a pair listens to a mix of axes
+    shared_ladder     one geometric sequence of frequencies (a "ladder", a RopeSpec); each pair has one axis
+    ladder_per_axis   one ladder per axis, joined as blocks or pair by pair
+    directions        explicit weights: a pair may mix axes
 
-Which position a token gets is a value of its own: see `layouts`.
+The positions of the tokens are separate: see `position_ids`.
 
 M-RoPE: Qwen2-VL, https://arxiv.org/abs/2409.12191; axial and mixed RoPE: Heo et al., https://arxiv.org/abs/2403.13298
 """
@@ -32,8 +32,8 @@ from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, fro
 Dims: TypeAlias = NDArray[np.int64]
 Order: TypeAlias = Literal["blocks", "pair by pair"]
 
-STILL = -1  # in place of an axis: the pair does not turn
-MIXED = -2  # the pair listens to more than one axis
+STILL = -1  # in place of an axis: the pair has zero frequency
+MIXED = -2  # in place of an axis: the pair mixes several axes
 THW = ("t", "h", "w")
 MAX_SECTION = 1 << 20
 MAX_AXES = 16
@@ -41,19 +41,17 @@ MAX_AXES = 16
 
 @dataclass(frozen=True, eq=False)
 class AxesSpec:
-    """Which pair listens to which axis, and how fast.
+    """The axis and the frequency of every pair.
 
-    weights: (pairs, axes) float64, radians per unit of position; a row of zeros is a pair that stands still.
-    dims: (pairs, 2), the two dimensions of the head that a pair turns; None is the half pairing (i, i + pairs).
+    weights: (pairs, axes) float64, radians per unit of position; a row of zeros is a pair with zero frequency.
+    dims: (pairs, 2), the two head dimensions of each pair; None means half pairing (i, i + pairs).
     factor: multiplies cos and sin, one number or one per pair; logits are multiplied by its square.
     axes: one name per axis.
-    second: the weights of each pair's second member (b) where it turns by another angle than the first, else None.
-    Such a table is no rotation: it changes the length of q and k (`stretch`), and a score depends on more than the
-    displacement.
-    head_dim: the size of the head; 0 is the smallest that holds all dims.
+    second: weights of each pair's second member (b) if its angle differs from the first's, else None. That is not a
+    rotation: it changes the length of q and k (`stretch`), and scores depend on more than the displacement.
+    head_dim: size of the head; 0 means the smallest that holds all dims.
 
-    The arrays are read-only. Equal content is equal, so that a spec may be the key of a cache. Raises `ValueError`
-    with one sentence where the parts do not fit together.
+    Arrays are read-only. Specs with equal content are equal and hashable. Raises `ValueError` if the parts do not fit.
     """
 
     weights: FloatArray
@@ -83,57 +81,57 @@ class AxesSpec:
 
     @property
     def pairs(self) -> int:
-        """How many pairs are described, those that stand still included."""
+        """Return the number of pairs, including those with zero frequency."""
         return len(self.weights)
 
     @property
     def rotation(self) -> bool:
-        """Whether both members of every pair turn by the same angle."""
+        """True if both members of every pair rotate by the same angle."""
         return self.second is None
 
     @functools.cached_property
     def owner(self) -> NDArray[np.int64]:
-        """The axis each pair (its first member) listens to, (pairs,); STILL for none, MIXED for several."""
+        """Return the axis of each pair's first member, (pairs,); STILL for none, MIXED for several."""
         return read_only(owner(self.weights))
 
     @functools.cached_property
     def aligned(self) -> bool:
-        """Whether every pair listens to one axis at most."""
+        """True if every pair uses at most one axis, and the table is a rotation."""
         return self.rotation and not bool(np.any(self.owner == MIXED))
 
     @property
     def factors(self) -> FloatArray:
-        """The factor of every pair, (pairs,)."""
+        """Return the factor of every pair, (pairs,)."""
         return np.broadcast_to(np.asarray(self.factor, dtype=np.float64), (self.pairs,))
 
     def index(self, axis: str) -> int:
-        """The column of an axis by its name. Raises `ValueError` that names those there are."""
+        """Return the column of the named axis. Raises `ValueError` that lists the axes."""
         if axis not in self.axes:
             raise ValueError(f"axis must be one of {', '.join(self.axes)}, got {shorten(axis)}")
         return self.axes.index(axis)
 
     def along(self, axis: str) -> FloatArray:
-        """Radians per unit of one axis, (pairs,): what a RopeSpec calls inv_freq; 0 where a pair does not listen."""
+        """Return radians per unit of one axis, (pairs,): the inv_freq along it; 0 for pairs that do not use it."""
         return self.weights[:, self.index(axis)]
 
     def angles(self, positions: ArrayLike) -> FloatArray:
-        """Angles in radians, (tokens, pairs), of positions (tokens, axes)."""
+        """Return angles in radians, (tokens, pairs), for positions (tokens, axes)."""
         return np.asarray(self.checked_positions(positions) @ self.weights.T)
 
     def cos_sin(self, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """factor·cos and factor·sin, each (tokens, pairs), as the first members of the pairs take them."""
+        """Return factor·cos and factor·sin for the first members of the pairs, each (tokens, pairs)."""
         angle = self.angles(positions)
         return np.cos(angle) * self.factors, np.sin(angle) * self.factors
 
     def cos_sin_second(self, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """As `cos_sin`, for the second members; the same where the table is a rotation."""
+        """Return the same as `cos_sin`, for the second members of the pairs."""
         angle = self.angles(positions) if self.second is None else self.checked_positions(positions) @ self.second.T
         return np.cos(angle) * self.factors, np.sin(angle) * self.factors
 
     def stretch(self, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """The smallest and the largest factor on a pair's length, each (tokens, pairs): √(1 ∓ |sin(α − β)|)·factor.
+        """Return the least and largest factor on a pair's length, each (tokens, pairs): √(1 ∓ |sin(α − β)|)·factor.
 
-        α and β are the angles of the two members. Both are the factor alone where the table is a rotation.
+        α and β are the angles of the two members. For a rotation both equal the factor.
         """
         places = self.checked_positions(positions)
         second = self.weights if self.second is None else self.second
@@ -141,7 +139,7 @@ class AxesSpec:
         return np.sqrt(1.0 - skew) * self.factors, np.sqrt(1.0 + skew) * self.factors
 
     def rotate(self, x: ArrayLike, positions: ArrayLike) -> FloatArray:
-        """x (…, tokens, head_dim) turned at positions (tokens, axes), float64; dimensions of no pair are copied."""
+        """Return x (…, tokens, head_dim) rotated at positions (tokens, axes), float64. Copies other dimensions."""
         value = finite(x, "x")
         cos, sin = self.cos_sin(positions)
         cos_second, sin_second = self.cos_sin_second(positions)
@@ -154,7 +152,7 @@ class AxesSpec:
         return result
 
     def checked_positions(self, positions: ArrayLike) -> FloatArray:
-        """Positions as float64 (tokens, axes), or `ValueError`; (tokens,) will do where there is one axis."""
+        """Return positions as float64 (tokens, axes), or raise `ValueError`. One axis may be given as (tokens,)."""
         places = finite(positions, "positions")
         if places.ndim == 1 and len(self.axes) == 1:
             places = places[:, None]
@@ -176,17 +174,17 @@ class AxesSpec:
 
 
 def one_axis(spec: RopeSpec, *, axis: str = "position", length: int | None = None) -> AxesSpec:
-    """A RopeSpec as it is: one axis, its pairs and its factor at this length."""
+    """Return the RopeSpec as an AxesSpec with one axis, at this sequence length."""
     return shared_ladder(spec, [0] * spec.pairs, (axis,), length=length)
 
 
 def shared_ladder(
     spec: RopeSpec, axis: Sequence[int], axes: Sequence[str] = THW, *, length: int | None = None
 ) -> AxesSpec:
-    """One ladder over the rotary dimensions, and an axis for every pair (STILL for none).
+    """Return a spec with one ladder over all pairs, and one axis per pair (STILL for none).
 
-    `axis` is what `sections`, `interleaved`, `sections_then` or `alternating` give. Scaling is that of the spec, over
-    the pair index whatever the axis, as transformers has it.
+    `axis` is the result of `sections`, `interleaved`, `sections_then` or `alternating`. As in transformers, scaling
+    depends on the pair index, whatever the pair's axis.
     """
     inv_freq = spec.inv_freq(length)
     return AxesSpec(
@@ -208,27 +206,27 @@ def ladder_per_axis(
     head_dim: int = 0,
     length: int | None = None,
 ) -> AxesSpec:
-    """Each axis with a ladder of its own: all pairs of the first, then all of the second ("blocks"), or in turn.
+    """Return a spec with one ladder per axis: one block per axis ("blocks"), or the axes alternating ("pair by pair").
 
-    A ladder is a RopeSpec with its own scaling and trained extent, or the speeds themselves, (pairs,). A RopeSpec's
-    attention factor is that of its own pairs alone. `listens` says which axis each ladder belongs to, where that is not
-    its place in the list. `pairing` is over all pairs together.
+    A ladder is a RopeSpec, with its own scaling and trained extent, or frequencies (pairs,). A RopeSpec's attention
+    factor applies to its own pairs only. `listens` gives each ladder's axis; default: its index in the list. `pairing`
+    is over all pairs together. Raises `ValueError` if the ladders, axes or order do not fit.
     """
-    speeds = [
+    frequencies = [
         ladder.inv_freq(length) if isinstance(ladder, RopeSpec) else finite(ladder, "a ladder") for ladder in ladders
     ]
     factors = [ladder.attention_factor(length) if isinstance(ladder, RopeSpec) else 1.0 for ladder in ladders]
-    if not speeds or any(part.ndim != 1 for part in speeds):
+    if not frequencies or any(part.ndim != 1 for part in frequencies):
         raise ValueError("ladders must be a list of RopeSpecs or of speeds, each (pairs,)")
-    owners = range(len(speeds)) if listens is None else listens
-    if len(owners) != len(speeds):
-        raise ValueError(f"listens must name an axis for each of the {len(speeds)} ladders, got {len(owners)}")
-    flat = [(rung, k, i) for k, part in enumerate(speeds) for i, rung in enumerate(part.tolist())]
+    owners = range(len(frequencies)) if listens is None else listens
+    if len(owners) != len(frequencies):
+        raise ValueError(f"listens must name an axis for each of the {len(frequencies)} ladders, got {len(owners)}")
+    flat = [(frequency, k, i) for k, part in enumerate(frequencies) for i, frequency in enumerate(part.tolist())]
     if order == "pair by pair":
         flat.sort(key=lambda entry: entry[2])
     elif order != "blocks":
         raise ValueError(f"order must be 'blocks' or 'pair by pair', got {shorten(order)}")
-    inv_freq = np.array([rung for rung, _, _ in flat])
+    inv_freq = np.array([frequency for frequency, _, _ in flat])
     factor = np.array([factors[k] for _, k, _ in flat])
     return AxesSpec(
         weights=placed(inv_freq, [owners[k] for _, k, _ in flat], len(axes)),
@@ -242,13 +240,13 @@ def ladder_per_axis(
 def directions(
     weights: ArrayLike, axes: Sequence[str], *, pairing: Pairing = "interleaved", head_dim: int = 0
 ) -> AxesSpec:
-    """Weights as given, (pairs, axes): every pair may listen to a mix of axes."""
+    """Return a spec with explicit weights (pairs, axes), in which a pair may mix axes."""
     value = matrix(weights, "weights")
     return AxesSpec(weights=value, dims=paired(len(value), pairing), axes=tuple(axes), head_dim=head_dim)
 
 
 def joined(parts: Sequence[AxesSpec]) -> AxesSpec:
-    """Specs over the same axes one behind the other in the head, each with its own pairing (Gemma 4)."""
+    """Concatenate specs over the same axes along the head, each with its own pairing (Gemma 4)."""
     if not parts or any(part.axes != parts[0].axes or not part.rotation for part in parts):
         raise ValueError("joined needs rotations over the same axes")
     starts = np.cumsum([0, *(part.head_dim for part in parts)])
@@ -262,12 +260,12 @@ def joined(parts: Sequence[AxesSpec]) -> AxesSpec:
 
 
 def without_rotation(spec: AxesSpec, second: ArrayLike) -> AxesSpec:
-    """The same spec whose second members turn by weights of their own, (pairs, axes)."""
+    """Return the spec with separate weights (pairs, axes) for the second members of the pairs."""
     return dataclasses.replace(spec, second=matrix(second, "second"))
 
 
 def sections(counts: Sequence[int], pairs: int) -> list[int]:
-    """The first axis' pairs, then the second's, …: (pairs,) axes. Raises `ValueError` unless the counts add up.
+    """Return the axis of each pair, (pairs,), in blocks. Raises `ValueError` unless the counts add up to `pairs`.
 
     >>> sections([1, 2, 2], 5)
     [0, 1, 1, 2, 2]
@@ -279,9 +277,9 @@ def sections(counts: Sequence[int], pairs: int) -> list[int]:
 
 
 def interleaved(counts: Sequence[int], pairs: int) -> list[int]:
-    """t h w t h w …: pair i is the axis i mod n while i < n·counts[axis], and else the first.
+    """Return the axis of each pair in the order t h w t h w …: axis i mod n while i < n·counts[axis], else 0.
 
-    The first count is not read: its axis takes what the others leave. Qwen3-VL and its like.
+    The first count is ignored: its axis gets all remaining pairs. Used by Qwen3-VL and similar models.
 
     >>> interleaved([4, 2, 2], 8)
     [0, 1, 2, 0, 1, 2, 0, 0]
@@ -291,7 +289,7 @@ def interleaved(counts: Sequence[int], pairs: int) -> list[int]:
 
 
 def alternating(pairs: int, axes: Sequence[int] = (0, 1)) -> list[int]:
-    """The axes in turn: h w h w …
+    """Return the axes alternating: h w h w …
 
     >>> alternating(5)
     [0, 1, 0, 1, 0]
@@ -300,7 +298,7 @@ def alternating(pairs: int, axes: Sequence[int] = (0, 1)) -> list[int]:
 
 
 def sections_then(pairs: int, last: int, *, axes: Sequence[int] = (1, 2), then: int = 0) -> list[int]:
-    """The `axes` in turn, and `then` for the `last` pairs: h w h w … t (ERNIE 4.5 VL).
+    """Return the `axes` alternating, then `then` for the `last` pairs: h w h w … t (ERNIE 4.5 VL).
 
     >>> sections_then(6, 2)
     [1, 2, 1, 2, 0, 0]
@@ -311,26 +309,26 @@ def sections_then(pairs: int, last: int, *, axes: Sequence[int] = (1, 2), then: 
 
 
 def owner(weights: FloatArray) -> NDArray[np.int64]:
-    """The axis each row listens to, (pairs,); STILL for none, MIXED for several."""
-    heard = weights != 0.0
-    count = heard.sum(axis=1)
-    return np.where(count == 0, STILL, np.where(count > 1, MIXED, heard.argmax(axis=1)))
+    """Return the axis of each row, (pairs,); STILL for none, MIXED for several."""
+    used = weights != 0.0
+    count = used.sum(axis=1)
+    return np.where(count == 0, STILL, np.where(count > 1, MIXED, used.argmax(axis=1)))
 
 
 def placed(inv_freq: FloatArray, axis: Sequence[int], count: int) -> FloatArray:
-    """Speeds (pairs,) in the columns of their axes: (pairs, count)."""
+    """Return weights (pairs, count) with each frequency of (pairs,) in the column of its axis."""
     if len(axis) != len(inv_freq):
         raise ValueError(f"every pair needs an axis: {len(inv_freq)} pairs, {len(axis)} axes given")
     if any(not STILL <= k < count for k in axis):
         raise ValueError(f"an axis must be from 0 to {count - 1}, got {shorten(sorted(set(axis)))}")
     weights = np.zeros((len(inv_freq), count))
-    turning = [i for i, k in enumerate(axis) if k != STILL]
-    weights[turning, [axis[i] for i in turning]] = inv_freq[turning]
+    rotating = [i for i, k in enumerate(axis) if k != STILL]
+    weights[rotating, [axis[i] for i in rotating]] = inv_freq[rotating]
     return weights
 
 
 def paired(pairs: int, pairing: Pairing, *, start: int = 0) -> Dims:
-    """The dimensions of each pair, (pairs, 2), from `start` on: (i, i + pairs) or (2i, 2i + 1)."""
+    """Return the dimensions of each pair, (pairs, 2), counted from `start`: (i, i + pairs) or (2i, 2i + 1)."""
     if pairing not in PAIRINGS:
         raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(pairing)}")
     i = np.arange(pairs, dtype=np.int64)
@@ -339,7 +337,7 @@ def paired(pairs: int, pairing: Pairing, *, start: int = 0) -> Dims:
 
 
 def matrix(value: ArrayLike, name: str) -> FloatArray:
-    """A read-only float64 copy of shape (pairs, axes), or `ValueError`."""
+    """Return a read-only float64 copy of shape (pairs, axes), or raise `ValueError`."""
     array = np.array(finite(value, name))
     if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_AXES or not len(array):
         raise ValueError(f"{name} must have shape (pairs, axes) with at least one pair, got {array.shape}")
@@ -347,7 +345,7 @@ def matrix(value: ArrayLike, name: str) -> FloatArray:
 
 
 def checked_dims(dims: ArrayLike | None, pairs: int) -> Dims:
-    """dims as a read-only (pairs, 2) of whole numbers, none of them twice, or `ValueError`."""
+    """Return dims as read-only integers (pairs, 2) without duplicates, or raise `ValueError`."""
     array = paired(pairs, "half") if dims is None else np.array(dims)
     if array.shape != (pairs, 2) or array.dtype.kind not in "iu":
         raise ValueError(f"dims must be whole numbers of shape ({pairs}, 2), got shape {array.shape}")
@@ -358,7 +356,7 @@ def checked_dims(dims: ArrayLike | None, pairs: int) -> Dims:
 
 
 def checked_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
-    """One name per axis, all different, or `ValueError`."""
+    """Return one distinct name per axis, or raise `ValueError`."""
     names = tuple(axes) or (("position",) if count == 1 else tuple(f"axis {k}" for k in range(count)))
     if len(names) != count or len(set(names)) != count or not all(isinstance(name, str) for name in names):
         raise ValueError(f"axes must be {count} different names, got {shorten(names)}")
@@ -366,7 +364,7 @@ def checked_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
 
 
 def checked_factor(factor: ArrayLike, pairs: int) -> float | FloatArray:
-    """A finite number, or one per pair; all the same are one number."""
+    """Return a finite number, or one per pair if they differ; raise `ValueError` otherwise."""
     array = finite(factor, "factor")
     if array.shape not in ((), (pairs,)):
         raise ValueError(f"factor must be a number or one per pair, ({pairs},), got shape {array.shape}")
@@ -374,7 +372,7 @@ def checked_factor(factor: ArrayLike, pairs: int) -> float | FloatArray:
 
 
 def checked_counts(counts: Sequence[int]) -> tuple[int, ...]:
-    """Section sizes as whole numbers of at least 0, or `ValueError`."""
+    """Return section sizes as integers of at least 0, or raise `ValueError`."""
     if not isinstance(counts, (list, tuple)) or not 1 <= len(counts) <= MAX_AXES:
         raise ValueError(f"sections must be a list of pair counts, got {shorten(counts)}")
     for count in counts:
@@ -387,11 +385,11 @@ def checked_counts(counts: Sequence[int]) -> tuple[int, ...]:
 
 
 def read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The array, which nobody changes from now on."""
+    """Mark the array read-only and return it."""
     array.flags.writeable = False
     return array
 
 
 def put(spec: AxesSpec, name: str, value: object) -> None:
-    """Set a field of a frozen spec while it is made."""
+    """Set a field of a frozen spec during its construction."""
     object.__setattr__(spec, name, value)

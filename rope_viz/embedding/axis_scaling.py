@@ -1,8 +1,7 @@
-"""How one axis of an image or a video is carried beyond the grid it was trained on: RIFLEx, and YaRN per axis.
+"""Scaling methods that extend one axis of an image or a video beyond its trained grid: RIFLEx, and YaRN per axis.
 
-Both are scaling methods of a RopeSpec that describes one axis: its dimensions are the axis', its context the trained
-extent in units of position (latent frames, patches), its target the extent wanted. Stretch and NTK are `Linear` and
-`NtkAware` of `scaling`, unchanged.
+The RopeSpec describes one axis: its dimensions, its trained extent (`context`, in latent frames or patches) and the
+wanted extent (`target`). Interpolation and NTK are `Linear` and `NtkAware` of `scaling`.
 
 RIFLEx: Zhao et al., https://arxiv.org/abs/2502.15894, and github.com/thu-ml/RIFLEx, `riflex_utils.py`
 DyPE: Issachar et al., https://arxiv.org/abs/2510.20766, and github.com/guyyariv/DyPE, `flux/transformer_flux.py`
@@ -18,18 +17,18 @@ import numpy as np
 from rope_viz.embedding.scaling import correction_dim, mscale, require_two_pairs, with_base
 from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, frozen, knob, require_number
 
-TURN_SHARE = 0.9  # of a period, which the extended clip may use
-# Turns in the trained extent: from linear to NTK, and from NTK to plain.
+TURN_SHARE = 0.9  # the share of a turn that the extended video may use
+# Turns in the trained extent between which linear changes to NTK, and NTK to plain.
 LINEAR_TO_NTK = (1.25, 0.75)
 NTK_TO_PLAIN = (16.0, 2.0)
 
 
 @dataclass(frozen=True)
 class Riflex(Scaling):
-    """One pair is slowed so that the whole clip fits into 0.9 of its turn: the pair whose repetition is seen.
+    """RIFLEx: one pair, the one whose period repeats visibly, is slowed so that the video spans 0.9 of its turn.
 
-    `pair` counts from 1, as the paper's k does; 0 takes the pair whose period is nearest to `repeats` (0: the trained
-    extent), the first latent frame at which films were seen to begin again.
+    `pair` counts from 1, like the paper's k. 0 selects the pair whose period is nearest to `repeats`, the first latent
+    frame at which videos visibly repeat (0: the trained extent).
     """
 
     name: str = field(default="riflex", init=False)
@@ -45,24 +44,24 @@ class Riflex(Scaling):
         require_number(self.repeats, "repeats", least=0, integer=True)
 
     def chosen(self, spec: RopeSpec) -> int:
-        """The pair that is slowed, from 1; of equally near periods (rounded to whole frames) the first."""
+        """Return the slowed pair, counted from 1: the first whose period, in whole frames, is nearest."""
         if self.pair:
             return int(self.pair)
         periods = np.rint(2.0 * math.pi / spec.plain_inv_freq)
         return int(np.argmin(np.abs(periods - (self.repeats or spec.context)))) + 1
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        speeds = np.array(spec.plain_inv_freq)
-        speeds[self.chosen(spec) - 1] = TURN_SHARE * 2.0 * math.pi / (length or spec.target)
-        return frozen(speeds)
+        frequencies = np.array(spec.plain_inv_freq)
+        frequencies[self.chosen(spec) - 1] = TURN_SHARE * 2.0 * math.pi / (length or spec.target)
+        return frozen(frequencies)
 
 
 @dataclass(frozen=True)
 class ImageYarn(Scaling):
     """YaRN for one side of an image: divided, then NTK, then plain, by the turns in the trained side.
 
-    `noise` is the level of noise of a denoising step, 1 at its start: the thresholds are multiplied by its square, so
-    that the last steps leave the frequencies as they were trained (DyPE); None is YaRN without it.
+    `noise` is the noise level of a denoising step, 1 at its start. Its square multiplies the thresholds, so that the
+    last steps keep the trained frequencies (DyPE). None is YaRN without it.
     """
 
     name: str = field(default="image-yarn", init=False)
@@ -87,7 +86,7 @@ class ImageYarn(Scaling):
         return mscale(self.growth(spec, length))
 
     def growth(self, spec: RopeSpec, length: int | None = None) -> float:
-        """How many times the trained extent is wanted: at least 1."""
+        """Return the wanted extent over the trained extent, at least 1."""
         return max((length or spec.target) / spec.context, 1.0)
 
     def factor_for(self, spec: RopeSpec) -> float:
@@ -96,7 +95,7 @@ class ImageYarn(Scaling):
 
 @dataclass(frozen=True)
 class ImageNtk(Scaling):
-    """NTK for one side of an image, at a level of noise: the base times s^(d/(d−2)), to the power 2·noise² (DyPE)."""
+    """NTK for one side of an image, at a noise level: the base times s^(d/(d−2)), to the power 2·noise² (DyPE)."""
 
     name: str = field(default="image-ntk", init=False)
     noise: float | None = None
@@ -115,13 +114,13 @@ class ImageNtk(Scaling):
 def between(
     spec: RopeSpec, slow: FloatArray, fast: FloatArray, turns: tuple[float, float], weight: float
 ) -> FloatArray:
-    """`fast` for pairs with more than turns[0]·weight turns in the trained extent, `slow` below turns[1]·weight.
+    """Blend: `fast` above turns[0]·weight turns in the trained extent, `slow` below turns[1]·weight.
 
-    Linear in the pair index between, with the ends rounded outwards and clamped as published.
+    Linear in the pair index in between, with the ends rounded outwards and clamped as published.
     """
     low = max(float(math.floor(correction_dim(spec, turns[0] * weight))), 0.0)
     high = min(float(math.ceil(correction_dim(spec, turns[1] * weight))), spec.rotary_dim - 1.0, spec.rotary_dim // 2)
     if low == high:
         high += 0.001
-    fallen = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
-    return np.asarray(slow * fallen + fast * (1.0 - fallen))
+    slow_share = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
+    return np.asarray(slow * slow_share + fast * (1.0 - slow_share))

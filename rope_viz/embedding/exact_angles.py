@@ -1,6 +1,6 @@
-"""Angles that stay exact at any distance: turns in fixed point, so that whole turns fall away without rounding.
+"""Angles with an error below 1e-15 radians at any distance, by fixed-point turns that drop whole turns exactly.
 
-The product distance·θ in float64 is off by up to 2e-7 radians near 2³²; here the error is below 1e-15 everywhere.
+The product distance·θ in float64 is off by up to 2e-7 radians near 2³².
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Distances: TypeAlias = NDArray[np.int64]
 MAX_DISTANCE = (1 << 32) - 1  # either sign
 MAX_INV_FREQ = 2.0**128
 
-# 1/2π to 256 bits behind the point; tests/test_scores.py compares it with mpmath.
+# 1/2π to 256 binary digits; tests/studies/test_scores.py compares it with mpmath.
 INV_TWO_PI = 0x28BE60DB9391054A7F09D5F47D4D377036D8A5664F10E4107F9458EAF7AEF158
 
 
 def exact_angles(inv_freq: ArrayLike, distances: ArrayLike) -> FloatArray:
-    """Angles distance·θᵢ in [−π, π], shape (n, pairs), float64, for whole distances of either sign up to 2³² − 1.
+    """Return angles distance·θᵢ in [−π, π], shape (n, pairs), float64, for whole distances up to ±(2³² − 1).
 
     Raises `ValueError` for frequencies that are not finite and distances that are not whole or too large.
     """
@@ -32,7 +32,7 @@ def exact_angles(inv_freq: ArrayLike, distances: ArrayLike) -> FloatArray:
 
 
 def fixed_turns(inv_freq: ArrayLike) -> FixedTurns:
-    """Turns per position modulo 1 as 96-bit fixed point: 64 bits in the first array, the next 32 in the second."""
+    """Return turns per position modulo 1 as 96-bit fixed point: the high 64 bits, then the low 32 bits."""
     high, low = [], []
     for value in checked_inv_freq(inv_freq).tolist():
         numerator, denominator = value.as_integer_ratio()
@@ -43,7 +43,7 @@ def fixed_turns(inv_freq: ArrayLike) -> FixedTurns:
 
 
 def fixed_angles(turn: FixedTurns, distances: Distances) -> FloatArray:
-    """Angles in [−π, π], (n, pairs): unsigned arithmetic wraps at 2⁶⁴, which is the reduction by whole turns."""
+    """Return angles in [−π, π], (n, pairs). Unsigned overflow at 2⁶⁴ removes whole turns."""
     size = np.abs(distances).astype(np.uint64)[:, None]
     phase = (size * turn[0] + ((size * turn[1]) >> np.uint64(32))).view(np.int64)
     sign: FloatArray = np.where(distances < 0, -1.0, 1.0)
@@ -51,7 +51,7 @@ def fixed_angles(turn: FixedTurns, distances: Distances) -> FloatArray:
 
 
 def checked_inv_freq(inv_freq: ArrayLike) -> FloatArray:
-    """The frequencies as float64 (pairs,), or `ValueError`."""
+    """Return the frequencies as float64 (pairs,), or raise `ValueError`."""
     values = finite(inv_freq, "inv_freq")
     if values.ndim != 1 or not len(values):
         raise ValueError(f"inv_freq must have shape (pairs,), got {values.shape}")
@@ -61,7 +61,7 @@ def checked_inv_freq(inv_freq: ArrayLike) -> FloatArray:
 
 
 def checked_distances(distances: ArrayLike) -> Distances:
-    """Whole distances as int64 (n,), or `ValueError`."""
+    """Return whole distances as int64 (n,), or raise `ValueError`."""
     values = np.asarray(distances)
     if values.size == 0 and values.ndim == 1:
         return np.empty(0, dtype=np.int64)
@@ -73,7 +73,7 @@ def checked_distances(distances: ArrayLike) -> Distances:
 
 
 def finite(values: ArrayLike, name: str) -> FloatArray:
-    """The values as float64, or `ValueError` that names them."""
+    """Return the values as float64, or raise `ValueError` with their name."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""A spec as a small HTML table for a notebook: its sizes, its scaling, and its bands."""
+"""HTML table of a spec for a notebook: its sizes, its scaling, and its bands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEFT = 'style="text-align:left"'
 
 
 def band_rows(spec: Embedding) -> list[tuple[str, str, str, str]]:
-    """(band, pairs, shortest and longest wavelength in tokens) of each run of one kind, at the target length."""
+    """Return (band, pairs, shortest and longest wavelength in tokens) of each run of one kind, at the target length."""
     lengths = wavelength(spec.inv_freq(spec.target))
     out = []
     for kind, first, last in bands(spec, length=spec.target).runs:
@@ -24,7 +24,7 @@ def band_rows(spec: Embedding) -> list[tuple[str, str, str, str]]:
 
 
 def table(sizes: Sequence[tuple[str, str]], spec: Embedding) -> str:
-    """The table as HTML: `sizes` as (name, value), and a row for each band of the spec."""
+    """Return the table as HTML: `sizes` as (name, value), and a row for each band of the spec."""
     top = "".join(
         f'<tr><th {LEFT}>{html.escape(name)}</th><td {LEFT} colspan="3">{html.escape(value)}</td></tr>'
         for name, value in sizes

@@ -1,8 +1,8 @@
-"""Which position every token gets: along a prompt of text, images, video and sound, and over a grid.
+"""Position ids of tokens: along a prompt of text, images, video and audio, and over a grid.
 
-A layout is a value of its own beside the allocation (`axes`): positions (tokens, axes), which may be negative,
-fractional or products. What differs between models and runtimes is the `Manner`; the order of the arithmetic and its
-width are theirs too, because a floor of a float32 product is not the floor of a float64 one.
+Positions (tokens, axes) may be negative, fractional or products. `Manner` holds what differs between models and
+runtimes. The order and width of the arithmetic follow the runtime, because the floor of a float32 product can differ
+from the floor of a float64 one.
 
 Qwen2-VL, https://arxiv.org/abs/2409.12191, section 2.1; `get_rope_index` of transformers 5.23.0
 """
@@ -30,7 +30,7 @@ MOST_PACE = 1e9
 
 @dataclass(frozen=True)
 class Segment:
-    """A run of tokens [start, stop) of one kind."""
+    """Consecutive tokens [start, stop) of one kind."""
 
     kind: Kind
     start: int
@@ -38,7 +38,7 @@ class Segment:
 
     @property
     def tokens(self) -> int:
-        """How many tokens it has."""
+        """Return the number of tokens."""
         return self.stop - self.start
 
 
@@ -46,8 +46,8 @@ class Segment:
 class Positions:
     """Positions of a sequence of tokens: `values` (tokens, axes) float64, read-only.
 
-    `rope_delta` is the largest position + 1 − the number of tokens, None where the model has no such number: the
-    decoder's next token stands at its index + rope_delta on all axes. `segments` are the pieces the tokens came from.
+    `rope_delta` is the largest position + 1 − the number of tokens, None if the model has no such number: the next
+    decoded token has position index + rope_delta on all axes. `segments` are the pieces the tokens came from.
     """
 
     values: FloatArray
@@ -63,17 +63,17 @@ class Positions:
 
     @property
     def tokens(self) -> int:
-        """How many tokens there are."""
+        """Return the number of tokens."""
         return len(self.values)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a prompt.
+    """One text, image, video or audio of a prompt.
 
-    text, audio: `tokens`, one position each. image, video: `grid` = (frames, rows, columns) of patches before merging,
-    and `pace`, what a frame's index is multiplied by, in this order, to be its position in time (seconds per grid, then
-    positions per second). Most models put two frames of a film into one such grid.
+    text, audio: `tokens`, one position each. image, video: `grid` = (frames, rows, columns) of patches before merging.
+    `pace` are the factors by which a frame's index is multiplied, in this order, to give its position in time (seconds
+    per grid, then positions per second). Most models put two frames of a video into one such grid.
     """
 
     kind: Kind
@@ -94,23 +94,23 @@ class Piece:
 
     @property
     def flat(self) -> bool:
-        """Whether all axes count alike in it."""
+        """True if all axes have the same positions in this piece."""
         return self.kind not in ("image", "video")
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How a model, in a runtime, lays a prompt out.
+    """How a model in a given runtime assigns positions to a prompt.
 
-    merge: patches of a side that become one token; temporal_merge: the same in time, for video.
-    resume: where text goes on behind an image or a video that began at s: at s + its longer side ("side"), or one
-    behind the largest position ("largest"). They differ where time outran the grid.
-    floor: whether positions in time are floored; else they stay fractions.
-    narrow: whether time is computed in float32, as torch does, or in float64.
-    markers: whether a token of its own stands before and behind every image, video and sound.
-    apart: whether each frame of a video is laid out like an image of its own, one behind the other.
-    gap: tokens between frames that are apart, all axes equal.
-    origin: whether rows and columns count from the start of the image or from 0.
+    merge: patches per side that become one token; temporal_merge: the same in time, for video.
+    resume: position of text after an image or video that began at s: s + its longer side ("side"), or the largest
+    position + 1 ("largest"). They differ if time extends further than the grid.
+    floor: truncate positions in time; otherwise they stay fractions.
+    narrow: compute time in float32, as torch does, instead of float64.
+    markers: add a token before and after every image, video and audio.
+    apart: lay out each frame of a video like a separate image.
+    gap: tokens between such separate frames, all axes equal.
+    origin: count rows and columns from the start of the image or from 0.
     """
 
     merge: int = 2
@@ -125,13 +125,13 @@ class Manner:
 
 
 def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[str] = THW) -> Positions:
-    """Positions along a prompt on the axes time, row and column.
+    """Return positions along a prompt on the axes time, row and column.
 
-    Raises `ValueError` where a grid is smaller than one token, and beyond 2²² tokens.
+    Raises `ValueError` if a grid is smaller than one token, and beyond 2²² tokens.
     """
     blocks: list[FloatArray] = []
     segments: list[Segment] = []
-    wide = np.float64 if manner.floor or not manner.narrow else np.float32
+    dtype = np.float64 if manner.floor or not manner.narrow else np.float32
     count, following = 0, 0.0
 
     def put(kind: Kind, block: FloatArray, next_position: float | None = None) -> None:
@@ -143,7 +143,7 @@ def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[st
         blocks.append(block)
         segments.append(Segment(kind, count, count + len(block)))
         count += len(block)
-        following = float(wide(block.max()) + wide(1.0)) if next_position is None else next_position
+        following = float(dtype(block.max()) + dtype(1.0)) if next_position is None else next_position
 
     pieces = list(pieces)
     last = max((k for k, piece in enumerate(pieces) if not piece.flat), default=-1)
@@ -167,15 +167,15 @@ def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[st
         if manner.markers:
             put("marker", line(1, following))
     values = np.concatenate(blocks) if blocks else np.zeros((0, 3))
-    return Positions(values, tuple(axes), delta(values, wide), tuple(segments))
+    return Positions(values, tuple(axes), delta(values, dtype), tuple(segments))
 
 
 def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: int | None = None) -> Positions:
-    """A prompt in which (video, tokens of its sound) share one stretch, between two markers on either side.
+    """Return positions of a prompt that merges (video, tokens of its audio), with two markers on either side.
 
-    With `chunk`, stretches of that many positions of the video, then of the sound, in turn (Qwen2.5-Omni); without,
-    token by token in the order of time, the video first (Qwen3-Omni). What follows stands behind the last stretch,
-    as in the classes, even where an earlier one reached further.
+    With `chunk`, runs of that many positions alternate: video, then audio (Qwen2.5-Omni). Without it, tokens are
+    ordered by time, video first (Qwen3-Omni). As in the model classes, the next piece starts after the last run, even
+    if an earlier run has larger positions.
     """
     blocks: list[FloatArray] = []
     segments: list[Segment] = []
@@ -187,14 +187,14 @@ def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: in
             end = float(values.max()) if len(values) else following - 1.0
         else:
             video = visual(merged(piece[0], manner), piece[0], manner, following + pair_of_markers(chunk))
-            sound = line(piece[1], following + pair_of_markers(chunk))
+            audio = line(piece[1], following + pair_of_markers(chunk))
             if chunk is None:
-                # In torch's width, in which a frame and a sound token stand at the same time or do not.
-                sound = np.asarray(sound.astype(np.float32), dtype=np.float64)
-            inside = in_order(video, sound) if chunk is None else in_chunks(video, sound, chunk)
+                # Rounded to torch's float32, which decides whether a frame and an audio token have the same time.
+                audio = np.asarray(audio.astype(np.float32), dtype=np.float64)
+            inside = in_order(video, audio) if chunk is None else in_chunks(video, audio, chunk)
             first = line(2, following) if chunk is None else np.repeat(line(1, following), 2, axis=0)
-            behind = float(inside[-1].max()) + 1.0
-            last = line(2, behind) if chunk is None else np.repeat(line(1, behind), 2, axis=0)
+            after = float(inside[-1].max()) + 1.0
+            last = line(2, after) if chunk is None else np.repeat(line(1, after), 2, axis=0)
             values = np.concatenate([first, *inside, last])
             end = float(last.max())
             length = len(values)
@@ -209,30 +209,30 @@ def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: in
 
 
 def pair_of_markers(chunk: int | None) -> float:
-    """How many positions the two markers before a video with sound take: Qwen2.5-Omni gives both the same one."""
+    """Return how many positions the two markers before a video with audio take; Qwen2.5-Omni: one for both."""
     return 2.0 if chunk is None else 1.0
 
 
-def in_order(video: FloatArray, sound: FloatArray) -> list[FloatArray]:
-    """Both by time, the video first where they are equal; the last stretch is what is left of the longer one."""
-    both = np.concatenate([video, sound])
+def in_order(video: FloatArray, audio: FloatArray) -> list[FloatArray]:
+    """Return both sorted by time, video first at equal times; the last run is the rest of the longer one."""
+    both = np.concatenate([video, audio])
     order = np.argsort(both[:, 0], kind="stable")
-    of_sound = order >= len(video)
-    other = np.flatnonzero(of_sound != of_sound[-1])
-    left = int(other[-1]) + 1 if other.size else 0
-    return [part for part in (both[order[:left]], both[order[left:]]) if len(part)]
+    is_audio = order >= len(video)
+    other = np.flatnonzero(is_audio != is_audio[-1])
+    merged_count = int(other[-1]) + 1 if other.size else 0
+    return [part for part in (both[order[:merged_count]], both[order[merged_count:]]) if len(part)]
 
 
-def in_chunks(video: FloatArray, sound: FloatArray, chunk: int) -> list[FloatArray]:
-    """Stretches of `chunk` positions in time: the video's, then the sound's, in turn."""
+def in_chunks(video: FloatArray, audio: FloatArray, chunk: int) -> list[FloatArray]:
+    """Return runs of `chunk` positions in time that alternate: video, then audio."""
     start = float(video[0, 0])
-    cuts = [stretches(block, start, chunk) if len(block) else [] for block in (video, sound)]
+    cuts = [stretches(block, start, chunk) if len(block) else [] for block in (video, audio)]
     turns = range(max(len(cut) for cut in cuts))
     return [cut[turn] for turn in turns for cut in cuts if turn < len(cut)]
 
 
 def stretches(block: FloatArray, start: float, chunk: int) -> list[FloatArray]:
-    """A new stretch at the first token past each multiple of `chunk`, at most one multiple a token."""
+    """Cut the block at the first token past each multiple of `chunk`, at most one multiple per token."""
     cuts, k = [0], 1
     for index, time in enumerate(block[:, 0].tolist()):
         if time - start >= k * chunk:
@@ -242,10 +242,10 @@ def stretches(block: FloatArray, start: float, chunk: int) -> list[FloatArray]:
 
 
 def visual(shape: tuple[int, int, int], piece: Piece, manner: Manner, start: float) -> FloatArray:
-    """Positions of an image's or a video's tokens, (frames·rows·columns, 3), frame by frame, row by row."""
+    """Return positions of an image's or a video's tokens, (frames·rows·columns, 3), frame by frame, row by row."""
     time = in_time(shape[0], piece.pace, manner)
-    place = start if manner.origin == "start" else 0.0
-    block = product(time, np.arange(shape[1]) + place, np.arange(shape[2]) + place)
+    origin = start if manner.origin == "start" else 0.0
+    block = product(time, np.arange(shape[1]) + origin, np.arange(shape[2]) + origin)
     block[:, 0] += start
     if not manner.floor and manner.narrow:
         return np.asarray(block.astype(np.float32).astype(np.float64))
@@ -253,24 +253,24 @@ def visual(shape: tuple[int, int, int], piece: Piece, manner: Manner, start: flo
 
 
 def in_time(frames: int, pace: Sequence[float], manner: Manner) -> FloatArray:
-    """The frames' positions in time from 0 on, (frames,), in the runtime's width, floored or not."""
-    wide = np.float32 if manner.narrow else np.float64
-    value: NDArray[Any] = np.arange(frames, dtype=wide)
+    """Return the frames' positions in time from 0 on, (frames,), in the runtime's precision, floored or not."""
+    dtype = np.float32 if manner.narrow else np.float64
+    value: NDArray[Any] = np.arange(frames, dtype=dtype)
     for step in pace:
-        value = value * wide(step)
+        value = value * dtype(step)
     return np.asarray(np.trunc(value) if manner.floor else value, dtype=np.float64)
 
 
 def resumed(shape: tuple[int, int, int], manner: Manner, start: float, last: bool) -> float | None:
-    """Where the next piece starts; None is one behind the largest position."""
+    """Return the start of the next piece; None means the largest position + 1."""
     if manner.origin == "zero":
-        # Isaac in vLLM: one position an image, but where another image follows, one behind the largest.
+        # Isaac in vLLM: an image takes one position, but if another image follows, the largest position + 1.
         return start + 1.0 if last else None
     return start + max(shape[1:]) if manner.resume == "side" else None
 
 
 def merged(piece: Piece, manner: Manner) -> tuple[int, int, int]:
-    """(frames, rows, columns) in tokens, or `ValueError` where a side is smaller than the merge."""
+    """Return (frames, rows, columns) in tokens; raise `ValueError` if a side is smaller than the merge."""
     step = manner.temporal_merge if piece.kind == "video" else 1
     sides = (piece.grid[0] // step, piece.grid[1] // manner.merge, piece.grid[2] // manner.merge)
     if min(sides) < 1:
@@ -279,26 +279,26 @@ def merged(piece: Piece, manner: Manner) -> tuple[int, int, int]:
     return sides
 
 
-def delta(values: FloatArray, wide: type[np.floating] = np.float64) -> float:
-    """The largest position + 1 − the number of tokens; 0 where there are none."""
-    return float(wide(values.max()) + wide(1.0) - wide(len(values))) if len(values) else 0.0
+def delta(values: FloatArray, dtype: type[np.floating] = np.float64) -> float:
+    """Return the largest position + 1 − the number of tokens; 0 for no tokens."""
+    return float(dtype(values.max()) + dtype(1.0) - dtype(len(values))) if len(values) else 0.0
 
 
 def require_tokens(*sides: int) -> None:
-    """Raise `ValueError` where a grid of these sides has more tokens than are placed here (2²²)."""
+    """Raise `ValueError` if a grid of these sides has more than 2²² tokens."""
     if math.prod(int(side) for side in sides) > MAX_TOKENS:
         shape = " × ".join(f"{side:,}" for side in sides)
         raise ValueError(f"a grid of {shape} is too large: up to {MAX_TOKENS:,} tokens are placed here")
 
 
 def line(tokens: int, start: float = 0.0, axes: int = 3) -> FloatArray:
-    """start, start + 1, … on every axis, (tokens, axes)."""
+    """Return start, start + 1, … on every axis, (tokens, axes)."""
     require_tokens(tokens)
     return np.repeat(start + np.arange(tokens, dtype=np.float64)[:, None], axes, axis=1)
 
 
 def product(*coordinates: ArrayLike) -> FloatArray:
-    """Every combination, the last fastest: a grid with these coordinates along its axes, (tokens, axes).
+    """Return every combination of the coordinates, the last fastest, (tokens, axes).
 
     >>> product([0, 1], [5, 6]).tolist()
     [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
@@ -310,13 +310,13 @@ def product(*coordinates: ArrayLike) -> FloatArray:
 
 
 def grid(*sides: int, start: float = 0.0) -> FloatArray:
-    """Positions of a grid from `start` on along every axis, the last axis fastest, (tokens, axes)."""
+    """Return positions of a grid that starts at `start` on every axis, the last axis fastest, (tokens, axes)."""
     require_tokens(*sides)
     return product(*(start + np.arange(side) for side in sides))
 
 
 def merge_order(rows: int, columns: int, merge: int) -> FloatArray:
-    """(row, column) of patches in the order a merging tower reads them: block by block of merge × merge."""
+    """Return (row, column) of patches in the order of a merging vision tower: by blocks of merge × merge."""
     if merge < 1 or rows % merge or columns % merge:
         raise ValueError(f"a grid of {rows} × {columns} patches does not divide into blocks of {merge} × {merge}")
     blocks = grid(rows, columns).reshape(rows // merge, merge, columns // merge, merge, 2)
@@ -324,22 +324,22 @@ def merge_order(rows: int, columns: int, merge: int) -> FloatArray:
 
 
 def centred(side: int) -> FloatArray:
-    """−⌈side/2⌉ … ⌊side/2⌋ − 1: a side with 0 in its middle, (side,)."""
+    """Return −⌈side/2⌉ … ⌊side/2⌋ − 1, centred on 0, (side,)."""
     return np.arange(side, dtype=np.float64) - (side - side // 2)
 
 
 def squeezed(side: int, onto: int) -> FloatArray:
-    """0 … side − 1 squeezed or stretched onto a trained side: index·onto/side, (side,)."""
+    """Return 0 … side − 1 interpolated onto a trained side: index·onto/side, (side,)."""
     return np.asarray(np.arange(side) / side * onto, dtype=np.float64)
 
 
 def spaced(start: float, stop: float, side: int) -> FloatArray:
-    """`side` places from start on, evenly up to where stop would be next, (side,): linspace without its end."""
+    """Return `side` evenly spaced positions from start to stop without its end, (side,), as a linspace."""
     return np.asarray(np.linspace(start, stop * (side - 1) / side, side), dtype=np.float64)
 
 
 def patches(height: int, width: int, patch: int, merge: int = 1) -> tuple[int, int]:
-    """Rows and columns of patches of an image in pixels, rounded to whole blocks of `merge` patches, at least one."""
+    """Return rows and columns of patches of an image in pixels, rounded to blocks of `merge` patches, at least one."""
     for value, name in ((height, "height"), (width, "width"), (patch, "patch"), (merge, "merge")):
         require_number(value, name, least=1, integer=True)
     unit = patch * merge

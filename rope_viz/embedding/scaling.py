@@ -1,4 +1,4 @@
-"""Every scaling method: its knobs and its formula, in float64.
+"""Scaling methods: their knobs and formulas, in float64.
 
 Position interpolation: Chen et al., https://arxiv.org/abs/2306.15595
 NTK-aware, NTK-by-parts, YaRN: Peng et al., https://arxiv.org/abs/2309.00071 (equation numbers below)
@@ -20,18 +20,18 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, frozen, knob, require_number, shorten
 
-# Bounds of a factor or divisor, such that no formula here overflows.
+# Bounds of a factor or divisor; within them no formula here overflows.
 LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
 FACTOR_HELP = "By how much the slow pairs are divided: usually target length over trained length."
 
 
 def factor_knob(default: float = 4.0) -> Any:
-    """The knob most methods share."""
+    """Return the knob for the factor s, which most methods have."""
     return knob(default, "Factor s", 1.0, 128.0, FACTOR_HELP, log=True)
 
 
 def optional_knob(label: str, low: float, high: float, help: str) -> Any:
-    """A knob that is computed by the method unless it is set."""
+    """Return a knob whose default None means that the method computes the value."""
     return knob(None, label, low, high, help)
 
 
@@ -40,7 +40,7 @@ ATTENTION_HELP = "Multiplies cos and sin, so logits are multiplied by its square
 
 @dataclass(frozen=True)
 class Linear(Scaling):
-    """Position interpolation: every pair is divided by the factor."""
+    """Position interpolation: every frequency is divided by the factor."""
 
     name: str = field(default="linear", init=False)
     factor: float = factor_knob()
@@ -54,7 +54,7 @@ class Linear(Scaling):
 
 @dataclass(frozen=True)
 class NtkAware(Scaling):
-    """A larger base: the first pair keeps its speed and the last is divided by exactly the factor (eq. 16)."""
+    """A larger base: the first pair keeps its frequency and the last is divided by exactly the factor (eq. 16)."""
 
     name: str = field(default="ntk", init=False)
     factor: float = factor_knob()
@@ -71,7 +71,7 @@ class NtkAware(Scaling):
 class DynamicNtk(Scaling):
     """NTK-aware with a base that grows with the current length, as transformers computes it.
 
-    At length l > context L the base is base·(s·l/L − (s − 1))^(d/(d−2)); up to L it is the plain one.
+    For length l > context L the base is base·(s·l/L − (s − 1))^(d/(d−2)). Up to L it is unchanged.
     """
 
     name: str = field(default="dynamic", init=False)
@@ -86,14 +86,14 @@ class DynamicNtk(Scaling):
         return with_base(spec, spec.base * self.growth(spec, length) ** (spec.rotary_dim / (spec.rotary_dim - 2)))
 
     def growth(self, spec: RopeSpec, length: int | None = None) -> float:
-        """The effective factor at this length: s·l/L − (s − 1), at least 1."""
+        """Return the effective factor at this length: s·l/L − (s − 1), at least 1."""
         longest = max(length or spec.context, spec.context)
         return self.factor * longest / spec.context - (self.factor - 1.0)
 
 
 @dataclass(frozen=True)
 class NtkByParts(Scaling):
-    """The paper's ramp (eq. 17 to 20): linear in a pair's turns r in the trained context, from alpha to beta."""
+    """The paper's ramp (eq. 17 to 20): linear in a pair's turns r over the trained context, from alpha to beta."""
 
     name: str = field(default="ntk-by-parts", init=False)
     divides_from_length: ClassVar[bool] = True
@@ -109,7 +109,7 @@ class NtkByParts(Scaling):
         require_turns(self.beta, "beta")
 
     def kept_share(self, spec: RopeSpec) -> FloatArray:
-        """The ramp γ, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
+        """Return the ramp γ, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
         return paper_ramp(spec, self.alpha, self.beta)
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
@@ -118,7 +118,7 @@ class NtkByParts(Scaling):
 
 @dataclass(frozen=True)
 class PaperYarn(NtkByParts):
-    """YaRN as the paper writes it: NTK-by-parts and the attention factor √(1/t) = 0.1 ln s + 1 (eq. 22)."""
+    """YaRN as in the paper: NTK-by-parts and the attention factor √(1/t) = 0.1 ln s + 1 (eq. 22)."""
 
     name: str = field(default="yarn-paper", init=False)
 
@@ -130,7 +130,7 @@ class PaperYarn(NtkByParts):
 class Yarn(Scaling):
     """YaRN as every implementation released it: the ramp is linear in the pair index, not in the turns.
 
-    Without rounding that ramp is clamp(ln(r/beta_slow) / ln(beta_fast/beta_slow), 0, 1): logarithmic in the turns r.
+    Without rounding the ramp is clamp(ln(r/beta_slow) / ln(beta_fast/beta_slow), 0, 1): logarithmic in the turns r.
     """
 
     name: str = field(default="yarn", init=False)
@@ -168,21 +168,21 @@ class Yarn(Scaling):
             raise ValueError(f"mscale_all_dim = {self.mscale_all_dim:g} makes the attention factor a division by zero")
 
     def correction_range(self, spec: RopeSpec) -> tuple[float, float]:
-        """Pair indices between which the ramp falls from 1 to 0: rounded outwards if `truncate`, then clamped."""
+        """Return the pair indices between which the ramp falls from 1 to 0: rounded outwards if `truncate`, clamped."""
         low = correction_dim(spec, self.beta_fast)
         high = correction_dim(spec, self.beta_slow)
         if self.truncate:
             low, high = math.floor(low), math.ceil(high)
-        # The clamp is rotary_dim - 1 although pairs run to rotary_dim/2 - 1: so in every released implementation.
+        # The clamp is rotary_dim - 1, not the last pair rotary_dim/2 - 1, in every released implementation.
         return max(low, 0), min(high, spec.rotary_dim - 1)
 
     def kept_share(self, spec: RopeSpec) -> FloatArray:
-        """The ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
+        """Return the ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
         low, high = self.correction_range(spec)
         if low == high:
             high += 0.001
-        fallen: FloatArray = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
-        return 1.0 - fallen
+        divided_share: FloatArray = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
+        return 1.0 - divided_share
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         return blend(spec, self.factor, self.kept_share(spec))
@@ -215,7 +215,7 @@ class Llama3(Scaling):
         require_turns(self.high_freq_factor, "high_freq_factor")
 
     def kept_share(self, spec: RopeSpec) -> FloatArray:
-        """The ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
+        """Return the ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
         return paper_ramp(spec, self.low_freq_factor, self.high_freq_factor)
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
@@ -224,10 +224,10 @@ class Llama3(Scaling):
 
 @dataclass(frozen=True)
 class LongRope(Scaling):
-    """A divisor of its own for every pair: the short list up to the trained length, the long list beyond it.
+    """One divisor per pair: the short list up to the trained length, the long list beyond it.
 
-    Empty lists stand for NTK-aware ones (1 and the factor at the ends), so that the method has a meaning for a model
-    that publishes none. `factor` None is target over context.
+    An empty list is replaced by NTK-aware divisors (from 1 to the factor), so that the method works for a model that
+    publishes none. `factor` None means target / context.
     """
 
     name: str = field(default="longrope", init=False)
@@ -244,7 +244,7 @@ class LongRope(Scaling):
             values = getattr(self, name)
             if not isinstance(values, Iterable):
                 raise ValueError(f"{name} must be a list of numbers, got {shorten(values)}")
-            object.__setattr__(self, name, tuple(values))  # a config has lists; a method is a value
+            object.__setattr__(self, name, tuple(values))  # configs hold lists, but a method must be hashable
 
     def check(self, spec: RopeSpec) -> None:
         for name, values in (("short_factor", self.short_factor), ("long_factor", self.long_factor)):
@@ -258,12 +258,12 @@ class LongRope(Scaling):
             require_number(self.attention, "attention_factor")
 
     def divisors(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        """The list in force at this length, shape (pairs,)."""
-        longer = length is not None and length > spec.context
-        chosen = self.long_factor if longer else self.short_factor
-        if chosen:
-            return np.asarray(chosen, dtype=np.float64)
-        factor = max(self.factor_for(spec), 1.0) if longer else 1.0
+        """Return the divisors used at this length, shape (pairs,)."""
+        is_long = length is not None and length > spec.context
+        factors = self.long_factor if is_long else self.short_factor
+        if factors:
+            return np.asarray(factors, dtype=np.float64)
+        factor = max(self.factor_for(spec), 1.0) if is_long else 1.0
         return np.asarray(factor ** (np.arange(spec.pairs) / max(spec.pairs - 1, 1)))
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
@@ -280,7 +280,7 @@ class LongRope(Scaling):
 
 @dataclass(frozen=True)
 class Proportional(Scaling):
-    """p-RoPE: the fastest share of the pairs rotates, the rest stands still (their frequency is exactly 0).
+    """p-RoPE: the highest frequencies, a share p of the pairs, rotate; the rest have frequency exactly 0.
 
     The exponents run over the whole rotary_dim, not over the rotated part.
     """
@@ -326,17 +326,17 @@ LABELS: dict[str, str] = {
 
 
 def mscale(factor: float, weight: float = 1.0) -> float:
-    """0.1·weight·ln(factor) + 1, and 1 where nothing is extended: YaRN's attention factor (eq. 22)."""
+    """Return YaRN's attention factor 0.1·weight·ln(factor) + 1 (eq. 22); 1 for factors up to 1."""
     return 1.0 if factor <= 1.0 else 0.1 * weight * math.log(factor) + 1.0
 
 
 def turns(spec: RopeSpec) -> FloatArray:
-    """How often each plain pair goes round in the trained context: r, shape (pairs,)."""
+    """Return r, the turns of each unscaled pair in the trained context, shape (pairs,)."""
     return spec.context * spec.plain_inv_freq / (2.0 * math.pi)
 
 
 def paper_ramp(spec: RopeSpec, alpha: float, beta: float) -> FloatArray:
-    """γ(r), shape (pairs,): 0 below alpha turns, 1 above beta, linear between (eq. 18)."""
+    """Return γ(r), shape (pairs,): 0 below alpha turns, 1 above beta, linear in between (eq. 18)."""
     r = turns(spec)
     width = beta - alpha
     between = (r - alpha) / width if width > 0 else np.ones_like(r)
@@ -344,44 +344,44 @@ def paper_ramp(spec: RopeSpec, alpha: float, beta: float) -> FloatArray:
 
 
 def correction_dim(spec: RopeSpec, rotations: float) -> float:
-    """The pair index, not rounded, that goes round `rotations` times in the trained context."""
+    """Return the fractional pair index that makes `rotations` turns in the trained context."""
     return spec.rotary_dim * math.log(spec.context / (rotations * 2.0 * math.pi)) / (2.0 * math.log(spec.base))
 
 
 def critical_dimension(spec: RopeSpec) -> int:
-    """2·⌈(d/2)·log_b(L/2π)⌉: dimensions from here on never complete a turn in the trained context."""
+    """Return 2·⌈(d/2)·log_b(L/2π)⌉: dimensions from here on never complete a turn in the trained context."""
     return max(0, min(spec.rotary_dim, 2 * math.ceil(correction_dim(spec, 1.0))))
 
 
 def blend(spec: RopeSpec, factor: float, kept: FloatArray) -> FloatArray:
-    """θ/s·(1 − kept) + θ·kept: the arithmetic mean of the divided and the plain frequency (eq. 17)."""
+    """Return θ/s·(1 − kept) + θ·kept: the weighted mean of the divided and the plain frequency (eq. 17)."""
     return frozen(spec.plain_inv_freq * ((1.0 - kept) / factor + kept))
 
 
 def with_base(spec: RopeSpec, base: float) -> FloatArray:
-    """Plain frequencies with another base."""
+    """Return the plain frequencies for another base, radians per position, shape (pairs,)."""
     return frozen(base ** (-2.0 * np.arange(spec.pairs) / spec.rotary_dim))
 
 
 def require_factor(value: Any, name: str) -> None:
-    """A factor or divisor must lie within the bounds."""
+    """Raise `ValueError` unless the factor or divisor is within the bounds."""
     require_number(value, name, least=LEAST_FACTOR, most=LARGEST_FACTOR)
 
 
 def require_turns(value: Any, name: str) -> None:
-    """A threshold in turns must be positive, and near enough to 1 that its logarithm and quotients are numbers."""
+    """Raise `ValueError` unless the turns are positive and near enough to 1 for finite logarithms and quotients."""
     require_number(value, name, above=0.0)
     require_number(value, name, least=1e-100, most=1e100)
 
 
 def require_two_pairs(spec: RopeSpec, method: str) -> None:
-    """NTK's exponent d/(d−2) has no value for a single pair."""
+    """Raise `ValueError` for a single pair: NTK's exponent d/(d−2) is undefined there."""
     if spec.rotary_dim <= 2:
         raise ValueError(f"{method} scaling needs rotary_dim of at least 4, got {spec.rotary_dim}")
 
 
 def parse_factors(text: str | Sequence[float]) -> tuple[float, ...]:
-    """LongRoPE divisors from a list, or from text with commas or spaces. Raises `ValueError` that names the entry."""
+    """Parse LongRoPE divisors from a list, or text with commas or spaces. Raises `ValueError` that names the entry."""
     words = text.replace(",", " ").strip("[] \n").split() if isinstance(text, str) else list(text)
     found = []
     for word in words:

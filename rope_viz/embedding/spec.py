@@ -1,4 +1,4 @@
-"""The one value everything is computed from: a rotary position embedding and how it is scaled.
+"""`RopeSpec`, the value that describes one rotary position embedding, and the base class of scaling methods.
 
 Su et al., RoFormer, https://arxiv.org/abs/2104.09864
 """
@@ -23,16 +23,16 @@ Pairing: TypeAlias = Literal["interleaved", "half"]
 PAIRINGS: tuple[Pairing, ...] = ("half", "interleaved")
 MAX_HEAD_DIM = 4096
 MAX_LENGTH = 1 << 31
-MAX_ATTENTION = 1e12  # of the factor on cos and sin, either sign: its square and what it multiplies stay finite
+MAX_ATTENTION = 1e12  # bound on |factor on cos and sin|: keeps its square and its products finite
 UNCOMPUTABLE = "the numbers are too large or too small to compute with"
 
 
 @dataclass(frozen=True)
 class Knob:
-    """What a control, a link and a command-line flag need to know of a field.
+    """Label, bounds and format of a field, shared by its control, its link and its command-line flag.
 
-    `low` and `high` bound the control, not the mathematics: the value itself may lie outside (a config may hold
-    anything that can be computed) and then the control shows its nearest end.
+    `low` and `high` bound the control, not the value. A config may hold any value that can be computed; the control
+    then shows its nearest end.
     """
 
     label: str
@@ -46,12 +46,12 @@ class Knob:
 
 
 def knob(default: Any, label: str, low: float, high: float, help: str, **options: Any) -> Any:
-    """A dataclass field that is also a control; `options` are those of `Knob`."""
+    """Return a dataclass field that is also a control; `options` are those of `Knob`."""
     return field(default=default, metadata={"knob": Knob(label, low, high, help, **options)})
 
 
 def knobs(value: Any) -> dict[str, Knob]:
-    """The knobs of a spec or a scaling (instance or class), by field name, in the order of the fields."""
+    """Return the knobs of a spec or scaling (instance or class) by field name, in field order."""
     return {f.name: f.metadata["knob"] for f in dataclasses.fields(value) if "knob" in f.metadata}
 
 
@@ -64,7 +64,7 @@ def require_number(
     most: float | None = None,
     integer: bool = False,
 ) -> None:
-    """Raise `ValueError` with a sentence that names the field unless `value` is a finite number within the bounds."""
+    """Raise `ValueError` that names the field unless `value` is a finite number within the bounds."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{name} must be a number, got {shorten(value)}")
     try:
@@ -85,7 +85,7 @@ def require_number(
 
 
 def shorten(value: Any, limit: int = 40) -> str:
-    """The value as it reads in an error message, cut so that a hostile one stays one line."""
+    """Return the value's repr for an error message, cut to `limit` characters."""
     if isinstance(value, np.number):
         value = value.item()
     try:
@@ -97,7 +97,7 @@ def shorten(value: Any, limit: int = 40) -> str:
 
 @contextlib.contextmanager
 def computing() -> Iterator[None]:
-    """Numbers that overflow, divide by zero or have no value become the `ValueError` that every other refusal is."""
+    """Turn overflow, division by zero and NaN into `ValueError`."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
@@ -107,37 +107,37 @@ def computing() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Plain RoPE, and the base of every scaling method.
+    """Plain RoPE, and the base class of every scaling method.
 
-    A method holds its knobs as fields and answers two questions. `name` is a real field because a cache that compares
-    fields (`dataclasses.asdict`) would otherwise take two methods with equal knobs for one.
+    A method's knobs are its fields. `name` is a field because caches that compare `dataclasses.asdict` would otherwise
+    confuse two methods with equal knobs.
     """
 
     name: str = field(default="none", init=False)
     divides_from_length: ClassVar[bool] = False
 
     def check(self, spec: RopeSpec) -> None:
-        """Raise `ValueError` where the knobs do not fit this spec."""
+        """Raise `ValueError` if the knobs do not fit this spec."""
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        """Radians per position, shape (pairs,), at the current sequence `length` where the method depends on it."""
+        """Return radians per position, shape (pairs,). `length` is the current sequence length in tokens."""
         return spec.plain_inv_freq
 
     def attention_factor(self, spec: RopeSpec, length: int | None = None) -> float:
-        """The factor on cos and sin; logits are multiplied by its square."""
+        """Return the factor on cos and sin; logits are multiplied by its square."""
         return 1.0
 
     def factor_for(self, spec: RopeSpec) -> float:
-        """By how much the slowest pairs are meant to be divided; 1 where the method has no such number."""
+        """Return the factor that the slowest pairs are divided by; 1 for a method without one."""
         factor = getattr(self, "factor", 1.0)
         return spec.target / spec.context if factor is None else float(factor)
 
 
 @dataclass(frozen=True)
 class RopeSpec:
-    """A rotary position embedding: sizes, base, lengths and the scaling method.
+    """A rotary position embedding: sizes, base, lengths and scaling method.
 
-    Raises `ValueError` with one sentence where the fields cannot describe a rotation.
+    Raises `ValueError` if the fields cannot describe a rotation.
     """
 
     head_dim: int = knob(
@@ -185,7 +185,7 @@ class RopeSpec:
 
     @property
     def length_name(self) -> str:
-        """What to call `context`: "original" where the scaling divides from it, else "trained"."""
+        """Return the word for `context`: "original" if the scaling divides from it, else "trained"."""
         return "original" if self.scaling.divides_from_length else "trained"
 
     def __post_init__(self) -> None:
@@ -210,43 +210,43 @@ class RopeSpec:
         if self.pairing not in PAIRINGS:
             raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(self.pairing)}")
         self.scaling.check(self)
-        if type(self.scaling) is not Scaling:  # a base within its bounds has frequencies
+        if type(self.scaling) is not Scaling:  # any base within its bounds gives finite frequencies
             (_computes if self._ours else _computes.__wrapped__)(self)
 
     @property
     def _ours(self) -> bool:
-        """Whether the method is of this package: somebody's own may hold what no key can, a list, an array, a state."""
+        """True if the scaling method is from this package. A user's own method may be unhashable or have state."""
         return type(self.scaling).__module__.startswith("rope_viz.")
 
     @property
     def pairs(self) -> int:
-        """How many pairs rotate. An odd partial rotary_dim is rounded up, as transformers does."""
+        """Return the number of rotating pairs. An odd partial rotary_dim is rounded up, as transformers does."""
         return (self.rotary_dim + 1) // 2
 
     @property
     def plain_inv_freq(self) -> FloatArray:
-        """base^(-2i/rotary_dim), radians per position, shape (pairs,), before any scaling. Read-only."""
+        """Return the unscaled base^(-2i/rotary_dim), radians per position, shape (pairs,). Read-only."""
         return _plain(self.base, self.rotary_dim)
 
     def inv_freq(self, length: int | None = None) -> FloatArray:
-        """Radians per position, float64, shape (pairs,).
+        """Return radians per position, float64, shape (pairs,). Read-only.
 
-        `length` is the current sequence length in tokens; only dynamic NTK and LongRoPE depend on it. None is the
-        state at start-up, before anything longer than the trained context was seen. Read-only.
+        `length` is the current sequence length in tokens; only dynamic NTK and LongRoPE depend on it. None means the
+        state at start-up, before any sequence exceeded the trained context.
         """
         length = checked_length(length)
         return _scaled(self, length) if self._ours else self.scaling.inv_freq(self, length)
 
     def attention_factor(self, length: int | None = None) -> float:
-        """The factor that multiplies cos and sin; logits are multiplied by its square."""
+        """Return the factor on cos and sin; logits are multiplied by its square."""
         return float(self.scaling.attention_factor(self, checked_length(length)))
 
     def plain(self) -> RopeSpec:
-        """The same embedding before scaling."""
+        """Return the same embedding without scaling."""
         return dataclasses.replace(self, scaling=Scaling())
 
     def sizes(self) -> list[tuple[str, str]]:
-        """(name, value) of the sizes and the scaling as a notebook shows them, lengths in tokens."""
+        """Return (name, value) of the sizes and the scaling for a notebook, lengths in tokens."""
         partial = "" if self.rotary_dim == self.head_dim else f", of which {self.rotary_dim} rotate"
         out = [("head dimension", f"{self.head_dim}{partial}"), ("base", f"{self.base:,.10g}")]
         out += [("trained length", f"{self.context:,} tokens"), ("target length", f"{self.target:,} tokens")]
@@ -257,11 +257,11 @@ class RopeSpec:
         return [*out, ("scaling", scaling)]
 
     def _repr_html_(self) -> str:
-        """A small table, for a notebook."""
+        """Return a small HTML table for a notebook."""
         return notebook_repr.table(self.sizes(), self)
 
 
-# One run of a page, or one check of a config, makes the same few specs again and again.
+# Cached: one page run, or one check of a config, builds the same few specs many times.
 @functools.lru_cache(1024)
 def _plain(base: float, rotary_dim: int) -> FloatArray:
     pairs = (rotary_dim + 1) // 2
@@ -275,7 +275,7 @@ def _scaled(spec: RopeSpec, length: int | None) -> FloatArray:
 
 @functools.lru_cache(1024)
 def _computes(spec: RopeSpec) -> None:
-    """Raise `ValueError` unless frequencies and factor are numbers that everything can be computed from."""
+    """Raise `ValueError` unless the frequencies and the attention factor are finite and within bounds."""
     with computing():
         for length in (None, spec.target):
             if not np.isfinite(spec.inv_freq(length)).all():
@@ -285,7 +285,7 @@ def _computes(spec: RopeSpec) -> None:
 
 
 def checked_length(length: int | None) -> int | None:
-    """The length as an int, or `ValueError`."""
+    """Return the length as an int; raise `ValueError` if it is out of bounds."""
     if length is None:
         return None
     require_number(length, "length", least=1, most=1e15, integer=True)
@@ -293,6 +293,6 @@ def checked_length(length: int | None) -> int | None:
 
 
 def frozen(array: FloatArray) -> FloatArray:
-    """The array, read-only: it is shared by everybody who asks."""
+    """Mark the array read-only and return it: callers share cached arrays."""
     array.flags.writeable = False
     return array

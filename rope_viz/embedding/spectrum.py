@@ -1,4 +1,4 @@
-"""Along the pairs: wavelengths, bands, and exact tables and bin means of cos and sin.
+"""Quantities per pair: wavelengths, bands, and exact tables and bin means of cos and sin.
 
 Bands and turns: YaRN, https://arxiv.org/abs/2309.00071, section 3.2.
 """
@@ -21,7 +21,7 @@ BAND_NAMES = ("kept", "blended", "divided", "sped up", "still")
 
 
 class Embedding(Protocol):
-    """What bands follow from: a `RopeSpec`, whose own module imports this one to show them in a notebook."""
+    """The part of `RopeSpec` that bands need. A protocol, because `spec` imports this module for notebooks."""
 
     @property
     def target(self) -> int: ...
@@ -33,46 +33,45 @@ class Embedding(Protocol):
 
 
 def wavelength(inv_freq: ArrayLike) -> FloatArray:
-    """Positions per turn, 2π/inv_freq, in tokens; infinite where a pair does not turn. Shape of `inv_freq`."""
+    """Return positions per turn, 2π/inv_freq, in tokens; infinite for zero frequency. Shape of `inv_freq`."""
     with np.errstate(divide="ignore"):
         return np.asarray(TAU / np.asarray(inv_freq, dtype=np.float64))
 
 
 def ratio(spec: Embedding, *, length: int | None = None) -> FloatArray:
-    """Scaled over plain frequency, shape (pairs,): 1 is full speed, 1/s divided by s, 0 a pair that stands still."""
+    """Return scaled over plain frequency, shape (pairs,): 1 unchanged, 1/s divided by s, 0 zero frequency."""
     return np.asarray(spec.inv_freq(length) / spec.plain_inv_freq)
 
 
 def trained_inv_freq(spec: Embedding) -> FloatArray:
-    """The frequencies in training: plain, and 0 for pairs that stand still; radians per position, shape (pairs,)."""
+    """Return the frequencies in training, radians per position, shape (pairs,): plain, or 0 where scaled to 0."""
     return np.where(spec.inv_freq(spec.target) == 0.0, 0.0, spec.plain_inv_freq)
 
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """What becomes of each pair: it keeps its speed, is divided, lies between, is sped up, or stands still.
+    """The band of each pair: frequency kept, blended, divided, increased, or zero.
 
-    `kind` is KEPT, BLENDED, DIVIDED, SPED or STILL by pair, shape (pairs,). `runs` are (kind, first pair, last pair) in
-    order.
+    `kind` is KEPT, BLENDED, DIVIDED, SPED or STILL by pair, shape (pairs,).
     """
 
     kind: NDArray[np.int8]
 
     def count(self, kind: int) -> int:
-        """How many pairs are of this kind."""
+        """Return the number of pairs of this kind."""
         return int(np.count_nonzero(self.kind == kind))
 
     @property
     def runs(self) -> list[tuple[int, int, int]]:
-        """Neighbouring pairs of one kind, as (kind, first, last)."""
+        """Return runs of neighbouring pairs of one kind, in order, as (kind, first pair, last pair)."""
         edges = [0, *(np.flatnonzero(np.diff(self.kind)) + 1).tolist(), len(self.kind)]
         return [(int(self.kind[a]), a, b - 1) for a, b in itertools.pairwise(edges)]
 
 
 def bands(spec: Embedding, *, length: int | None = None) -> Bands:
-    """What becomes of each pair of this spec at this length; where nothing is scaled every pair is kept.
+    """Return the band of each pair of this spec at this length; without scaling every pair is kept.
 
-    Divided means by the whole factor or more, for LongRoPE by a divisor of the pair's own; a factor below 1 speeds up.
+    Divided means by the full factor or more, for LongRoPE by the pair's own divisor. A factor below 1 gives SPED.
     """
     share = ratio(spec, length=length)
     floor = 1.0 if hasattr(spec.scaling, "divisors") else 1.0 / max(whole_factor(spec, length=length), 1.0)
@@ -85,21 +84,21 @@ def bands(spec: Embedding, *, length: int | None = None) -> Bands:
 
 
 def whole_factor(spec: Embedding, *, length: int | None = None) -> float:
-    """The factor that the slowest pairs are divided by at this length: dynamic NTK's grows with it."""
+    """Return the factor that the slowest pairs are divided by at this length. Dynamic NTK's grows with the length."""
     growth = getattr(spec.scaling, "growth", None)
     return float(growth(spec, length)) if growth else spec.scaling.factor_for(spec)
 
 
 def correction_range(spec: Embedding) -> tuple[float, float] | None:
-    """YaRN's correction range in pair indices, None for a method that has none."""
+    """Return YaRN's correction range in pair indices; None for a method without one."""
     method = getattr(spec.scaling, "correction_range", None)
     return method(spec) if method else None
 
 
 def table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """cos and sin of position times inv_freq, each shape (positions, pairs).
+    """Return cos and sin of position times inv_freq, each shape (positions, pairs).
 
-    Angles are reduced in turns in float64: the error stays below 1e-8 radians to 10,000,000 positions.
+    Angles are reduced in turns in float64: the error stays below 1e-8 radians up to 10,000,000 positions.
     """
     turns = np.multiply.outer(np.asarray(positions, dtype=np.float64), np.asarray(inv_freq) / TAU)
     turns -= np.rint(turns)
@@ -108,11 +107,11 @@ def table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[FloatArray, FloatA
 
 
 def bin_mean(inv_freq: ArrayLike, edges: ArrayLike) -> NDArray[np.complex128]:
-    """The exact mean of e^(i·m·inv_freq) over the whole positions m in each bin, shape (pairs, bins).
+    """Return the exact mean of e^(i·m·inv_freq) over the whole positions m in each bin, shape (pairs, bins).
 
     `edges` are n + 1 increasing whole positions; bin j holds edges[j] … edges[j+1] − 1. The closed form is the
-    Dirichlet kernel, so a bin of a million positions costs as much as one of two and shows no moiré. Its real part is
-    the mean of cos, its imaginary part of sin; its modulus falls to 0 where a bin holds whole turns.
+    Dirichlet kernel, so the cost does not depend on the bin's width, and there is no moiré. The real part is the mean
+    of cos, the imaginary part that of sin; the modulus is 0 if a bin holds whole turns.
     """
     bounds = np.asarray(edges, dtype=np.float64)
     count = np.diff(bounds)
@@ -123,19 +122,19 @@ def bin_mean(inv_freq: ArrayLike, edges: ArrayLike) -> NDArray[np.complex128]:
     turns = np.asarray(inv_freq, dtype=np.float64)[:, None] / TAU
     middle = turns * ((bounds[:-1] + bounds[1:] - 1.0) / 2.0)
     mean = np.exp(1j * TAU * (middle - np.rint(middle)))
-    # sin(Nπt)/(N sin(πt)) with t taken to the nearest whole turn, where its limit is ±1.
+    # sin(Nπt)/(N sin(πt)) with t reduced to the nearest whole turn, where the limit is ±1.
     half = turns - np.rint(turns)
     sine = np.sin(math.pi * half)
     full = count * half
-    whole = np.abs(sine) < 1e-15
+    is_whole_turn = np.abs(sine) < 1e-15
     with np.errstate(divide="ignore", invalid="ignore"):
         kernel = np.sin(math.pi * (full - 2.0 * np.rint(full / 2.0))) / (count * sine)
     sign = np.where(np.rint(turns) * (count - 1.0) % 2 == 0, 1.0, -1.0)
-    return np.asarray(mean * np.where(whole, 1.0, kernel) * sign)
+    return np.asarray(mean * np.where(is_whole_turn, 1.0, kernel) * sign)
 
 
 def bin_edges(start: int, stop: int, bins: int) -> NDArray[np.int64]:
-    """At most `bins` bins of whole positions over [start, stop), as equal as whole numbers allow; shape (bins + 1,)."""
+    """Return edges of at most `bins` near-equal bins of whole positions over [start, stop), shape (bins + 1,)."""
     if stop <= start:
         raise ValueError(f"a range of positions must not be empty, got {start} to {stop}")
     return np.unique(np.linspace(start, stop, min(bins, stop - start) + 1).astype(np.int64))

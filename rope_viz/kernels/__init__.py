@@ -1,15 +1,15 @@
-"""Rotate q and k for real: exact at any position, on NumPy arrays, on the CPU and on a GPU.
+"""Rotation of q and k, exact at any position, for NumPy arrays and torch tensors on the CPU and on a GPU.
 
 >>> q = rotate(q, positions, spec.inv_freq(), pairing="half")
 
-The gradient and the inverse are not the same where there is an attention factor a. With R the rotation,
+With an attention factor a the gradient differs from the inverse. With R the rotation,
 
     rotate(x)                x -> a R x
     gradient of rotate       g -> a R^T g        (the transpose)
     rotate(x, inverse=True)  x -> R^T x / a      (undoes rotate)
     its gradient             g -> R g / a
 
-torch and triton are imported when a tensor arrives, and not before.
+torch and triton are imported only for tensors.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ def rotate(
     table: tuple[Any, Any] | None = None,
     weights: Any = None,
 ) -> Array:
-    """x with the first 2 * pairs dimensions of every head rotated and the others copied, in x's dtype.
+    """Return x with the first 2 * pairs dimensions of every head rotated and the others copied, in x's dtype.
 
     x: (..., tokens, heads, head_dim), NumPy array (computed in float64: the reference) or torch tensor (float64 for
     float64, float32 arithmetic for the others; differentiable in x).
-    positions: integers (tokens,), or (..., tokens) with one row per sequence; any int64 is right, negative ones too.
-    inv_freq: radians per position, (pairs,); taken as float64, the angles are exact.
-    table: (cos, sin) of shape (rows, pairs) in place of inv_freq, looked up at `positions`; None counts from 0.
-    attention_factor: multiplies cos and sin. inverse: undo the rotation and the factor (divide by it). A factor that is
-    already inside a table is not known here; leave it out of the table for the inverse.
-    out: where to write, which may be x itself; not differentiable.
-    weights: radians per unit on every axis, (pairs, axes), in place of inv_freq, for positions with several axes
-    (..., tokens, axes), as in images and films (`embedding.axes`): exact at whole positions, float64 between them. The
+    positions: integers (tokens,), or (..., tokens) with one row per sequence; any int64, also negative.
+    inv_freq: radians per position, (pairs,), taken as float64; angles are exact.
+    table: (cos, sin) of shape (rows, pairs) instead of inv_freq, indexed by `positions`; None counts from 0.
+    attention_factor: multiplies cos and sin. inverse: undo rotation and factor (divide by it). A factor already
+    contained in a table is unknown here; leave it out of the table for the inverse.
+    out: tensor to write to, which may be x itself; not differentiable.
+    weights: radians per unit on every axis, (pairs, axes), instead of inv_freq, for positions with several axes (...,
+    tokens, axes), as in images and videos (`embedding.axes_spec`): exact at whole positions, float64 in between. The
     attention_factor may then be one per pair.
 
-    Raises `ValueError` where shapes or dtypes do not fit and where a position is no row of the table.
+    Raises `ValueError` for shapes or dtypes that do not fit, and for a position outside the table.
     """
     if weights is not None:
         table, positions = _several(positions, inv_freq, table, weights, attention_factor, inverse)
@@ -97,7 +97,7 @@ def rotate_qk(
     table: tuple[Any, Any] | None = None,
     weights: Any = None,
 ) -> tuple[Array, Array]:
-    """`rotate` of q and of k, which differ in their number of heads at most; one launch on a GPU.
+    """Rotate q and k, which may differ only in their number of heads, as `rotate` does; one launch on a GPU.
 
     They are one node of the graph: differentiate both in one backward pass.
     """
@@ -122,7 +122,7 @@ def rotate_qk(
 def _several(
     positions: Any, inv_freq: Any, table: Any, weights: Any, attention_factor: Any, inverse: bool
 ) -> tuple[tuple[Any, Any], Any]:
-    """The table and the rows of positions with several axes."""
+    """Return the table and the row of each token, for positions with several axes."""
     if inv_freq is not None or table is not None:
         raise ValueError("pass either inv_freq, weights or table=(cos, sin)")
     if positions is None:
@@ -131,5 +131,5 @@ def _several(
 
 
 def _is_tensor(value: ArrayLike | Any) -> bool:
-    # Whoever holds a tensor has imported torch; nobody else shall pay for it.
+    # A tensor implies that torch was imported; otherwise avoid the import.
     return "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor)

@@ -1,8 +1,8 @@
-"""Positions with several axes: cos and sin of every token from weights (pairs, axes), exact at any whole position.
+"""Positions with several axes: cos and sin of every token from weights (pairs, axes), exact at whole positions.
 
-A phase is a sum of one product per axis, each modulo 2^64, so that whole turns drop out of every one of them
-(fixed_point.py). Positions between whole ones (centred, stretched) are multiplied in float64, part by part: the whole
-part exactly, the rest as it is. What comes out is a table with one row per token, which every backend reads.
+A phase is a sum of one product per axis, each modulo 2^64, so that whole turns drop out (fixed_point.py). Fractional
+positions (centred, stretched) are split: the whole part is exact, the rest is multiplied in float64. The result is a
+table with one row per token, which every backend takes.
 """
 
 from __future__ import annotations
@@ -23,66 +23,64 @@ RADIANS = 2.0 * math.pi * 2.0**-64
 def table_of(
     positions: Any, weights: ArrayLike, factor: float | ArrayLike = 1.0, *, inverse: bool = False
 ) -> tuple[tuple[Any, Any], Any]:
-    """((cos, sin), rows): a table (all tokens, pairs) in float64 and the row of each token, (...,).
+    """Return ((cos, sin), rows): a table (all tokens, pairs) in float64 and the row of each token, (...,).
 
-    positions: (..., tokens, axes), whole or not, NumPy or a torch tensor, which is answered on its device.
-    weights: (pairs, axes) radians per unit. factor: one for all pairs or one for each; `inverse` divides by it, and
-    the caller turns the other way. Raises `ValueError` where the shapes do not fit.
+    positions: (..., tokens, axes), whole or not, NumPy or a torch tensor; for a tensor the result is on its device.
+    weights: (pairs, axes) radians per unit. factor: one for all pairs or one for each; `inverse` divides by it, and the
+    caller rotates backwards. Raises `ValueError` if the shapes do not fit.
     """
-    speeds = checked_weights(weights)
-    scale = checked_factors(factor, len(speeds))
+    freqs = checked_weights(weights)
+    scale = checked_factors(factor, len(freqs))
     scale = 1.0 / scale if inverse else scale
     if "torch" in sys.modules and isinstance(positions, sys.modules["torch"].Tensor):
-        return _on_device(positions, speeds, scale)
+        return _on_device(positions, freqs, scale)
     places = np.asarray(positions)
-    check_places(places.shape, speeds.shape[1], places.dtype.kind in "iuf")
-    angle = angles(places, speeds)
+    check_places(places.shape, freqs.shape[1], places.dtype.kind in "iuf")
+    angle = angles(places, freqs)
     rows = np.arange(math.prod(places.shape[:-1])).reshape(places.shape[:-1])
-    flat = angle.reshape(-1, len(speeds))
+    flat = angle.reshape(-1, len(freqs))
     return (np.cos(flat) * scale, np.sin(flat) * scale), rows
 
 
 def angles(positions: ArrayLike, weights: ArrayLike) -> FloatArray:
-    """Angles in radians, float64 (..., pairs), of positions (..., axes): wrapped by whole turns, so exact.
+    """Return angles in radians, float64 (..., pairs), of positions (..., axes), reduced by whole turns exactly.
 
     weights: (pairs, axes).
     """
-    speeds, places = checked_weights(weights), np.asarray(positions)
+    freqs, places = checked_weights(weights), np.asarray(positions)
     whole = np.floor(places) if places.dtype.kind == "f" else places
     if places.dtype.kind == "f" and not np.all(np.abs(whole) < 2.0**63):
         raise ValueError("positions must be finite and fit 64 bits with a sign")
     count = fixed_point.checked_positions(whole.astype(np.int64) if places.dtype.kind == "f" else whole)
-    phase = np.zeros((*places.shape[:-1], len(speeds)), dtype=np.int64)
+    phase = np.zeros((*places.shape[:-1], len(freqs)), dtype=np.int64)
     with np.errstate(over="ignore"):
-        for axis in range(speeds.shape[1]):
-            phase += count[..., axis, None] * fixed_point.increments(speeds[:, axis])
+        for axis in range(freqs.shape[1]):
+            phase += count[..., axis, None] * fixed_point.increments(freqs[:, axis])
     angle = phase.astype(np.float64) * RADIANS
-    return angle if places.dtype.kind != "f" else np.asarray(angle + (places - whole) @ speeds.T)
+    return angle if places.dtype.kind != "f" else np.asarray(angle + (places - whole) @ freqs.T)
 
 
-def _on_device(positions: Any, speeds: FloatArray, scale: FloatArray) -> tuple[tuple[Any, Any], Any]:
+def _on_device(positions: Any, freqs: FloatArray, scale: FloatArray) -> tuple[tuple[Any, Any], Any]:
     torch = sys.modules["torch"]
     real = positions.is_floating_point()
-    check_places(tuple(positions.shape), speeds.shape[1], not positions.is_complex() and positions.dtype != torch.bool)
+    check_places(tuple(positions.shape), freqs.shape[1], not positions.is_complex() and positions.dtype != torch.bool)
     with torch.no_grad():
         places = positions.detach()
         whole = places.floor() if real else places
         count, device = whole.long(), places.device
-        phase = torch.zeros((*places.shape[:-1], len(speeds)), dtype=torch.int64, device=device)
-        for axis in range(speeds.shape[1]):
-            phase += count[..., axis, None] * torch.from_numpy(fixed_point.increments(speeds[:, axis]).copy()).to(
-                device
-            )
+        phase = torch.zeros((*places.shape[:-1], len(freqs)), dtype=torch.int64, device=device)
+        for axis in range(freqs.shape[1]):
+            phase += count[..., axis, None] * torch.from_numpy(fixed_point.increments(freqs[:, axis]).copy()).to(device)
         angle = phase.double() * RADIANS
         if real:
-            angle = angle + (places - whole).double() @ torch.from_numpy(speeds.T.copy()).to(device)
-        flat, factor = angle.reshape(-1, len(speeds)), torch.from_numpy(scale.copy()).to(device)
+            angle = angle + (places - whole).double() @ torch.from_numpy(freqs.T.copy()).to(device)
+        flat, factor = angle.reshape(-1, len(freqs)), torch.from_numpy(scale.copy()).to(device)
         rows = torch.arange(len(flat), device=device).view(places.shape[:-1])
         return (flat.cos() * factor, flat.sin() * factor), rows
 
 
 def checked_weights(weights: ArrayLike) -> FloatArray:
-    """Weights as float64 (pairs, axes), or `ValueError`."""
+    """Return weights as float64 (pairs, axes), or raise `ValueError`."""
     array = np.array(weights, dtype=np.float64)
     if array.ndim != 2 or not array.size:
         raise ValueError(f"weights must have shape (pairs, axes), got {array.shape}")
@@ -92,7 +90,7 @@ def checked_weights(weights: ArrayLike) -> FloatArray:
 
 
 def checked_factors(factor: float | ArrayLike, pairs: int) -> FloatArray:
-    """A factor for every pair, (pairs,), or `ValueError`."""
+    """Return a factor for every pair, (pairs,), or raise `ValueError`."""
     array = np.asarray(factor, dtype=np.float64)
     if array.shape not in ((), (pairs,)) or not np.all((array > 0.0) & (array < math.inf)):
         raise ValueError(f"attention_factor must be greater than 0 and finite, a number or one per pair, ({pairs},)")

@@ -1,4 +1,4 @@
-"""The other ways to rotate, to measure beside: the eager forms that models use, torch.compile, and installed kernels.
+"""Other ways to rotate, for comparison: the eager forms that models use, torch.compile, and installed kernels.
 
 Interfaces of the kernels: flash-attention 2.8.3, Liger 0.8.5, FLA 0.6, transformers 5.23.0
 """
@@ -15,33 +15,33 @@ from torch import Tensor
 
 from rope_viz.embedding.spec import Pairing
 
-# What to call, or the reason why it cannot be.
+# The function to call, or the reason why it is unavailable.
 Ways: TypeAlias = dict[str, Callable[[], list[Tensor]] | str]
 
-# A dense matrix per token is head_dim times what is rotated: only where that fits without swapping.
+# A dense matrix per token is head_dim times the rotated data: limit it to avoid swapping.
 DENSE_BYTES = 1 << 26
 
 
 def eager_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """x cos + swapped(x) sin, x (batch, heads, tokens, head_dim): what most model code writes."""
+    """Return x cos + swapped(x) sin, x (batch, heads, tokens, head_dim), as in most model code."""
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin
 
 
 def eager_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """The same for adjacent pairs, cos and sin (tokens, 1, pairs)."""
+    """Return the same for adjacent pairs, cos and sin (tokens, 1, pairs)."""
     first, second = x[..., ::2], x[..., 1::2]
     return torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1).flatten(-2)
 
 
 def eager_complex(x: Tensor, turns: Tensor) -> Tensor:
-    """Adjacent pairs as complex numbers: what the first Llama code writes."""
+    """Rotate adjacent pairs as complex numbers, as in the first Llama code."""
     pairs = torch.view_as_complex(x.float().view(*x.shape[:-1], -1, 2))
     return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
 
 
 def eager_ways(xs: list[Tensor], table: tuple[Tensor, Tensor], pairing: Pairing, *, compiled: bool) -> Ways:
-    """The eager forms of a pairing; table: float32 (cos, sin), (tokens, pairs)."""
+    """Return the eager forms of a pairing; table: float32 (cos, sin), (tokens, pairs)."""
     device, dtype = xs[0].device, xs[0].dtype
     cos, sin = (part.to(device) for part in table)
     ways: Ways = {}
@@ -74,7 +74,7 @@ def eager_ways(xs: list[Tensor], table: tuple[Tensor, Tensor], pairing: Pairing,
 
 
 def dense(cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-    """The rotation of every token written out, (tokens, head_dim, head_dim)."""
+    """Return the rotation matrix of every token, (tokens, head_dim, head_dim)."""
     tokens, pairs = cos.shape
     pair = torch.arange(pairs, device=cos.device)
     first, second = (2 * pair, 2 * pair + 1) if pairing == "interleaved" else (pair, pair + pairs)
@@ -85,7 +85,7 @@ def dense(cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
 
 
 def peer_ways(xs: list[Tensor], table: tuple[Tensor, Tensor], pairing: Pairing) -> Ways:
-    """The rotary kernels of other projects, where installed, called as their documentation says."""
+    """Return the rotary kernels of other projects, if installed, called as documented."""
     cos, sin = (part.to(xs[0].device) for part in table)
     interleaved = pairing == "interleaved"
     ways: Ways = {}
@@ -125,11 +125,11 @@ def _fla(module: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: b
 
 def _liger(module: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: bool) -> Any:
     wide = [torch.cat((part, part), dim=-1)[None].to(xs[0].dtype) for part in (cos, sin)]
-    # It rewrites its inputs, so it turns copies of them on and on; its error is that of the first call.
-    own = [x.clone().transpose(1, 2) for x in (xs if len(xs) == 2 else [xs[0], xs[0][:, :, :1]])]
+    # It rewrites its inputs, so it keeps rotating copies of them; the reported error is that of the first call.
+    copies = [x.clone().transpose(1, 2) for x in (xs if len(xs) == 2 else [xs[0], xs[0][:, :, :1]])]
 
     def run() -> list[Tensor]:
-        return [y.transpose(1, 2) for y in module.rope_forward(*own, *wide)[: len(xs)]]
+        return [y.transpose(1, 2) for y in module.rope_forward(*copies, *wide)[: len(xs)]]
 
     return run
 
@@ -139,5 +139,5 @@ def _transformers(module: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, inter
     first, last = xs[0].transpose(1, 2), xs[-1].transpose(1, 2)
     if len(xs) == 2:
         return lambda: [y.transpose(1, 2) for y in module.apply_rotary_pos_emb(first, last, *wide)]
-    # The function takes q and k; one head that costs nothing stands in for k.
+    # The function takes q and k; a single head serves as a cheap k.
     return lambda: [module.apply_rotary_pos_emb(first, first[:, :1, :, :], *wide)[0].transpose(1, 2)]

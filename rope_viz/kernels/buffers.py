@@ -1,4 +1,4 @@
-"""What the drop-in modules share: frequencies that a cast of the model does not round."""
+"""Base class of the drop-in modules: frequencies that are not rounded when a model is cast."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from torch import Tensor
 
 
 class Float32Buffers(torch.nn.Module):
-    """A module whose buffers stay float32 when the model is cast, and are made anew when it leaves the meta device.
+    """A module whose buffers stay float32 when the model is cast, and are recomputed when it leaves the meta device.
 
-    Angles by a bfloat16 inv_freq are 1.8 radians off at position 4,095.
+    Angles from a bfloat16 inv_freq are 1.8 radians off at position 4,095.
     """
 
     def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
-        """Every buffer by its name, float32, as the arguments of the module say."""
+        """Return every buffer by its name, float32, computed from the module's arguments."""
         raise NotImplementedError
 
     def in_float32(self, name: str) -> Tensor:
-        """The buffer; made anew where it was replaced by a rounded one."""
+        """Return the buffer, recomputed if it was replaced by a rounded one."""
         buffer: Tensor = getattr(self, name)
         return buffer.float() if buffer.dtype in (torch.float32, torch.float64) else self.fresh(buffer.device)[name]
 

@@ -1,4 +1,4 @@
-"""The rotation with all its derivatives: backward and forward, once or again, under torch.func, and traced.
+"""The rotation with all its derivatives: backward and forward, repeated, under torch.func, and traced.
 
 A rotation is linear in x. So the tangent of a rotated x is the rotated tangent, the gradient is the gradient rotated
 back, either can be differentiated again, and a batch of rotations is one rotation of a larger batch.
@@ -20,30 +20,30 @@ FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def rotated(xs: list[Tensor], positions: Tensor, turn: Turn, *, bounded: bool = False) -> list[Tensor]:
-    """Every x rotated, as new tensors; differentiable.
+    """Return every x rotated, as new tensors; differentiable.
 
-    xs: (batch, tokens, heads, head_dim) each, one dtype; positions: int64 (batch, tokens) or (1, tokens);
-    bounded: the caller knows that the positions are rows of the table, so nobody waits for the device to look.
+    xs: (batch, tokens, heads, head_dim) each, one dtype; positions: int64 (batch, tokens) or (1, tokens); bounded: the
+    caller guarantees that the positions are rows of the table, which saves a device sync.
     """
     check_tensors(xs)
     arguments = arguments_of(positions, turn, bounded)
-    learning = torch.is_grad_enabled() and any(x.requires_grad for x in xs)
-    if learning:
+    with_grad = torch.is_grad_enabled() and any(x.requires_grad for x in xs)
+    if with_grad:
         arguments = tuple(savable(part) if isinstance(part, Tensor) else part for part in arguments)
     if is_transformed(*xs):
         return list(Rotated.apply(*arguments[:4], arguments[4:], *xs))  # type: ignore[no-untyped-call]
-    if operators.is_plain(xs) and not learning:
+    if operators.is_plain(xs) and not with_grad:
         return operators.rotate(xs, *arguments)
     return list(torch.ops.rope_viz.rotate(xs, *arguments))
 
 
 def arguments_of(positions: Tensor, turn: Turn, bounded: bool) -> tuple[Any, ...]:
-    """What the operators take after the tensors to rotate."""
+    """Return the operators' arguments after the tensors to rotate."""
     return positions, turn.inv_freq, turn.cos, turn.sin, turn.interleaved, turn.conjugate, turn.scale, bounded
 
 
 def check_tensors(xs: list[Tensor]) -> None:
-    """Raise `ValueError` unless all are of one float dtype on one device."""
+    """Raise `ValueError` unless all have the same float dtype and device."""
     for x in xs:
         if x.dtype not in FLOATS:
             raise ValueError(f"x must be float16, bfloat16, float32 or float64, got {x.dtype}")
@@ -54,20 +54,20 @@ def check_tensors(xs: list[Tensor]) -> None:
 
 
 def has_tangent(*tensors: Tensor) -> bool:
-    """Whether one of them is being differentiated forward."""
+    """True if one of them is being differentiated forward."""
     return any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)  # type: ignore[no-untyped-call]
 
 
 def is_transformed(*tensors: Tensor) -> bool:
-    """Whether one of them carries a tangent or belongs to a transform of torch.func."""
+    """True if one of them carries a tangent or belongs to a transform of torch.func."""
     if has_tangent(*tensors):
         return True
-    # While compiling, the operator's own rules serve torch.func.grad and vmap.
+    # While compiling, the operator's own rules handle torch.func.grad and vmap.
     return not torch.compiler.is_compiling() and any(map(torch._C._functorch.is_functorch_wrapped_tensor, tensors))
 
 
 def savable(tensor: Tensor) -> Tensor:
-    """The tensor, or a copy of one that was made in inference mode, which autograd refuses to keep."""
+    """Return the tensor, or a copy if it was made in inference mode: autograd refuses to save those."""
     if torch.compiler.is_compiling() or torch.is_inference_mode_enabled() or not tensor.is_inference():
         return tensor
     return tensor.clone()
@@ -103,10 +103,10 @@ class Rotated(torch.autograd.Function):
 
 
 def _turned(ctx: Any, xs: list[Tensor], *, back: bool) -> list[Tensor]:
-    """xs rotated by what a forward call kept; `back` transposes: the same scale, turned the other way."""
+    """Rotate xs by the angles of a forward call; `back` transposes: same scale, opposite angle."""
     positions, inv_freq, cos, sin = ctx.saved_tensors
     interleaved, conjugate, scale, bounded = ctx.flags
-    # The inverse would divide by the scale's square.
+    # Not the inverse, which would divide by the scale's square.
     turn = Turn(inv_freq, cos, sin, interleaved, conjugate != back, scale)
     return rotated(xs, positions, turn, bounded=bounded)
 
@@ -114,27 +114,27 @@ def _turned(ctx: Any, xs: list[Tensor], *, back: bool) -> list[Tensor]:
 def _batched(
     size: int, angle_dims: Any, x_dims: Any, angles: Sequence[Any], flags: Sequence[Any], xs: Sequence[Tensor]
 ) -> list[Tensor]:
-    """Every x of a batch of `size` rotated, with the batch in front.
+    """Rotate every x of a batch of `size`, with the batch dimension first.
 
-    angles: positions, inv_freq, cos, sin; the dims say which dimension of each is the batch, None where there is none.
+    angles: positions, inv_freq, cos, sin; the dims are the batch dimension of each, or None.
     """
     interleaved, conjugate, scale, bounded = flags
     if any(dim is not None for dim in angle_dims[1:]):
-        # Every one has angles of its own: one launch knows of one table only.
+        # Each element has its own angles, but one launch takes a single table.
         each = []
         for i in range(size):
             places, inv_freq, cos, sin = (_pick(part, dim, i) for part, dim in zip(angles, angle_dims, strict=True))
-            mine = [_pick(x, dim, i) for x, dim in zip(xs, x_dims, strict=True)]
+            own_xs = [_pick(x, dim, i) for x, dim in zip(xs, x_dims, strict=True)]
             turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
-            each.append(rotated(mine, places, turn, bounded=bounded))
+            each.append(rotated(own_xs, places, turn, bounded=bounded))
         return [torch.stack(turned) for turned in zip(*each, strict=True)]
-    wide = [_in_front(x, dim, size) for x, dim in zip(xs, x_dims, strict=True)]
+    batched = [_in_front(x, dim, size) for x, dim in zip(xs, x_dims, strict=True)]
     places, inv_freq, cos, sin = angles
     if angle_dims[0] is not None or places.shape[0] > 1:
-        places = _in_front(places, angle_dims[0], size).expand(size, wide[0].shape[1], -1).flatten(0, 1)
+        places = _in_front(places, angle_dims[0], size).expand(size, batched[0].shape[1], -1).flatten(0, 1)
     turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
-    turned = rotated([x.flatten(0, 1) for x in wide], places, turn, bounded=bounded)
-    return [y.view(x.shape) for x, y in zip(wide, turned, strict=True)]
+    turned = rotated([x.flatten(0, 1) for x in batched], places, turn, bounded=bounded)
+    return [y.view(x.shape) for x, y in zip(batched, turned, strict=True)]
 
 
 def _in_front(x: Tensor, dim: int | None, size: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""From what `rotate` is given, in torch, to the operator: shapes checked, leading dimensions folded into one."""
+"""`rotate` for torch tensors: checks shapes, folds leading dimensions into one, and calls the operator."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ def rotate(
     outs: list[Tensor] | None = None,
     table: tuple[Any, Any] | None = None,
 ) -> list[Tensor]:
-    """`rope_viz.kernels.rotate` of several tensors that differ in their number of heads at most."""
+    """Implement `rope_viz.kernels.rotate` for several tensors that may differ only in their number of heads."""
     turn = _turn(inv_freq, table, xs[0].device, pairing, attention_factor, inverse)
     for x in xs:
         reference.check(x, turn.pairs, pairing, attention_factor)
         if x.shape[:-2] != xs[0].shape[:-2]:
             raise ValueError(f"q and k must share batch and tokens, got {tuple(xs[0].shape)} and {tuple(x.shape)}")
     places = _places(positions, xs[0], turn)
-    wide = [x.reshape(_batch(x), *x.shape[-3:]) for x in xs]
+    batched = [x.reshape(_batch(x), *x.shape[-3:]) for x in xs]
     if outs is None:
-        new = torch_library.rotated(wide, places, turn, bounded=positions is None)
+        new = torch_library.rotated(batched, places, turn, bounded=positions is None)
         return [out.view(x.shape) if x.ndim != 4 else out for out, x in zip(new, xs, strict=True)]
     for x, out in zip(xs, outs, strict=True):
         if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
             raise ValueError(f"out must be {x.dtype} of shape {tuple(x.shape)}, got {out.dtype} of {tuple(out.shape)}")
-    learning = torch.is_grad_enabled() and any(t.requires_grad for t in (*xs, *outs))
-    if learning or torch_library.is_transformed(*xs, *outs):
+    with_grad = torch.is_grad_enabled() and any(t.requires_grad for t in (*xs, *outs))
+    if with_grad or torch_library.is_transformed(*xs, *outs):
         raise ValueError("out= has no gradient: leave it out, or rotate under torch.no_grad()")
-    # What cannot be seen as (batch, tokens, heads, head_dim) is written by way of a tensor that can.
+    # An out that cannot be viewed as (batch, tokens, heads, head_dim) is written by way of a tensor that can.
     targets = [out if out.ndim == 4 or out.is_contiguous() else torch.empty_like(out).contiguous() for out in outs]
-    wide_outs = [target.view(_batch(target), *target.shape[-3:]) for target in targets]
-    torch_library.rotate_into(wide_outs, wide, places, turn, bounded=positions is None)
+    batched_outs = [target.view(_batch(target), *target.shape[-3:]) for target in targets]
+    torch_library.rotate_into(batched_outs, batched, places, turn, bounded=positions is None)
     for target, out in zip(targets, outs, strict=True):
         if target is not out:
             out.copy_(target)
@@ -52,7 +52,7 @@ def rotate(
 
 
 def _batch(x: Tensor) -> int:
-    # Not -1, which has no meaning where there are no elements.
+    # Not -1, which is undefined for empty tensors.
     batch = 1
     for length in x.shape[:-3]:
         batch *= length
@@ -68,7 +68,7 @@ def _turn(
     interleaved = pairing == "interleaved"
     if table is None:
         if isinstance(inv_freq, np.ndarray) and not torch.compiler.is_compiling():
-            inv_freq = inv_freq.copy()  # a spec's are read-only, of which torch warns
+            inv_freq = inv_freq.copy()  # torch warns about read-only arrays, such as a spec's
         frequency = torch.as_tensor(inv_freq)
         if frequency.is_cuda and not torch.compiler.is_compiling():
             frequency = _on_host(frequency)
@@ -89,12 +89,12 @@ def _turn(
 
 @torch_library.remembered
 def _on_host(inv_freq: Tensor) -> Tensor:
-    # The increments are made there; a model's buffer is asked for once, not once per layer.
+    # The increments are computed on the host. Cached, so that a model's buffer is copied once, not once per layer.
     return inv_freq.cpu()
 
 
 def _places(positions: Any, x: Tensor, turn: Turn) -> Tensor:
-    """Positions as int64, (1, tokens) or (batch, tokens)."""
+    """Return positions as int64, (1, tokens) or (batch, tokens)."""
     if positions is None:
         if turn.cos is None:
             raise ValueError("positions may be left out with a table only")

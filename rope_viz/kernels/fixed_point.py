@@ -1,8 +1,8 @@
-"""Angles as 64-bit fixed-point phases, so that they are exact at every integer position.
+"""Angles as 64-bit fixed-point phases, exact at every integer position.
 
-A phase is an angle in units of 2^-64 turns, held in an int64. Whole turns drop out by wrapping round, so
-`position * increment` keeps its last bit at position 3 and at position 2^31 alike. A float32 angle of a million has
-a spacing of 0.06 radians; this one has 2^-64 turns.
+A phase is an angle in units of 2^-64 turns, in an int64. Overflow removes whole turns, so `position * increment` keeps
+its last bit at position 3 and at position 2^31 alike. A float32 angle of a million has a spacing of 0.06 radians; this
+one has 2^-64 turns.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ COS_TURNS = (59.22028732299805, -85.4428482055664, 64.93931579589844, -19.739208
 
 
 def increments(inv_freq: ArrayLike) -> IntArray:
-    """Phase per position, int64 (pairs,): round(inv_freq / 2 pi * 2^64), modulo 2^64.
+    """Return the phase per position, int64 (pairs,): round(inv_freq / 2 pi * 2^64), modulo 2^64.
 
-    inv_freq: (pairs,) radians per position. Each float is taken at its exact value and multiplied in integers, so the
-    only rounding is the last one. Raises `ValueError` unless the frequencies are a vector of finite numbers.
+    inv_freq: (pairs,) radians per position. Each float is multiplied in integers at its exact value, so the last
+    rounding is the only one. Raises `ValueError` unless the frequencies are a vector of finite numbers.
     """
     return _increments(checked_inv_freq(inv_freq).tobytes())
 
 
 def phases(positions: ArrayLike, inv_freq: ArrayLike) -> IntArray:
-    """Phases, int64 (..., pairs), of integer positions (...)."""
+    """Return phases, int64 (..., pairs), of integer positions (...)."""
     with np.errstate(over="ignore"):
         return checked_positions(positions)[..., None] * increments(inv_freq)
 
 
 def wrapped_angles(positions: ArrayLike, inv_freq: ArrayLike) -> FloatArray:
-    """Angles in radians within [-pi, pi), float64 (..., pairs), of integer positions (...)."""
+    """Return angles in radians within [-pi, pi), float64 (..., pairs), of integer positions (...)."""
     return np.asarray(phases(positions, inv_freq).astype(np.float64) * (2.0 * math.pi * 2.0**-64))
 
 
 def sincos(phase: IntArray) -> tuple[Float32Array, Float32Array]:
-    """(sin, cos) in float32 as the GPU kernel computes them: nearest quarter turn, then a short polynomial."""
+    """Return (sin, cos) in float32 as the GPU kernel computes them: nearest quarter turn, then a short polynomial."""
     high = (phase >> 32).astype(np.int32)
     quadrant = ((high.astype(np.int64) + (1 << 29)) >> 30).astype(np.int32)
     rest = (high.astype(np.int64) - (quadrant.astype(np.int64) << 30)).astype(np.float32) * np.float32(2.0**-32)
@@ -61,7 +61,7 @@ def sincos(phase: IntArray) -> tuple[Float32Array, Float32Array]:
 
 
 def checked_inv_freq(inv_freq: Any) -> FloatArray:
-    """inv_freq as a contiguous float64 vector of at least one pair, or `ValueError`."""
+    """Return inv_freq as a contiguous float64 vector of at least one pair, or raise `ValueError`."""
     array = np.ascontiguousarray(inv_freq, dtype=np.float64)
     if array.ndim != 1 or not array.size:
         raise ValueError(f"inv_freq must have shape (pairs,) with at least one pair, got {array.shape}")
@@ -71,7 +71,7 @@ def checked_inv_freq(inv_freq: Any) -> FloatArray:
 
 
 def checked_positions(positions: Any) -> IntArray:
-    """Positions as int64, or `ValueError`: the phase of a position between two tokens is not defined."""
+    """Return positions as int64; raise `ValueError` for fractional ones, which have no exact phase."""
     array = np.asarray(positions)
     if array.size == 0:
         return array.astype(np.int64)

@@ -1,10 +1,10 @@
-"""flash-attention's rotary functions, by the same names and arguments, on the kernels here, CPU included.
+"""Drop-in for flash-attention's rotary functions, with the same names and arguments; also for CPU tensors.
 
 Interface: https://github.com/Dao-AILab/flash-attention at 0251105, `layers/rotary.py` and `ops/triton/rotary.py`
 
-What differs, on purpose: a position past the end of cos and sin is a `ValueError` and not left unrotated; so is a
-packed batch whose bounds do not cover all tokens, which would come back uninitialised. A gradient is never overwritten,
-and can be differentiated again.
+Intended differences: a position past the end of cos and sin raises `ValueError` instead of staying unrotated; so does a
+packed batch whose bounds do not cover all tokens, which the original returns uninitialised. A gradient is never
+overwritten, and can be differentiated again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def apply_rotary_emb(
     cu_seqlens: Tensor | None = None,
     max_seqlen: int | None = None,
 ) -> Tensor:
-    """x with the first 2 * rotary_pairs dimensions rotated; differentiable in x.
+    """Return x with the first 2 * rotary_pairs dimensions rotated; differentiable in x.
 
     x: (batch, seqlen, nheads, headdim), or (total, nheads, headdim) with cu_seqlens (batch + 1,) and max_seqlen.
     cos, sin: (seqlen_ro, rotary_dim / 2), any float dtype. seqlen_offsets: an integer or (batch,).
@@ -102,7 +102,7 @@ def apply_rotary(
     inplace: bool = False,
     conjugate: bool = False,
 ) -> Tensor:
-    """`apply_rotary_emb` without a gradient; `conjugate` turns the other way."""
+    """Run `apply_rotary_emb` without a gradient; `conjugate` rotates backwards."""
     way = Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate)
     with torch.no_grad():
         if not inplace:
@@ -112,7 +112,7 @@ def apply_rotary(
 
 
 def apply_rotary_emb_torch(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Tensor:
-    """The same in plain torch operations and in the inputs' own precision, to compare against.
+    """Compute the same in plain torch operations and in the inputs' own precision, for comparison.
 
     x: (batch, seqlen, nheads, headdim); cos, sin: (seqlen, rotary_dim / 2) or (batch, seqlen, rotary_dim / 2).
     """
@@ -127,7 +127,7 @@ def apply_rotary_emb_torch(x: Tensor, cos: Tensor, sin: Tensor, interleaved: boo
 
 
 class RotaryEmbedding(Float32Buffers):
-    """The module that keeps cos and sin, in float32 whatever the input's dtype, and rotates qkv, or q and kv.
+    """A module that caches cos and sin, in float32 whatever the input's dtype, and rotates qkv, or q and kv.
 
     scale_base: decay of xPos (Sun et al., https://arxiv.org/abs/2212.10554), which multiplies q and divides k.
     """
@@ -147,7 +147,7 @@ class RotaryEmbedding(Float32Buffers):
         self.dim, self.base, self.interleaved, self.scale_base = dim, float(base), interleaved, scale_base
         for name, buffer in {"scale": None, **self.fresh(device)}.items():
             self.register_buffer(name, buffer, persistent=False)
-        # cos and sin for q, cos and sin for k, by whether gradients were recorded when they were made.
+        # cos and sin for q, cos and sin for k, by whether gradients were enabled when they were computed.
         self._tables: dict[bool, tuple[Tensor, ...]] = {}
 
     def forward(
@@ -158,9 +158,9 @@ class RotaryEmbedding(Float32Buffers):
         max_seqlen: int | None = None,
         num_heads_q: int | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """qkv rotated in place, or (q, kv) where kv is given and the first argument is q.
+        """Return qkv rotated in place, or (q, kv) if kv is given and the first argument is q.
 
-        max_seqlen: rows the tables must have; needed where seqlen_offset is a tensor.
+        max_seqlen: rows the tables must have; required if seqlen_offset is a tensor.
         """
         if max_seqlen is None and isinstance(seqlen_offset, int):
             max_seqlen = qkv.shape[1] + seqlen_offset
@@ -178,25 +178,25 @@ class RotaryEmbedding(Float32Buffers):
         return q, apply_rotary_emb_kv_(kv, cos_k, sin_k, self.interleaved, seqlen_offset)
 
     def _tables_of(self, seqlen: int, device: torch.device) -> tuple[Tensor, ...]:
-        # What is made in inference mode serves there only, since autograd refuses to keep it. A compiler can only see
-        # whether gradients are recorded, which is never so there.
-        learning = torch.is_grad_enabled()
-        for made in (True,) if learning else (True, False):
-            tables = self._tables.get(made, ())
+        # Tables made in inference mode serve only there, because autograd refuses to save them. A compiler only sees
+        # whether gradients are enabled, which is never the case in inference mode.
+        with_grad = torch.is_grad_enabled()
+        for key in (True,) if with_grad else (True, False):
+            tables = self._tables.get(key, ())
             if tables and len(tables[0]) >= seqlen and tables[0].device == device:
                 return tables
         positions = torch.arange(seqlen, device=device, dtype=torch.float32)
         angle = torch.outer(positions, self.in_float32("inv_freq").to(device))
         cos, sin = angle.cos(), angle.sin()
-        self._tables[learning] = cos, sin, cos, sin
+        self._tables[with_grad] = cos, sin, cos, sin
         if self.scale_base is not None:
             power = (positions - seqlen // 2) / self.scale_base
             scale = self.in_float32("scale").to(device) ** power[:, None]
-            self._tables[learning] = cos * scale, sin * scale, cos / scale, sin / scale
-        return self._tables[learning]
+            self._tables[with_grad] = cos * scale, sin * scale, cos / scale, sin / scale
+        return self._tables[with_grad]
 
     def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
-        """inv_freq and, for xPos, its scale, (dim / 2,) each."""
+        """Return the initial buffers: inv_freq and, for xPos, its scale, (dim / 2,) each."""
         pair = torch.arange(0, self.dim, 2, device=device, dtype=torch.float32)
         buffers = {"inv_freq": 1.0 / self.base ** (pair / self.dim)}
         return buffers if self.scale_base is None else buffers | {"scale": (pair + 0.4 * self.dim) / (1.4 * self.dim)}
@@ -280,7 +280,7 @@ class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published n
 
 
 def __getattr__(name: str) -> Any:
-    # The kernel itself, by its published name, without importing triton for everybody.
+    # The kernel itself, by its published name; imported lazily because it needs triton.
     if name == "rotary_kernel":
         from rope_viz.kernels.triton_ops import rotate_kernel
 
@@ -289,7 +289,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _save(ctx: Any, *values: Tensor | int | None) -> None:
-    """Keep tensors and integers alike; autograd itself keeps tensors only."""
+    """Save tensors and integers alike; autograd itself saves only tensors."""
     ctx.save_for_backward(*[torch_library.savable(value) if isinstance(value, Tensor) else None for value in values])
     ctx.numbers = [None if isinstance(value, Tensor) else value for value in values]
 

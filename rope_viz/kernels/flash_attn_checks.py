@@ -1,4 +1,4 @@
-"""What of a tensor flash-attention's functions turn, by which rows of which table, in place or as a new tensor.
+"""Argument checks and slices for the flash-attention drop-in: which heads rotate by which rows of which table.
 
 Interface: https://github.com/Dao-AILab/flash-attention at 0251105, `layers/rotary.py` and `ops/triton/rotary.py`
 """
@@ -16,17 +16,17 @@ from rope_viz.kernels.torch_ops import Turn
 
 MAX_HEADDIM = 256
 
-# Where along dimension 2 the heads lie that turn by one table, as `library.rotate_within` takes it, and the table.
+# Ranges of heads along dimension 2 that share a table, as `torch_library.rotate_within` takes them, and the table.
 Stretch: TypeAlias = tuple[list[int], Tensor, Tensor]
 
 
 class RefusedError(AssertionError, ValueError):
-    """What the original asserts, with python -O too; and, as everything that is refused here, a ValueError."""
+    """An assertion of the original, also with python -O; a ValueError like every other refusal here."""
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """How to rotate: the arguments that all functions share, by the names they have there."""
+    """Arguments shared by all functions, with their original names."""
 
     interleaved: bool
     seqlen_offsets: int | Tensor = 0
@@ -37,13 +37,13 @@ class Way:
 
 def turn_whole(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> None:
     """Rotate x (batch, seqlen, nheads, headdim), or packed (total, nheads, headdim), in place; not differentiable."""
-    wide = [x if way.cu_seqlens is None else x[None]]
+    batched = [x if way.cu_seqlens is None else x[None]]
     rows, turn, bounded = _angles(x, cos, sin, way)
-    torch_library.rotate_into(wide, wide, rows, turn, bounded=bounded)
+    torch_library.rotate_into(batched, batched, rows, turn, bounded=bounded)
 
 
 def turned_whole(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> Tensor:
-    """x rotated as a new tensor; differentiable."""
+    """Return x rotated as a new tensor; differentiable."""
     rows, turn, bounded = _angles(x, cos, sin, way)
     if way.cu_seqlens is None:
         return torch_library.rotated([x], rows, turn, bounded=bounded)[0]
@@ -58,7 +58,7 @@ def turn_within(whole: Tensor, stretches: list[Stretch], way: Way) -> None:
 
 
 def turned_within(whole: Tensor, stretches: list[Stretch], way: Way) -> Tensor:
-    """A new tensor like `whole` with its stretches, which begin at 0 and leave no gap, rotated; differentiable."""
+    """Return a new tensor like `whole` with its stretches, contiguous from 0, rotated; differentiable."""
     turned: list[Tensor] = []
     for bounds, cos, sin in stretches:
         parts = torch_library.parts_of(whole, bounds)
@@ -70,7 +70,7 @@ def turned_within(whole: Tensor, stretches: list[Stretch], way: Way) -> Tensor:
 
 
 def gradient_within(gradient: Tensor, stretches: list[Stretch], way: Way) -> Tensor:
-    """`turned_within`, in place on a copy where nobody differentiates on: a third less to move."""
+    """Return `turned_within`, in place on a copy if no gradient follows: a third less memory traffic."""
     if torch.is_grad_enabled() or torch_library.is_transformed(gradient):
         return turned_within(gradient, stretches, way)
     result = gradient.clone()
@@ -81,7 +81,7 @@ def gradient_within(gradient: Tensor, stretches: list[Stretch], way: Way) -> Ten
 def q_and_k(
     qkv: Tensor, cos: Tensor, sin: Tensor, cos_k: Tensor | None, sin_k: Tensor | None, num_heads_q: int | None
 ) -> list[Stretch]:
-    """The stretches of q and k in qkv (batch, seqlen, 3, nheads, headdim) or (batch, seqlen, heads, headdim)."""
+    """Return the stretches of q and k in qkv (batch, seqlen, 3, nheads, headdim) or (batch, seqlen, heads, headdim)."""
     if qkv.dim() == 5:
         insist(qkv.shape[2] == 3, "qkv must have shape (batch, seqlen, 3, nheads, headdim)")
         if num_heads_q is not None and num_heads_q != qkv.shape[3]:
@@ -104,7 +104,7 @@ def q_and_k(
 
 
 def k_alone(kv: Tensor, cos: Tensor, sin: Tensor) -> list[Stretch]:
-    """The one stretch of k in kv (batch, seqlen, 2, nheads, headdim)."""
+    """Return the one stretch of k in kv (batch, seqlen, 2, nheads, headdim)."""
     insist(kv.dim() == 5 and kv.shape[2] == 2, "kv must have shape (batch, seqlen, 2, nheads, headdim)")
     return [([0, 1], cos, sin)]
 
@@ -116,7 +116,7 @@ def insist(condition: bool, message: str) -> None:
 
 
 def _angles(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> tuple[Tensor, Turn, bool]:
-    """(the row of cos and sin for every token, the turn by them, whether the rows surely exist)."""
+    """Return (the row of cos and sin for every token, the turn by them, whether the rows are known to exist)."""
     seqlen_ro, pairs = cos.shape
     insist(sin.shape == cos.shape, "cos and sin must have the same shape")
     insist(2 * pairs <= x.shape[-1], "rotary_dim must be <= headdim")

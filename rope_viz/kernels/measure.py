@@ -1,7 +1,7 @@
-"""How fast this machine rotates: the kernels here, the usual ways and installed peers, in turns, beside a copy.
+"""Throughput of rotations on this machine: our kernels, the usual ways and installed peers, compared with a copy.
 
-A rotation has to read and write every byte once, as a copy does, so speed is given in bytes per second of 2 * size of
-the tensors, whatever a way really moves, and as a fraction of the copy measured in the same run.
+A rotation has to read and write every byte once, as a copy does. So throughput is 2 * size of the tensors per second,
+whatever a way really moves, and a fraction of the copy measured in the same run.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from rope_viz.kernels import reference, rotate, rotate_qk
 from rope_viz.kernels.baselines import Ways, eager_ways, peer_ways
 from rope_viz.kernels.tables import float32_table
 
-# Tokens and heads on which the error is measured: float64 takes its time.
+# Tokens and heads for the error measurement, because float64 is slow.
 SAMPLE_TOKENS, SAMPLE_HEADS = 64, 2
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What is rotated: q (batch, tokens, heads, head_dim) and k with k_heads, from position `start` on."""
+    """The tensors to rotate: q (batch, tokens, heads, head_dim) and k with k_heads, from position `start` on."""
 
     batch: int = 1
     tokens: int = 4096
@@ -41,18 +41,18 @@ class Workload:
 
     @property
     def inv_freq(self) -> FloatArray:
-        """Radians per position, (head_dim / 2,)."""
+        """Return radians per position, (head_dim / 2,)."""
         pairs = self.head_dim // 2
         return np.asarray(self.base ** (-np.arange(pairs) / pairs))
 
     @property
     def bytes_moved(self) -> int:
-        """Every byte of q and k once in and once out."""
+        """Return the bytes of q and k, counted once in and once out."""
         size = torch.finfo(getattr(torch, self.dtype)).bits // 8
         return 2 * size * self.batch * self.tokens * (self.heads + self.k_heads) * self.head_dim
 
     def tensors(self) -> list[Tensor]:
-        """Random q, and k where there are heads of it."""
+        """Return random q, and k if k_heads is not 0."""
         generator = torch.Generator().manual_seed(0)
         shapes = [(self.batch, self.tokens, heads, self.head_dim) for heads in (self.heads, self.k_heads) if heads]
         dtype = getattr(torch, self.dtype)
@@ -61,7 +61,7 @@ class Workload:
 
 @dataclass
 class Measurement:
-    """One way and how it did so far; `note` says why it did not run, where it did not."""
+    """One way to rotate and its timings so far; `note` is the reason if it did not run."""
 
     name: str
     workload: Workload
@@ -72,17 +72,17 @@ class Measurement:
 
     @property
     def median(self) -> float:
-        """Median seconds per call, NaN before the first."""
+        """Return the median seconds per call, NaN before the first."""
         return statistics.median(self.seconds) if self.seconds else float("nan")
 
     @property
     def bytes_per_second(self) -> float:
-        """Of the bytes that have to move."""
+        """Return throughput, counting `Workload.bytes_moved`."""
         return self.workload.bytes_moved / self.median
 
     @property
     def fraction_of_copy(self) -> float:
-        """1 is the speed of a copy of the same bytes, measured in the same rounds."""
+        """Return throughput relative to a copy of the same bytes in the same rounds; 1 is as fast as the copy."""
         return statistics.median(self.copy_seconds) / self.median if self.copy_seconds else float("nan")
 
 
@@ -91,9 +91,9 @@ def measure(
 ) -> Iterator[tuple[str, float, Measurement]]:
     """Yield (name, fraction done, its measurement so far) as the ways take turns, `rounds` times each.
 
-    only: names to keep, beside the copy. compiled: also torch.compile, which takes seconds to start. The measurement
-    of a way is the same object every time; the last yield of a run has fraction 1. A way is first yielded before its
-    first call, which may take long; one that cannot run here with its reason in `note`.
+    only: names to measure, in addition to the copy. compiled: also torch.compile, which takes seconds to start. A way
+    yields the same Measurement object every time; the last yield of a run has fraction 1. A way is first yielded before
+    its first call, which may be slow; one that cannot run here has the reason in `note`.
     """
     xs = workload.tensors()
     outs = [torch.empty_like(x) for x in xs]
@@ -125,10 +125,10 @@ def measure(
 def agreement(
     *, tokens: int = 64, heads: int = 4, head_dim: int = 128, start: int = 0
 ) -> Iterator[tuple[Pairing, str, str, float, float]]:
-    """(pairing, dtype, backend, largest difference from float64, half a step of the dtype at the largest value).
+    """Yield (pairing, dtype, backend, largest difference from float64, half a step of the dtype at the largest value).
 
-    Every pairing and dtype on the CPU, and on the GPU where there is one. A difference near half a step is the one
-    rounding that the result's dtype makes inevitable.
+    Every pairing and dtype on the CPU, and on the GPU if there is one. A difference near half a step is the one
+    unavoidable rounding to the result's dtype.
     """
     devices = {"CPU": "cpu"} | ({"GPU": "cuda"} if torch.cuda.is_available() else {})
     for pairing in PAIRINGS:
@@ -178,10 +178,10 @@ def _copy(outs: list[Tensor], xs: list[Tensor]) -> list[Tensor]:
 
 
 def _first_call(result: Measurement, way: Callable[[], list[Tensor]], xs: list[Tensor]) -> str:
-    """Run it once for its error against float64; the reason where it cannot run."""
+    """Run it once for its error against float64; return the reason if it cannot run."""
     try:
         y = way()[0]
-    except (RuntimeError, ImportError, OSError) as error:  # no compiler, no driver: a fact about this machine
+    except (RuntimeError, ImportError, OSError) as error:  # no compiler, no driver: limits of this machine
         return f"does not run here: {str(error).splitlines()[0][:120]}"
     if result.name != "copy":
         load = result.workload

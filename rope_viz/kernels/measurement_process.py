@@ -1,6 +1,6 @@
-"""One measurement at a time, in a process of its own, so that the server neither loads torch nor dies with it.
+"""Measurements in a separate process, one at a time, so that the server neither loads torch nor dies with it.
 
-A crash, too little memory or a driver that does not answer end that process alone, and what is left is a sentence.
+A crash, lack of memory or a hanging driver ends only that process, and the user gets a sentence about it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _one_at_a_time = threading.Lock()
 
 
 class BusyError(RuntimeError):
-    """Another measurement is running: two at once would measure each other."""
+    """Another measurement is running; two at once would distort each other."""
 
 
 @dataclass
 class Report:
-    """What a measurement found: plain data, as in its download. `ways` by name, in the order they ran."""
+    """The result of a measurement, as plain data for its download. `ways` are by name, in the order they ran."""
 
     workload: dict[str, Any]
     machine: dict[str, Any] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Report:
     ways: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def take(self, line: dict[str, Any]) -> None:
-        """One line of the process."""
+        """Add one output line of the process."""
         self.machine = line.get("machine", self.machine)
         self.agreement = line.get("agreement", self.agreement)
         if "way" in line:
@@ -45,17 +45,17 @@ class Report:
 
     @property
     def ran(self) -> list[dict[str, Any]]:
-        """The ways that were timed."""
+        """Return the ways that were timed."""
         return [way for way in self.ways.values() if way["median_s"]]
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Why the others were not: name -> reason."""
+        """Return why the others were not timed: name -> reason."""
         return {name: way["note"] for name, way in self.ways.items() if way["note"]}
 
 
 class Run:
-    """A measurement under way: `fraction` and `step` say how far it is, `problem` why it came to nothing."""
+    """A running measurement: `fraction` and `step` are its progress, `problem` the reason if it failed."""
 
     def __init__(self, workload: dict[str, Any], *, limit: float = LIMIT_SECONDS, **options: Any) -> None:
         """Start it. workload and options: see `rope_viz.kernels.report`. Raises `BusyError` while another one runs."""
@@ -78,20 +78,20 @@ class Run:
 
     @property
     def alive(self) -> bool:
-        """Whether it goes on."""
+        """True while it is running."""
         return not self._ended.is_set()
 
     def stop(self, why: str = "The measurement was stopped.") -> None:
-        """End it now; nothing happens where it has ended."""
+        """Kill it now; no effect if it has ended."""
         if not self.alive or self._process.poll() is not None:
             return
         self.problem = self.problem or why
         with contextlib.suppress(ProcessLookupError):
-            # Its whole group: a compiler may be at work for it.
+            # The whole process group, which may include a compiler.
             os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
 
     def wait(self, seconds: float) -> bool:
-        """Until it ends, at most so long; whether it has ended."""
+        """Wait until it ends, at most this many seconds; return whether it has ended."""
         return self._ended.wait(seconds)
 
     def _read(self) -> None:
@@ -124,7 +124,7 @@ FAILED = (
 
 
 def _started(arguments: dict[str, Any]) -> subprocess.Popen[str]:
-    # The server keeps its BLAS to one thread; what is measured may use them all.
+    # The server limits its BLAS to one thread; a measurement may use all.
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     return subprocess.Popen(
         [sys.executable, "-m", "rope_viz.kernels.report", json.dumps(arguments)],

@@ -1,12 +1,12 @@
-"""The rotation as torch operators: what they do, what a compiler is told of them, and how they are traced.
+"""The rotation as torch operators: implementations, schemas for the compiler, and tracing rules.
 
-`rope_viz::rotate` returns rotated tensors, `rope_viz::rotate_into` writes them and `rope_viz::rotate_within` turns some
-heads of one tensor in place. All take q and k together, since they share every angle. What depends on the data (is
-every position a row of the table?) is checked inside, so that tracing never has to look.
+`rope_viz::rotate` returns rotated tensors, `rope_viz::rotate_into` writes them and `rope_viz::rotate_within` rotates
+some heads of one tensor in place. All take q and k together, because they share every angle. Data-dependent checks (is
+every position a row of the table?) are inside, so that tracing does not need the values.
 
-Inductor (torch 2.13) forgets where a view begins when an operator writes it and the place is no number but a product
-of sizes (https://github.com/pytorch/pytorch/issues/198068): the bytes go to where the base begins. So the operators
-that write are traced as they are only where what they write surely begins at 0, and elsewhere as a rotation and a copy.
+Inductor (torch 2.13) loses the start of a view that an operator writes if its offset is a product of sizes, not a
+number (https://github.com/pytorch/pytorch/issues/198068): it writes at the start of the base. So the writing operators
+are traced unchanged only if all outputs provably begin at 0, otherwise as a rotation and a copy.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def rotate(xs: list[Tensor], *arguments: Any) -> list[Tensor]:
-    """`rope_viz::rotate`; arguments: as in TURN."""
+    """Implement `rope_viz::rotate`; arguments: as in TURN."""
     outs = [torch.empty_like(x) for x in xs]
     rotate_into(outs, xs, *arguments)
     return outs
@@ -54,7 +54,7 @@ def rotate_into(
     scale: float,
     bounded: bool,
 ) -> None:
-    """`rope_viz::rotate_into`."""
+    """Implement `rope_viz::rotate_into`."""
     turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
     if cos is not None and not bounded:
         check_rows(positions, len(cos))
@@ -69,16 +69,16 @@ def rotate_into(
 
 
 def rotate_within(whole: Tensor, bounds: Sequence[int], *arguments: Any) -> None:
-    """`rope_viz::rotate_within`."""
+    """Implement `rope_viz::rotate_within`."""
     parts = parts_of(whole, bounds)
     rotate_into(parts, parts, *arguments)
 
 
 def parts_of(whole: Tensor, bounds: Sequence[int]) -> list[Tensor]:
-    """What lies along dimension 2 from bounds[0] to bounds[1], from bounds[2] to bounds[3] …, as views.
+    """Return the parts of dimension 2 from bounds[0] to bounds[1], from bounds[2] to bounds[3] …, as views.
 
-    whole: (batch, tokens, heads, head_dim), or (batch, tokens, parts, heads, head_dim), of which every stretch is one
-    part. The views are (batch, tokens, heads, head_dim).
+    whole: (batch, tokens, heads, head_dim), or (batch, tokens, parts, heads, head_dim) with one part per range. The
+    views are (batch, tokens, heads, head_dim).
     """
     parts = [whole[:, :, first:last] for first, last in zip(bounds[::2], bounds[1::2], strict=True)]
     return [part.squeeze(2) for part in parts] if whole.dim() == 5 else parts
@@ -87,7 +87,7 @@ def parts_of(whole: Tensor, bounds: Sequence[int]) -> list[Tensor]:
 def packed_positions(
     cu_seqlens: Tensor, tokens: int, starts: Tensor | None, size: int, rank: int, longest: int | None
 ) -> Tensor:
-    """`rope_viz::packed_positions`."""
+    """Implement `rope_viz::packed_positions`."""
     if not _is_capturing(cu_seqlens):
         bounds = _host(cu_seqlens)
         lengths = [after - before for before, after in itertools.pairwise(bounds)]
@@ -114,13 +114,13 @@ def check_rows(positions: Tensor, rows: int) -> None:
 
 
 def checked_rows(positions: Tensor, rows: int) -> Tensor:
-    """`rope_viz::checked_rows`."""
+    """Implement `rope_viz::checked_rows`."""
     check_rows(positions, rows)
     return positions.clone()
 
 
 def one_per_pair(table: Tensor, interleaved: bool) -> Tensor:
-    """`rope_viz::one_per_pair`."""
+    """Implement `rope_viz::one_per_pair`."""
     first, second = (table[..., ::2], table[..., 1::2]) if interleaved else table.chunk(2, dim=-1)
     problem = "cos, sin or freqs hold two angles for one pair: rotate by them without torch.compile"
     if table.is_cuda:
@@ -131,29 +131,29 @@ def one_per_pair(table: Tensor, interleaved: bool) -> Tensor:
 
 
 def remembered(make: Callable[[Tensor], T]) -> Callable[[Tensor], T]:
-    """`make(tensor)`, kept while that tensor lives unchanged: every layer of a model asks with the same one."""
-    known: Any = WeakTensorKeyDictionary()
+    """Cache `make(tensor)` while that tensor lives unchanged: every layer of a model passes the same one."""
+    cache: Any = WeakTensorKeyDictionary()
 
-    def made(tensor: Tensor) -> T:
-        # What is made in inference mode could not be saved for a gradient later.
+    def make_savable(tensor: Tensor) -> T:
+        # A value made in inference mode could not be saved for a gradient later.
         with torch.inference_mode(False):
             return make(tensor)
 
-    def ask(tensor: Tensor) -> T:
+    def cached_make(tensor: Tensor) -> T:
         if tensor.is_inference():
-            return made(tensor)
-        version, value = known.get(tensor, (None, None))
+            return make_savable(tensor)
+        version, value = cache.get(tensor, (None, None))
         if version != tensor._version:
-            value = made(tensor)
-            known[tensor] = tensor._version, value
+            value = make_savable(tensor)
+            cache[tensor] = tensor._version, value
         return value  # type: ignore[no-any-return]
 
-    return ask
+    return cached_make
 
 
 @remembered
 def bounds_of(tensor: Tensor) -> tuple[int, int]:
-    """Smallest and largest entry of an integer tensor. Waits for the device."""
+    """Return the smallest and largest entry of an integer tensor. Waits for the device."""
     low, high = torch.aminmax(tensor)
     return int(low), int(high)
 
@@ -164,7 +164,7 @@ def _host(tensor: Tensor) -> list[int]:
 
 
 def is_plain(xs: Sequence[Tensor]) -> bool:
-    """Whether nobody traces or intercepts: then the operator's own overhead can be saved."""
+    """True if nothing traces or intercepts: then the operator's own overhead can be avoided."""
     return (
         not torch.compiler.is_compiling()
         and all(type(x) in (Tensor, torch.nn.Parameter) for x in xs)
@@ -198,7 +198,7 @@ def _has_triton() -> bool:
 
 
 def _traced(mode: Any, operator: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """What a tracer puts in the place of an operator that writes: the operator itself, or a rotation and a copy."""
+    """Trace a writing operator: as itself, or as a rotation and a copy."""
     within = operator is torch.ops.rope_viz.rotate_within.default
     if all(statically_known_true(out.storage_offset() == 0) for out in ([args[0]] if within else args[0])):
         mode.__torch_dispatch__(operator, (), args, kwargs)

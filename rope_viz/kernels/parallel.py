@@ -1,7 +1,7 @@
-"""Rotation of sequences that are spread over several devices, on `torch.distributed`'s own DTensor and DeviceMesh.
+"""Rotation of sequences sharded over several devices, on `torch.distributed`'s own DTensor and DeviceMesh.
 
-A rotation needs nothing from other tokens, so nothing is sent: every rank rotates what it holds by the positions of
-what it holds. What has to be right is which positions those are, and that is `positions.balanced_order`.
+A rotation is local to each token, so no communication is needed: every rank rotates its tokens by their positions,
+which `positions.balanced_order` gives.
 
 >>> mesh = init_device_mesh("cpu", (2,))
 >>> q = shard_tokens(q, mesh, dim=1)
@@ -25,19 +25,19 @@ from rope_viz.kernels.positions import balanced_order
 
 
 def shard_tokens(x: Tensor, mesh: DeviceMesh, *, dim: int) -> DTensor:
-    """x, the same on every rank, spread along its tokens `dim` in balanced order: rank r gets chunks r and 2n - 1 - r.
+    """Shard x, identical on every rank, along its tokens `dim` in balanced order: rank r gets chunks r and 2n - 1 - r.
 
-    mesh: one-dimensional, n ranks. Raises `ValueError` where the tokens do not divide into 2n chunks.
+    mesh: one-dimensional, n ranks. Raises `ValueError` if the tokens do not divide into 2n chunks.
     """
     order = torch.as_tensor(balanced_order(x.shape[dim], _size(mesh)), device=x.device)
     return distribute_tensor(x.index_select(dim, order), mesh, [Shard(dim)])
 
 
 def gather_tokens(x: DTensor, *, dim: int) -> Tensor:
-    """The whole of what `shard_tokens` spread, on every rank, in the order of the sequence; differentiable."""
-    whole = x.full_tensor()
-    order = torch.as_tensor(balanced_order(whole.shape[dim], _size(x.device_mesh)), device=whole.device)
-    return whole.index_select(dim, torch.argsort(order))
+    """Undo `shard_tokens`: return the full tensor on every rank, in the order of the sequence; differentiable."""
+    full = x.full_tensor()
+    order = torch.as_tensor(balanced_order(full.shape[dim], _size(x.device_mesh)), device=full.device)
+    return full.index_select(dim, torch.argsort(order))
 
 
 def rotate_sharded(
@@ -50,11 +50,11 @@ def rotate_sharded(
     inverse: bool = False,
     table: tuple[Any, Any] | None = None,
 ) -> DTensor:
-    """`rotate` of a distributed x (batch, tokens, heads, head_dim), placed as x is; differentiable.
+    """Rotate a distributed x (batch, tokens, heads, head_dim), placed as x is; differentiable.
 
-    x may be spread over any mesh along batch, tokens and heads. positions: (tokens,) of the stored order, the same on
-    every rank; None is the balanced order over the mesh dimension that spreads the tokens. Raises `ValueError` where
-    the head dimension is spread, since a pair would have to cross devices, and where x is a sum yet to be made.
+    x may be sharded over any mesh along batch, tokens and heads. positions: (tokens,) of the stored order, the same on
+    every rank; None is the balanced order over the mesh dimension that shards the tokens. Raises `ValueError` if the
+    head dimension is sharded, because a pair would cross devices, or if x is a pending sum.
     """
     if x.ndim != 4:
         raise ValueError(f"x must have shape (batch, tokens, heads, head_dim), got {tuple(x.shape)}")
@@ -64,10 +64,10 @@ def rotate_sharded(
         for mesh_dim, dim in enumerate(spread):
             size *= x.device_mesh.size(mesh_dim) if dim == 1 else 1
         positions = torch.as_tensor(balanced_order(x.shape[1], size), device=x.device)
-    # The positions follow the tokens; along batch and heads every rank needs all of them.
+    # Positions are sharded like the tokens; along batch and heads every rank needs all of them.
     placements: list[Placement] = [Shard(0) if dim == 1 else Replicate() for dim in spread]
-    # Every rank made the same positions, so each takes its own part and nothing is sent.
-    whole = DTensor.from_local(positions, x.device_mesh, [Replicate()] * len(spread), run_check=False)
+    # Every rank made the same positions, so each takes its own part without communication.
+    replicated = DTensor.from_local(positions, x.device_mesh, [Replicate()] * len(spread), run_check=False)
 
     def turn(local: Tensor, places: Tensor) -> Tensor:
         return rotate(
@@ -81,12 +81,12 @@ def rotate_sharded(
         )
 
     apply = local_map(turn, out_placements=list(x.placements), in_placements=(list(x.placements), placements))
-    result: DTensor = apply(x, whole.redistribute(placements=placements))
+    result: DTensor = apply(x, replicated.redistribute(placements=placements))
     return result
 
 
 def _spread_dim(placement: Placement, dimensions: int) -> int | None:
-    """The dimension of x that this dimension of the mesh spreads, if any."""
+    """Return the dimension of x that this mesh dimension shards, or None."""
     if placement.is_replicate():
         return None
     if not isinstance(placement, Shard):

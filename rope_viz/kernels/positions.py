@@ -1,7 +1,7 @@
-"""Which position each token has: offsets, packed sequences, context-parallel shards.
+"""Position of each token: offsets, packed sequences, context-parallel shards.
 
-A rotation takes one integer position per token and nothing else; every layout of the field is a function to that.
-Each takes NumPy arrays or torch tensors and answers in kind, without waiting for a device.
+A rotation takes one integer position per token; each function maps a layout to those positions. Each takes NumPy arrays
+or torch tensors and returns the same kind, without a device sync.
 
 Load-balanced chunks: Llama 3, https://arxiv.org/abs/2407.21783, section 3.3.2; Transformer Engine at d0067d0
 """
@@ -17,7 +17,7 @@ from rope_viz.kernels.fixed_point import IntArray
 
 
 def offset_positions(tokens: int, starts: Any = 0) -> Any:
-    """start, start + 1, ...: (tokens,) for an integer, (batch, tokens) for starts of shape (batch,).
+    """Return start, start + 1, ...: (tokens,) for an integer, (batch, tokens) for starts of shape (batch,).
 
     >>> offset_positions(3, 10)
     array([10, 11, 12])
@@ -28,11 +28,11 @@ def offset_positions(tokens: int, starts: Any = 0) -> Any:
 
 
 def packed_positions(cu_seqlens: Any, tokens: int, starts: Any = None, *, size: int = 1, rank: int = 0) -> Any:
-    """Positions (tokens,) in a row of sequences laid end to end, each from 0 or from its own start.
+    """Return positions (tokens,) of concatenated sequences, each from 0 or from its own start.
 
-    cu_seqlens: (sequences + 1,) where each begins, and the end; starts: (sequences,). With `size` > 1 they are the
-    bounds of the full sequences, each a multiple of 2 * size long, of which this `rank` holds its two chunks.
-    Tokens past the last bound belong to no sequence and go on counting from it.
+    cu_seqlens: (sequences + 1,), the start of each sequence, and the end; starts: (sequences,). With `size` > 1 they
+    are the bounds of the full sequences, each a multiple of 2 * size long, of which this `rank` holds its two chunks.
+    Tokens past the last bound belong to no sequence and continue the last one's count.
 
     >>> packed_positions(np.array([0, 2, 5]), 5)
     array([0, 1, 0, 1, 2])
@@ -47,10 +47,10 @@ def packed_positions(cu_seqlens: Any, tokens: int, starts: Any = None, *, size: 
 
 
 def context_parallel_positions(tokens: int, size: int, rank: int) -> IntArray:
-    """Positions (tokens,) of the local `tokens` of one rank out of `size`.
+    """Return positions (tokens,) of the local `tokens` of one rank out of `size`.
 
     The full sequence is cut into 2 * size chunks and rank r holds chunks r and 2 * size - 1 - r, so that under a causal
-    mask all ranks have equally much to attend to. Raises `ValueError` for an odd number of local tokens.
+    mask all ranks have equal work. Raises `ValueError` for an odd number of local tokens.
 
     >>> context_parallel_positions(4, size=2, rank=0)
     array([0, 1, 6, 7])
@@ -66,7 +66,7 @@ def context_parallel_positions(tokens: int, size: int, rank: int) -> IntArray:
 
 
 def balanced_order(tokens: int, size: int) -> IntArray:
-    """A permutation (tokens,) of the full sequence: what rank 0 holds, then what rank 1 holds, ...
+    """Return a permutation (tokens,) of the full sequence: the tokens of rank 0, then those of rank 1, ...
 
     >>> balanced_order(8, 2)
     array([0, 1, 6, 7, 2, 3, 4, 5])
@@ -77,13 +77,13 @@ def balanced_order(tokens: int, size: int) -> IntArray:
 
 
 def balanced(local: Any, length: Any, size: int, rank: int) -> Any:
-    """The position in the full sequence of the local index, where this rank holds `length` tokens of it."""
+    """Return the position in the full sequence of the local index, for a rank that holds `length` tokens of it."""
     half = length // 2
     return local + rank * half + (local >= half) * (2 * size - 2 - 2 * rank) * half
 
 
 def _is_tensor(value: Any) -> bool:
-    # Whoever holds a tensor has imported torch; nobody else shall pay for it.
+    # A tensor implies that torch was imported; otherwise avoid the import.
     return "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor)
 
 

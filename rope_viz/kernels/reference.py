@@ -1,4 +1,4 @@
-"""The truth: a pair is a complex number, and rotating it is one multiplication, in float64.
+"""The reference rotation: a pair is a complex number, rotated by one multiplication in float64.
 
 Su et al., RoFormer, https://arxiv.org/abs/2104.09864, equation 34
 """
@@ -26,7 +26,7 @@ def rotate(
     out: NDArray[Any] | None = None,
     table: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> NDArray[Any]:
-    """`rope_viz.kernels.rotate` for NumPy arrays, any float dtype, computed in float64."""
+    """Implement `rope_viz.kernels.rotate` for NumPy arrays, any float dtype, computed in float64."""
     x = np.asarray(x)
     if not np.issubdtype(x.dtype, np.floating):
         raise ValueError(f"x must be of a float dtype, got {x.dtype}")
@@ -52,7 +52,7 @@ def rotate(
 
 
 def matrix(position: int, inv_freq: ArrayLike, head_dim: int, *, pairing: Pairing) -> FloatArray:
-    """The rotation of one position written out, float64 (head_dim, head_dim): mostly zeros, and slow by it."""
+    """Return the rotation matrix of one position, float64 (head_dim, head_dim): mostly zeros, hence slow."""
     cos, sin = cos_sin(np.array([position]), inv_freq, None, 1)
     first, second = halves(cos.shape[-1], pairing)
     rows, columns = np.arange(head_dim)[first], np.arange(head_dim)[second]
@@ -65,7 +65,7 @@ def matrix(position: int, inv_freq: ArrayLike, head_dim: int, *, pairing: Pairin
 def cos_sin(
     positions: ArrayLike | None, inv_freq: ArrayLike | None, table: tuple[ArrayLike, ArrayLike] | None, tokens: int
 ) -> tuple[FloatArray, FloatArray]:
-    """cos and sin in float64, (..., pairs), of every position: exact angles, or the rows of the table."""
+    """Return cos and sin in float64, (..., pairs), of every position: exact angles, or the rows of the table."""
     if (inv_freq is None) == (table is None):
         raise ValueError("pass either inv_freq or table=(cos, sin)")
     if table is None:
@@ -83,7 +83,7 @@ def cos_sin(
 
 
 def halves(pairs: int, pairing: Pairing) -> tuple[slice, slice]:
-    """Where the first and the second member of every pair lie along the head dimension."""
+    """Return the slices of the first and the second member of every pair along the head dimension."""
     if pairing == "interleaved":
         return slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
     return slice(0, pairs), slice(pairs, 2 * pairs)

@@ -1,7 +1,7 @@
-"""A measurement as lines of JSON, for whoever started it in a process of its own: `python -m rope_viz.kernels.report`.
+"""A measurement as JSON lines, for `measurement_process`: `python -m rope_viz.kernels.report`.
 
-Its one argument is a JSON object: the fields of `Workload`, device "auto" for the GPU where there is one, and `rounds`
-and `compiled` of `measure`. The first line is {"machine", "agreement"}, then one {"fraction", "name", "way"} per step.
+Its one argument is a JSON object: the fields of `Workload`, device "auto" for the GPU if there is one, and `rounds` and
+`compiled` of `measure`. The first line is {"machine", "agreement"}, then one {"fraction", "name", "way"} per step.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import torch
 
 from rope_viz.kernels.measure import Measurement, Workload, agreement, measure
 
-# Where pairings and backends are compared: far enough for a float32 angle to be wrong in the second digit.
+# Where pairings and backends are compared: far enough that a float32 angle is wrong in the second digit.
 FAR = 1_000_000
 
 
 def lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the process prints, line by line."""
+    """Yield the lines that the process prints."""
     options = {name: arguments.pop(name) for name in ("rounds", "compiled") if name in arguments}
     if arguments.get("device") == "auto":
         arguments["device"] = "cuda" if torch.cuda.is_available() else "cpu"
@@ -38,7 +38,7 @@ def lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def machine(workload: Workload) -> dict[str, Any]:
-    """What it ran on."""
+    """Return a description of the machine."""
     on_gpu = workload.device.startswith("cuda")
     return {
         "device": torch.cuda.get_device_name() if on_gpu else processor(),
@@ -51,7 +51,7 @@ def machine(workload: Workload) -> dict[str, Any]:
 
 
 def as_row(result: Measurement) -> dict[str, Any]:
-    """A way's numbers so far; what is not known yet is None."""
+    """Return a way's numbers so far; unknown ones are None."""
     row = {
         "name": result.name,
         "median_s": result.median,
@@ -66,7 +66,7 @@ def as_row(result: Measurement) -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The processor's name, where the system tells."""
+    """Return the processor's name, as far as the system reports it."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -75,10 +75,10 @@ def processor() -> str:
 
 
 def main() -> None:
-    """Print the lines; whatever else is printed goes to the error stream."""
-    # A pool of compiling processes would outlive this one.
+    """Print the lines; redirect all other output to stderr."""
+    # A pool of compiler processes would outlive this one.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    # Nobody listens any more where the server has ended: end too.
+    # A broken pipe means that the server has ended: end too.
     with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         for line in lines(json.loads(sys.argv[1])):

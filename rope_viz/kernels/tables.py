@@ -1,4 +1,4 @@
-"""Tables of cos and sin: exact ones, the ones the field trains on, and how far each way of making them errs.
+"""Tables of cos and sin: exact ones, those that models are trained with, and the error of each method.
 
 float32 angles: transformers 5.23.0, Transformer Engine at d0067d0, flash-attention 2.8.3, vLLM
 """
@@ -20,16 +20,16 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 
 def exact_table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """(cos, sin), float64 (..., pairs), correct to the last few bits at any integer position."""
+    """Return (cos, sin), float64 (..., pairs), correct to the last few bits at any integer position."""
     angle = fixed_point.wrapped_angles(positions, inv_freq)
     return np.cos(angle), np.sin(angle)
 
 
 def float32_table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[Float32Array, Float32Array]:
-    """(cos, sin), float32 (..., pairs), of the angle as nearly every model was trained with it.
+    """Return (cos, sin), float32 (..., pairs), of the float32 angle with which nearly every model was trained.
 
-    inv_freq and position are rounded to float32 and so is their product: the rounding grows with the position, and a
-    model trained on it expects it. Use it as `table=` where the bits of a released model matter more than the angle.
+    inv_freq, position and their product are rounded to float32. The rounding grows with the position, and a model
+    trained with it expects it. Use it as `table=` where the bits of a released model matter more than the angle.
     """
     angle = float32_angle(inv_freq, positions)
     return np.cos(angle), np.sin(angle)
@@ -38,12 +38,12 @@ def float32_table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[Float32Arr
 def error_by_position(
     inv_freq: ArrayLike, positions: ArrayLike, method: Method, *, exact: tuple[FloatArray, FloatArray] | None = None
 ) -> FloatArray:
-    """Largest error of cos or sin over the pairs, (...), at integer positions (...).
+    """Return the largest error of cos or sin over the pairs, (...), at integer positions (...).
 
-    method: "fixed-point phase" (the kernel here: 64-bit phase, float32 polynomial), "float32 angle" (with a perfect
-    sine of it), "bf16 table" (that, rounded to bf16, as transformers hands it to a bf16 model) or "bf16 positions" (the
+    method: "fixed-point phase" (the kernel here: 64-bit phase, float32 polynomial), "float32 angle" (with its exact
+    sine), "bf16 table" (the same, rounded to bf16, as in a bf16 model of transformers) or "bf16 positions" (the
     position itself rounded to bf16: above 256 neighbours share one). Measured against float64 of the exact phase.
-    `exact` is what `exact_table` gives for the same, where it is at hand.
+    `exact` is the result of `exact_table` for the same arguments, if available.
     """
     cos, sin = exact_table(inv_freq, positions) if exact is None else exact
     other_cos, other_sin = _table_by(inv_freq, positions, method)
@@ -51,13 +51,13 @@ def error_by_position(
 
 
 def float32_angle(inv_freq: ArrayLike, positions: ArrayLike) -> Float32Array:
-    """Radians in float32, (..., pairs): the product of two float32 numbers, rounded."""
+    """Return radians in float32, (..., pairs): the product of two float32 numbers, rounded."""
     frequency = fixed_point.checked_inv_freq(inv_freq).astype(np.float32)
     return np.asarray(positions).astype(np.float32)[..., None] * frequency
 
 
 def round_to_bf16(values: ArrayLike) -> Float32Array:
-    """The nearest bfloat16 numbers (ties to even), held in float32."""
+    """Return the nearest bfloat16 numbers (ties to even), as float32."""
     bits = np.asarray(values, dtype=np.float32).view(np.uint32)
     return ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
 
@@ -70,7 +70,7 @@ def _table_by(inv_freq: ArrayLike, positions: ArrayLike, method: Method) -> tupl
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if method == "bf16 positions":
         positions = round_to_bf16(positions)
-    # float64 sine of the float32 angle: the error shown is the angle's alone.
+    # float64 sine of the float32 angle, to show only the angle's error.
     angle = float32_angle(inv_freq, positions).astype(np.float64)
     cos, sin = np.cos(angle), np.sin(angle)
     if method == "bf16 table":

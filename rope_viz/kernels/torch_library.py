@@ -1,4 +1,4 @@
-"""The rotation as everything here calls it, on torch tensors: plainly, differentiated, in place or traced."""
+"""The rotation of torch tensors for all callers in this package: plain, differentiated, in place or traced."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: T
     if operators.is_plain([*xs, *outs]):
         operators.rotate_into(outs, xs, *arguments)
     else:
-        # The last by its name: what a compiler's cache on disk kept of views written wrong has it without.
+        # `bounded` by keyword: old disk-cache entries of a compiler, which write views wrongly, have it by position.
         torch.ops.rope_viz.rotate_into(outs, xs, *arguments[:-1], bounded=bounded)
 
 
 def rotate_within(
     whole: Tensor, bounds: Sequence[int], positions: Tensor, turn: Turn, *, bounded: bool = False
 ) -> None:
-    """Rotate in place what lies along dimension 2 of `whole` between `bounds` (see `parts_of`). Not differentiable."""
+    """Rotate the parts of dimension 2 of `whole` between `bounds` in place (see `parts_of`). Not differentiable."""
     check_tensors([whole])
     _refuse_transformed(whole)
     arguments = arguments_of(positions, turn, bounded)
@@ -55,16 +55,15 @@ def rotate_within(
 def packed_positions(
     cu_seqlens: Tensor, tokens: int, starts: Tensor | None, *, size: int = 1, rank: int = 0, longest: int | None = None
 ) -> Tensor:
-    """`positions.packed_positions`, after a look that the bounds cover all tokens.
+    """Return `positions.packed_positions`, after checking that the bounds cover all tokens.
 
-    Raises `ValueError` where they do not, where a sequence is longer than `longest`, and where a context-parallel share
-    is odd.
+    Raises `ValueError` if they do not, if a sequence is longer than `longest`, and if a context-parallel share is odd.
     """
     return torch.ops.rope_viz.packed_positions(cu_seqlens, tokens, starts, size, rank, longest)  # type: ignore[no-any-return]
 
 
 def checked_rows(positions: Tensor, rows: int) -> Tensor:
-    """The positions, after a look that all are rows of a table of `rows`. Raises `ValueError` where one is not."""
+    """Return the positions. Raises `ValueError` unless all are rows of a table of `rows`."""
     if torch.compiler.is_compiling():
         return torch.ops.rope_viz.checked_rows(positions, rows)  # type: ignore[no-any-return]
     operators.check_rows(positions, rows)
@@ -72,10 +71,10 @@ def checked_rows(positions: Tensor, rows: int) -> Tensor:
 
 
 def one_per_pair(table: Tensor, *, interleaved: bool) -> Tensor:
-    """(..., pairs) of a table (..., 2 * pairs) with every pair's value twice, while compiling.
+    """Return (..., pairs) of a table (..., 2 * pairs) with every pair's value twice, while compiling.
 
-    A compiler cannot look at values, so the operator does. Raises `ValueError` where the two of a pair differ; on a
-    GPU nobody waits for the answer, and the error is the device's.
+    A compiler cannot look at values, so the operator does. Raises `ValueError` if the two of a pair differ; on a GPU
+    the check is asynchronous, and the error is the device's.
     """
     return torch.ops.rope_viz.one_per_pair(table, interleaved)  # type: ignore[no-any-return]
 

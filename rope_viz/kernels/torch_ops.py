@@ -1,8 +1,8 @@
 """The rotation in plain torch operations, in the forms measured fastest on a CPU (benchmarks/NOTES.md).
 
-Interleaved pairs are complex numbers already: one complex multiplication into the output. Split halves take three
-in-place operations on blocks small enough to stay in the cache. bfloat16 and float16 pass through a float32 scratch of
-that size, so that the arithmetic is float32 throughout.
+Interleaved pairs are complex numbers already: one complex multiplication into the output. Half pairing takes three
+in-place operations on blocks small enough for the cache. bfloat16 and float16 pass through a float32 scratch of that
+size, so that the arithmetic is float32 throughout.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from torch import Tensor
 
 from rope_viz.kernels import fixed_point
 
-# Elements of x per block: 2 MiB of float32, shared out among the threads, so that it stays in their caches.
+# Elements of x per block: 2 MiB of float32, divided among the threads, fits in their caches.
 BLOCK = 1 << 19
-# Rows of a table made, and remembered, at a time: 8 MiB for 64 pairs.
+# Table rows computed, and cached, at a time: 8 MiB for 64 pairs.
 TABLE_ROWS = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """What a rotation is by: exact angles of `inv_freq`, or the rows of a table; `conjugate` turns it back.
+    """The angles of a rotation: exact from `inv_freq`, or rows of a table; `conjugate` rotates backwards.
 
     inv_freq: float64 (pairs,) or None; cos, sin: (rows, pairs) or None. Both are multiplied by `scale`.
     """
@@ -39,7 +39,7 @@ class Turn:
 
     @property
     def pairs(self) -> int:
-        """How many pairs rotate."""
+        """Return the number of rotating pairs."""
         known = self.inv_freq if self.inv_freq is not None else self.cos
         assert known is not None
         return known.shape[-1]
@@ -48,8 +48,8 @@ class Turn:
 def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: Turn) -> None:
     """Write every x, rotated, to its out.
 
-    x, out: (batch, tokens, heads, head_dim), any strides, the very same tensor allowed; positions: int64
-    (batch, tokens) or (1, tokens). Positions are trusted to be rows of the table where there is one.
+    x, out: (batch, tokens, heads, head_dim), any strides, out may be x; positions: int64 (batch, tokens) or (1,
+    tokens). If there is a table, positions must be its rows; this is not checked.
     """
     tokens = xs[0].shape[1]
     step = max(1, TABLE_ROWS // max(1, positions.shape[0]))
@@ -63,14 +63,14 @@ def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: T
 
 
 def exact_table(inv_freq: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """(cos, sin), float64 (..., pairs) on the CPU, of int64 positions (...)."""
+    """Return (cos, sin), float64 (..., pairs) on the CPU, of int64 positions (...)."""
     increments = torch.from_numpy(fixed_point.increments(inv_freq.detach().cpu().double().numpy()).copy())
     angle = (positions.cpu()[..., None] * increments).double().mul_(2.0 * math.pi * 2.0**-64)
     return torch.cos(angle), angle.sin_()
 
 
 def _rotate_span(out: Tensor, x: Tensor, factors: tuple[Tensor, Tensor], turn: Turn) -> None:
-    """One stretch of tokens whose factors are at hand, block by block where the form asks for it."""
+    """Rotate a range of tokens with given factors, block by block if the form needs it."""
     width = 2 * turn.pairs
     in_place = out.data_ptr() == x.data_ptr()
     work = torch.float64 if x.dtype == torch.float64 else torch.float32
@@ -79,17 +79,17 @@ def _rotate_span(out: Tensor, x: Tensor, factors: tuple[Tensor, Tensor], turn: T
     if turn.interleaved and same and _is_complex(body) and _is_complex(out_body):
         _multiply(out_body, body, factors[0])
     else:
-        read = same and not in_place and not (turn.interleaved and not _is_complex(body))
-        write = same and not (turn.interleaved and not _is_complex(out_body))
-        room = None if read else _scratch(body, work)
-        out_room = None if write else room if turn.interleaved and room is not None else _scratch(body, work)
+        reads_x = same and not in_place and not (turn.interleaved and not _is_complex(body))
+        writes_out = same and not (turn.interleaved and not _is_complex(out_body))
+        temp = None if reads_x else _scratch(body, work)
+        out_temp = None if writes_out else temp if turn.interleaved and temp is not None else _scratch(body, work)
         compute = _multiply if turn.interleaved else _three_operations
         for block, (rows, columns) in _blocks(body):
-            source = block if room is None else _fit(room, block).copy_(block)
+            source = block if temp is None else _fit(temp, block).copy_(block)
             target = out_body[rows, columns]
-            result = target if out_room is None else _fit(out_room, block)
+            result = target if out_temp is None else _fit(out_temp, block)
             compute(result, source, *(part[_rows(part, rows), columns] for part in factors))
-            if out_room is not None:
+            if out_temp is not None:
                 target.copy_(result)
     if width < x.shape[-1] and not in_place:
         out[..., width:].copy_(x[..., width:])
@@ -107,7 +107,7 @@ def _three_operations(out: Tensor, x: Tensor, cos_cos: Tensor, sin: Tensor) -> N
 
 
 def _factors(positions: Tensor, turn: Turn, double: bool, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The factors in the shape the form takes them in, (1 or batch, tokens, 1, ...)."""
+    """Return the factors in the shape that the form takes, (1 or batch, tokens, 1, ...)."""
     if turn.inv_freq is None:
         assert turn.cos is not None
         assert turn.sin is not None
@@ -130,7 +130,7 @@ def _remembered(
     scale: float,
     double: bool,
 ) -> tuple[Tensor, Tensor]:
-    # Every layer of a model asks for the same factors; making them costs about half as much as using them once.
+    # Every layer of a model needs the same factors; computing them costs about half as much as using them once.
     with torch.inference_mode(False):
         inv_freq = torch.frombuffer(bytearray(frequency), dtype=torch.float64)
         positions = torch.frombuffer(bytearray(places), dtype=torch.int64) if places else torch.zeros(0).long()
@@ -173,8 +173,8 @@ def _scratch(x: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.empty(block.numel(), dtype=dtype, device=x.device)
 
 
-def _fit(room: Tensor, block: Tensor) -> Tensor:
-    return room[: block.numel()].view(block.shape)
+def _fit(temp: Tensor, block: Tensor) -> Tensor:
+    return temp[: block.numel()].view(block.shape)
 
 
 def _complex(x: Tensor) -> Tensor:

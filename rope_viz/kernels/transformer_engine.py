@@ -1,10 +1,10 @@
-"""Transformer Engine's rotary functions, by the same names and arguments, on the kernels here; CPU tensors included.
+"""Drop-in for Transformer Engine's rotary functions, with the same names and arguments; also for CPU tensors.
 
 Interface: https://github.com/NVIDIA/TransformerEngine at d0067d0, `transformer_engine/pytorch/attention/rope.py`
 
-`freqs` is a table of angles in radians, (positions, 1, 1, rotary_dim): a pair's angle stands in it twice. What differs,
-on purpose: a position past the end of freqs, tokens past the end of cu_seqlens and odd context-parallel shares are a
-`ValueError`, and not memory read out of bounds or never written.
+`freqs` is a table of angles in radians, (positions, 1, 1, rotary_dim), with each pair's angle twice. Intended
+differences: a position past the end of freqs, tokens past the end of cu_seqlens and odd context-parallel shares raise
+`ValueError`; the original reads out of bounds or leaves memory unwritten.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMATS = ("sbhd", "bshd", "thd")
 
 
 class RotaryPositionEmbedding(Float32Buffers):
-    """The table of angles, float32 as there; on the current GPU where there is one."""
+    """The table of angles in float32, as in the original; on the current GPU if there is one."""
 
     inv_freq: Tensor
 
@@ -55,18 +55,18 @@ class RotaryPositionEmbedding(Float32Buffers):
         self.register_buffer("inv_freq", self.fresh(device)["inv_freq"])
 
     def forward(self, max_seq_len: int, offset: int = 0) -> Tensor:
-        """Angles (max_seq_len, 1, 1, dim) of the positions from `offset` on, interpolated where that was asked for."""
+        """Return angles (max_seq_len, 1, 1, dim) of the positions from `offset` on, interpolated if so configured."""
         trained, factor = self.pretrained_max_position_embeddings, self.seq_len_interpolation_factor
         positions = torch.arange(max_seq_len, device=self.inv_freq.device, dtype=torch.float32) + offset
         if trained is not None and factor is not None:
             beyond = max_seq_len > trained * factor
             positions = positions * (1 / (max_seq_len / trained) if beyond else 1 / factor)
         angle = torch.outer(positions, self.in_float32("inv_freq"))
-        twice = angle.repeat_interleave(2, dim=-1) if self.interleaved else torch.cat((angle, angle), dim=-1)
-        return twice[:, None, None]
+        doubled = angle.repeat_interleave(2, dim=-1) if self.interleaved else torch.cat((angle, angle), dim=-1)
+        return doubled[:, None, None]
 
     def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
-        """inv_freq, (dim / 2,)."""
+        """Return the initial buffers: inv_freq, (dim / 2,)."""
         exponent = torch.arange(0, self.dim, 2, dtype=torch.float32, device=device) / self.dim
         return {"inv_freq": 1.0 / self.rotary_base**exponent}
 
@@ -82,12 +82,12 @@ def apply_rotary_pos_emb(
     cp_size: int = 1,
     cp_rank: int = 0,
 ) -> Tensor:
-    """t with its first rotary_dim dimensions rotated, contiguous; differentiable in t.
+    """Return t with its first rotary_dim dimensions rotated, contiguous; differentiable in t.
 
-    t: (s, b, h, d), (b, s, h, d) or (tokens, h, d), as tensor_format says; "thd" needs cu_seqlens (sequences + 1,), the
-    padded one under context parallelism. start_positions: (sequences,), added to every position. Rank cp_rank of
-    cp_size holds the chunks cp_rank and 2 * cp_size - 1 - cp_rank of every sequence; freqs is the table of all of it.
-    fused=True computes in float32; fused=False in t's dtype, in plain operations, and takes freqs (s, b, 1, d) too.
+    t: (s, b, h, d), (b, s, h, d) or (tokens, h, d), by tensor_format; "thd" needs cu_seqlens (sequences + 1,), padded
+    under context parallelism. start_positions: (sequences,), added to every position. Rank cp_rank of cp_size holds the
+    chunks cp_rank and 2 * cp_size - 1 - cp_rank of every sequence; freqs is the table of full sequences.
+    fused=True computes in float32; fused=False in t's dtype, in plain operations, and also takes freqs (s, b, 1, d).
     """
     if fused:
         _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=True)
@@ -95,7 +95,7 @@ def apply_rotary_pos_emb(
         bounded = _is_bounded(tensor_format, start_positions)
         return _rotated([t], [freqs], positions, tensor_format, interleaved, bounded)[0]
     _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=False)
-    wide = _batch_first(t, tensor_format)
+    batch_first = _batch_first(t, tensor_format)
     positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
     if not _is_bounded(tensor_format, start_positions):
         positions = torch_library.checked_rows(positions, len(freqs))
@@ -104,7 +104,7 @@ def apply_rotary_pos_emb(
     else:
         batch = torch.arange(freqs.shape[1], device=freqs.device)[:, None]
         angle = freqs[positions.expand(freqs.shape[1], -1), batch]
-    turned = _plain(wide, angle.cos().to(t.dtype), angle.sin().to(t.dtype), interleaved)
+    turned = _plain(batch_first, angle.cos().to(t.dtype), angle.sin().to(t.dtype), interleaved)
     if tensor_format == "thd":
         return turned[0]
     return turned.transpose(0, 1).contiguous() if tensor_format == "sbhd" else turned
@@ -122,7 +122,7 @@ def apply_fused_qkv_rotary_pos_emb(
     cp_size: int = 1,
     cp_rank: int = 0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(q, k, v) of qkv (s, b, groups, sum of the split) or (b, s, ...), q and k rotated; differentiable in qkv.
+    """Return (q, k, v) of qkv (s, b, groups, sum of the split) or (b, s, ...), q and k rotated; differentiable in qkv.
 
     qkv_split_arg_list: how the last dimension divides into q, k and v. With [4d, d, d] every group has four heads of q,
     so q is (s, b, 4 * groups, d), k and v (s, b, groups, d).
@@ -141,7 +141,7 @@ def apply_fused_qkv_rotary_pos_emb(
 
 
 class FusedRoPEFunc(torch.autograd.Function):
-    """The rotation of one tensor with its gradient, the exact transpose."""
+    """The rotation of one tensor; its gradient is the exact transpose."""
 
     @staticmethod
     def forward(
@@ -168,7 +168,7 @@ class FusedRoPEFunc(torch.autograd.Function):
 
 
 class FusedQKVRoPEFunc(torch.autograd.Function):
-    """Split qkv and rotate q and k, with its gradient."""
+    """Splits qkv and rotates q and k, with gradient."""
 
     @staticmethod
     def forward(
@@ -217,7 +217,7 @@ def _rotated(
     *,
     conjugate: bool = False,
 ) -> list[Tensor]:
-    """Every x rotated by its own angles, contiguous; differentiable; in one go where the angles are the same."""
+    """Rotate every x by its own angles, contiguous; differentiable; one launch if the angles are the same object."""
     if len(xs) > 1 and all(other is freqs[0] for other in freqs):
         groups = [(freqs[0], xs)]
     else:
@@ -225,22 +225,22 @@ def _rotated(
     turned: list[Tensor] = []
     for angles, members in groups:
         tables = _tables(angles, interleaved)
-        wide = [_batch_first(x, tensor_format) for x in members]
+        batch_first = [_batch_first(x, tensor_format) for x in members]
         if len(tables) == 2:
             turn = Turn(None, *tables, interleaved, conjugate, 1.0)
-            turned += torch_library.rotated(wide, positions, turn, bounded=bounded)
+            turned += torch_library.rotated(batch_first, positions, turn, bounded=bounded)
         else:
             rows = positions if bounded else torch_library.checked_rows(positions, len(angles))
             angle = angles.detach().float()[rows][..., 0, :, :]
             cos, sin = angle.cos(), angle.sin()
-            for x in wide:
+            for x in batch_first:
                 work = x.to(torch.promote_types(x.dtype, torch.float32))
                 turned.append(_plain(work, cos, sin, interleaved, transposed=conjugate).to(x.dtype))
     return [_as_given(y, tensor_format).contiguous() for y in turned]
 
 
 def _plain(t: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, *, transposed: bool = False) -> Tensor:
-    """t cos + swapped(t) sin with one angle per dimension, so that the two of a pair may differ."""
+    """Return t cos + swapped(t) sin with one angle per dimension, so that the two of a pair may differ."""
     width = cos.shape[-1]
     body = t[..., :width]
     if transposed:
@@ -256,7 +256,7 @@ def _swapped(x: Tensor, interleaved: bool) -> Tensor:
 
 
 def _tables(freqs: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
-    """(cos, sin) of one angle per pair, or nothing where the two angles of some pair differ."""
+    """Return (cos, sin) of one angle per pair, or () if the two angles of some pair differ."""
     if torch.compiler.is_compiling():
         angle = torch_library.one_per_pair(freqs[:, 0, 0].detach().float(), interleaved=interleaved)
         return angle.cos(), angle.sin()
@@ -275,8 +275,8 @@ def _tables_half(freqs: Tensor) -> tuple[Tensor, ...]:
     return _cos_sin(*angle.chunk(2, dim=-1))
 
 
-def _cos_sin(angle: Tensor, again: Tensor) -> tuple[Tensor, ...]:
-    return (angle.cos(), angle.sin()) if torch.equal(angle, again) else ()
+def _cos_sin(angle: Tensor, second_angle: Tensor) -> tuple[Tensor, ...]:
+    return (angle.cos(), angle.sin()) if torch.equal(angle, second_angle) else ()
 
 
 def _qkv_positions(
@@ -288,7 +288,7 @@ def _qkv_positions(
     cp_size: int,
     cp_rank: int,
 ) -> Tensor:
-    """`_positions` of qkv, after a look that it can be split and rotated."""
+    """Return `_positions` of qkv, after checking that it can be split and rotated."""
     _insist(tensor_format in ("sbhd", "bshd"), f"Unsupported tensor_format: {tensor_format}.")
     _insist(qkv.is_contiguous(), "QKV Tensor should be contiguous.")
     _insist(qkv.dim() == 4 and qkv.shape[-1] == sum(widths), "the split must add up to the last dimension")
@@ -307,7 +307,7 @@ def _positions(
     cp_size: int,
     cp_rank: int,
 ) -> Tensor:
-    """The row of freqs of every token: (1 or b, s), or (1, tokens)."""
+    """Return the row of freqs of every token: (1 or b, s), or (1, tokens)."""
     if cp_size < 1 or not 0 <= cp_rank < cp_size:
         raise ValueError(f"cp_rank must be from 0 to {cp_size - 1}, got {cp_rank} of {cp_size}")
     if tensor_format == "thd":
@@ -325,7 +325,7 @@ def _positions(
 
 
 def _is_bounded(tensor_format: str, start_positions: Tensor | None) -> bool:
-    """Whether the length alone says that every position is a row, so that nobody has to look at the device."""
+    """True if the length alone guarantees that every position is a row: then no device sync is needed."""
     return tensor_format != "thd" and start_positions is None
 
 
@@ -358,16 +358,16 @@ def _check_starts(start_positions: Tensor | None, sequences: int) -> None:
 
 
 def _batch_first(t: Tensor, tensor_format: str) -> Tensor:
-    """A view (batch, tokens, heads, d) of t."""
+    """Return a view (batch, tokens, heads, d) of t."""
     return t[None] if tensor_format == "thd" else t.transpose(0, 1) if tensor_format == "sbhd" else t
 
 
 def _as_given(t: Tensor, tensor_format: str) -> Tensor:
-    """Back from `_batch_first`."""
+    """Undo `_batch_first`."""
     return t[0] if tensor_format == "thd" else t.transpose(0, 1) if tensor_format == "sbhd" else t
 
 
 def _insist(condition: bool, message: str) -> None:
-    # What the original asserts stays an AssertionError, with python -O too.
+    # An assertion of the original remains an AssertionError, also with python -O.
     if not condition:
         raise AssertionError(message)

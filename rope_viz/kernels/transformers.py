@@ -1,9 +1,9 @@
-"""transformers' `apply_rotary_pos_emb`, by the same arguments, on the kernels here; CPU tensors included.
+"""Drop-in for transformers' `apply_rotary_pos_emb`, with the same arguments; also for CPU tensors.
 
 Interface: transformers 5.23.0, `models/llama/modeling_llama.py`
 
-The arithmetic is float32 for bfloat16 and float16 tensors, where the original multiplies in those; so the two differ by
-the original's roundings.
+The arithmetic is float32 for bfloat16 and float16 tensors. The original multiplies in those dtypes, so the results
+differ by its roundings.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ __all__ = ["apply_rotary_pos_emb"]
 def apply_rotary_pos_emb(
     q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int = 1
 ) -> tuple[Tensor, Tensor]:
-    """(q, k) rotated by split halves; differentiable.
+    """Return (q, k) rotated in half pairing; differentiable.
 
-    q, k: (batch, heads, tokens, head_dim) with unsqueeze_dim=1, (batch, tokens, heads, head_dim) with 2.
-    cos, sin: (batch or 1, tokens, rotary_dim), every pair's value twice, as the models' rotary modules make them; where
-    rotary_dim is less than head_dim the rest is copied. Learned or unpaired cos and sin take a plain, slower path;
-    unpaired ones are a `ValueError` under torch.compile.
-    The results have the dtype that q and cos promote to, as there.
+    q, k: (batch, heads, tokens, head_dim) with unsqueeze_dim=1, (batch, tokens, heads, head_dim) with 2. cos, sin:
+    (batch or 1, tokens, rotary_dim), every pair's value twice, as in the models' rotary modules; if rotary_dim is less
+    than head_dim the rest is copied. Learned or unpaired cos and sin take a plain, slower path; unpaired ones raise
+    `ValueError` under torch.compile. As in the original, results have the dtype that q and cos promote to.
     """
     if unsqueeze_dim not in (1, 2):
         raise ValueError(f"unsqueeze_dim must be 1 or 2, got {unsqueeze_dim}")
@@ -47,9 +46,9 @@ def apply_rotary_pos_emb(
     else:
         rows = torch.arange(cos.shape[0] * cos.shape[1], device=cos.device).view(cos.shape[:2])
         turn = Turn(None, _one_per_pair(cos), _one_per_pair(sin), False, False, 1.0)
-        # One launch for both; but one node each in the graph, since either may be all that is differentiated.
-        learning = torch.is_grad_enabled() and any(x.requires_grad for x in batch_first)
-        groups = [[x] for x in batch_first] if learning else [batch_first]
+        # One launch for both, but separate graph nodes, because only one may be differentiated.
+        with_grad = torch.is_grad_enabled() and any(x.requires_grad for x in batch_first)
+        groups = [[x] for x in batch_first] if with_grad else [batch_first]
         turned = [y for group in groups for y in torch_library.rotated(group, rows, turn, bounded=True)]
     q, k = (x.transpose(1, 2) if unsqueeze_dim == 1 else x for x in turned)
     return q, k
@@ -62,7 +61,7 @@ def _looks_paired(table: Tensor) -> bool:
 
 
 def _is_paired(table: Tensor) -> bool:
-    # A compiler cannot look at values: there the operator does that takes one of each pair, or raises.
+    # A compiler cannot look at values: there the `one_per_pair` operator checks them.
     return True if torch.compiler.is_compiling() else _looks_paired(table)
 
 

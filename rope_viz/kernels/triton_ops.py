@@ -1,10 +1,10 @@
-"""The rotation on a GPU: one Triton kernel, one launch for q and k, limited by memory.
+"""The rotation on a GPU: one memory-bound Triton kernel, one launch for q and k.
 
-A program takes all heads (or a group of them) of one token (or a few, where heads are few). It asks for everything it
-reads before it computes anything, makes the angle of the token from a 64-bit phase (fixed_point.py) or reads it from a
-table, and turns q, k and nothing else: the dimensions past the pairs are copied by the same program.
+A program handles all heads (or a group of them) of one token (or a few, if there are few heads). It issues all loads
+before it computes, derives the token's angles from a 64-bit phase (fixed_point.py) or a table, and rotates q and k; it
+also copies the dimensions past the pairs.
 
-What each version was expected to do, and did: benchmarks/NOTES.md.
+Expected and measured results of each version: benchmarks/NOTES.md.
 """
 
 # ruff: noqa: N803 (capitals mark what is fixed at compile time)
@@ -26,18 +26,18 @@ from rope_viz.kernels.torch_ops import Turn
 
 # Elements of q and k that one program holds in registers: the heads of one token, or a share of them.
 PROGRAM_ELEMENTS = 5120
-# Bytes a program should read at least; fewer do not keep enough requests in flight.
+# Bytes that a program should read at least; fewer keep too few requests in flight.
 PROGRAM_BYTES = 8192
 
 
 def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: Turn) -> None:
-    """`torch_ops.rotate_into` in one launch. One x or two, on one device."""
+    """Run `torch_ops.rotate_into` in one launch, for one x or two on one device."""
     outs, xs = [out for out in outs if out.numel()], [x for x in xs if x.numel()]
     if not xs:
         return
     if xs[0].dtype == torch.float64:
         positions, turn = _wide(positions, turn, xs[0].device)
-    # The kernel wants neighbours along the head to be neighbours in memory.
+    # The kernel needs contiguous head dimensions.
     sources = [x if x.stride(-1) == 1 else x.contiguous() for x in xs]
     targets = [
         out if out.stride(-1) == 1 else torch.empty_like(out, memory_format=torch.contiguous_format) for out in outs
@@ -50,14 +50,14 @@ def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: T
         if target is not out:
             out.copy_(target)
         elif not out.is_inference():
-            # torch does not see the kernel write: without this a gradient that needs the old values would be wrong.
+            # torch does not see the kernel write; otherwise a gradient that needs the old values would be wrong.
             torch.autograd.graph.increment_version(out)
 
 
 def launch(
     outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: Turn
 ) -> tuple[tuple[int, int], list[Any], dict[str, Any]]:
-    """(grid, arguments, constants) of the kernel; its own function so that tests can compile what would be launched."""
+    """Return (grid, arguments, constants) of the kernel; separate so that tests can compile the same launch."""
     x, out = xs[0], outs[0]
     y, out_y = (xs[1], outs[1]) if len(xs) > 1 else (x, out)
     heads = [x.shape[2], y.shape[2] if y is not x else 0]
@@ -102,7 +102,7 @@ def launch(
         "TABLE": table,
         "WIDE": x.dtype == torch.float64,
         "HUGE": batch * tokens > 2**31 - 16,
-        # With more warps each repeats the same sines; with a table there are none to repeat.
+        # Each extra warp repeats the same sines; a table has none to repeat.
         "num_warps": max(_warps(together * sum(blocks) * head_dim), 4 if table and turn.pairs >= 32 else 2),
     }
     return (triton.cdiv(batch * tokens, together), groups), arguments, constants
@@ -119,12 +119,12 @@ def rotate_kernel(
     PAIRS: tl.constexpr, PAIRS_BLOCK: tl.constexpr, TAIL: tl.constexpr, TAIL_BLOCK: tl.constexpr,
     INTERLEAVED: tl.constexpr, CONJUGATE: tl.constexpr, TABLE: tl.constexpr, WIDE: tl.constexpr, HUGE: tl.constexpr,
 ):  # fmt: skip
-    """All heads of TOKENS tokens of x, and of y where Y_BLOCK is not 0; strides count UNIT elements."""
+    """Rotate all heads of TOKENS tokens of x, and of y unless Y_BLOCK is 0; strides count UNIT elements."""
     flat = tl.program_id(0) * TOKENS + tl.arange(0, TOKENS)
     if HUGE:
         flat = tl.program_id(0).to(tl.int64) * TOKENS + tl.arange(0, TOKENS)
     here = flat < total
-    # Counts in 32 bits where they fit, for the division; offsets in 64 bits always.
+    # Counts in 32 bits where they fit, for the division; offsets always in 64 bits.
     batch = (flat // tokens).to(tl.int64)
     token = (flat % tokens).to(tl.int64)
     place = token if SHARED else flat.to(tl.int64)
@@ -208,7 +208,7 @@ def rotate_kernel(
 
 @triton.jit
 def _cos_sin(phase):
-    """Nearest quarter turn and the rest of it, by the polynomials of fixed_point.py."""
+    """Return cos and sin by the nearest quarter turn and the polynomials of fixed_point.py for the rest."""
     high = (phase >> 32).to(tl.int32)
     quadrant = (high + (1 << 29)) >> 30
     turn = (high - (quadrant << 30)).to(tl.float32) * 2.3283064365386963e-10
@@ -232,7 +232,7 @@ def _read(
     UNIT: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, EVEN: tl.constexpr, PAIRS: tl.constexpr,
     PAIRS_BLOCK: tl.constexpr, TAIL: tl.constexpr, TAIL_BLOCK: tl.constexpr, INTERLEAVED: tl.constexpr,
 ):  # fmt: skip
-    """(first, second) of every pair as (tokens, heads, pairs), and the dimensions past them."""
+    """Return (first, second) of every pair as (tokens, heads, pairs), and the dimensions past them."""
     row, known = _row(ptr, at, head_stride, here, group, UNIT, HEADS, BLOCK, EVEN)
     if INTERLEAVED:
         both = _load(row, known, 2 * PAIRS, 2 * PAIRS_BLOCK, 0, EVEN)
@@ -274,7 +274,7 @@ def _write(
 def _row(
     ptr, at, head_stride, here, group, UNIT: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, EVEN: tl.constexpr
 ):
-    """Where every head of every token begins, (tokens, heads, 1), and whether there is such a head."""
+    """Return the start of every head of every token, (tokens, heads, 1), and whether that head exists."""
     head = group * BLOCK + tl.arange(0, BLOCK)
     row = ptr + at[:, None, None] + head[None, :, None].to(tl.int64) * (head_stride * UNIT)
     return row, here[:, None, None] & (head < HEADS)[None, :, None]
@@ -283,7 +283,7 @@ def _row(
 @triton.jit
 def _load(row, known, COUNT: tl.constexpr, WIDTH: tl.constexpr, START: tl.constexpr, EVEN: tl.constexpr):
     column = tl.arange(0, WIDTH)[None, None, :]
-    # A mask that is always true still costs: only what does not fit its block gets one.
+    # A mask that is always true still costs, so only partial blocks get one.
     if COUNT == WIDTH and EVEN:
         return tl.load(row + (START + column))
     return tl.load(row + (START + column), mask=known & (column < COUNT), other=0.0)
@@ -299,13 +299,13 @@ def _store(row, known, value, COUNT: tl.constexpr, WIDTH: tl.constexpr, START: t
 
 
 def _groups(heads: list[int], head_dim: int) -> tuple[int, list[int]]:
-    """Into how many programs the heads of one token are divided, and how many of each x that gives a program."""
+    """Return the number of programs per token, and how many heads of each x a program gets."""
     least = max(1, triton.cdiv(sum(heads) * head_dim, PROGRAM_ELEMENTS))
 
     def blocks(groups: int) -> list[int]:
         return [triton.next_power_of_2(triton.cdiv(count, groups)) if count else 0 for count in heads]
 
-    # Blocks are powers of two: a group more may waste fewer of them.
+    # Blocks are powers of two: one more group may waste fewer heads.
     groups = min(range(least, least + 4), key=lambda count: count * sum(blocks(count)))
     return groups, blocks(groups)
 
@@ -315,7 +315,7 @@ def _warps(elements: int) -> int:
 
 
 def _wide(positions: Tensor, turn: Turn, device: torch.device) -> tuple[Tensor, Turn]:
-    """The same turn as a float64 table: the kernel's own angles, and its scale, are float32."""
+    """Return the same turn as a float64 table, because the kernel's own angles and its scale are float32."""
     cos, sin = turn.cos, turn.sin
     if cos is None or sin is None:
         assert turn.inv_freq is not None

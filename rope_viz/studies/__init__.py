@@ -1,1 +1,1 @@
-"""What follows from an embedding: the algebra, scores over distance, decay, attention, precision."""
+"""Quantities that follow from an embedding: rotation algebra, scores over distance, decay, attention, precision."""

@@ -1,8 +1,8 @@
-"""What a position encoding does to the attention of one sentence: none, sinusoidal, rotary, rotary and scaled.
+"""Attention maps of one sentence under four position encodings: none, sinusoidal, rotary, rotary and scaled.
 
 Vaswani et al., https://arxiv.org/abs/1706.03762 (section 3.5); Su et al., RoFormer, https://arxiv.org/abs/2104.09864.
-Every word has one fixed random vector, and q and k are fixed random projections of it: nothing here is trained, so
-the maps show what position adds to identical words, not what a model would attend to.
+Every word has one fixed random vector, and q and k are fixed random projections of it. Nothing is trained: the maps
+show what position adds to identical words, not what a model would attend to.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LABELS: dict[str, str] = {
 class AttentionMap:
     """One encoding's attention: rows are queries, columns keys.
 
-    `scores`, shape (words, words), are q·k/√head_dim before the mask; `weights` their softmax over the keys a query
-    may see, 0 elsewhere.
+    `scores`, shape (words, words), are q·k/√head_dim before the mask; `weights` their softmax over the visible keys, 0
+    elsewhere.
     """
 
     name: str
@@ -45,7 +45,7 @@ class AttentionMap:
 
 
 def split_words(sentence: str) -> tuple[str, ...]:
-    """The words as typed. Raises `ValueError` for no word, or more than 64."""
+    """Return the words as typed. Raises `ValueError` for no word, or more than 64."""
     words = tuple(sentence.split())
     if not words:
         raise ValueError("the sentence must have at least one word")
@@ -55,7 +55,7 @@ def split_words(sentence: str) -> tuple[str, ...]:
 
 
 def same_word(word: str) -> str:
-    """What makes two words one: the letters without case and without punctuation around them."""
+    """Return the key by which words are compared: case-folded, without punctuation around it."""
     core = word.casefold()
     while core and not core[0].isalnum():
         core = core[1:]
@@ -65,36 +65,36 @@ def same_word(word: str) -> str:
 
 
 def repeated_words(sentence: str) -> tuple[tuple[str, int, int], ...]:
-    """Every word that comes again: (word as first typed, its place, the next place it stands), in reading order."""
+    """Return every repetition of a word: (word as first typed, index, index of its next occurrence), in order."""
     words = split_words(sentence)
     last: dict[str, int] = {}
     found = []
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if same_word(word) in last:
-            found.append((words[last[same_word(word)]], last[same_word(word)], place))
-        last[same_word(word)] = place
+            found.append((words[last[same_word(word)]], last[same_word(word)], index))
+        last[same_word(word)] = index
     return tuple(found)
 
 
 def embed(sentence: str, size: int, *, seed: int = 0) -> FloatArray:
-    """One standard normal vector per word, shape (words, size); equal words have equal vectors, in every process."""
+    """Return a standard normal vector per word, shape (words, size), equal for equal words in every process."""
     return np.stack([normals(f"word {seed} {same_word(word)}", size) for word in split_words(sentence)])
 
 
 def project(x: FloatArray, name: str, size: int, *, seed: int = 0) -> FloatArray:
-    """`x`, shape (..., width), through the fixed random projection called `name`: (..., size), variance kept."""
+    """Project `x`, shape (..., width), by the fixed random matrix called `name`: (..., size) with the same variance."""
     projected: FloatArray = x @ projection(name, x.shape[-1], size, seed)
     return projected
 
 
 @functools.lru_cache(maxsize=6)
 def projection(name: str, width: int, size: int, seed: int) -> FloatArray:
-    """The fixed random matrix called `name`, (width, size); read-only."""
+    """Return the fixed random matrix called `name`, (width, size); read-only."""
     return frozen(normals(f"projection {seed} {name}", width, size) / np.sqrt(width))
 
 
 def sinusoidal(positions: ArrayLike, size: int, *, base: float = SINUSOIDAL_BASE) -> FloatArray:
-    """The sinusoidal encoding, shape of `positions` + (size,): entry 2t is sin(k/base^(2t/size)), 2t + 1 its cosine."""
+    """Return sinusoidal encodings, shape of `positions` + (size,): entry 2t is sin(k/base^(2t/size)), 2t + 1 cos."""
     require_number(size, "size", least=1, integer=True)
     t = np.arange((size + 1) // 2)
     return interleaved_waves(np.asarray(positions, dtype=np.float64)[..., None] * base ** (-2.0 * t / size))[..., :size]
@@ -109,11 +109,11 @@ def attention_maps(
     seed: int = 0,
     length: int | None = None,
 ) -> dict[str, AttentionMap]:
-    """The four maps of a sentence that starts at position `offset`, by the names of `LABELS`.
+    """Return the four maps of a sentence that starts at position `offset`, by the names of `LABELS`.
 
-    "rope" is the spec before scaling, "scaled" the spec as it is with its attention factor (on the rotated dimensions
-    only). The embedding is head_dim wide, 512 at most, and the sinusoidal encoding has the base 10,000 of its paper.
-    Angles are float64: right to 1.1e-10 rad at 1M. Raises `ValueError` for a bad sentence or offset.
+    "rope" is the spec without scaling, "scaled" the spec with its scaling and its attention factor (on the rotated
+    dimensions only). The embedding is head_dim wide, 512 at most; the sinusoidal encoding has its paper's base 10,000.
+    Angles are float64: accurate to 1.1e-10 rad at 1M. Raises `ValueError` for a bad sentence or offset.
     """
     x, positions, placed = placed_words(spec, sentence, offset, seed)
     (q, placed_q), (k, placed_k) = (project(np.stack([x, placed]), name, spec.head_dim, seed=seed) for name in "qk")
@@ -132,7 +132,7 @@ def attention_maps(
 
 
 def row_difference(attention: AttentionMap, first: int, second: int) -> tuple[float, float]:
-    """Largest difference between two queries' rows: of the scores, and of the weights.
+    """Return the largest difference between two queries' rows: of the scores, and of the weights.
 
     Without position two equal words have equal rows (0 to rounding). Under a causal mask the weights still differ,
     because the later one sees more keys; the scores do not.
@@ -152,24 +152,24 @@ def shift_differences(
     seed: int = 0,
     length: int | None = None,
 ) -> dict[str, tuple[float, float]]:
-    """Largest change of the scores and of the weights, by encoding, when the sentence moves from 0 to `offset`.
+    """Return the largest change of scores and weights, by encoding, if the sentence moves from 0 to `offset`.
 
     0 for no position, rounding (about 1e-9 at 1M) for RoPE, of the order of the scores for the sinusoidal encoding.
     """
-    here, there = (
+    zero, moved = (
         attention_maps(spec, sentence, offset=at, causal=causal, seed=seed, length=length) for at in (0, offset)
     )
     return {
-        name: (largest(there[name].scores - here[name].scores), largest(there[name].weights - here[name].weights))
-        for name in here
+        name: (largest(moved[name].scores - zero[name].scores), largest(moved[name].weights - zero[name].weights))
+        for name in zero
     }
 
 
 @dataclass(frozen=True, eq=False)
 class SinusoidalDots:
-    """p_m·p_n beside the mean cosine of RoPE's score, each of shape (count, count).
+    """p_m·p_n of the sinusoidal encoding and the mean cosine of RoPE's score, each of shape (count, count).
 
-    `error` is the largest difference of the first from `factor` (d/2) times the second.
+    `error` is the largest difference between `dots` and `factor` (d/2) times `mean_cosine`.
     """
 
     dots: FloatArray
@@ -179,10 +179,10 @@ class SinusoidalDots:
 
 
 def sinusoidal_dots(spec: RopeSpec, count: int = 64, *, offset: int = 0) -> SinusoidalDots:
-    """The same angles, added or multiplied: the sinusoidal encoding of the spec's plain angles against itself.
+    """Compare the sinusoidal encoding of the spec's plain angles, against itself, with RoPE's score.
 
-    p_m·p_n = Σ sin(mθ) sin(nθ) + cos(mθ) cos(nθ) = Σ cos((m − n)θ), which is d/2 times the score of equal q and k
-    under RoPE, over positions `offset` … `offset` + `count` − 1.
+    p_m·p_n = Σ sin(mθ) sin(nθ) + cos(mθ) cos(nθ) = Σ cos((m − n)θ), which is d/2 times the score of equal q and k under
+    RoPE, over positions `offset` … `offset` + `count` − 1.
     """
     require_number(count, "count", least=1, most=4096, integer=True)
     require_number(offset, "offset", least=0, most=MAX_LENGTH, integer=True)
@@ -196,7 +196,7 @@ def sinusoidal_dots(spec: RopeSpec, count: int = 64, *, offset: int = 0) -> Sinu
 
 @dataclass(frozen=True, eq=False)
 class Norms:
-    """Lengths of the sentence's vectors, each of shape (words,): before and after position comes in."""
+    """Lengths of the sentence's vectors before and after position is added, each of shape (words,)."""
 
     embedded: FloatArray
     added: FloatArray
@@ -213,9 +213,9 @@ def norms(
     seed: int = 0,
     length: int | None = None,
 ) -> Norms:
-    """Adding the sinusoidal encoding changes a word's length, by place; rotating q does not.
+    """Return vector lengths: adding the sinusoidal encoding changes a word's length by position, rotating q does not.
 
-    `scaled` is longer by the attention factor where there is one.
+    `scaled` is longer by the attention factor, if there is one.
     """
     x, positions, placed = placed_words(spec, sentence, offset, seed)
     q = project(x, "q", spec.head_dim, seed=seed)
@@ -227,7 +227,7 @@ def norms(
 def placed_words(
     spec: RopeSpec, sentence: str, offset: int, seed: int
 ) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
-    """The words' vectors, their positions from `offset` on, and the vectors with the sinusoidal encoding added."""
+    """Return the words' vectors, their positions from `offset` on, and the vectors plus the sinusoidal encoding."""
     require_number(offset, "offset", least=0, most=MAX_LENGTH, integer=True)
     x = embed(sentence, min(spec.head_dim, MAX_WIDTH), seed=seed)
     positions = int(offset) + np.arange(len(x), dtype=np.int64)
@@ -235,13 +235,13 @@ def placed_words(
 
 
 def visible(count: int, *, causal: bool) -> NDArray[np.bool_]:
-    """Which keys a query may see, shape (count, count)."""
+    """Return which keys a query may see, shape (count, count)."""
     everything = np.ones((count, count), dtype=bool)
     return np.tril(everything) if causal else everything
 
 
 def softmax(scores: FloatArray, *, causal: bool = False) -> FloatArray:
-    """Weights over the keys a query may see, shape of `scores`; rows sum to 1."""
+    """Return weights over the keys a query may see, shape of `scores`; rows sum to 1."""
     seen = np.where(visible(len(scores), causal=causal), scores, -np.inf)
     powers = np.exp(seen - seen.max(axis=-1, keepdims=True))
     weights: FloatArray = powers / powers.sum(axis=-1, keepdims=True)
@@ -249,5 +249,5 @@ def softmax(scores: FloatArray, *, causal: bool = False) -> FloatArray:
 
 
 def interleaved_waves(angle: FloatArray) -> FloatArray:
-    """sin and cos of every angle side by side: (…, pairs) to (…, 2 pairs)."""
+    """Interleave sin and cos of every angle: (…, pairs) to (…, 2 pairs)."""
     return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(*angle.shape[:-1], -1)

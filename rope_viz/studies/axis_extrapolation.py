@@ -1,7 +1,7 @@
-"""One direction of an image or a clip carried beyond what was trained: by which method, and where its score comes home.
+"""One axis of an image or a video extended beyond its trained size: methods, and where the score recurs.
 
-Where every axis has a ladder of its own, a method works on that ladder and the trained side; on a ladder that all axes
-share it works on the whole of it and the trained length in tokens, over the pair index, as transformers does.
+If every axis has its own ladder, a method applies to that ladder and the trained side. For a ladder shared by all axes
+it applies to the whole ladder and the trained length in tokens, over the pair index, as in transformers.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MANY = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """The pairs of one direction, (n,): their numbers, their speeds per patch as trained and carried on.
+    """The pairs of one direction, (n,), with frequencies per patch as trained (`plain`) and extended (`speeds`).
 
-    `trained` and `target` are patches or frames. `factor` multiplies cos and sin. `changed` are the pairs that turn at
-    another speed.
+    `trained` and `target` are patches or frames. `factor` multiplies cos and sin. `changed` are the pairs whose
+    frequency differs.
     """
 
     role: Role
@@ -45,26 +45,26 @@ class Carried:
     changed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def score(self, displacements: FloatArray, *, plain: bool = False) -> FloatArray:
-        """The mean cosine of these pairs, (n,)."""
+        """Return the mean cosine of these pairs, (n,)."""
         return mean_cosine(self.plain if plain else self.speeds, displacements)
 
     @functools.cached_property
     def curves(self) -> tuple[FloatArray, FloatArray]:
-        """The scores at 0, 1, … `target`, as trained and carried on."""
+        """Return the scores at 0, 1, … `target`, as trained and extended."""
         plain = scores.mean_cosine(self.plain, self.target + 1)
         return plain, scores.mean_cosine(self.speeds, self.target + 1) if self.changed.size else plain
 
 
 @dataclass(frozen=True)
 class Peak:
-    """A displacement at which the score comes home, and how far."""
+    """A displacement at which the score recurs, and the score there."""
 
     at: int
     score: float
 
 
 def offered(scene: Scene, role: Role) -> dict[str, str]:
-    """The methods that can be had for a direction of a scene: {name: label}."""
+    """Return the methods available for a direction of a scene: {name: label}."""
     found = anatomy(scene.seen)
     names = ["none", "stretch"]
     if found is not None and (("" if found.shared else role) in found.ladders) and found.counts.get(role, 0) > 1:
@@ -75,9 +75,9 @@ def offered(scene: Scene, role: Role) -> dict[str, str]:
 
 
 def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0) -> Carried:
-    """The pairs of a direction, carried to `growth` times the side of the scene.
+    """Return the pairs of a direction, extended to `growth` times the side of the scene.
 
-    Raises `ValueError` where there is no such direction, or the method cannot be had for it.
+    Raises `ValueError` if there is no such direction, or the method is not available for it.
     """
     require_number(growth, "growth", least=1.0, most=64.0)
     seen = scene.seen
@@ -85,75 +85,75 @@ def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0)
         raise ValueError(f"there is no {role} here; there are {', '.join(scene.roles)}")
     if method not in offered(scene, role):
         raise ValueError(f"method must be one of {', '.join(offered(scene, role))} here, got {shorten(method)}")
-    along = seen.along(role)
-    if not along.any() and seen.second is not None:
-        # A table that is no rotation: first members may leave a direction to the second ones.
-        along = seen.second[:, seen.index(role)]
-    pair = np.flatnonzero(along)
-    plain, side = along[pair], scene.sides.get(role, 1)
+    weights = seen.along(role)
+    if not weights.any() and seen.second is not None:
+        # A table that is not a rotation: only the second members may use this direction.
+        weights = seen.second[:, seen.index(role)]
+    pair = np.flatnonzero(weights)
+    plain, side = weights[pair], scene.sides.get(role, 1)
     target = max(1, round(side * growth))
-    speeds, factor = plain, 1.0
+    frequencies, factor = plain, 1.0
     if method == "stretch":
-        speeds = plain / growth
+        frequencies = plain / growth
     elif method == "riflex":
         slowed = nearest(plain, comes_home(plain, side))
-        speeds = np.where(np.arange(len(plain)) == slowed, TURN_SHARE * 2.0 * np.pi / target, plain)
+        frequencies = np.where(np.arange(len(plain)) == slowed, TURN_SHARE * 2.0 * np.pi / target, plain)
     elif method in ("ntk", "yarn"):
-        speeds, factor = by_method(scene, role, method, growth)
-    changed = pair[np.abs(speeds - plain) > 1e-9 * np.abs(plain)]
-    return Carried(role, method, pair, plain, speeds, side, target, factor, changed)
+        frequencies, factor = by_method(scene, role, method, growth)
+    changed = pair[np.abs(frequencies - plain) > 1e-9 * np.abs(plain)]
+    return Carried(role, method, pair, plain, frequencies, side, target, factor, changed)
 
 
 def by_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[FloatArray, float]:
-    """The speeds of a direction under a method of a ladder, and the factor on cos and sin."""
+    """Return the frequencies of a direction under NTK or YaRN, and the factor on cos and sin."""
     seen = scene.seen
     found = anatomy(seen)
     assert found is not None
-    own = np.flatnonzero(seen.along(role))
+    pairs = np.flatnonzero(seen.along(role))
     scaling: Scaling
     if found.shared:
-        # The ladder of the model itself: what a patch is in positions differs from axis to axis.
-        whole = anatomy(scene.spec)
-        turning = np.flatnonzero(seen.owner != STILL)
-        step = seen.along(role)[own] / scene.spec.weights.sum(axis=1)[own]
-        base = (whole or found).ladders[""].base
+        # The ladder of the model itself, because positions per patch differ between axes.
+        model_anatomy = anatomy(scene.spec)
+        rotating = np.flatnonzero(seen.owner != STILL)
+        step = seen.along(role)[pairs] / scene.spec.weights.sum(axis=1)[pairs]
+        base = (model_anatomy or found).ladders[""].base
         scaling = Yarn(factor=growth) if method == "yarn" else NtkAware(growth)
-        size = 2 * len(turning)
+        size = 2 * len(rotating)
         spec = RopeSpec(size, size, base, scene.context, max(1, round(scene.context * growth)), scaling)
-        return spec.inv_freq()[np.searchsorted(turning, own)] * step, spec.attention_factor()
-    rungs = found.ladders[role]
-    extent = max(1, round(scene.sides.get(role, 1) * rungs.first))
+        return spec.inv_freq()[np.searchsorted(rotating, pairs)] * step, spec.attention_factor()
+    ladder = found.ladders[role]
+    extent = max(1, round(scene.sides.get(role, 1) * ladder.first))
     scaling = ImageYarn() if method == "yarn" else NtkAware(growth)
-    size = 2 * rungs.pairs
-    spec = RopeSpec(size, size, rungs.base, extent, max(1, round(extent * growth)), scaling)
-    return spec.inv_freq() * rungs.first, spec.attention_factor()
+    size = 2 * ladder.pairs
+    spec = RopeSpec(size, size, ladder.base, extent, max(1, round(extent * growth)), scaling)
+    return spec.inv_freq() * ladder.first, spec.attention_factor()
 
 
-def nearest(speeds: FloatArray, frame: int) -> int:
-    """The pair whose period, in whole frames, is nearest to a frame, as RIFLEx finds it."""
-    return int(np.argmin(np.abs(np.rint(2.0 * np.pi / speeds) - frame)))
+def nearest(frequencies: FloatArray, frame: int) -> int:
+    """Return the pair whose period, in whole frames, is nearest to a frame, as in RIFLEx."""
+    return int(np.argmin(np.abs(np.rint(2.0 * np.pi / frequencies) - frame)))
 
 
-def comes_home(speeds: FloatArray, side: int) -> int:
-    """The frame behind the trained ones at which the score comes home farthest: there films begin again.
+def comes_home(frequencies: FloatArray, side: int) -> int:
+    """Return the frame beyond the trained ones at which the score recurs most: there videos begin to repeat.
 
-    The paper observes that frame in films; the false peak foretells it (HunyuanVideo 50, CogVideoX 19 to 20). The
-    trained side where there is no such peak up to four times as far.
+    The paper observes that frame in videos; the false peak predicts it (HunyuanVideo 50, CogVideoX 19 to 20). Without
+    such a peak up to four times the trained side, return the trained side.
     """
-    curve = scores.mean_cosine(speeds, 4 * side + 1)
-    behind = [peak.at for peak in false_peaks(curve, max(2, side // 4)) if peak.at > side]
-    return behind[0] if behind else side
+    curve = scores.mean_cosine(frequencies, 4 * side + 1)
+    beyond = [peak.at for peak in false_peaks(curve, max(2, side // 4)) if peak.at > side]
+    return beyond[0] if beyond else side
 
 
-def mean_cosine(speeds: FloatArray, displacements: FloatArray) -> FloatArray:
-    """The mean of cos over pairs (n,), at displacements (m,): (m,)."""
-    return np.asarray(np.cos(angles(speeds, displacements)).mean(axis=1))
+def mean_cosine(frequencies: FloatArray, displacements: FloatArray) -> FloatArray:
+    """Return the mean of cos over pairs (n,), at displacements (m,): (m,)."""
+    return np.asarray(np.cos(angles(frequencies, displacements)).mean(axis=1))
 
 
 def false_peaks(curve: FloatArray, apart: int) -> list[Peak]:
-    """Where a curve over 0, 1, 2 … comes home after it has fallen: its highest places, `apart` from each other.
+    """Return the highest peaks of a curve over 0, 1, 2 … after its first fall, `apart` from each other.
 
-    Only those at 0.25 and above, highest first, each the greatest within `apart` on both sides.
+    Only peaks of at least 0.25, highest first, each the maximum within `apart` on both sides.
     """
     falls = np.flatnonzero(np.diff(curve) > 0.0)
     if not falls.size:
@@ -170,12 +170,12 @@ def false_peaks(curve: FloatArray, apart: int) -> list[Peak]:
 
 
 def peaks(done: Carried, *, plain: bool = False) -> list[Peak]:
-    """The false peaks of a direction up to its target."""
+    """Return the false peaks of a direction up to its target."""
     if done.target > MANY:
         return []
     return false_peaks(done.curves[0 if plain else 1], max(2, done.trained // 4))
 
 
 def unturned(done: Carried) -> int:
-    """How many pairs do not finish one turn within the trained side."""
+    """Return how many pairs do not complete a turn within the trained side."""
     return int(np.sum(np.abs(done.plain) * done.trained < 2.0 * np.pi))

@@ -1,6 +1,6 @@
-"""Converting the weights of q and k between the two pairings, and what goes wrong when only some are converted.
+"""Conversion of q and k weights between the two pairings, and the effect of converting only some of them.
 
-The permutation is the one of transformers' `convert_llama_weights_to_hf.py` (interleaved to half) and of llama.cpp's
+The permutation is that of transformers' `convert_llama_weights_to_hf.py` (interleaved to half) and of llama.cpp's
 conversion (half to interleaved): https://github.com/huggingface/transformers and https://github.com/ggml-org/llama.cpp
 """
 
@@ -22,11 +22,10 @@ MAX_HEADS = 1024
 
 
 def weight_permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> IntArray:
-    """Row indices, shape (heads * head_dim,): `weight[indices]` is the q or k projection in layout `to`.
+    """Return row indices, shape (heads * head_dim,): `weight[indices]` is the q or k projection in layout `to`.
 
-    `weight` has shape (heads * head_dim, model width), as torch stores it. Biases, and the weights of a norm on q and
-    k, take the same indices (a norm shared by all heads those of one head). Raises `ValueError` for a head count that
-    cannot be.
+    `weight` has shape (heads * head_dim, model width), as torch stores it. Biases and q/k norm weights take the same
+    indices (a norm shared by all heads those of one head). Raises `ValueError` for an invalid head count.
     """
     require_number(heads, "heads", least=1, most=MAX_HEADS, integer=True)
     one = pairing_permutation(spec, source, to)
@@ -34,7 +33,7 @@ def weight_permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing)
 
 
 def conversion_code(spec: RopeSpec, heads: int, source: Pairing, to: Pairing, library: Library = "torch") -> str:
-    """Code to copy: a function `convert(weight)` for this head size and number of heads, in NumPy or torch.
+    """Return code of a function `convert(weight)` for this head size and number of heads, in NumPy or torch.
 
     It takes a weight of shape (heads * head_dim, width) or a bias of shape (heads * head_dim,).
     """
@@ -62,9 +61,9 @@ def conversion_code(spec: RopeSpec, heads: int, source: Pairing, to: Pairing, li
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
-    """The scores of one way to convert: along the distance, and the error as a share of the right scores.
+    """Scores over the distance for one way to convert, and their relative error.
 
-    `error` is the root mean square of the difference over the root mean square of the right scores; 0 is right.
+    `error` is the root mean square of the difference over the root mean square of the right scores.
     """
 
     name: str
@@ -84,16 +83,16 @@ CASES = (
 def conversion_mistakes(
     spec: RopeSpec, distances: ArrayLike, *, seed: int = 0, length: int | None = None
 ) -> tuple[Mistake, ...]:
-    """A checkpoint of the other pairing run with the spec's, for each way to convert q and k.
+    """Run a checkpoint of the other pairing with the spec's, for each way to convert q and k.
 
-    One random q and k (fixed by `seed`), the query `distances` positions after the key; scores are q·k/√head_dim,
-    shape of `distances`. With neither converted the score is right at distance 0 only; with one converted, nowhere.
+    One random q and k (fixed by `seed`), the query `distances` positions after the key; scores are q·k/√head_dim, shape
+    of `distances`. With neither converted the score is right at distance 0 only; with one converted, nowhere.
     """
-    apart = np.asarray(distances, dtype=np.float64)
+    gaps = np.asarray(distances, dtype=np.float64)
     q, k = (normals(f"conversion {name} {seed}", spec.head_dim) for name in "qk")
     order = pairing_permutation(spec, other_pairing(spec), spec.pairing)
     scores = {
-        name: score(spec, q[order] if q_done else q, k[order] if k_done else k, apart, length)
+        name: score(spec, q[order] if q_done else q, k[order] if k_done else k, gaps, length)
         for name, _, q_done, k_done in CASES
     }
     right = scores["both"]
@@ -105,9 +104,9 @@ def conversion_mistakes(
 
 
 def score(spec: RopeSpec, q: FloatArray, k: FloatArray, distances: FloatArray, length: int | None) -> FloatArray:
-    """q·k/√head_dim with q turned by the distance and k at 0."""
+    """Return q·k/√head_dim with q rotated by the distance and k at position 0."""
     gain = spec.attention_factor(length)
     turned = rotate(spec, q, distances, length=length, gain=gain)
-    still = rotate(spec, k, 0.0, length=length, gain=gain)
-    result: FloatArray = turned @ still / np.sqrt(spec.head_dim)
+    at_zero = rotate(spec, k, 0.0, length=length, gain=gain)
+    result: FloatArray = turned @ at_zero / np.sqrt(spec.head_dim)
     return result

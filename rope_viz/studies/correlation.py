@@ -1,8 +1,8 @@
-"""The mean logit by distance of a whole sequence, in O(T log T): one cross-correlation over all pairs, by FFT.
+"""Mean logit by distance of a whole sequence, in O(T log T): one cross-correlation over all pairs, by FFT.
 
-Rotated first, q and k of a pair are complex signals over the positions, and the sum over all queries of their scores at
-distance Δ is the real part of their cross-correlation. Correlations add up in the frequency domain, so that any number
-of pairs takes one inverse transform. Dimensions that do not rotate are pairs that stand still.
+After rotation, q and k of a pair are complex signals over the positions. The sum over all queries of their scores at
+distance Δ is the real part of their cross-correlation. Correlations add up in the frequency domain, so any number of
+pairs needs one inverse transform. Dimensions that do not rotate are pairs with zero frequency.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, shorten
 
 Complex: TypeAlias = NDArray[np.complex128]
 
-AT_ONCE = 8  # pairs transformed at once by one thread
-STEP = 256  # positions between exact angles; those between are products of two rotations
+AT_ONCE = 8  # pairs transformed at once per thread
+STEP = 256  # positions between exact angles; those in between are products of two rotations
 MAX_TOKENS = 1 << 21
 
 
@@ -34,11 +34,11 @@ def mean_logits(
     attention_factor: float = 1.0,
     threads: int | None = None,
 ) -> FloatArray:
-    """The mean over all m of (R_m q_m)·(R_{m−Δ} k_{m−Δ}) at Δ = 0 … tokens − 1, float64 (heads, tokens).
+    """Return the mean over all m of (R_m q_m)·(R_{m−Δ} k_{m−Δ}) at Δ = 0 … tokens − 1, float64 (heads, tokens).
 
     `q` is (heads, tokens, head_dim) before rotation, `k` (key heads, tokens, head_dim) with a number of heads that
-    divides that of `q`. The first 2·pairs dimensions rotate, the rest is added as it is. The error is below 1e-12 of
-    the largest value that |q||k| allows; memory beyond the result some 16·(2 AT_ONCE + 2)·2 tokens bytes a thread.
+    divides that of `q`. The first 2·pairs dimensions rotate, the rest is added unrotated. The error is below 1e-12 of
+    the largest possible |q||k|; memory beyond the result is about 16·(2 AT_ONCE + 2)·2 tokens bytes per thread.
     """
     query, key = np.asarray(q), np.asarray(k)
     omega = checked_inv_freq(inv_freq)
@@ -47,16 +47,16 @@ def mean_logits(
         query, key = (np.pad(x, ((0, 0), (0, 0), (0, 1))) for x in (query, key))
     heads, tokens, dim = query.shape
     first, second = members(dim, len(omega), pairing)
-    still = np.zeros(len(first) - len(omega))
-    turn = fixed_turns(np.concatenate([omega, still]))
-    gain = np.concatenate([np.full(len(omega), float(attention_factor)), still + 1.0])
+    zeros = np.zeros(len(first) - len(omega))
+    turn = fixed_turns(np.concatenate([omega, zeros]))
+    gain = np.concatenate([np.full(len(omega), float(attention_factor)), zeros + 1.0])
     size, group = padded(2 * tokens - 1), heads // len(key)
 
-    def work(mine: Sequence[tuple[int, int]]) -> Complex:
-        """The sum of the spectra of some (key head, first pair), (key heads, group, size), in buffers of its own."""
+    def work(jobs_of_worker: Sequence[tuple[int, int]]) -> Complex:
+        """Return the summed spectra of some (key head, first pair), (key heads, group, size)."""
         total = np.zeros((len(key), group, size), dtype=np.complex128)
         left, right = np.zeros((2, AT_ONCE, size), dtype=np.complex128)
-        for of, begin in mine:
+        for of, begin in jobs_of_worker:
             chosen = slice(begin, begin + AT_ONCE)
             count = len(first[chosen])
             rotation = gain[chosen, None] * rotations((turn[0][chosen], turn[1][chosen]), tokens)
@@ -80,7 +80,7 @@ def mean_logits(
 def transform(
     x: NDArray[Any], first: NDArray[np.int64], second: NDArray[np.int64], rotation: Complex, out: Complex
 ) -> None:
-    """The transforms of some rotated pairs of one head into `out` (pairs, size): `x` is (tokens, head_dim)."""
+    """Write the transforms of some rotated pairs of one head into `out` (pairs, size): `x` is (tokens, head_dim)."""
     tokens = len(x)
     out.real[:, :tokens] = x[:, first].T
     out.imag[:, :tokens] = x[:, second].T
@@ -90,15 +90,15 @@ def transform(
 
 
 def rotations(turn: FixedTurns, tokens: int) -> Complex:
-    """e^(i·m·θ) at the positions 0 … tokens − 1, (pairs, tokens): exact at every 256th, one product between."""
+    """Return e^(i·m·θ) at positions 0 … tokens − 1, (pairs, tokens): exact at every 256th, products in between."""
     anchors = STEP * np.arange(-(-tokens // STEP), dtype=np.int64)
     at, between = (fixed_angles(turn, positions).T for positions in (anchors, np.arange(min(STEP, tokens))))
-    whole = (np.exp(1j * at)[:, :, None] * np.exp(1j * between)[:, None, :]).reshape(len(at), -1)
-    return np.asarray(whole[:, :tokens])
+    rotation = (np.exp(1j * at)[:, :, None] * np.exp(1j * between)[:, None, :]).reshape(len(at), -1)
+    return np.asarray(rotation[:, :tokens])
 
 
 def members(head_dim: int, pairs: int, pairing: Pairing) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First and second dimension of every pair: those that rotate, then the rest two by two."""
+    """Return first and second dimension of every pair: rotating pairs first, then the rest in twos."""
     if pairing not in PAIRINGS:
         raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(pairing)}")
     pair, rest = np.arange(pairs), np.arange(2 * pairs, head_dim, 2)
@@ -107,12 +107,12 @@ def members(head_dim: int, pairs: int, pairing: Pairing) -> tuple[NDArray[np.int
 
 
 def padded(least: int) -> int:
-    """The smallest size of at least so many that the transform is fast at: a power of two times 1, 3, 5, 9 or 15."""
+    """Return the smallest size ≥ `least` with a fast transform: a power of two times 1, 3, 5, 9 or 15."""
     return min(odd << max(0, (-(-least // odd) - 1).bit_length()) for odd in (1, 3, 5, 9, 15))
 
 
 def check(query: NDArray[Any], key: NDArray[Any], rotated: int) -> None:
-    """Raise `ValueError` with one sentence unless these are heads of one sequence."""
+    """Raise `ValueError` unless these are heads of one sequence."""
     if query.ndim != 3 or key.ndim != 3 or query.shape[1:] != key.shape[1:] or not query.size:
         raise ValueError(
             f"q and k must be (heads, tokens, head_dim) of the same tokens, got {query.shape} and {key.shape}"

@@ -1,4 +1,4 @@
-"""What the literature says about scores over distance: bounds, decay on average, and where attention goes.
+"""Results from the literature on scores over distance: bounds, average decay, and attention.
 
 Su et al., RoFormer, https://arxiv.org/abs/2104.09864 (section 3.4.3, eq. 35 to 37)
 Men et al., Base of RoPE Bounds Context Length, https://arxiv.org/abs/2405.14591
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from rope_viz.studies.vectors import Kind
 
 LONGEST = 1 << 24
-"""How far `first_negative_distance` looks: 16.8 million distances take a few seconds."""
+"""Limit of `first_negative_distance`: 16.8 million distances take a few seconds."""
 
 LEVELS = (5.0, 25.0, 50.0, 75.0, 95.0)
-ROUNDING = 1e-12  # a mean cosine is negative below minus this: 0 itself may come out as -1e-16
+ROUNDING = 1e-12  # a mean cosine counts as negative below minus this: 0 itself may be computed as -1e-16
 
 
 def s_curve(inv_freq: ArrayLike, *, start: int = 0, stop: int) -> FloatArray:
-    """RoFormer's mean |S_j| over j = 1 … pairs at the distances start … stop − 1, with S_j = Σ_{i<j} e^{iΔθᵢ}.
+    """Return RoFormer's mean |S_j| over j = 1 … pairs at the distances start … stop − 1, with S_j = Σ_{i<j} e^{iΔθᵢ}.
 
-    The curve of RoFormer's Figure 2: (pairs + 1)/2 at distance 0; not monotone. Every partial sum counts, so this one
-    is no matrix product: about 0.1 µs a distance at 64 pairs, twenty times a score curve.
+    The curve of RoFormer's Figure 2: (pairs + 1)/2 at distance 0; not monotone. It needs every partial sum, so it is
+    not a matrix product: about 0.1 µs per distance at 64 pairs, twenty times a score curve.
     """
     omega = checked_inv_freq(inv_freq)
     wanted = checked_range(start, stop, 1, 1)
@@ -65,14 +65,14 @@ def s_curve(inv_freq: ArrayLike, *, start: int = 0, stop: int) -> FloatArray:
 
 
 def s_at(inv_freq: ArrayLike, distances: ArrayLike) -> FloatArray:
-    """The `s_curve` at single whole distances, (n,)."""
+    """Return the `s_curve` at single whole distances, (n,)."""
     return np.asarray(np.abs(np.cumsum(turned(exact_angles(inv_freq, distances)), axis=1)).mean(axis=1))
 
 
 def score_bound(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> FloatArray:
-    """RoFormer's bound on |score| for given q and k: max |h_{i+1} − hᵢ| · Σ|S_j| (eq. 37), at the distances of `s`.
+    """Return RoFormer's bound on |score| of q and k: max |h_{i+1} − hᵢ| · Σ|S_j| (eq. 37), at the distances of `s`.
 
-    `a` and `b` (pairs,) are the coefficients of q and k, so that hᵢ = aᵢ − i·bᵢ and h_pairs = 0; `s` is `s_curve`.
+    `a` and `b` (pairs,) are the coefficients of q and k, with hᵢ = aᵢ − i·bᵢ and h_pairs = 0; `s` is `s_curve`.
     """
     pairs = np.shape(a)[-1] if np.ndim(a) else 0
     cos_part, sin_part = checked_coefficients(a, b, pairs)
@@ -85,17 +85,17 @@ def score_bound(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> FloatArray:
 def first_negative(
     inv_freq: ArrayLike, limit: int, *, unrotated: float = 0.0, thinning: Thinning | None = None
 ) -> int | None:
-    """The first distance below `limit` at which the mean cosine is negative, or None.
+    """Return the first distance below `limit` at which the mean cosine is negative, or None.
 
-    Men et al.: there a query expects a lower score from a key like itself than from a random one. `unrotated` is the
-    share of the head that does not rotate and counts with cos 0 = 1 (`scores.unrotated_share`). With `thinning`, one
-    that lies between two far distances that are computed may be missed.
+    Men et al.: there a query expects a lower score from a similar key than from a random one. `unrotated` is the share
+    of the head that does not rotate and counts with cos 0 = 1 (`scores.unrotated_share`). With `thinning`, a negative
+    distance between two computed far distances may be missed.
     """
     omega = checked_inv_freq(inv_freq)
     require_number(limit, "limit", least=0, most=MAX_DISTANCES, integer=True)
     require_number(unrotated, "unrotated", least=0.0, most=1.0)
     if unrotated >= 0.5:
-        return None  # the rest adds at least what the pairs can take away
+        return None  # the constant part outweighs the pairs
     share = np.full(len(omega), (1.0 - unrotated) / len(omega))
     size = 4096
     for part in [range(int(limit))] if thinning is None else thinning.parts:
@@ -113,10 +113,10 @@ def first_negative(
 
 @functools.lru_cache(maxsize=1024)
 def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
-    """The first distance below `length` where the mean cosine over the head is negative, None if there is none.
+    """Return the first distance below `length` where the mean cosine over the head is negative, or None.
 
     Dimensions that do not rotate count with cos 0 = 1. The frequencies are those at `length`. At most `LONGEST`
-    distances, thinned where they are too many for one request. Kept: the check and every way ask for the same ones.
+    distances, thinned if they are too many for one request. Cached, because callers repeat the same requests.
     """
     limit = min(length, LONGEST)
     thinning = looked_at(spec, limit)
@@ -124,17 +124,17 @@ def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
 
 
 def looked_at(spec: RopeSpec, length: int) -> Thinning:
-    """Which distances `first_negative_distance` looks at."""
+    """Return the distances that `first_negative_distance` computes."""
     return Thinning.of(0, min(length, LONGEST), spec.pairs, shares=len(METHODS))
 
 
 def feasible_bases(
     head_dim: int, length: int, bases: ArrayLike, *, rotary_dim: int = 0, thinning: Thinning | None = None
 ) -> NDArray[np.bool_]:
-    """For which bases the mean cosine stays at or above 0 at the distances 0 … length − 1, bool (bases,).
+    """Return for which bases the mean cosine is at least 0 at the distances 0 … length − 1, bool (bases,).
 
-    The set is not an interval: a base can fail although a smaller one holds. `rotary_dim` is how many dimensions of the
-    head rotate, 0 all of them. `thinning`: as in `first_negative`.
+    The set is not an interval: a base can fail although a smaller one holds. `rotary_dim` is the number of rotated
+    dimensions, 0 for all. `thinning`: as in `first_negative`.
     """
     wanted = finite(bases, "bases")
     if wanted.ndim != 1:
@@ -149,7 +149,7 @@ def feasible_bases(
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """Scores of random q and k by distance. `percentiles` is (levels, n); everything else of n is (n,)."""
+    """Scores of random q and k by distance. `percentiles` is (levels, n); all other arrays are (n,)."""
 
     distances: NDArray[np.int64]
     levels: tuple[float, ...]
@@ -171,11 +171,11 @@ def distribution(
     seed: int = 0,
     unrotated: int = 0,
 ) -> Distribution:
-    """Percentiles of the score of `samples` random q and k at each distance, and the mean that theory expects.
+    """Return percentiles of the score of `samples` random q and k at each distance, and the expected mean.
 
     Independent normal q and k ("iid") expect 0 at every distance: no decay on average (Barbero et al.). For k = q +
-    noise ("noisy-copy") the expected score is 2σ²·Σ cos(Δθᵢ) (Men et al.). `unrotated` is how many dimensions q and k
-    have beside the pairs; each expects σ² of a noisy copy, at every distance.
+    noise ("noisy-copy") the expected score is 2σ²·Σ cos(Δθᵢ) (Men et al.). `unrotated` is the number of dimensions that
+    do not rotate; each adds σ² to a noisy copy's expected score.
     """
     from rope_viz.studies.vectors import random_vectors
 
@@ -189,13 +189,13 @@ def distribution(
     rotated = 2 * len(omega)
     q, k = random_vectors(rotated + unrotated, seed=seed, count=samples, kind=kind, sigma=sigma, noise=noise)
     a, b = coefficients(q[:, :rotated], k[:, :rotated])
-    still = unrotated_score(q, k, rotated)[:, None]
+    unrotated_part = unrotated_score(q, k, rotated)[:, None]
     percentiles = np.empty((len(ranks), len(wanted)))
     mean, spread = np.empty(len(wanted)), np.empty(len(wanted))
     step = max(1, (1 << 21) // int(samples))
     for first in range(0, len(wanted), step):
         part = slice(first, first + step)
-        values = at(omega, a, b, wanted[part]) + still
+        values = at(omega, a, b, wanted[part]) + unrotated_part
         percentiles[:, part] = np.percentile(values, ranks, axis=0)
         mean[part], spread[part] = values.mean(axis=0), values.std(axis=0, ddof=1)
     copies = 2.0 * sigma**2 if kind == "noisy-copy" else 0.0
@@ -206,9 +206,9 @@ def distribution(
 def attention_logits(
     scores: ArrayLike, *, head_dim: int, attention_factor: float = 1.0, unrotated: float = 0.0
 ) -> FloatArray:
-    """Logits from scores: (score·attention_factor² + unrotated) / √head_dim, same shape.
+    """Return logits from scores: (score·attention_factor² + unrotated) / √head_dim, same shape.
 
-    The factor multiplies cos and sin, so it enters squared and touches the rotated part only.
+    The factor multiplies cos and sin, so it is squared and affects only the rotated part.
     """
     require_number(head_dim, "head_dim", least=1)
     require_number(attention_factor, "attention_factor")
@@ -217,9 +217,9 @@ def attention_logits(
 
 
 def attention_entropy(logits: ArrayLike) -> FloatArray:
-    """Entropy in nats of the softmax over the first 1, 2, … n logits, (n,), in one pass over them.
+    """Return the entropy in nats of the softmax over the first 1, 2, … n logits, (n,), in one pass.
 
-    With logits by distance, entry L − 1 is the entropy of attention in a context of L tokens; ln L is the uniform one.
+    With logits by distance, entry L − 1 is the attention entropy in a context of L tokens; if uniform, ln L.
     """
     values = finite(logits, "logits")
     if values.ndim != 1:
@@ -227,8 +227,8 @@ def attention_entropy(logits: ArrayLike) -> FloatArray:
     out = np.empty(len(values))
     peak = np.maximum.accumulate(values)
     first, weight, moment, shift = 0, 0.0, 0.0, 0.0
-    # Running sums of w = e^(l − shift) and w·(l − shift). A new shift only where the peak rose so far that w would
-    # overflow: then the sums so far are carried over to it.
+    # Running sums of w = e^(l − shift) and w·(l − shift). When a higher peak would make w overflow, the shift moves to
+    # it and the sums are rescaled.
     while first < len(values):
         last = int(np.searchsorted(peak, peak[first] + 500.0, side="right"))
         change, shift = shift - peak[first], peak[first]
@@ -245,5 +245,5 @@ def attention_entropy(logits: ArrayLike) -> FloatArray:
 
 
 def turned(angle: FloatArray) -> NDArray[np.complex128]:
-    """e^(i·angle)."""
+    """Return e^(i·angle)."""
     return np.asarray(np.cos(angle) + 1j * np.sin(angle))

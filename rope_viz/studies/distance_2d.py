@@ -1,9 +1,9 @@
-"""Scores over a displacement on two axes, exact in float64: what a patch sees around itself.
+"""Scores over a displacement on two axes, exact in float64.
 
-A rotation's score depends on the displacement alone: Σ a·cos(w·Δ) + b·sin(w·Δ) over the pairs. Where every pair listens
-to one axis it is a sum, S(y, x) = S_y(y) + S_x(x); with directions cos(w_y·y + w_x·x) splits by the addition formula,
-and a map of H × W displacements is one (H, 2·pairs) × (2·pairs, W) product. A table that is no rotation has a map for
-every place of the query (`seen_from`), by the same product over both members of every pair.
+A rotation's score depends on the displacement alone: Σ a·cos(w·Δ) + b·sin(w·Δ) over the pairs. If every pair has one
+axis it is a sum, S(y, x) = S_y(y) + S_x(x). With directions, cos(w_y·y + w_x·x) splits by the addition formula, and a
+map of H × W displacements is one (H, 2·pairs) × (2·pairs, W) product. A table that is not a rotation has one map per
+query position (`seen_from`), by the same product over both members of every pair.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def plane(
     axes: tuple[str, str] = ("h", "w"),
     at: Mapping[str, float] | None = None,
 ) -> FloatArray:
-    """The score at every displacement (rows[i], columns[j]) on two axes, (rows, columns) float64.
+    """Return the score at every displacement (rows[i], columns[j]) on two axes, (rows, columns) float64.
 
-    `a` and `b` are (pairs,), as `coefficients` or `even` give them; `at` holds displacements on further axes, 0
-    where it names none. Displacements may be negative and fractional. The error is below 1e-12·Σ(|a| + |b|) for whole
-    displacements to 2³², and grows with the angle for others. Raises `ValueError` where the table is no rotation, where
-    shapes do not fit, and beyond 2²⁵ cells.
+    `a` and `b` are (pairs,), from `coefficients` or `even`; `at` holds displacements on further axes, default 0.
+    Displacements may be negative and fractional. The error is below 1e-12·Σ(|a| + |b|) for whole displacements up to
+    2³², and grows with the angle for others. Raises `ValueError` if the table is not a rotation, if shapes do not fit,
+    and above 2²⁵ cells.
     """
     if not spec.rotation:
         raise ValueError("the table is no rotation, so the score is no function of the displacement: use seen_from")
@@ -47,10 +47,10 @@ def plane(
         raise ValueError(f"at most {MAX_CELLS:,} displacements in one map, got {len(down)} × {len(across)}")
     first, second = spec.along(axes[0]), spec.along(axes[1])
     if not np.any((first != 0.0) & (second != 0.0)):
-        # No pair listens to both: a sum of two curves. Pairs that listen to neither are constant.
-        hears = second != 0.0
-        vertical = curve(first[~hears], cos_part[~hears], sin_part[~hears], down)
-        horizontal = curve(second[hears], cos_part[hears], sin_part[hears], across)
+        # No pair uses both axes: a sum of two curves. Pairs that use neither are constant.
+        uses_second = second != 0.0
+        vertical = curve(first[~uses_second], cos_part[~uses_second], sin_part[~uses_second], down)
+        horizontal = curve(second[uses_second], cos_part[uses_second], sin_part[uses_second], across)
         return np.asarray(vertical[:, None] + horizontal[None, :])
     return product(first, second, cos_part, sin_part, down, across)
 
@@ -58,7 +58,7 @@ def plane(
 def product(
     first: FloatArray, second: FloatArray, a: FloatArray, b: FloatArray, down: FloatArray, across: FloatArray
 ) -> FloatArray:
-    """The map as one matrix product, for any weights: (rows, 2·pairs) times (2·pairs, columns)."""
+    """Return the map as one matrix product, for any weights: (rows, 2·pairs) times (2·pairs, columns)."""
     angle = angles(first, down)
     cos, sin = np.cos(angle), np.sin(angle)
     left = np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=1)
@@ -75,24 +75,24 @@ def profile(
     *,
     at: Mapping[str, float] | None = None,
 ) -> FloatArray:
-    """The score along one axis, (n,), the others at `at` or 0."""
+    """Return the score along one axis, (n,), with the other displacements from `at` or 0."""
     cos_part, sin_part = turned_on(spec, *one_set(a, b, spec.pairs), (axis,), at or {})
     return curve(spec.along(axis), cos_part, sin_part, places(displacements, "displacements"))
 
 
 def mean_cosine(spec: AxesSpec, axis: str, displacements: ArrayLike) -> FloatArray:
-    """The mean over all pairs of cos(w·Δ) with one axis moved, (n,): 1 where a key is as near as the query itself."""
+    """Return the mean over all pairs of cos(w·Δ) along one axis, (n,); 1 at displacement 0."""
     return profile(spec, *even(spec), axis, displacements)
 
 
 def block_means(
     spec: AxesSpec, rows: ArrayLike, columns: ArrayLike, *, axes: tuple[str, str] = ("h", "w")
 ) -> FloatArray:
-    """The mean cosine over blocks of whole displacements, (rows − 1, columns − 1), never a sample of them.
+    """Return the exact mean cosine over blocks of whole displacements, (rows − 1, columns − 1).
 
-    `rows` and `columns` are increasing whole edges: block (i, j) holds rows[i] … rows[i + 1] − 1 and so on. For a
-    table that is no rotation it is the mean over queries and equal keys of every direction, which does depend on the
-    displacement alone: that of both members of every pair.
+    `rows` and `columns` are increasing whole edges: block (i, j) holds rows[i] … rows[i + 1] − 1 and so on. For a table
+    that is not a rotation it is the mean over queries and equal keys of every direction, hence over both members of
+    every pair; this mean depends on the displacement alone.
     """
     tables = [spec.weights] if spec.second is None else [spec.weights, spec.second]
     first, second = spec.index(axes[0]), spec.index(axes[1])
@@ -102,14 +102,14 @@ def block_means(
 
 
 def even(spec: AxesSpec) -> tuple[FloatArray, FloatArray]:
-    """(a, b) of a query and an equal key with the same energy in every pair: the mean cosine, 1 at displacement 0."""
+    """Return (a, b) of a query and equal key with the same energy in every pair, for the mean cosine."""
     return np.full(spec.pairs, 1.0 / spec.pairs), np.zeros(spec.pairs)
 
 
 def coefficients(spec: AxesSpec, q: ArrayLike, k: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """(a, b), each (pairs,), of a query and a key (head_dim,): their score at displacement query − key.
+    """Return (a, b), each (pairs,), of a query and a key (head_dim,) at displacement query − key.
 
-    The factor on cos and sin is in them, squared.
+    They include the squared factor on cos and sin.
     """
     query, key = heads(spec, q, "q"), heads(spec, k, "k")
     q_a, q_b = query[spec.dims[:, 0]], query[spec.dims[:, 1]]
@@ -119,7 +119,7 @@ def coefficients(spec: AxesSpec, q: ArrayLike, k: ArrayLike) -> tuple[FloatArray
 
 
 def unrotated(spec: AxesSpec, q: ArrayLike, k: ArrayLike) -> float:
-    """The part of q·k over the dimensions that belong to no pair: no position touches it."""
+    """Return the part of q·k over the dimensions in no pair, which do not rotate."""
     query, key = heads(spec, q, "q"), heads(spec, k, "k")
     rest = np.setdiff1d(np.arange(len(query)), spec.dims)
     return float(query[rest] @ key[rest])
@@ -135,9 +135,9 @@ def seen_from(
     *,
     axes: tuple[str, str] = ("h", "w"),
 ) -> FloatArray:
-    """The score of a query at `origin` (axes,) with keys at origin + (rows[i], columns[j]), (rows, columns).
+    """Return the score of a query at `origin` (axes,) with keys at origin + (rows[i], columns[j]), (rows, columns).
 
-    For any table, rotation or not; the dimensions of no pair are left out.
+    For any table, rotation or not; without the dimensions in no pair.
     """
     start = spec.checked_positions(np.asarray(origin, dtype=np.float64)[None])
     turned = spec.rotate(heads(spec, q, "q")[None], start)[0]
@@ -146,7 +146,7 @@ def seen_from(
     second = spec.weights if spec.second is None else spec.second
     weights = np.concatenate([spec.weights, second])
     factor = spec.factors
-    # turned·key' = Σ (qₐkₐ·cos α − qₐk_b·sin α) + (q_bk_b·cos β + q_bkₐ·sin β), α and β at the key's own place.
+    # turned·key' = Σ (qₐkₐ·cos α − qₐk_b·sin α) + (q_bk_b·cos β + q_bkₐ·sin β), α and β at the key's own position.
     a = np.concatenate([turned[first] * key[first] * factor, turned[other] * key[other] * factor])
     b = np.concatenate([-turned[first] * key[other] * factor, turned[other] * key[first] * factor])
     angle = weights @ start[0]
@@ -163,7 +163,7 @@ def seen_from(
 
 
 def curve(weights: FloatArray, a: FloatArray, b: FloatArray, displacements: FloatArray) -> FloatArray:
-    """Σ a·cos(w·Δ) + b·sin(w·Δ) at displacements (n,), (n,); 0 where there are no pairs."""
+    """Return Σ a·cos(w·Δ) + b·sin(w·Δ) at displacements (n,), (n,); 0 for no pairs."""
     if not len(weights):
         return np.zeros(len(displacements))
     angle = angles(weights, displacements)
@@ -171,7 +171,7 @@ def curve(weights: FloatArray, a: FloatArray, b: FloatArray, displacements: Floa
 
 
 def angles(weights: FloatArray, displacements: FloatArray) -> FloatArray:
-    """Angles (n, pairs): exact for whole displacements, else the float64 product."""
+    """Return angles (n, pairs): exact for whole displacements, else the float64 product."""
     if np.all(displacements == np.rint(displacements)) and np.all(np.abs(displacements) <= MAX_DISTANCE):
         return exact_angles(weights, displacements)
     return np.multiply.outer(displacements, weights)
@@ -180,7 +180,7 @@ def angles(weights: FloatArray, displacements: FloatArray) -> FloatArray:
 def turned_on(
     spec: AxesSpec, a: FloatArray, b: FloatArray, moved: tuple[str, ...], at: Mapping[str, float]
 ) -> tuple[FloatArray, FloatArray]:
-    """The coefficients at the displacements of further axes."""
+    """Return the coefficients after the displacements `at` on further axes."""
     for axis in (*moved, *at):
         spec.index(axis)
     if len(set(moved)) != len(moved) or set(moved) & set(at):
@@ -193,7 +193,7 @@ def turned_on(
 
 
 def one_set(a: ArrayLike, b: ArrayLike | None, pairs: int) -> tuple[FloatArray, FloatArray]:
-    """One set of coefficients, each (pairs,)."""
+    """Return one set of coefficients, each (pairs,), or raise `ValueError`."""
     rows_a, rows_b = checked_coefficients(a, b, pairs)
     if len(rows_a) != 1:
         raise ValueError(f"a map takes one set of coefficients, shape ({pairs},), got {np.shape(a)}")
@@ -201,7 +201,7 @@ def one_set(a: ArrayLike, b: ArrayLike | None, pairs: int) -> tuple[FloatArray, 
 
 
 def places(values: ArrayLike, name: str) -> FloatArray:
-    """Displacements as float64 (n,), or `ValueError`."""
+    """Return displacements as float64 (n,), or raise `ValueError`."""
     array = finite(values, name)
     if array.ndim != 1 or not len(array):
         raise ValueError(f"{name} must be displacements of shape (n,), got {array.shape}")
@@ -209,7 +209,7 @@ def places(values: ArrayLike, name: str) -> FloatArray:
 
 
 def heads(spec: AxesSpec, value: ArrayLike, name: str) -> FloatArray:
-    """A query or a key as float64 (head_dim,), or `ValueError`."""
+    """Return a query or a key as float64 (head_dim,), or raise `ValueError`."""
     array = finite(value, name)
     if array.ndim != 1 or len(array) < spec.head_dim:
         raise ValueError(f"{name} must have shape ({spec.head_dim},), got {array.shape}")

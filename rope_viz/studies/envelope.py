@@ -1,4 +1,4 @@
-"""Smallest and largest value in each pixel column: a long curve as it looks, nothing smoothed and nothing skipped."""
+"""Smallest and largest value in each pixel column: a long curve without smoothing or skipped values."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MAX_COLUMNS = 1 << 16
 def envelope(
     values: ArrayLike, columns: int, *, start: int = 0, log: bool = False
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(x, low, high), each (columns,), of values (n,) at the positions start, start + 1, …
+    """Return (x, low, high), each (columns,), of values (n,) at the positions start, start + 1, …
 
     Columns share the positions equally, or their logarithm if `log` (then start must be at least 1). `x` is the middle
-    of a column. Where there are no more values than columns, each has its own column, and low and high are the value.
+    of a column. With no more values than columns, each has its own column, and low and high are the value.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
@@ -33,9 +33,9 @@ def envelope(
 
 
 def column_edges(start: int, stop: int, columns: int, *, log: bool = False) -> Edges:
-    """Borders of the columns, int64 (columns + 1,): column c holds the positions edges[c] … edges[c + 1] − 1.
+    """Return borders of the columns, int64 (columns + 1,): column c holds the positions edges[c] … edges[c + 1] − 1.
 
-    No column is empty, so there are fewer where the positions do not suffice.
+    No column is empty, so there may be fewer than requested.
     """
     require_number(columns, "columns", least=1, most=MAX_COLUMNS, integer=True)
     require_number(start, "start", least=1 if log else None, integer=True)
@@ -50,14 +50,14 @@ def column_edges(start: int, stop: int, columns: int, *, log: bool = False) -> E
 
 
 def centers(edges: Edges) -> FloatArray:
-    """The middle position of each column, float64 (columns,)."""
+    """Return the middle position of each column, float64 (columns,)."""
     return np.asarray((edges[:-1] + edges[1:] - 1) / 2.0)
 
 
 def reduce_block(block: FloatArray, edges: Edges, low: FloatArray, high: FloatArray) -> None:
-    """Lower `low` and raise `high` by a block of consecutive values; `edges` count from the block's first value.
+    """Update `low` and `high` with a block of consecutive values; `edges` count from the block's first value.
 
-    Columns may begin before the block or end after it: a curve is reduced block by block without holding it whole.
+    Columns may begin before the block or end after it, so that a curve can be reduced block by block.
     """
     first = int(np.searchsorted(edges, 0, side="right")) - 1
     last = int(np.searchsorted(edges, len(block), side="left"))

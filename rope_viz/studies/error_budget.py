@@ -1,7 +1,7 @@
-"""How much one request may compute, so that no link and no config holds the server for others.
+"""Limit on the computation of one request, so that no link and no config blocks the server.
 
-The unit is one pair at one distance. `WORK` of them take some 0.2 seconds on one core. What is more is thinned: the
-near distances are all computed, the far ones at equal steps; and whoever shows the result says so.
+The unit is one pair at one distance; `WORK` of them take about 0.2 seconds on one core. Beyond the limit near distances
+are all computed and far ones at equal steps, and the page that shows the result says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Thinning:
 
     @staticmethod
     def of(start: int, stop: int, pairs: int, *, shares: int = 1, work: float = WORK) -> Thinning:
-        """Of [start, stop), for a curve of this many pairs that has one of `shares` equal shares of the work."""
+        """Thin [start, stop) for a curve of this many pairs that gets one of `shares` equal shares of the work."""
         most = max(1024, int(work / (max(pairs, 1) * max(shares, 1))))
         if stop - start <= most:
             return Thinning(start, stop, stop, 1)
@@ -31,17 +31,17 @@ class Thinning:
 
     @property
     def parts(self) -> tuple[range, ...]:
-        """The distances as one or two ranges."""
+        """Return the distances as one or two ranges."""
         near = range(self.start, self.dense)
         return (near,) if self.step == 1 else (near, range(self.dense, self.stop, self.step))
 
     def sentence(self) -> str:
-        """What is left out, in words; empty where nothing is."""
+        """Return a sentence about the omitted distances; empty if there are none."""
         if self.step == 1:
             return ""
         return f"Of the distances beyond {self.dense:,}, one in {self.step:,} is computed."
 
 
 def fewer(count: int, pairs: int, *, least: int, usual: int = 64) -> int:
-    """How many samples of something over all pairs: `count` up to the `usual` pairs, then less in proportion."""
+    """Return the sample count: `count` for up to `usual` pairs, then fewer in proportion, at least `least`."""
     return max(least, min(count, count * usual // max(pairs, 1)))

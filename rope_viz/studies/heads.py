@@ -1,4 +1,4 @@
-"""Which pairs a head uses, from its q and k before rotation: energy, strength, phase, distance, under any scaling.
+"""Statistics of the pairs of a head, from its q and k before rotation: energy, strength, phase, distance.
 
 Strength by pair: Barbero et al., https://arxiv.org/abs/2410.06205 (the norm of each pair, averaged over the sequence,
 and the Cauchy-Schwarz bound it puts on a logit); massive values in q and k: Jonasson, https://arxiv.org/abs/2503.01832.
@@ -18,30 +18,30 @@ from rope_viz.studies.correlation import mean_logits, members
 
 Rows: TypeAlias = NDArray[np.int64]
 
-ROWS = 64  # queries looked at where all of them would be too many
+ROWS = 64  # sample size where all queries would be too many
 
 
 @dataclass(frozen=True, eq=False)
 class Turning:
-    """How the pairs turn: `inv_freq` (pairs,) in radians per position, and the factor on cos and sin."""
+    """How the pairs rotate: `inv_freq` (pairs,) in radians per position, and the factor on cos and sin."""
 
     inv_freq: FloatArray
     attention_factor: float = 1.0
 
     @staticmethod
     def of(spec: RopeSpec, length: int | None = None) -> Turning:
-        """As a spec says, in a sequence of `length` tokens."""
+        """Return the rotation of a spec in a sequence of `length` tokens."""
         return Turning(spec.inv_freq(length), spec.attention_factor(length))
 
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """q and k of one layer before rotation, those of the first rows of a sequence in order.
+    """q and k of one layer before rotation, for the first tokens of a sequence.
 
     `q` is (heads, tokens, head_dim), `k` (key heads, tokens, head_dim); neighbouring query heads share a key head. The
-    dimensions that rotate come first. `scale` multiplies every logit (1/√head_dim in most models), `cap` is the
-    bound c of a logit x that is passed on as c·tanh(x/c), `window` how many tokens a query sees, itself included, and
-    `sinks` (heads,) a logit beside the keys that attention may go to instead.
+    rotating dimensions come first. `scale` multiplies every logit (1/√head_dim in most models), `cap` c replaces a
+    logit x by c·tanh(x/c), `window` is how many tokens a query sees, itself included, and `sinks` (heads,) is an
+    additional logit that attracts attention without a key.
     """
 
     q: NDArray[Any]
@@ -54,22 +54,22 @@ class Heads:
 
     @property
     def tokens(self) -> int:
-        """How many tokens were taken."""
+        """Return the number of tokens."""
         return int(self.q.shape[1])
 
     def key_of(self, head: int) -> NDArray[Any]:
-        """The keys that a query head reads, (tokens, head_dim)."""
+        """Return the keys of a query head, (tokens, head_dim)."""
         return np.asarray(self.k[head * len(self.k) // len(self.q)])
 
 
 @dataclass(frozen=True, eq=False)
 class ByPair:
-    """Per query head and pair, (heads, pairs): the share of energy in q and k, strength, and the mean's direction.
+    """Statistics per query head and pair, (heads, pairs): share of energy in q and k, strength, and phase.
 
     `strength` is the mean of |qᵢ||kᵢ| over all queries and keys, times the scale: the most that the pair can add to a
-    logit on average. `phase` is the angle Δθᵢ at which the mean query and the mean key agree best, `steady` how much of
-    the strength they keep: 1 where all tokens point the same way (the pair can only tell distance), 0 where they
-    point everywhere (it can only tell content).
+    logit on average. `phase` is the angle Δθᵢ at which the mean query and mean key agree best. `steady` is the share of
+    the strength that the means keep: 1 if all tokens have one direction (the pair can only encode distance), 0 if
+    directions are spread evenly (it can only encode content).
     """
 
     energy_q: FloatArray
@@ -80,7 +80,7 @@ class ByPair:
 
 
 def by_pair(heads: Heads, pairs: int) -> ByPair:
-    """What the pairs of every head carry before rotation; the last columns are what does not rotate, two by two."""
+    """Return statistics of every head's pairs before rotation; the last columns are unrotated dimensions, in twos."""
     q, k = (as_pairs(x, pairs, heads.pairing) for x in (heads.q, heads.k))
     group = len(q) // len(k)
     size_q, size_k = np.abs(q).mean(axis=1), np.repeat(np.abs(k).mean(axis=1), group, axis=0)
@@ -93,14 +93,14 @@ def by_pair(heads: Heads, pairs: int) -> ByPair:
         share(energy_q),
         np.repeat(share(energy_k), group, axis=0),
         heads.scale * strength,
-        # The score of the means at distance Δ is |mean|·cos(Δθ + arg): largest where Δθ is −arg.
+        # The score of the means at distance Δ is |mean|·cos(Δθ + arg): largest for Δθ = −arg.
         np.asarray(-np.angle(mean)),
         steady,
     )
 
 
 def mean_logit(heads: Heads, turn: Turning) -> FloatArray:
-    """The mean logit of every head by distance, (heads, tokens), over all queries and keys that are so far apart.
+    """Return the mean logit of every head by distance, (heads, tokens), over all queries and keys at that distance.
 
     Before the softmax and before a cap. Exact, in O(tokens·log tokens) per pair.
     """
@@ -115,7 +115,7 @@ def mean_logit(heads: Heads, turn: Turning) -> FloatArray:
 
 
 def logits(heads: Heads, head: int, rows: Rows, turn: Turning) -> FloatArray:
-    """The logits of some queries to all keys, (rows, tokens), float64; keys they cannot see are −∞."""
+    """Return the logits of some queries to all keys, (rows, tokens), float64; −∞ for keys they cannot see."""
     q, k = placed(heads, head, rows, turn)
     found = heads.scale * (q.real @ k.real.T + q.imag @ k.imag.T)
     if heads.cap:
@@ -125,7 +125,7 @@ def logits(heads: Heads, head: int, rows: Rows, turn: Turning) -> FloatArray:
 
 
 def weights(heads: Heads, head: int, rows: Rows, turn: Turning) -> FloatArray:
-    """The attention of some queries, (rows, tokens): each row sums to 1, or to less by what goes to a sink."""
+    """Return the attention of some queries, (rows, tokens): each row sums to 1 minus the share of a sink."""
     found = logits(heads, head, rows, turn)
     sink = -np.inf if heads.sinks is None else float(heads.sinks[head])
     top = np.maximum(found.max(axis=1, keepdims=True), sink)
@@ -134,32 +134,32 @@ def weights(heads: Heads, head: int, rows: Rows, turn: Turning) -> FloatArray:
 
 
 def attention_by_distance(heads: Heads, head: int, turn: Turning) -> FloatArray:
-    """The mean attention to the token at each distance, (tokens,), over the sampled queries with one so far back."""
+    """Return the mean attention by distance, (tokens,), over the sampled queries that have a token that far back."""
     rows = sampled(heads.tokens)
     found = weights(heads, head, rows, turn)
     total = np.zeros(heads.tokens)
-    for row, given in zip(rows, found, strict=True):
-        total[: row + 1] += given[row::-1]
+    for row, row_weights in zip(rows, found, strict=True):
+        total[: row + 1] += row_weights[row::-1]
     return np.asarray(total / (rows[:, None] >= np.arange(heads.tokens)).sum(axis=0))
 
 
 def contributions(heads: Heads, head: int, turn: Turning) -> FloatArray:
-    """What each pair adds to the logits of the tokens attended to, above what it adds to any token: (pairs,).
+    """Return what each pair adds to the logits of attended tokens, relative to any visible token: (pairs,).
 
-    The mean over sampled queries of the pair's score under the attention, less its plain mean over the keys seen. The
-    last entries are the dimensions that do not rotate, two by two. A cap is left out: it bounds the sum, not the parts.
+    The mean over sampled queries of the pair's score weighted by attention, minus its plain mean over the visible keys.
+    The last entries are the unrotated dimensions, in twos. A cap is ignored, because it bounds the sum, not its parts.
     """
     rows = sampled(heads.tokens)
-    given = weights(heads, head, rows, turn)
-    seen = np.isfinite(logits(heads, head, rows, turn))
+    attended = weights(heads, head, rows, turn)
+    visible = np.isfinite(logits(heads, head, rows, turn))
     q, k = placed(heads, head, rows, turn)
-    above = given - seen / seen.sum(axis=1, keepdims=True)
+    above = attended - visible / visible.sum(axis=1, keepdims=True)
     # Σₙ aboveₘₙ Re(qₘ·conj kₙ), pair by pair.
     return np.asarray(heads.scale * (q * (above @ k).conj()).real.mean(axis=0))
 
 
 def positional(heads: Heads, turn: Turning) -> FloatArray:
-    """How much of the variance of every head's logits the distance alone explains, (heads,): 1 positional, 0 semantic.
+    """Return the share of each head's logit variance that distance explains, (heads,): 1 positional, 0 semantic.
 
     Over sampled queries and all keys they see; the mean by distance is that of the whole sequence.
     """
@@ -170,15 +170,15 @@ def positional(heads: Heads, turn: Turning) -> FloatArray:
         q, k = placed(heads, head, rows, turn)
         found = heads.scale * (q.real @ k.real.T + q.imag @ k.imag.T)
         distance = rows[:, None] - np.arange(heads.tokens)
-        seen = (distance >= 0) & (distance < (heads.window or heads.tokens))
-        values, by_distance = found[seen], mean[distance[seen]]
+        visible = (distance >= 0) & (distance < (heads.window or heads.tokens))
+        values, by_distance = found[visible], mean[distance[visible]]
         spread = values.var()
         out[head] = max(0.0, 1.0 - ((values - by_distance) ** 2).mean() / spread) if spread > 0 else 0.0
     return out
 
 
 def placed(heads: Heads, head: int, rows: Rows, turn: Turning) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
-    """Rotated queries (rows, pairs) and keys (tokens, pairs) of one head as complex numbers, still pairs last."""
+    """Return a head's rotated queries (rows, pairs) and keys (tokens, pairs), complex, unrotated pairs last."""
     pairs = len(turn.inv_freq)
     q, k = (as_pairs(x, pairs, heads.pairing) for x in (heads.q[head][rows], heads.key_of(head)))
     rotation = np.exp(1j * exact_angles(turn.inv_freq, np.arange(heads.tokens))) * turn.attention_factor
@@ -188,22 +188,22 @@ def placed(heads: Heads, head: int, rows: Rows, turn: Turning) -> tuple[NDArray[
 
 
 def as_pairs(x: NDArray[Any], pairs: int, pairing: Pairing) -> NDArray[np.complex128]:
-    """The pairs of heads (…, head_dim) as complex numbers (…, ⌈head_dim/2⌉): those that rotate first."""
+    """Return the pairs of heads (…, head_dim) as complex numbers (…, ⌈head_dim/2⌉), rotating ones first."""
     if x.shape[-1] < 2 * pairs:
         raise ValueError(f"q and k must have at least the {2 * pairs} dimensions that rotate, got {x.shape[-1]}")
-    wide = x.astype(np.float64)
+    values = x.astype(np.float64)
     if x.shape[-1] % 2:
-        wide = np.concatenate([wide, np.zeros((*x.shape[:-1], 1))], axis=-1)
-    first, second = members(wide.shape[-1], pairs, pairing)
-    return np.asarray(wide[..., first] + 1j * wide[..., second])
+        values = np.concatenate([values, np.zeros((*x.shape[:-1], 1))], axis=-1)
+    first, second = members(values.shape[-1], pairs, pairing)
+    return np.asarray(values[..., first] + 1j * values[..., second])
 
 
 def sampled(tokens: int, count: int = ROWS) -> Rows:
-    """Evenly spaced queries, the last one among them."""
+    """Return evenly spaced queries, including the last one."""
     return np.unique(np.linspace(0, tokens - 1, min(count, tokens)).round().astype(np.int64))
 
 
 def share(energy: FloatArray) -> FloatArray:
-    """Each pair's part of a head's energy; even where a head has none."""
+    """Return each pair's share of a head's energy; equal shares for a head without energy."""
     total = energy.sum(axis=-1, keepdims=True)
     return np.where(total > 0, energy / np.where(total > 0, total, 1.0), 1.0 / energy.shape[-1])

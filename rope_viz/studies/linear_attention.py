@@ -1,8 +1,8 @@
-"""Linear attention with RoPE: the same output by all pairs of tokens and by a running state.
+"""Linear attention with RoPE: the same output from all pairs of tokens and from a running state.
 
-Su et al., RoFormer, section 3.3, equation 19, https://arxiv.org/abs/2104.09864: rotate φ(q) and φ(k) in the numerator
-and leave the denominator alone, so that it stays positive. φ = elu + 1 is from Katharopoulos et al.,
-https://arxiv.org/abs/2006.16236. The weights so made can be negative and need not sum to 1.
+Su et al., RoFormer, section 3.3, equation 19, https://arxiv.org/abs/2104.09864: φ(q) and φ(k) are rotated in the
+numerator only, so that the denominator stays positive. φ = elu + 1 is from Katharopoulos et al.,
+https://arxiv.org/abs/2006.16236. The resulting weights can be negative and need not sum to 1.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ MAX_TOKENS = 8192
 
 
 def feature_map(x: FloatArray) -> FloatArray:
-    """φ(x) = elu(x) + 1: x + 1 above 0, eˣ below; positive."""
+    """Return φ(x) = elu(x) + 1: x + 1 above 0, eˣ below; positive."""
     return np.where(x > 0.0, x + 1.0, np.exp(np.minimum(x, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class LinearAttention:
-    """Both computations of one input.
+    """Results of both computations for one input.
 
     `weights`, shape (tokens, tokens), rows are queries; `by_pairs` and `by_state`, shape (tokens, value size), are the
-    outputs; `error` is their largest difference, `negative` the share of the visible weights below 0, `row_sums` what
-    the weights of a row add up to.
+    outputs; `error` is their largest difference, `negative` the share of visible weights below 0, `row_sums` the sums
+    of their rows.
     """
 
     weights: FloatArray
@@ -54,22 +54,22 @@ def linear_attention(
     causal: bool = True,
     length: int | None = None,
 ) -> LinearAttention:
-    """Linear attention of q and k, shape (tokens, head_dim), and v, shape (tokens, value size), computed both ways.
+    """Compute linear attention of q and k, shape (tokens, head_dim), and v, shape (tokens, value size), both ways.
 
-    `positions`, shape (tokens,), are 0, 1, 2 … unless given; `causal` goes by the order of the tokens. The attention
-    factor is not applied: it would scale the numerator alone.
+    `positions`, shape (tokens,), default to 0, 1, 2 …; `causal` uses the order of the tokens. The attention factor is
+    not applied, because it would scale only the numerator.
     """
     weights = pair_weights(spec, q, k, positions=positions, causal=causal, length=length)
     values = np.asarray(v, dtype=np.float64)
     by_pairs = weights @ values
     by_state = state_outputs(spec, q, k, values, positions=positions, causal=causal, length=length)
-    seen = np.tri(len(weights), dtype=bool) if causal else np.ones(weights.shape, dtype=bool)
+    visible = np.tri(len(weights), dtype=bool) if causal else np.ones(weights.shape, dtype=bool)
     return LinearAttention(
         weights,
         by_pairs,
         by_state,
         largest(by_pairs - by_state),
-        float(np.mean(weights[seen] < 0.0)),
+        float(np.mean(weights[visible] < 0.0)),
         weights.sum(axis=-1),
     )
 
@@ -84,13 +84,13 @@ def pair_weights(
     length: int | None = None,
     rows: slice = slice(None),
 ) -> FloatArray:
-    """The weight of every key for the queries in `rows`, shape (rows, tokens), from all pairs of tokens: O(N²)."""
+    """Return the weight of every key for the queries in `rows`, shape (rows, tokens), from all token pairs: O(N²)."""
     phi_q, phi_k, turned_q, turned_k = features(spec, q, k, positions=positions, length=length)
     numerator = turned_q[rows] @ turned_k.T
     denominator = phi_q[rows] @ phi_k.T
     if causal:
-        seen = np.tri(len(phi_q), dtype=bool)[rows]
-        numerator, denominator = np.where(seen, numerator, 0.0), np.where(seen, denominator, 0.0)
+        visible = np.tri(len(phi_q), dtype=bool)[rows]
+        numerator, denominator = np.where(visible, numerator, 0.0), np.where(visible, denominator, 0.0)
     weights: FloatArray = numerator / denominator.sum(axis=-1, keepdims=True)
     return weights
 
@@ -105,7 +105,7 @@ def pair_outputs(
     causal: bool = True,
     length: int | None = None,
 ) -> FloatArray:
-    """The outputs from all pairs, shape (tokens, value size), a block of queries at a time to bound the memory."""
+    """Return the outputs from all token pairs, shape (tokens, value size), in blocks of queries to bound the memory."""
     phi_q, phi_k, turned_q, turned_k = features(spec, q, k, positions=positions, length=length)
     values = np.asarray(v, dtype=np.float64)
     outputs = np.empty((len(phi_q), values.shape[-1]))
@@ -114,8 +114,8 @@ def pair_outputs(
         end = stop if causal else len(phi_q)
         numerator, denominator = turned_q[start:stop] @ turned_k[:end].T, phi_q[start:stop] @ phi_k[:end].T
         if causal:
-            seen = np.arange(end) <= np.arange(start, stop)[:, None]
-            numerator, denominator = numerator * seen, denominator * seen
+            visible = np.arange(end) <= np.arange(start, stop)[:, None]
+            numerator, denominator = numerator * visible, denominator * visible
         outputs[start:stop] = numerator @ values[:end] / denominator.sum(axis=-1, keepdims=True)
     return outputs
 
@@ -130,9 +130,9 @@ def state_outputs(
     causal: bool = True,
     length: int | None = None,
 ) -> FloatArray:
-    """The outputs from the running state S = Σ Rₙφ(kₙ)vₙᵀ and z = Σ φ(kₙ), shape (tokens, value size): O(N).
+    """Return the outputs from the running state S = Σ Rₙφ(kₙ)vₙᵀ and z = Σ φ(kₙ), shape (tokens, value size): O(N).
 
-    Causal, a query reads the state of the tokens up to its own; full, the state of all of them.
+    A causal query uses the state up to its own token, otherwise the state of all tokens.
     """
     phi_q, phi_k, turned_q, turned_k = features(spec, q, k, positions=positions, length=length)
     values = np.asarray(v, dtype=np.float64)
@@ -158,19 +158,19 @@ class Operations:
 
 
 def operations(tokens: int, head_dim: int, value_dim: int, *, causal: bool = True) -> Operations:
-    """Multiply-adds of numerator, denominator and output; the rotation, 2·head_dim a token, is the same for both.
+    """Count the multiply-adds of numerator, denominator and output; both share the rotation, 2·head_dim per token.
 
-    By pairs: N(N+1)/2 visible pairs (N² if not causal), each head_dim for the numerator, head_dim for the denominator
-    and value_dim for the output. By state: head_dim·value_dim to write and as many to read, 2·head_dim for z, a token.
+    By pairs: N(N+1)/2 visible pairs (N² if not causal), each head_dim for numerator and denominator and value_dim for
+    the output. By state, per token: head_dim·value_dim to write and as many to read, 2·head_dim for z.
     """
     for name, value in (("tokens", tokens), ("head_dim", head_dim), ("value_dim", value_dim)):
         require_number(value, name, least=1, integer=True)
-    seen = tokens * (tokens + 1) // 2 if causal else tokens * tokens
-    return Operations(tokens, seen * (2 * head_dim + value_dim), tokens * (2 * head_dim * value_dim + 2 * head_dim))
+    visible = tokens * (tokens + 1) // 2 if causal else tokens * tokens
+    return Operations(tokens, visible * (2 * head_dim + value_dim), tokens * (2 * head_dim * value_dim + 2 * head_dim))
 
 
 def crossover(head_dim: int, value_dim: int, *, causal: bool = True) -> int:
-    """The number of tokens from which the running state needs fewer multiply-adds."""
+    """Return the number of tokens from which the running state needs fewer multiply-adds."""
     a_token, a_pair = 2 * head_dim * value_dim + 2 * head_dim, 2 * head_dim + value_dim
     return max(2 * a_token // a_pair, 1) if causal else a_token // a_pair + 1
 
@@ -188,9 +188,9 @@ class Timing:
 def measure(
     spec: RopeSpec, lengths: Sequence[int], *, causal: bool = True, repeats: int = 3, seed: int = 0
 ) -> tuple[Timing, ...]:
-    """Both ways timed here and now, in NumPy on this machine, on random q, k, v of head_dim, up to 8,192 tokens.
+    """Time both ways in NumPy on this machine, on random q, k, v of head_dim, up to 8,192 tokens.
 
-    The causal state is a loop over tokens in Python, so its times carry that loop's cost.
+    The causal state is a Python loop over tokens, so its times include that loop's cost.
     """
     timings = []
     for tokens in lengths:
@@ -212,7 +212,7 @@ def measure(
 def features(
     spec: RopeSpec, q: ArrayLike, k: ArrayLike, *, positions: ArrayLike | None, length: int | None
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """φ(q), φ(k) and both rotated, each of shape (tokens, head_dim)."""
+    """Return φ(q), φ(k) and both rotated, each of shape (tokens, head_dim)."""
     phi_q, phi_k = feature_map(checked_heads(spec, q)), feature_map(checked_heads(spec, k))
     if phi_q.shape != phi_k.shape or phi_q.ndim != 2:
         raise ValueError(f"q and k must both be (tokens, head_dim), got {phi_q.shape} and {phi_k.shape}")

@@ -1,8 +1,8 @@
-"""Where arithmetic breaks a rotary embedding: the error by position, pair and the place where numbers are rounded.
+"""Rounding errors of a rotary embedding, by position, pair and the step at which numbers are rounded.
 
-Every rounding is emulated alone, with everything else in float64, so that its share is seen by itself. The exact angle
-is position times the float64 inv_freq. Wang et al., "When Precision Meets Position", https://arxiv.org/abs/2411.13476;
-the running product is that of `ggml_compute_forward_rope` in https://github.com/ggml-org/llama.cpp.
+Each rounding is emulated alone, with everything else in float64, to show its own share of the error. The exact angle is
+position times the float64 inv_freq. Wang et al., "When Precision Meets Position", https://arxiv.org/abs/2411.13476; the
+running product is `ggml_compute_forward_rope` of https://github.com/ggml-org/llama.cpp.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ TWO_PI = 2 * Fraction(31415926535897932384626433832795028841971693993751, 10**49
 
 @dataclass(frozen=True)
 class Rounding:
-    """A place where numbers are rounded.
+    """A step at which numbers are rounded.
 
-    `stage` tells what the error is: "angle" grows with the position, "table" rounds cos and sin and stays, "products"
-    rounds the rotation itself and depends on the vector. `phrase` continues "with …".
+    `stage` classifies the error: "angle" grows with the position, "table" rounds cos and sin and does not grow,
+    "products" rounds the rotation itself and depends on the vector. `phrase` continues "with …".
     """
 
     name: str
@@ -60,17 +60,17 @@ ROUNDINGS: dict[str, Rounding] = {
 
 
 def angle_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int | None = None) -> FloatArray:
-    """Radians by which each pair is off, signed, shape (positions, pairs), float64.
+    """Return the signed angle error of each pair in radians, shape (positions, pairs), float64.
 
-    For the stage "angle" it is not taken modulo a turn (5.0 rad is 0.8 turn); for the others it is the direction of
-    the rotated pair against the exact one, of a fixed random vector where it matters. The figure itself is right to
-    1.1e-16 of the angle for the first and to 1e-15 rad for the others.
+    For stage "angle" it is not reduced modulo a turn (5.0 rad is 0.8 turn). For the others it is the direction of the
+    rotated pair minus the exact one, of a fixed random vector. The result itself is accurate to 1.1e-16 of the angle
+    for stage "angle" and to 1e-15 rad for the others.
     """
     rounding, places = checked_rounding(where), checked_positions(positions)
     if rounding.stage == "angle":
         return rounded_angles(spec, places, where, length) - position_angles(spec, places, length=length)
     x = sample_pairs(spec, "angle")
-    # A negative factor turns both by half a turn. No direction is left of what overflowed (NaN) or of a factor of 0.
+    # A negative factor turns both by half a turn. Overflow (NaN) or a factor of 0 leaves no direction.
     sign = math.copysign(1.0, spec.attention_factor(length))
     with np.errstate(invalid="ignore"):
         found = rotated(spec, x, places, where, length) * np.conj(x * (sign * exact_unit(spec, places, length)))
@@ -78,23 +78,23 @@ def angle_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int
 
 
 def norm_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int | None = None) -> FloatArray:
-    """By what share each rotated pair is too long, signed, shape (positions, pairs); 0 for the stage "angle"."""
+    """Return the signed relative error of each rotated pair's length, shape (positions, pairs); 0 for stage "angle"."""
     rounding, places = checked_rounding(where), checked_positions(positions)
     if rounding.stage == "angle":
         return np.zeros((places.size, spec.pairs))
     x = sample_pairs(spec, "angle")
     found = np.abs(rotated(spec, x, places, where, length))
     exact = np.broadcast_to(abs(spec.attention_factor(length)) * np.abs(x), found.shape)
-    # A factor of 0 leaves no length, rounded or not.
-    longer: FloatArray = np.divide(found, exact, out=np.ones_like(found), where=exact > 0.0) - 1.0
-    return longer
+    # With a factor of 0 there is no length to compare.
+    error: FloatArray = np.divide(found, exact, out=np.ones_like(found), where=exact > 0.0) - 1.0
+    return error
 
 
 @dataclass(frozen=True, eq=False)
 class ShiftTest:
-    """The score of the same q and k at the same distance while both move; exactly, it would not change.
+    """Scores of the same q and k at the same distance while both move; exact arithmetic would not change them.
 
-    `scores`, shape (positions,), `exact` the true score, `drift` the spread of the scores, largest minus smallest.
+    `scores`, shape (positions,); `exact` is the true score; `drift` the largest minus the smallest score.
     """
 
     positions: NDArray[np.int64]
@@ -106,11 +106,11 @@ class ShiftTest:
 def shift_test(
     spec: RopeSpec, positions: ArrayLike, where: str, *, distance: int = 10, seed: int = 0, length: int | None = None
 ) -> ShiftTest:
-    """The relative property under a shift: keys at `positions`, each query `distance` after its key.
+    """Return the scores of keys at `positions` with queries `distance` later, which should not change.
 
-    q and k are fixed random vectors of head_dim whose entries are bf16 numbers; half of k's energy is q's, so that the
-    score is not near 0. The score is q·k/√head_dim with the attention factor, added up in float64. A rounded inv_freq
-    does not drift: it is another set of frequencies, applied to both alike.
+    q and k are fixed random vectors of head_dim with bf16 entries; half of k's energy is q's, so that the score is not
+    near 0. The score is q·k/√head_dim with the attention factor, summed in float64. A rounded inv_freq causes no drift:
+    it gives q and k the same other frequencies.
     """
     require_number(distance, "distance", least=0, most=MAX_POSITION, integer=True)
     keys = checked_positions(positions)
@@ -130,11 +130,11 @@ def shift_test(
 def worst_error(
     spec: RopeSpec, edges: ArrayLike, where: str, *, samples: int = SAMPLES, length: int | None = None
 ) -> FloatArray:
-    """The largest absolute angle error of each bin of positions, radians, shape (bins, pairs).
+    """Return the largest absolute angle error of each bin of positions, radians, shape (bins, pairs).
 
-    Bin j holds the positions from edges[j] up to, not including, edges[j + 1]. Rounding errors are not smooth and have
-    no closed form, so at most `samples` positions of a bin are tried: the last, where a growing error is largest, and
-    others spread by the golden ratio, which avoids the powers of two. The result is a lower bound.
+    Bin j holds the positions edges[j] … edges[j + 1] − 1. Rounding errors have no closed form, so at most `samples`
+    positions per bin are tried: the last, where a growing error is largest, and others spread by the golden ratio,
+    which avoids the powers of two. The result is a lower bound.
     """
     borders = checked_positions(edges)
     require_number(samples, "samples", least=1, most=4096, integer=True)
@@ -149,9 +149,9 @@ def worst_error(
 def first_beyond(
     spec: RopeSpec, where: str, *, turns: float = 0.1, limit: int = MAX_POSITION, length: int | None = None
 ) -> FloatArray:
-    """The position at which each pair's error first passes `turns` of a turn, shape (pairs,); NaN if not up to `limit`.
+    """Return where each pair's error first exceeds `turns` of a turn, shape (pairs,); NaN if above `limit`.
 
-    Exact for bf16 positions and a bf16 inv_freq. For the others it is the first of a sample: 32 positions in a row at
+    Exact for bf16 positions and a bf16 inv_freq. Otherwise it is the first of a sample: 32 consecutive positions at
     each of up to 1,024 places, evenly spaced on a log scale from 1 to `limit`.
     """
     require_number(turns, "turns", above=0.0)
@@ -161,7 +161,7 @@ def first_beyond(
     if checked_rounding(where).name == "bf16-inv-freq":
         first = np.floor(over(threshold, np.abs(round_to(inv_freq, "bf16") - inv_freq))) + 1.0
     elif where == "bf16-positions":
-        # From 2^e on bf16 positions are 2^(e-7) apart, so the first ones past 2^e are off by what they are past it.
+        # From 2^e on, bf16 positions are 2^(e-7) apart, so the error just past 2^e equals the excess over 2^e.
         past = np.floor(over(threshold, inv_freq)) + 1.0
         first = np.exp2(np.maximum(np.ceil(np.log2(past)) + 8.0, 8.0)) + past
     else:
@@ -174,9 +174,9 @@ def first_beyond(
 def describe(
     spec: RopeSpec, where: str, *, position: int | None = None, end: int | None = None, length: int | None = None
 ) -> str:
-    """What a rounding means for this model, in a sentence: the pair that is most off, by how much, and where.
+    """Return a sentence on the effect of a rounding: the pair with the largest error, its error, and the position.
 
-    At `position`, or at the worst of a sample of positions up to `end`, which is the target length unless given.
+    At `position`, or at the worst of a sample of positions up to `end` (default: the target length).
     """
     rounding = checked_rounding(where)
     if position is not None:
@@ -190,14 +190,14 @@ def describe(
             return f"With {rounding.phrase}, cos and sin times the attention factor overflow: no direction is left."
         if spec.attention_factor(length) == 0.0:
             return f"The attention factor is 0: no direction and no length is left, with {rounding.phrase} or without."
-        longer = 100.0 * float(np.abs(norm_error(spec, places, where, length=length)).max())
+        length_error = 100.0 * float(np.abs(norm_error(spec, places, where, length=length)).max())
         return (
             f"With {rounding.phrase}, directions are off by up to {in_words(float(off.max()))} rad "
-            f"and lengths by up to {in_words(longer)} %, however far the position."
+            f"and lengths by up to {in_words(length_error)} %, however far the position."
         )
     if not off.any():
         return f"With {rounding.phrase}, no pair is off {'up to' if position is None else 'at'} {end:,}."
-    # Among equal errors the last position: the text then names the end of the range.
+    # Among equal errors take the last position, so that the text names the end of the range.
     row, pair = np.unravel_index(off.size - 1 - int(off[:, ::-1][::-1].argmax()), off.shape)
     text = f"With {rounding.phrase}, pair {pair} is off by {in_words(float(off[row, pair]))} rad at {places[row]:,}"
     past = first_beyond(spec, where, limit=max(end, 1), length=length)
@@ -211,7 +211,7 @@ def describe(
 
 
 def exact_unit(spec: RopeSpec, positions: NDArray[np.int64], length: int | None = None) -> ComplexArray:
-    """cos + i sin of the exact angles, shape (positions, pairs), right to 1e-15 at every position."""
+    """Return cos + i sin of the exact angles, shape (positions, pairs), accurate to 1e-15 at every position."""
     increments, residue = phase_increments(spec, length)
     phase = positions.astype(np.uint64)[:, None] * increments
     turns = phase.view(np.int64) * 2.0**-64 - positions[:, None] * (residue * 2.0**-64)
@@ -221,7 +221,7 @@ def exact_unit(spec: RopeSpec, positions: NDArray[np.int64], length: int | None 
 
 @functools.lru_cache(maxsize=64)
 def phase_increments(spec: RopeSpec, length: int | None = None) -> tuple[NDArray[np.uint64], FloatArray]:
-    """Turns per position in units of 2^-64, rounded, shape (pairs,), and by how much each was rounded up."""
+    """Return turns per position in units of 2^-64, rounded, shape (pairs,), and by how much each was rounded up."""
     exact = [Fraction(float(f)) / TWO_PI * 2**64 for f in spec.inv_freq(length)]
     increments = np.array([round(each) % 2**64 for each in exact], dtype=np.uint64)
     increments.flags.writeable = False
@@ -229,7 +229,7 @@ def phase_increments(spec: RopeSpec, length: int | None = None) -> tuple[NDArray
 
 
 def rounded_angles(spec: RopeSpec, positions: NDArray[np.int64], where: str, length: int | None) -> FloatArray:
-    """The angles as the rounding of stage "angle" leaves them, radians, shape (positions, pairs)."""
+    """Return the angles after a rounding of stage "angle", radians, shape (positions, pairs)."""
     inv_freq = spec.inv_freq(length)
     if where == "bf16-positions":
         return position_angles(spec, round_to(positions, "bf16"), length=length)
@@ -239,8 +239,8 @@ def rounded_angles(spec: RopeSpec, positions: NDArray[np.int64], where: str, len
         return nearest(round_to(positions, "bf16")[:, None] * round_to(inv_freq, "bf16"))
     if where == "float32-angles":
         return (positions.astype(np.float32)[:, None] * inv_freq.astype(np.float32)).astype(np.float64)
-    # llama.cpp: theta = position, then theta *= theta_scale from pair to pair. Scaled frequencies are made as its
-    # rope_freqs tensors make them, by one division of each angle.
+    # llama.cpp: theta = position, then theta *= theta_scale from pair to pair. Scaled frequencies divide each angle
+    # once, as its rope_freqs tensors do.
     scale = np.float32(float(np.float32(spec.base)) ** float(np.float32(-2.0 / spec.rotary_dim)))
     factors = np.full((positions.size, spec.pairs), scale, dtype=np.float32)
     factors[:, 0] = positions
@@ -251,7 +251,7 @@ def rounded_angles(spec: RopeSpec, positions: NDArray[np.int64], where: str, len
 def rotated(
     spec: RopeSpec, pairs: ComplexArray, positions: NDArray[np.int64], where: str, length: int | None
 ) -> ComplexArray:
-    """Pairs, shape (pairs,), rotated at every position in the rounded arithmetic, shape (positions, pairs)."""
+    """Return pairs, shape (pairs,), rotated at every position in the rounded arithmetic, shape (positions, pairs)."""
     rounding = checked_rounding(where)
     gain = spec.attention_factor(length)
     if rounding.stage == "angle":
@@ -262,22 +262,20 @@ def rotated(
     table = gain * exact_unit(spec, positions, length)
     cos, sin = (round_to(part, rounding.form).astype(np.float64) for part in (table.real, table.imag))
     if rounding.stage == "table":
-        with np.errstate(
-            invalid="ignore"
-        ):  # a factor too large for the format makes it infinite, and ∞ · 0 is no number
+        with np.errstate(invalid="ignore"):  # a factor too large for the format makes it infinite, and ∞ · 0 is NaN
             return pairs * (cos + 1j * sin)
     return bf16_products(pairs, cos, sin)
 
 
 def bf16_products(pairs: ComplexArray, cos: FloatArray, sin: FloatArray) -> ComplexArray:
-    """The rotation with every product and sum rounded to bf16, as transformers does it: its eager code bit for bit."""
+    """Rotate with every product and sum rounded to bf16, bit for bit like the eager code of transformers."""
     first = nearest(nearest(pairs.real * cos) - nearest(pairs.imag * sin))
     second = nearest(nearest(pairs.imag * cos) + nearest(pairs.real * sin))
     return first + 1j * second
 
 
 def phase_unit(spec: RopeSpec, positions: NDArray[np.int64], length: int | None) -> ComplexArray:
-    """cos + i sin as the kernels make them: the top 32 bits of the phase, a quadrant and float32 polynomials."""
+    """Return cos + i sin as the kernels compute them: top 32 bits of the phase, a quadrant, float32 polynomials."""
     increments, _ = phase_increments(spec, length)
     turns = ((positions.astype(np.uint64)[:, None] * increments) >> np.uint64(32)).astype(np.int64)
     quadrant = (turns + (1 << 29)) >> 30
@@ -290,7 +288,7 @@ def phase_unit(spec: RopeSpec, positions: NDArray[np.int64], length: int | None)
 
 
 def polynomial(x: NDArray[np.float32], coefficients: tuple[float, ...]) -> NDArray[np.float32]:
-    """Horner's rule in float32, highest power first."""
+    """Evaluate a polynomial by Horner's rule in float32, highest power first."""
     value = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         value = value * x + np.float32(coefficient)
@@ -298,9 +296,9 @@ def polynomial(x: NDArray[np.float32], coefficients: tuple[float, ...]) -> NDArr
 
 
 def sampled_positions(limit: int, pairs: int) -> NDArray[np.int64]:
-    """Rows of 32 positions at up to 1,024 places evenly spaced on a log scale, up to and with `limit`; rising.
+    """Return runs of 32 positions at up to 1,024 places, evenly spaced on a log scale up to `limit`, increasing.
 
-    There are fewer places where a head has more than 64 pairs, so that pairs times positions stays within 2^21.
+    Heads with more than 64 pairs get fewer places, so that pairs times positions stays within 2^21.
     """
     starts = np.geomspace(1.0, max(limit, 1), max(min(1024, 2**21 // (SAMPLES * pairs)), 2)).astype(np.int64)
     places = np.unique(starts[:, None] - np.arange(SAMPLES))
@@ -308,29 +306,29 @@ def sampled_positions(limit: int, pairs: int) -> NDArray[np.int64]:
 
 
 def sample_vector(spec: RopeSpec, key: str) -> FloatArray:
-    """A fixed random vector of head_dim whose entries are bf16 numbers."""
+    """Return a fixed random vector of head_dim with bf16 entries."""
     return round_to(normals(f"precision {key}", spec.head_dim), "bf16").astype(np.float64)
 
 
 def sample_pairs(spec: RopeSpec, key: str) -> ComplexArray:
-    """The pairs of a fixed random vector, shape (pairs,)."""
+    """Return the pairs of a fixed random vector as complex numbers, shape (pairs,)."""
     return as_complex(spec, sample_vector(spec, key))
 
 
 def nearest(values: NDArray[Any]) -> FloatArray:
-    """Rounded to bf16, in float64."""
+    """Return the values rounded to bf16, as float64."""
     return round_to(values, "bf16").astype(np.float64)
 
 
 def over(numerator: Any, denominator: FloatArray) -> FloatArray:
-    """The quotient, infinite where a pair stands still."""
+    """Return the quotient; infinite where the denominator is 0."""
     quotient = np.full_like(denominator, np.inf)
     np.divide(numerator, denominator, out=quotient, where=denominator != 0.0)
     return quotient
 
 
 def in_words(value: float) -> str:
-    """Two significant digits: 5.0, 0.0027, 40, 1.2e-7."""
+    """Format with two significant digits: 5.0, 0.0027, 40, 1.2e-7."""
     if 0.0 < value < 1e-4:
         digits, _, exponent = f"{value:.1e}".partition("e")
         return f"{digits}e{int(exponent)}"
@@ -338,14 +336,14 @@ def in_words(value: float) -> str:
 
 
 def checked_rounding(where: str) -> Rounding:
-    """The rounding of that name, or `ValueError`."""
+    """Return the rounding of that name, or raise `ValueError`."""
     if not isinstance(where, str) or where not in ROUNDINGS:
         raise ValueError(f"the rounding must be one of {', '.join(ROUNDINGS)}, got {shorten(where)}")
     return ROUNDINGS[where]
 
 
 def checked_positions(positions: ArrayLike) -> NDArray[np.int64]:
-    """Whole positions from 0 to 2^31, shape (positions,), or `ValueError`."""
+    """Return whole positions from 0 to 2^31, shape (positions,), or raise `ValueError`."""
     values = np.atleast_1d(np.asarray(positions))
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise ValueError(f"positions must be a row of whole numbers, got {shorten(positions)}")

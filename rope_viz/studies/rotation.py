@@ -1,4 +1,4 @@
-"""The algebra of the rotation: its matrix, the two pairings, and one vector through every equivalent form.
+"""Algebra of the rotation: its matrix, the two pairings, and one vector through every equivalent form.
 
 Su et al., RoFormer, section 3.4, https://arxiv.org/abs/2104.09864
 """
@@ -20,10 +20,10 @@ MAX_DENSE_DIM = 1024
 
 
 def position_angles(spec: RopeSpec, positions: ArrayLike, *, length: int | None = None) -> FloatArray:
-    """Position times inv_freq, radians, float64, shape of `positions` + (pairs,); whole turns are not taken off.
+    """Return position times inv_freq, radians, float64, shape of `positions` + (pairs,), not reduced by whole turns.
 
-    The product is right to 1.1e-16 of the angle, 1.1e-10 rad at 1M and 1.1e-9 rad at 10M, for the float64 inv_freq it
-    is given. NumPy's sine and cosine take the turns off without a further loss.
+    For the given float64 inv_freq the product is accurate to 1.1e-16 of the angle, 1.1e-10 rad at 1M and 1.1e-9 rad at
+    10M. NumPy's sine and cosine reduce whole turns without further loss.
     """
     product: FloatArray = np.asarray(positions, dtype=np.float64)[..., None] * spec.inv_freq(length)
     return product
@@ -32,10 +32,10 @@ def position_angles(spec: RopeSpec, positions: ArrayLike, *, length: int | None 
 def rotate(
     spec: RopeSpec, x: ArrayLike, positions: ArrayLike, *, length: int | None = None, gain: float = 1.0
 ) -> FloatArray:
-    """`x`, shape (..., head_dim), rotated at `positions`, shape (...), in the spec's pairing; float64.
+    """Rotate `x`, shape (..., head_dim), at `positions`, shape (...), in the spec's pairing; float64.
 
-    `gain` multiplies cos and sin: 1 is a rotation, `spec.attention_factor()` is what a scaled model computes. The
-    dimensions past the rotated ones are left alone.
+    `gain` multiplies cos and sin: 1 is a rotation, `spec.attention_factor()` is what a scaled model computes.
+    Dimensions beyond the rotated ones are unchanged.
     """
     values = checked_heads(spec, x)
     turned = as_complex(spec, values) * (gain * np.exp(1j * position_angles(spec, positions, length=length)))
@@ -45,10 +45,10 @@ def rotate(
 def rotation_matrix(
     spec: RopeSpec, position: float, *, pairing: Pairing | None = None, length: int | None = None
 ) -> FloatArray:
-    """The matrix R of one position, shape (head_dim, head_dim), in the spec's pairing or the given one.
+    """Return the matrix R of one position, shape (head_dim, head_dim), in the spec's pairing or the given one.
 
-    Interleaved it is block-diagonal; split in halves it has two off-diagonals. Raises `ValueError` above 1,024
-    dimensions, where a dense matrix is too large to look at.
+    Interleaved pairing gives a block-diagonal matrix, half pairing two off-diagonals. Raises `ValueError` above 1,024
+    dimensions, where a dense matrix is too large to show.
     """
     require_number(spec.head_dim, "head_dim, for a dense matrix,", most=MAX_DENSE_DIM)
     first, second = pair_dimensions(spec, pairing)
@@ -61,7 +61,7 @@ def rotation_matrix(
 
 
 def pairing_permutation(spec: RopeSpec, source: Pairing, to: Pairing) -> IntArray:
-    """Indices such that `x[indices]` is the vector `x` of layout `source` in layout `to`; shape (head_dim,)."""
+    """Return indices that convert pairing `source` to `to`, as `x[indices]`; shape (head_dim,)."""
     permutation = np.arange(spec.head_dim)
     for old, new in zip(pair_dimensions(spec, source), pair_dimensions(spec, to), strict=True):
         permutation[new] = old
@@ -70,14 +70,14 @@ def pairing_permutation(spec: RopeSpec, source: Pairing, to: Pairing) -> IntArra
 
 @dataclass(frozen=True)
 class Law:
-    """A statement about R and by how much it fails in float64."""
+    """A statement about R and its largest error in float64."""
 
     statement: str
     error: float
 
 
 def matrix_laws(spec: RopeSpec, m: float, n: float, *, length: int | None = None) -> tuple[Law, ...]:
-    """The laws of the rotation matrix, checked at positions m and n with the largest error over all entries."""
+    """Return the laws of the rotation matrix at positions m and n, each with the largest error over all entries."""
     at_m, at_n, between = (rotation_matrix(spec, p, length=length) for p in (m, n, n - m))
     other = other_pairing(spec)
     order = pairing_permutation(spec, spec.pairing, other)
@@ -92,7 +92,7 @@ def matrix_laws(spec: RopeSpec, m: float, n: float, *, length: int | None = None
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """One way to rotate one vector: its result, what it costs and how far it is from the dense product.
+    """One way to rotate a vector: its result, its cost and its distance from the dense product.
 
     `numbers` counts the values read and written: input, table or matrix, and output.
     """
@@ -110,10 +110,10 @@ class Form:
 def equivalent_forms(
     spec: RopeSpec, x: ArrayLike, position: float, *, length: int | None = None, itemsize: int = 4
 ) -> tuple[Form, ...]:
-    """One vector, shape (head_dim,), in the spec's pairing, through the four forms; every result is in that pairing.
+    """Rotate one vector, shape (head_dim,), by the four forms; every result is in the spec's pairing.
 
     The forms of the other pairing get the permuted vector and their result is permuted back. `itemsize` is the bytes
-    of a number, 4 for float32. The counts are for the plain rotation without an attention factor.
+    per number, 4 for float32. The counts are for the plain rotation without an attention factor.
     """
     vector = checked_heads(spec, x)
     angle = position_angles(spec, position, length=length)
@@ -145,7 +145,7 @@ def equivalent_forms(
 
 
 def elementwise(spec: RopeSpec, vector: FloatArray, angle: FloatArray, pairing: Pairing) -> FloatArray:
-    """x·cos + swapped(x)·sin with cos and sin laid out for every dimension, as libraries write it."""
+    """Return x·cos + swapped(x)·sin with cos and sin expanded to every dimension, as libraries compute it."""
     order = pairing_permutation(spec, spec.pairing, pairing)
     x = vector[order]
     first, second = pair_dimensions(spec, pairing)
@@ -159,12 +159,12 @@ def elementwise(spec: RopeSpec, vector: FloatArray, angle: FloatArray, pairing: 
 
 
 def flat(pairs: int, rest: int) -> tuple[int, int, int]:
-    """Multiplications, additions and numbers moved by the elementwise form: 2, 1 and 4 for each rotated dimension."""
+    """Return multiplications, additions and numbers moved by the elementwise form: 2, 1 and 4 per rotated dimension."""
     return 4 * pairs, 2 * pairs, 8 * pairs + rest
 
 
 def pair_dimensions(spec: RopeSpec, pairing: Pairing | None = None) -> tuple[IntArray, IntArray]:
-    """The first and the second dimension of every pair, each of shape (pairs,)."""
+    """Return the first and the second dimension of every pair, each of shape (pairs,)."""
     index = np.arange(spec.pairs)
     if (pairing or spec.pairing) == "interleaved":
         return 2 * index, 2 * index + 1
@@ -172,14 +172,14 @@ def pair_dimensions(spec: RopeSpec, pairing: Pairing | None = None) -> tuple[Int
 
 
 def as_complex(spec: RopeSpec, x: FloatArray) -> ComplexArray:
-    """The rotated dimensions as complex numbers, shape (..., pairs)."""
+    """Return the rotated dimensions as complex numbers, shape (..., pairs)."""
     first, second = pair_dimensions(spec)
     pairs: ComplexArray = x[..., first] + 1j * x[..., second]
     return pairs
 
 
 def from_complex(spec: RopeSpec, pairs: ComplexArray, x: FloatArray) -> FloatArray:
-    """Pairs, shape (..., pairs), back in the spec's layout, with the tail of `x`; shape (..., head_dim)."""
+    """Return pairs, shape (..., pairs), in the spec's layout, with the unrotated rest of `x`; shape (..., head_dim)."""
     result = np.broadcast_to(x, (*pairs.shape[:-1], spec.head_dim)).copy()
     first, second = pair_dimensions(spec)
     result[..., first], result[..., second] = pairs.real, pairs.imag
@@ -187,12 +187,12 @@ def from_complex(spec: RopeSpec, pairs: ComplexArray, x: FloatArray) -> FloatArr
 
 
 def other_pairing(spec: RopeSpec) -> Pairing:
-    """The layout the spec does not have."""
+    """Return the pairing that the spec does not have."""
     return "interleaved" if spec.pairing == "half" else "half"
 
 
 def checked_heads(spec: RopeSpec, x: ArrayLike) -> FloatArray:
-    """`x` as float64 with a last axis of head_dim, or `ValueError`."""
+    """Return `x` as float64 with a last axis of head_dim, or raise `ValueError`."""
     values: FloatArray = np.asarray(x, dtype=np.float64)
     if values.ndim == 0 or values.shape[-1] != spec.head_dim:
         raise ValueError(f"the last axis must have head_dim = {spec.head_dim} entries, got shape {values.shape}")
@@ -200,5 +200,5 @@ def checked_heads(spec: RopeSpec, x: ArrayLike) -> FloatArray:
 
 
 def largest(difference: NDArray[Any]) -> float:
-    """The largest absolute entry."""
+    """Return the largest absolute entry."""
     return float(np.max(np.abs(difference), initial=0.0))

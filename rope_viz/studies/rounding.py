@@ -1,8 +1,8 @@
 """Rounding to the small number formats, in integer arithmetic: bf16, fp16 and the two 8-bit ones.
 
-bfloat16 and IEEE 754 binary16; the 8-bit formats of Micikevicius et al., https://arxiv.org/abs/2209.05433.
-The rule everywhere is round to nearest, ties to even. Values beyond the largest become infinite; e4m3 has no infinity
-and stays at its largest, as in torch 2.13 (ml_dtypes makes them NaN). The tests hold this to torch bit for bit.
+bfloat16 and IEEE 754 binary16; the 8-bit formats of Micikevicius et al., https://arxiv.org/abs/2209.05433. The rule is
+round to nearest, ties to even. Values beyond the largest become infinite; e4m3 has no infinity and saturates, as in
+torch 2.13 (ml_dtypes makes them NaN). The tests compare with torch bit for bit.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FORMATS: dict[str, Format] = {
 
 
 def round_to(values: ArrayLike, form: str) -> NDArray[np.float32]:
-    """The nearest values of a format of `FORMATS`, held in float32, same shape.
+    """Return the nearest values of a format of `FORMATS`, as float32, same shape.
 
-    The values are taken as float32 first, as a library's float32 table is. Raises `ValueError` for an unknown format.
+    The values are first rounded to float32, like a library's float32 table. Raises `ValueError` for an unknown format.
     """
     if form not in FORMATS:
         raise ValueError(f"the format must be one of {', '.join(FORMATS)}, got {form!r}")
@@ -48,7 +48,7 @@ def round_to(values: ArrayLike, form: str) -> NDArray[np.float32]:
     normal = exponent > 0
     significand = (bits & 0x7FFFFF).astype(np.int64) | (normal.astype(np.int64) << 23)
     exponent = np.where(normal, exponent - 127, -126)
-    # One unit of the target's last place is 2^step; the significand counts units of 2^(exponent - 23).
+    # One unit in the target's last place is 2^step; the significand counts units of 2^(exponent - 23).
     step = np.maximum(exponent, target.least_exponent) - target.fraction_bits
     shift = np.minimum(step - (exponent - 23), 62).astype(np.int64)
     half = (np.int64(1) << shift) >> 1
@@ -61,6 +61,6 @@ def round_to(values: ArrayLike, form: str) -> NDArray[np.float32]:
 
 
 def as_float32(values: ArrayLike) -> NDArray[Any]:
-    """The nearest float32 values, without a warning where they overflow."""
+    """Return the nearest float32 values, without a warning on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(values, dtype=np.float32, order="C")

@@ -1,6 +1,6 @@
-"""Who rounds where: what published implementations of RoPE do with angles, tables and products.
+"""Roundings of published implementations of RoPE: angles, tables and products.
 
-Read from the sources of the versions named, and from public reports; not run unless `ran` says so.
+From the sources of the named versions and from public reports; not executed unless `ran` is true.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Practice:
-    """One implementation: its roundings, by name in `precision.ROUNDINGS`, what it does, and a link that shows it.
+    """One implementation: its roundings, by name in `precision.ROUNDINGS`, a description, and a link as evidence.
 
-    An empty `roundings` means float32 throughout with a float32 table, or arithmetic that is not emulated here.
+    Empty `roundings` mean float32 throughout with a float32 table, or arithmetic that is not emulated here.
     """
 
     library: str
@@ -155,5 +155,5 @@ PRACTICES: tuple[Practice, ...] = (
 
 
 def practised_by(where: str) -> tuple[Practice, ...]:
-    """The implementations that round there, in the order of the list."""
+    """Return the implementations with this rounding, in the order of the list."""
     return tuple(each for each in PRACTICES if where in each.roundings)

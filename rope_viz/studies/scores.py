@@ -1,7 +1,7 @@
-"""Attention scores along the distance, exact in float64 at any length.
+"""Attention scores over the distance, exact in float64 at any length.
 
-A score depends on the distance Δ alone: Σᵢ aᵢ cos(Δθᵢ) + bᵢ sin(Δθᵢ). With Δ = B·u + v the angle-addition formulas make
-a whole curve one matrix product, (length/B, 2·pairs) times (2·pairs, B), from (length/B + B)·pairs sines and cosines.
+A score depends on the distance Δ alone: Σᵢ aᵢ cos(Δθᵢ) + bᵢ sin(Δθᵢ). With Δ = B·u + v, the angle-addition formulas
+make a whole curve one matrix product, (length/B, 2·pairs) × (2·pairs, B), from (length/B + B)·pairs sines and cosines.
 
 Su et al., RoFormer, https://arxiv.org/abs/2104.09864 (eq. 35: the score of q and k)
 """
@@ -31,12 +31,12 @@ from rope_viz.studies.error_budget import Thinning
 
 Backend: TypeAlias = Literal["numpy", "torch"]
 Parts: TypeAlias = tuple[FloatArray, FloatArray, float]
-"""a and b, (pairs,) each, and what the dimensions that do not rotate add at every distance."""
+"""a and b, (pairs,) each, and the constant score of the dimensions that do not rotate."""
 
-MAX_DISTANCES = 1 << 26  # returned by one call
+MAX_DISTANCES = 1 << 26  # limit per call
 MAX_ROWS = 1 << 12  # rows of one matrix product: few, large products wait least for other processes
-UNTHREADED = 1 << 18  # up to this m·n·k OpenBLAS stays on one thread
-BLOCK = 1 << 18  # distances reduced at once: 2 MiB, so that they stay in the cache
+UNTHREADED = 1 << 18  # OpenBLAS uses one thread up to this m·n·k
+BLOCK = 1 << 18  # distances reduced at once: 2 MiB, which fits in the cache
 
 
 def curve(
@@ -50,13 +50,13 @@ def curve(
     backend: Backend = "numpy",
     device: str | None = None,
 ) -> FloatArray:
-    """The score Σ aᵢ cos(Δθᵢ) + bᵢ sin(Δθᵢ) at the distances start, start + stride, … below stop.
+    """Return the score Σ aᵢ cos(Δθᵢ) + bᵢ sin(Δθᵢ) at the distances start, start + stride, … below stop.
 
     `inv_freq` is (pairs,) in radians per position; `a` and `b` are (pairs,) or (batch, pairs), `b` None is zero.
     Returns float64 (n,) or (batch, n). The error is below 1e-13·Σ(|a| + |b|) at every distance; memory beyond the
-    result is some 20 MiB. `backend="torch"` multiplies on `device` ("cpu", "cuda", "mps"): as exact where the device
-    has float64, else in two float32 parts (see `split_product`). Raises `ValueError` on shapes that do not fit, values
-    that are not finite, and more than 2²⁶ distances in all.
+    result is about 20 MiB. `backend="torch"` multiplies on `device` ("cpu", "cuda", "mps"): as exact if the device has
+    float64, otherwise in two float32 parts (see `split_product`). Raises `ValueError` for shapes that do not fit,
+    values that are not finite, and more than 2²⁶ distances in all.
     """
     turn = fixed_turns(inv_freq)
     rows_a, rows_b = checked_coefficients(a, b, len(turn[0]))
@@ -67,12 +67,12 @@ def curve(
     width, right = inner_table(turn, wanted)
     for row, (cos_part, sin_part) in enumerate(zip(rows_a, rows_b, strict=True)):
         for first, left in anchor_blocks(turn, cos_part, sin_part, wanted, width, MAX_ROWS):
-            whole = min(len(left), (n - first) // width)
-            last = first + whole * width
-            if whole:
-                multiply(left[:whole], right, out[row, first:last].reshape(whole, width))
-            if whole < len(left):
-                multiply(left[whole:], right[:, : n - last], out[row, last:].reshape(1, n - last))
+            full_rows = min(len(left), (n - first) // width)
+            last = first + full_rows * width
+            if full_rows:
+                multiply(left[:full_rows], right, out[row, first:last].reshape(full_rows, width))
+            if full_rows < len(left):
+                multiply(left[full_rows:], right[:, : n - last], out[row, last:].reshape(1, n - last))
     return out if np.ndim(a) == 2 else out[0]
 
 
@@ -87,13 +87,11 @@ def curve_envelope(
     log: bool = False,
     thinning: Thinning | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Smallest and largest score in each pixel column of [start, stop): (x, low, high), each (columns,).
+    """Return the smallest and largest score in each pixel column of [start, stop): (x, low, high), each (columns,).
 
-    Every distance is computed, none is skipped and nothing is smoothed, but only a block is held at a time; `thinning`
-    names those that are computed where they are too many. Columns
-    share the range equally, or the logarithm of the distance if `log` (then start must be at least 1). `x` is the
-    middle of a column. Where there are no more distances than columns, each has its own and low equals high.
-    `a` and `b` are (pairs,).
+    Every distance is computed, unless `thinning` selects some; only one block is in memory at a time. Columns share the
+    range equally, or the logarithm of the distance if `log` (then start must be at least 1). `x` is the middle of a
+    column. With no more distances than columns, each has its own column and low equals high. `a` and `b` are (pairs,).
     """
     from rope_viz.studies.envelope import centers, column_edges, reduce_block
 
@@ -107,7 +105,7 @@ def curve_envelope(
     high = np.full(len(edges) - 1, -np.inf)
     buffer = np.empty(BLOCK)
     for wanted in parts:
-        # A border between two computed distances is one before the later of them.
+        # A border between two computed distances moves to the later one.
         borders = -((wanted.start - edges) // wanted.step)
         width, right = inner_table(turn, wanted)
         for first, left in anchor_blocks(turn, rows_a[0], rows_b[0], wanted, width, BLOCK // width):
@@ -118,7 +116,7 @@ def curve_envelope(
 
 
 def at(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distances: ArrayLike) -> FloatArray:
-    """The score at any whole distances, also negative ones (a key after its query).
+    """Return the score at any whole distances; negative ones are keys after their query.
 
     Shapes as in `curve`: `distances` is (n,), the result (n,) or (batch, n). Raises `ValueError` likewise.
     """
@@ -136,10 +134,10 @@ def at(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distances: ArrayL
 
 
 def mean_cosine(inv_freq: ArrayLike, length: int) -> FloatArray:
-    """The mean over pairs of cos(Δθᵢ) at the distances 0 … length − 1, float64 (length,), where the whole head rotates.
+    """Return the mean over pairs of cos(Δθᵢ) at distances 0 … length − 1, float64 (length,), for a fully rotated head.
 
-    The score of a query with a key equal to it, when every pair carries the same energy. See `even_parts` for a head
-    of which only a part rotates.
+    This is the score of a query with an identical key, with equal energy in every pair. For a partially rotated head
+    see `even_parts`.
     """
     pairs = len(checked_inv_freq(inv_freq))
     require_number(length, "length", least=0, integer=True)
@@ -147,7 +145,7 @@ def mean_cosine(inv_freq: ArrayLike, length: int) -> FloatArray:
 
 
 def contributions(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distance: int) -> FloatArray:
-    """What each pair adds to the score at one distance, (pairs,)."""
+    """Return what each pair adds to the score at one distance, (pairs,)."""
     angle = exact_angles(inv_freq, [distance])[0]
     rows_a, rows_b = checked_coefficients(a, b, len(angle))
     if len(rows_a) != 1:
@@ -156,7 +154,7 @@ def contributions(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distan
 
 
 def coefficients(q: ArrayLike, k: ArrayLike, *, pairing: Pairing = "half") -> tuple[FloatArray, FloatArray]:
-    """(a, b) with (R_m q)·(R_n k) = score at distance m − n, for the rotated part of q and k.
+    """Return (a, b) such that (R_m q)·(R_n k) is the score at distance m − n, for the rotated part of q and k.
 
     `q` and `k` are (…, 2·pairs), the result (…, pairs). The rest of a partially rotated head is `unrotated_score`.
     """
@@ -168,7 +166,7 @@ def coefficients(q: ArrayLike, k: ArrayLike, *, pairing: Pairing = "half") -> tu
 
 
 def unrotated_score(q: ArrayLike, k: ArrayLike, rotary_dim: int) -> FloatArray:
-    """The part of q·k that no position touches: over the dimensions from `rotary_dim` on; (…, head_dim) gives (…)."""
+    """Return the part of q·k over the dimensions from `rotary_dim` on, which do not rotate; (…, head_dim) gives (…)."""
     left, right = np.asarray(q, dtype=np.float64), np.asarray(k, dtype=np.float64)
     if left.shape != right.shape or left.ndim == 0:
         raise ValueError(f"q and k must have the same shape, got {left.shape} and {right.shape}")
@@ -176,12 +174,12 @@ def unrotated_score(q: ArrayLike, k: ArrayLike, rotary_dim: int) -> FloatArray:
 
 
 def mean_score(q: ArrayLike, k: ArrayLike, inv_freq: ArrayLike, *, pairing: Pairing = "half") -> FloatArray:
-    """The mean score of a real sequence by distance: over all m of (R_m q_m)·(R_{m−Δ} k_{m−Δ}), at Δ = 0 … tokens − 1.
+    """Return the mean score of a sequence by distance: over all m of (R_m q_m)·(R_{m−Δ} k_{m−Δ}), Δ = 0 … tokens − 1.
 
-    `q` and `k` are (tokens, head_dim) before rotation. Rotates as many dimensions as `inv_freq` has pairs; what is left
-    of head_dim is added without rotation. By FFT, see `correlation`.
+    `q` and `k` are (tokens, head_dim) before rotation. Rotates as many dimensions as `inv_freq` has pairs; the rest of
+    head_dim is added without rotation. By FFT, see `correlation`.
     """
-    # Here, so that a check of a config, which needs `curve` alone, does not wait for it.
+    # Imported here, because the config check uses only `curve`.
     from rope_viz.studies.correlation import mean_logits
 
     query, key = np.asarray(q, dtype=np.float64), np.asarray(k, dtype=np.float64)
@@ -191,7 +189,7 @@ def mean_score(q: ArrayLike, k: ArrayLike, inv_freq: ArrayLike, *, pairing: Pair
 
 
 def parts(spec: RopeSpec, q: ArrayLike, k: ArrayLike) -> Parts:
-    """A query and a key, (head_dim,) each: their coefficients over the pairs that rotate, and the score of the rest."""
+    """Return the coefficients of q and k, (head_dim,) each, over the rotating pairs, and the score of the rest."""
     rotated = 2 * spec.pairs
     left, right = np.asarray(q, dtype=np.float64), np.asarray(k, dtype=np.float64)
     a, b = coefficients(left[:rotated], right[:rotated], pairing=spec.pairing)
@@ -199,21 +197,20 @@ def parts(spec: RopeSpec, q: ArrayLike, k: ArrayLike) -> Parts:
 
 
 def even_parts(spec: RopeSpec) -> Parts:
-    """The mean cosine: k = q with the same energy in every dimension of the head, so that it is 1 at distance 0.
+    """Return the parts of the mean cosine: k = q with equal energy in every dimension, 1 at distance 0.
 
-    It is the mean of cos(Δθᵢ) over the whole head: dimensions that do not rotate count with cos 0 = 1, since they add
-    as much to the score as those that do.
+    The score is the mean of cos(Δθᵢ) over the whole head. Dimensions that do not rotate count with cos 0 = 1.
     """
     return np.full(spec.pairs, 2.0 / spec.head_dim), np.zeros(spec.pairs), unrotated_share(spec)
 
 
 def unrotated_share(spec: RopeSpec) -> float:
-    """Which share of the head's dimensions does not rotate, 0 to 1."""
+    """Return the share of the head's dimensions that do not rotate, 0 to 1."""
     return 1.0 - 2.0 * spec.pairs / spec.head_dim
 
 
 def available_backends(*, devices: bool = False) -> tuple[tuple[Backend, str], ...]:
-    """The choices for a control: (backend, device). Only with `devices` is torch imported, to see what it can reach."""
+    """Return the available (backend, device). Only with `devices` is torch imported, to find CUDA and MPS."""
     found: list[tuple[Backend, str]] = [("numpy", "cpu")]
     if importlib.util.find_spec("torch") is None:
         return tuple(found)
@@ -230,7 +227,7 @@ Multiply: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], None]
 
 
 def inner_table(turn: FixedTurns, wanted: range) -> tuple[int, FloatArray]:
-    """The width B and the right factor (2·pairs, B): cosines, then sines, of the offsets 0 … B − 1."""
+    """Return the width B and the right factor (2·pairs, B): cosines, then sines, of the offsets 0 … B − 1."""
     width = 1 << min(12, max(5, math.isqrt(len(wanted)).bit_length() - 1))
     angle = fixed_angles(turn, wanted.step * np.arange(min(width, len(wanted)), dtype=np.int64)).T
     table = np.zeros((2 * len(angle), width))
@@ -242,7 +239,7 @@ def inner_table(turn: FixedTurns, wanted: range) -> tuple[int, FloatArray]:
 def anchor_blocks(
     turn: FixedTurns, a: FloatArray, b: FloatArray, wanted: range, width: int, step: int
 ) -> Iterator[tuple[int, FloatArray]]:
-    """(index of the first distance, left factor (rows, 2·pairs)) for every `step` rows of B distances."""
+    """Yield (index of the first distance, left factor (rows, 2·pairs)) for every `step` rows of B distances."""
     rows = -(-len(wanted) // width)
     for first in range(0, rows, step):
         anchor = wanted.start + wanted.step * width * np.arange(first, min(first + step, rows), dtype=np.int64)
@@ -252,7 +249,7 @@ def anchor_blocks(
 
 
 def multiplier(backend: Backend, device: str | None) -> Multiply:
-    """The function (left, right, out) that multiplies on the chosen device."""
+    """Return the function (left, right, out) that multiplies on this device, or raise `ValueError`."""
     if backend == "numpy":
         if device not in (None, "cpu"):
             raise ValueError(f"device must be 'cpu' with the numpy backend, got {shorten(device)}")
@@ -272,24 +269,24 @@ def multiplier(backend: Backend, device: str | None) -> Multiply:
             raise ValueError("no MPS device is available here")
         return lambda left, right, out: split_product(left, right, out, "mps")
     where = torch.device(device or "cpu")
-    kept: dict[int, Any] = {}
+    on_device: dict[int, Any] = {}
 
     def multiply(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
-        if right.shape[1] not in kept:
-            kept[right.shape[1]] = torch.from_numpy(np.ascontiguousarray(right)).to(where)
+        if right.shape[1] not in on_device:
+            on_device[right.shape[1]] = torch.from_numpy(np.ascontiguousarray(right)).to(where)
         result = torch.from_numpy(out)
         if where.type == "cpu":
-            torch.matmul(torch.from_numpy(left), kept[right.shape[1]], out=result)
+            torch.matmul(torch.from_numpy(left), on_device[right.shape[1]], out=result)
         else:
-            result.copy_(torch.from_numpy(left).to(where) @ kept[right.shape[1]])
+            result.copy_(torch.from_numpy(left).to(where) @ on_device[right.shape[1]])
 
     return multiply
 
 
 def multiply_numpy(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
-    """left @ right into `out`. Where a few slices suffice, each is small enough for one thread.
+    """Write left @ right into `out`, in slices small enough for one thread if a few are enough.
 
-    The threads of OpenBLAS wait for each other: on a busy machine that takes 20 ms where the product takes 0.02.
+    OpenBLAS threads wait for each other: on a busy machine that takes 20 ms for a product of 0.02 ms.
     """
     rows = max(1, UNTHREADED // right.size)
     if len(left) > 8 * rows:
@@ -299,11 +296,12 @@ def multiply_numpy(left: FloatArray, right: FloatArray, out: FloatArray) -> None
 
 
 def split_product(left: FloatArray, right: FloatArray, out: FloatArray, device: str) -> None:
-    """left @ right in two float32 products, for a device without float64; the entries of `right` are at most 1.
+    """Write left @ right as two float32 products, for a device without float64; entries of `right` are at most 1.
 
-    Each factor is cut into a leading part of few bits and a rest. The product of the leading parts fits in float32's 24
-    bits with its sums, so it is exact; only the rest is rounded. With K = left.shape[1] and M = max |left| the error is
-    below K²·M·2^(−22−bits), bits = ⌊(24 − log₂ K)/2⌋: 1.5e-5·M at worst for 64 pairs, and near 1e-9·K·M in practice.
+    Each factor is split into a leading part of few bits and a rest. The product of the leading parts, sums included,
+    fits in float32's 24 bits, so it is exact; only the rest is rounded. With K = left.shape[1] and M = max |left| the
+    error is below K²·M·2^(−22−bits), bits = ⌊(24 − log₂ K)/2⌋: 1.5e-5·M at worst for 64 pairs, and near 1e-9·K·M in
+    practice.
     """
     import torch
 
@@ -323,7 +321,7 @@ def split_product(left: FloatArray, right: FloatArray, out: FloatArray, device: 
 
 
 def split_pairs(vector: ArrayLike, pairing: Pairing, name: str) -> tuple[FloatArray, FloatArray]:
-    """First and second member of every pair, each (…, pairs)."""
+    """Return the first and second member of every pair, each (…, pairs)."""
     values = finite(vector, name)
     if values.ndim == 0 or values.shape[-1] % 2 or not values.shape[-1]:
         raise ValueError(f"{name} must have an even number of rotated dimensions, got shape {values.shape}")
@@ -336,7 +334,7 @@ def split_pairs(vector: ArrayLike, pairing: Pairing, name: str) -> tuple[FloatAr
 
 
 def checked_coefficients(a: ArrayLike, b: ArrayLike | None, pairs: int) -> tuple[FloatArray, FloatArray]:
-    """Both sets as (batch, pairs), or `ValueError`."""
+    """Return both coefficient sets as (batch, pairs), or raise `ValueError`."""
     cos_part = finite(a, "a")
     sin_part = np.zeros_like(cos_part) if b is None else finite(b, "b")
     if cos_part.ndim not in (1, 2) or cos_part.shape[-1] != pairs:
@@ -347,7 +345,7 @@ def checked_coefficients(a: ArrayLike, b: ArrayLike | None, pairs: int) -> tuple
 
 
 def checked_range(start: int, stop: int, stride: int, batch: int) -> range:
-    """The range in plain integers, or `ValueError` where `batch` such curves are too many distances."""
+    """Return the range in plain integers; raise `ValueError` if `batch` such curves have too many distances."""
     require_number(start, "start", least=-MAX_DISTANCE, most=MAX_DISTANCE, integer=True)
     require_number(stop, "stop", least=start, most=MAX_DISTANCE, integer=True)
     require_number(stride, "stride", least=1, most=MAX_DISTANCE, integer=True)

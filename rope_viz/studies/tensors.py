@@ -1,4 +1,4 @@
-"""Safetensors files: read warily, one tensor at a time, and written. Nothing is unpickled.
+"""Safetensors files: read with every size checked, one tensor at a time, and written. Nothing is unpickled.
 
 The format: https://github.com/huggingface/safetensors#format (8 bytes of length, a JSON header, the raw data)
 """
@@ -31,7 +31,7 @@ NAMES = {np.dtype("<f2"): "F16", np.dtype("<f4"): "F32", np.dtype("<f8"): "F64"}
 
 @dataclass(frozen=True)
 class Entry:
-    """One tensor as the header describes it; `first` and `last` are bytes within the file."""
+    """One tensor as the header describes it; `first` and `last` are byte offsets in the file."""
 
     kind: str
     shape: tuple[int, ...]
@@ -41,14 +41,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class TensorFile:
-    """A checked header; the tensors themselves are read when asked for."""
+    """A checked header; tensors are read on demand."""
 
     entries: Mapping[str, Entry]
     metadata: Mapping[str, str]
     source: Path | bytes = field(repr=False)
 
     def read(self, name: str) -> NDArray[Any]:
-        """A tensor in its own dtype, bfloat16 widened to float32. Raises `ValueError` where there is none."""
+        """Read a tensor in its own dtype, BF16 as float32. Raises `ValueError` for an unknown name or a cut file."""
         if name not in self.entries:
             raise ValueError(f"the file has no tensor {shorten(name)}")
         entry = self.entries[name]
@@ -67,10 +67,10 @@ class TensorFile:
 
 
 def open_tensors(source: str | Path | bytes, *, most: int = 1024) -> TensorFile:
-    """The checked header of a safetensors file of at most `most` tensors, from a path or from its bytes.
+    """Read and check the header of a safetensors file of at most `most` tensors, from a path or its bytes.
 
-    Every size, dtype and place is checked against the size of the file before any tensor is read: the tensors must lie
-    side by side without gaps or overlaps, as the format demands. Raises `ValueError` with one sentence.
+    Every size, dtype and offset is checked against the file size before any tensor is read. As the format requires,
+    tensors must be contiguous without gaps or overlaps. Raises `ValueError`.
     """
     if isinstance(source, bytes):
         total, head = len(source), source[:8]
@@ -106,7 +106,7 @@ def open_tensors(source: str | Path | bytes, *, most: int = 1024) -> TensorFile:
 def write_tensors(
     path: str | Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """A safetensors file of float16, float32 or float64 arrays; the same arrays give the same bytes."""
+    """Write a safetensors file of float16, float32 or float64 arrays; the same arrays give the same bytes."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     parts, end = [], 0
     for name, array in tensors.items():
@@ -118,21 +118,21 @@ def write_tensors(
         parts.append(raw)
         end += len(raw)
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # the data begins at a multiple of 8
+    text += b" " * (-len(text) % 8)  # aligns the data to 8 bytes
     with open(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         file.writelines(parts)
 
 
 def read_head(path: Path, size: int) -> bytes:
-    """The header's text."""
+    """Read the header's text."""
     with open(path, "rb") as file:
         file.seek(8)
         return file.read(size)
 
 
 def parsed(text: bytes) -> dict[str, Any]:
-    """The header as an object in which no name stands twice."""
+    """Parse the header as a JSON object without duplicate names."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -150,7 +150,7 @@ def parsed(text: bytes) -> dict[str, Any]:
 
 
 def checked(name: str, entry: Any, body: int) -> Entry:
-    """One entry of the header, its bytes counted from the end of the header."""
+    """Check one entry of the header; its offsets count from the end of the header."""
     label = f"tensor {shorten(name)}"
     if not isinstance(entry, dict):
         raise ValueError(f"{label} has no proper header entry")
@@ -166,5 +166,5 @@ def checked(name: str, entry: Any, body: int) -> Entry:
 
 
 def is_sizes(value: Any) -> TypeGuard[list[int]]:
-    """Whether this is a JSON list of whole numbers that can be sizes."""
+    """True for a JSON list of whole numbers that can be sizes."""
     return isinstance(value, list) and all(type(size) is int and 0 <= size < 1 << 48 for size in value)

@@ -1,4 +1,4 @@
-"""Vectors: a reader's own from a file or typed, random ones by seed, fixed ones by name. Nothing is unpickled.
+"""Vectors: the user's own from a file or typed, random ones by seed, fixed ones by name. Nothing is unpickled.
 
 npy and npz: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 safetensors: https://github.com/huggingface/safetensors#format (8 bytes of length, a JSON header, the raw data)
@@ -25,7 +25,7 @@ Kind: TypeAlias = Literal["iid", "noisy-copy"]
 
 KINDS: tuple[Kind, ...] = ("iid", "noisy-copy")
 SUFFIXES = (".npy", ".npz", ".safetensors", ".csv", ".txt")
-MAX_BYTES = 32 << 20  # of a file, and of what a compressed one unpacks to
+MAX_BYTES = 32 << 20  # of a file, packed and unpacked
 MAX_TEXT = 4 << 20
 MAX_TENSORS = 256
 # The three entries of a .npy header, a Python literal like {'descr': '<f8', 'fortran_order': False, 'shape': (3, 8), }
@@ -35,10 +35,9 @@ NPY_SHAPE = re.compile(r"""['"]shape['"]:\s*\(([\d\s,]{0,100})\)""")
 
 
 def read_vectors(name: str, data: bytes) -> dict[str, FloatArray]:
-    """Every array of an uploaded file by its name, as finite float64. The suffix of `name` decides the format.
+    """Read every array of an uploaded file by its name, as finite float64. The suffix of `name` decides the format.
 
-    Raises `ValueError` with one sentence for anything that is not such a file, holds no real numbers, or is larger than
-    32 MiB (text: 4 MiB), unpacked or not.
+    Raises `ValueError` for other files, numbers that are not real, and above 32 MiB (text: 4 MiB), unpacked or not.
     """
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
@@ -57,7 +56,7 @@ def read_vectors(name: str, data: bytes) -> dict[str, FloatArray]:
 
 
 def parse_numbers(text: str) -> FloatArray:
-    """Typed numbers: (n,) from a single row, (rows, n) from several; separated by commas, semicolons, tabs or spaces.
+    """Parse typed numbers: one row to (n,), several to (rows, n); separated by commas, semicolons, tabs or spaces.
 
     Brackets are ignored, so that a printed list can be pasted, and a first row of names is skipped.
     """
@@ -81,10 +80,10 @@ def parse_numbers(text: str) -> FloatArray:
 
 
 def query_and_key(arrays: dict[str, FloatArray], head_dim: int) -> tuple[FloatArray, FloatArray]:
-    """q and k out of what a file holds, both (head_dim,) or both (tokens, head_dim).
+    """Return q and k from the arrays of a file, both (head_dim,) or both (tokens, head_dim).
 
-    They are the arrays named q and k (or query and key), else the only two arrays, else the two halves of an only array
-    whose first axis is 2. Raises `ValueError` that says what was found.
+    They are the arrays named q and k (or query and key), else the only two arrays, else the two halves of a single
+    array whose first axis is 2. Raises `ValueError` that names the arrays found.
     """
     by_name = {name.lower(): array for name, array in arrays.items()}
     found = next(((by_name[q], by_name[k]) for q, k in (("q", "k"), ("query", "key")) if {q, k} <= set(by_name)), None)
@@ -107,7 +106,7 @@ def query_and_key(arrays: dict[str, FloatArray], head_dim: int) -> tuple[FloatAr
 def random_vectors(
     head_dim: int, *, seed: int, count: int = 1, kind: Kind = "iid", sigma: float = 1.0, noise: float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Random q and k, each (count, head_dim), the same for the same seed.
+    """Return random q and k, each (count, head_dim), the same for the same seed.
 
     "iid": every entry of both is normal with mean 0 and standard deviation `sigma`. "noisy-copy": k is q plus normal
     noise of standard deviation `noise`.
@@ -126,10 +125,10 @@ def random_vectors(
 
 
 def normals(key: str, *shape: int) -> FloatArray:
-    """Standard normal deviates, float64, of the given shape; the same key gives the same numbers in every process.
+    """Return standard normal deviates, float64, of this shape; a key gives the same numbers in every process.
 
-    The bytes come from SHAKE-256 (FIPS 202) and become normal deviates by Box and Muller's transform, so the numbers
-    depend neither on PYTHONHASHSEED nor on NumPy's generators; another machine's logarithm may change the last digit.
+    SHAKE-256 (FIPS 202) and the Box-Muller transform make them independent of PYTHONHASHSEED and NumPy's generators.
+    Another machine's logarithm may change the last digit.
     """
     size = math.prod(shape)
     half = (size + 1) // 2
@@ -141,9 +140,9 @@ def normals(key: str, *shape: int) -> FloatArray:
 
 
 def parse_vector(text: str | Sequence[float], size: int) -> FloatArray:
-    """A vector of `size` numbers from a list, or from text with commas, spaces or lines between them.
+    """Parse a vector of `size` numbers from a list, or from text with commas, spaces or lines between them.
 
-    Raises `ValueError` that names the bad entry, or how many numbers there are.
+    Raises `ValueError` that names the bad entry, or the number of entries.
     """
     words = text.replace(",", " ").replace(";", " ").strip("[]() \n").split() if isinstance(text, str) else list(text)
     numbers = []
@@ -160,12 +159,12 @@ def parse_vector(text: str | Sequence[float], size: int) -> FloatArray:
 
 
 def read_npy(data: bytes, label: str) -> FloatArray:
-    """One array in NumPy's format, its header read by pattern: NumPy's own reader evaluates it.
+    """Read one array in NumPy's format. The header is matched by regex, because NumPy's own parser evaluates it.
 
-    The size the header claims must be the size that is there, before anything of that size is made.
+    The claimed size must equal the actual size before anything of that size is allocated.
     """
-    wide = data[6:7] in (b"\x02", b"\x03")
-    begin = 12 if wide else 10
+    has_long_header = data[6:7] in (b"\x02", b"\x03")
+    begin = 12 if has_long_header else 10
     end = begin + int.from_bytes(data[8:begin], "little")
     header = data[begin:end].decode("latin-1")
     shape, order = NPY_SHAPE.search(header), NPY_ORDER.search(header)
@@ -182,7 +181,7 @@ def read_npy(data: bytes, label: str) -> FloatArray:
 
 
 def read_npz(data: bytes) -> dict[str, FloatArray]:
-    """Every array of NumPy's zip."""
+    """Read every array of a .npz file."""
     arrays = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -192,7 +191,7 @@ def read_npz(data: bytes) -> dict[str, FloatArray]:
             for member in members:
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     raise ValueError("the .npz file uses a compression that NumPy never writes")
-                # A member unpacks to no more than it declares, whatever the compressed bytes hold.
+                # A member unpacks to no more than its declared size, whatever the compressed bytes hold.
                 with archive.open(member) as stream:
                     name = member.filename.removesuffix(".npy")
                     arrays[name] = read_npy(stream.read(member.file_size), shorten(name))
@@ -202,13 +201,13 @@ def read_npz(data: bytes) -> dict[str, FloatArray]:
 
 
 def read_safetensors(data: bytes) -> dict[str, FloatArray]:
-    """Every tensor of a safetensors file; F16, BF16, F32 and F64."""
+    """Read every F16, BF16, F32 or F64 tensor of a safetensors file."""
     file = open_tensors(data, most=MAX_TENSORS)
     return {name: real(file.read(name), f"tensor {shorten(name)}") for name in file.entries}
 
 
 def real(values: np.ndarray[Any, Any], label: str) -> FloatArray:
-    """The values as float64, or `ValueError` where one is not finite."""
+    """Return the values as float64; raise `ValueError` if one is not finite."""
     array = values.astype(np.float64)
     if not np.isfinite(array).all():
         raise ValueError(f"{label} must hold finite numbers only")
@@ -216,19 +215,19 @@ def real(values: np.ndarray[Any, Any], label: str) -> FloatArray:
 
 
 def require_size(size: int, label: str, most: int = MAX_BYTES) -> None:
-    """`ValueError` past the limit."""
+    """Raise `ValueError` above the limit."""
     if size > most:
         raise ValueError(f"{label} must be at most {most >> 20} MiB, got {size / (1 << 20):.1f} MiB")
 
 
 def require_count(count: int) -> None:
-    """`ValueError` for a file of no or too many arrays."""
+    """Raise `ValueError` for a file with no or too many arrays."""
     if not 1 <= count <= MAX_TENSORS:
         raise ValueError(f"the file must hold 1 to {MAX_TENSORS} arrays, got {count}")
 
 
 def is_number(word: str) -> bool:
-    """Whether `float` takes it."""
+    """True if `float` can parse it."""
     try:
         float(word)
     except ValueError:

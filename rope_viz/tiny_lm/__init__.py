@@ -1,1 +1,1 @@
-"""A small model that reads: its weights, tasks, training and recall; and asking other models the same."""
+"""The demo model: weights, tasks, training and recall; the same questions for other models; captures of q and k."""

@@ -9,7 +9,7 @@ from rope_viz.tiny_lm.checkpoints import FOLDER
 
 
 def main() -> None:
-    """The one command."""
+    """Run the only command, `train`."""
     top = argparse.ArgumentParser(prog="python -m rope_viz.tiny_lm", description=__doc__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     train = commands.add_parser("train", help="train three seeds and fine-tune them, and write what was measured")

@@ -1,7 +1,7 @@
-"""Why a reader finds or does not: its two heads at work, from their q and k under any embedding.
+"""Diagnosis of recall: the two heads of tiny_lm that find a fact, from their q and k under any embedding.
 
-The first layer grows a head that looks one token back, the second one that finds a key by content and so reads what
-followed it: an induction circuit (Olsson et al., https://arxiv.org/abs/2209.11895).
+The first layer learns a head that attends one token back, the second a head that finds a key by content and so copies
+the token after it: an induction circuit (Olsson et al., https://arxiv.org/abs/2209.11895).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from rope_viz.tiny_lm.recall import Switch, switched, text
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """One head in one text, `heads` its whole layer: which queries matter (`rows`) and where each should look.
+    """One head on one text (`heads` of its whole layer): the relevant queries (`rows`) and their correct targets.
 
-    `attention` (rows, tokens) is where they do look. `hit` is the mean attention on the right token, `parts` (pairs,)
-    what each pair adds to the logits of right tokens above what it adds to the others, on average.
+    `attention` (rows, tokens) is the actual attention. `hit` is the mean attention on the target, `parts` (pairs,) what
+    each pair adds to the target's logit relative to the other tokens, on average.
     """
 
     layer: int
@@ -37,35 +37,35 @@ class Work:
 
     @property
     def hits(self) -> FloatArray:
-        """The attention of each query on the token it should look at, (rows,)."""
+        """Return the attention of each query on its target, (rows,)."""
         return np.asarray(self.attention[np.arange(len(self.rows)), self.targets])
 
     @property
     def hit(self) -> float:
-        """Their mean."""
+        """Return the mean of `hits`."""
         return float(self.hits.mean())
 
     @property
     def distance(self) -> Rows:
-        """How far each query is from what it should look at."""
+        """Return the distance of each query from its target."""
         return self.rows - self.targets
 
 
-def previous_token(reader: Reader, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
-    """The head of the first layer that looks one token back, at the values of the facts: each must see its key."""
-    asked = text(length, seed)
-    rows = np.sort(asked.places[0]) + 1
-    return best(reader, spec, length, seed, switch, 0, rows, rows - 1)
+def previous_token(model: Reader, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
+    """Return the first layer's head that attends one token back, at the facts' values: each must see its key."""
+    questions = text(length, seed)
+    rows = np.sort(questions.places[0]) + 1
+    return best(model, spec, length, seed, switch, 0, rows, rows - 1)
 
 
-def finder(reader: Reader, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
-    """The head of the last layer that finds the fact asked for, at the questions: each must see the fact's value."""
-    asked = text(length, seed)
-    return best(reader, spec, length, seed, switch, len(reader.layers) - 1, asked.rows, asked.places[0] + 1)
+def finder(model: Reader, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
+    """Return the last layer's head that finds the fact asked for, at the questions: each must see the fact's value."""
+    questions = text(length, seed)
+    return best(model, spec, length, seed, switch, len(model.layers) - 1, questions.rows, questions.places[0] + 1)
 
 
 def best(
-    reader: Reader,
+    model: Reader,
     spec: RopeSpec,
     length: int,
     seed: int,
@@ -74,73 +74,73 @@ def best(
     rows: Rows,
     targets: Rows,
 ) -> Work:
-    """The head of a layer that does this work in training, and how it does under this embedding."""
-    head = worker(reader, layer)
+    """Return the head of a layer that does this in training, evaluated under this embedding."""
+    head = find_head(model, layer)
     turn = switched(spec, length, switch)
-    taken = heads_of(reader, spec, length, seed, switch)[layer]
-    attention = studies.weights(taken, head, rows, turn)
-    return Work(layer, head, rows, targets, attention, margins(taken, head, rows, targets, turn))
+    heads = heads_of(model, spec, length, seed, switch)[layer]
+    attention = studies.weights(heads, head, rows, turn)
+    return Work(layer, head, rows, targets, attention, margins(heads, head, rows, targets, turn))
 
 
 @functools.lru_cache(maxsize=64)
-def worker(reader: Reader, layer: int) -> int:
-    """Which head of a layer does its work, by the attention on the right tokens within the trained length."""
-    spec, length = reader.spec, reader.spec.context
-    asked, turn = text(length, 0), Turning.of(reader.spec, length)
-    taken = heads_of(reader, spec, length, 0, None)[layer]
+def find_head(model: Reader, layer: int) -> int:
+    """Return the head of a layer with the most attention on the right tokens within the trained length."""
+    spec, length = model.spec, model.spec.context
+    questions, turn = text(length, 0), Turning.of(model.spec, length)
+    heads = heads_of(model, spec, length, 0, None)[layer]
     if layer == 0:
-        rows, targets = np.sort(asked.places[0]) + 1, np.sort(asked.places[0])
+        rows, targets = np.sort(questions.places[0]) + 1, np.sort(questions.places[0])
     else:
-        rows, targets = asked.rows, asked.places[0] + 1
-    given = [studies.weights(taken, head, rows, turn) for head in range(reader.heads)]
-    hits = [one[np.arange(len(rows)), targets].mean() for one in given]
+        rows, targets = questions.rows, questions.places[0] + 1
+    attention = [studies.weights(heads, head, rows, turn) for head in range(model.heads)]
+    hits = [one[np.arange(len(rows)), targets].mean() for one in attention]
     return int(np.argmax(hits))
 
 
-def margins(taken: Heads, head: int, rows: Rows, targets: Rows, turn: Turning) -> FloatArray:
-    """What each pair adds to the right token's logit above its mean over all tokens seen; mean over the queries."""
-    q, k = studies.placed(taken, head, rows, turn)
+def margins(heads: Heads, head: int, rows: Rows, targets: Rows, turn: Turning) -> FloatArray:
+    """Return what each pair adds to the right token's logit relative to all visible tokens; mean over the queries."""
+    q, k = studies.placed(heads, head, rows, turn)
     sums = np.cumsum(k, axis=0)
     mean = sums[rows] / (rows + 1.0)[:, None]
-    return np.asarray(taken.scale * (q * (k[targets] - mean).conj()).real.mean(axis=0))
+    return np.asarray(heads.scale * (q * (k[targets] - mean).conj()).real.mean(axis=0))
 
 
 @functools.lru_cache(maxsize=32)
-def heads_of(reader: Reader, spec: RopeSpec, length: int, seed: int, switch: Switch | None) -> tuple[Heads, ...]:
-    """q and k of every layer in one text; from the second layer on they depend on the embedding."""
-    found = queries_and_keys(reader, text(length, seed).tokens[0], switched(spec, length, switch))
-    return tuple(Heads(q, k, "half", reader.head_dim**-0.5) for q, k in found)
+def heads_of(model: Reader, spec: RopeSpec, length: int, seed: int, switch: Switch | None) -> tuple[Heads, ...]:
+    """Return q and k of every layer on one text; from the second layer on they depend on the embedding."""
+    found = queries_and_keys(model, text(length, seed).tokens[0], switched(spec, length, switch))
+    return tuple(Heads(q, k, "half", model.head_dim**-0.5) for q, k in found)
 
 
 @dataclass(frozen=True, eq=False)
 class OwnCapture:
-    """The reader's q and k in the form of a capture, so that the Heads page has something without a file."""
+    """q and k of tiny_lm in the form of a capture, so that the Heads page works without a file."""
 
     reader: Reader
     length: int
 
     @property
     def name(self) -> str:
-        """What was taken from what."""
+        """Return the name of the capture."""
         return f"RoPE Viz reader ({self.reader.name})"
 
     @property
     def specs(self) -> Mapping[str, RopeSpec]:
-        """One embedding for all layers."""
+        """Return the one embedding of all layers."""
         return {"": self.reader.spec}
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """All of them."""
+        """Return the indices of all layers."""
         return tuple(range(len(self.reader.layers)))
 
     def spec(self, layer: int) -> RopeSpec:
-        """The embedding that it was trained with."""
+        """Return the embedding that the model was trained with."""
         return self.reader.spec
 
     def layer(self, number: int) -> Layer:
-        """One layer, on a text with facts."""
+        """Return one layer, on a text with facts."""
         if number not in self.layers:
             raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
-        taken = heads_of(self.reader, self.reader.spec, self.length, 0, None)[number]
-        return Layer(taken.q, taken.k, "", taken.scale, heads=tuple(range(len(taken.q))))
+        heads = heads_of(self.reader, self.reader.spec, self.length, 0, None)[number]
+        return Layer(heads.q, heads.k, "", heads.scale, heads=tuple(range(len(heads.q))))

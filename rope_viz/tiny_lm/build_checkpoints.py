@@ -1,6 +1,6 @@
-"""Makes every checkpoint: three seeds, the first fine-tuned at four times the length under every main method.
+"""Trains every checkpoint: three seeds, the first fine-tuned at four times the length under every main method.
 
-One process per core, each with one thread: the matrices are too small to share. A run that was stopped goes on.
+One process per core, each with one thread, because the matrices are too small to share. A stopped run can be resumed.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ TRAINED = RopeSpec(head_dim=CONFIG["head_dim"], base=10_000.0, context=256)
 
 @dataclass(frozen=True)
 class Plan:
-    """What is made. The `tuned` seeds are fine-tuned; recall is measured after each step of `measured`.
+    """The checkpoints to make. The `tuned` seeds are fine-tuned; recall is measured after each step of `measured`.
 
-    Of these steps the first seed keeps the `kept` ones.
+    For the first seed the checkpoints of the `kept` steps are saved.
     """
 
     seeds: tuple[int, ...] = (0, 1, 2)
@@ -66,7 +66,7 @@ class Plan:
 def make(out: Path, plan: Plan | None = None, *, cores: int | None = None) -> dict[str, Any]:
     """Train everything into `out`, one folder per checkpoint, and write and return `measured.json`.
 
-    What is unfinished lies in `out/unfinished` until the end; a second run takes it up from there.
+    Unfinished work is in `out/unfinished` until the end, from where a second run resumes.
     """
     plan, begin = plan or Plan(), time.perf_counter()
     work = out / "unfinished"
@@ -89,50 +89,50 @@ def make(out: Path, plan: Plan | None = None, *, cores: int | None = None) -> di
 
 
 def pretrain(out: Path, plan: Plan, seed: int) -> dict[str, Any]:
-    """One seed from nothing."""
+    """Train one seed from scratch."""
     torch.set_num_threads(1)
     begin, name = time.perf_counter(), f"seed-{seed}"
     progress = out / "unfinished" / f"{name}.pt"
     resumed = progress.exists()
     network, config = new_network(seed, plan.config), config_of(plan.trained, plan.config)
-    losses = train(network, plan.trained, plan.course, seed=seed, progress=progress, say=teller(name))
+    losses = train(network, plan.trained, plan.course, seed=seed, progress=progress, say=progress_printer(name))
     save_reader(network, out / name, config, {"seed": str(seed), "steps": str(len(losses))})
     return {"seed": seed, "seconds": None if resumed else round(time.perf_counter() - begin), "losses": losses}
 
 
 def fine_tune(out: Path, plan: Plan, seed: int, method: str) -> dict[str, Any]:
-    """One seed along a fine-tuning at four times the length under one method."""
+    """Fine-tune one seed at four times the length under one method."""
     torch.set_num_threads(1)
     begin, name = time.perf_counter(), f"{method}-{seed}"
-    progress, noted = out / "unfinished" / f"{name}.pt", out / "unfinished" / f"{name}.json"
+    progress, rows_path = out / "unfinished" / f"{name}.pt", out / "unfinished" / f"{name}.json"
     spec = scaled(plan.trained, method, TUNED_LENGTH)
     resumed = progress.exists()
     network, _ = open_network(out / f"seed-{seed}")
     config = config_of(sayable(spec), plan.config)
-    rows: list[Row] = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else []
+    rows: list[Row] = json.loads(rows_path.read_text(encoding="utf-8")) if rows_path.exists() else []
 
-    def note(step: int) -> None:
+    def measure(step: int) -> None:
         keeps = seed == plan.tuned[0] and step in plan.kept
         folder = out / f"{method}-{step}" if keeps else out / "unfinished" / f"{name}-now"
         save_reader(network, folder, config, {"seed": str(seed), "method": method, "steps": str(step)})
-        reader = load(folder)
-        for place, length in (("target", TUNED_LENGTH), ("trained", plan.trained.context)):
-            found = recall([reader], spec, length, sequences=plan.sequences * TUNED_LENGTH // length)
+        model = load(folder)
+        for label, length in (("target", TUNED_LENGTH), ("trained", plan.trained.context)):
+            found = recall([model], spec, length, sequences=plan.sequences * TUNED_LENGTH // length)
             rows.append(
-                {"method": method, "seed": seed, "step": step, "at": place, "length": length, "recall": found.share}
+                {"method": method, "seed": seed, "step": step, "at": label, "length": length, "recall": found.share}
             )
-        noted.write_text(json.dumps(rows), encoding="utf-8")
+        rows_path.write_text(json.dumps(rows), encoding="utf-8")
 
     if not resumed:
-        note(0)
+        measure(0)
     train(
         network,
         spec,
         plan.fine_tuning,
         seed=1000 + seed,
         progress=progress,
-        at={step: lambda step=step: note(step) for step in plan.measured if step},  # type: ignore[misc]
-        say=teller(name),
+        at={step: lambda step=step: measure(step) for step in plan.measured if step},  # type: ignore[misc]
+        say=progress_printer(name),
     )
     unique = {(row["step"], row["at"]): row for row in rows}
     seconds = None if resumed else round(time.perf_counter() - begin)
@@ -140,7 +140,7 @@ def fine_tune(out: Path, plan: Plan, seed: int, method: str) -> dict[str, Any]:
 
 
 def sayable(spec: RopeSpec) -> RopeSpec:
-    """The same frequencies in words that a transformers config has.
+    """Return the same frequencies by methods that a transformers config can express.
 
     NTK-aware scaling is a larger base, and the paper's ramp without an attention factor is Llama 3's.
     """
@@ -155,7 +155,7 @@ def sayable(spec: RopeSpec) -> RopeSpec:
 
 
 def save_reader(network: Any, folder: Path, config: Config, about: dict[str, str]) -> None:
-    """The weights and the config, with the tokenizer beside them."""
+    """Write the weights, the config and the tokenizer."""
     save(network, folder, config, about)
     for name, content in (
         ("tokenizer.json", language.tokenizer()),
@@ -165,7 +165,7 @@ def save_reader(network: Any, folder: Path, config: Config, about: dict[str, str
 
 
 def summary(plan: Plan, done: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
-    """What measured.json holds. Seconds are None where a stopped training went on: nobody took the time."""
+    """Return the content of measured.json. Seconds are None for a resumed training, whose time is unknown."""
     trained = sorted((one for one in done if "losses" in one), key=lambda one: one["seed"])
     tuned = sorted((one for one in done if "rows" in one), key=lambda one: (one["method"], one["seed"]))
     return {
@@ -188,12 +188,12 @@ def summary(plan: Plan, done: Sequence[dict[str, Any]], seconds: float) -> dict[
 
 
 def as_json(course: Course) -> Row:
-    """The fields of a course, tuples as lists."""
+    """Return the fields of a course, tuples as lists."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(course).items()}
 
 
 class Teller:
-    """Prints a line with what it is about before it."""
+    """Prints lines with a name in front."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -202,6 +202,6 @@ class Teller:
         print(f"{self.name}: {line}", flush=True)
 
 
-def teller(name: str) -> Teller:
-    """Says how far a training is."""
+def progress_printer(name: str) -> Teller:
+    """Return a function that prints the progress of a training."""
     return Teller(name)

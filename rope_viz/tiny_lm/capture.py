@@ -1,12 +1,12 @@
-"""Take q and k from a transformers model just before it rotates them.
+"""Capture q and k of a transformers model just before it rotates them.
 
     with rope_viz.capture(model) as taken:
         model(**inputs)
     taken.save("qk.safetensors")
 
-While it lasts, what the modeling file calls to rotate and to attend is wrapped. The wrapper of the attention sees the
-final q and k, finds in them what a rotation gave, and puts back what that rotation was given: norms before it are in,
-parts that never rotate too (partial rotary, MLA), however the heads are laid out.
+Within the block, the rotation and attention functions of the modeling file are wrapped. The attention wrapper sees the
+final q and k, finds the output of a rotation in them, and replaces it by that rotation's input. So norms before the
+rotation are included, and parts that never rotate too (partial rotary, MLA), whatever the layout of the heads.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ATTENTION = "ALL_ATTENTION_FUNCTIONS"
 
 @dataclass
 class Taken:
-    """What has been taken so far: {layer index: `Layer`}, in the order the layers ran.
+    """The layers captured so far: {layer index: `Layer`}, in the order the layers ran.
 
     `skipped` are layers that attended without a rotation.
     """
@@ -47,15 +47,15 @@ class Taken:
 
     @property
     def specs(self) -> dict[str, RopeSpec]:
-        """{layer type: embedding} as the model's config says it."""
+        """Return {layer type: embedding} according to the model's config."""
         return from_config(self.config)
 
     def spec(self, layer: int) -> RopeSpec:
-        """The embedding of a layer that was taken."""
+        """Return the embedding of a captured layer."""
         return self.specs[self.layers[layer].kind]
 
     def save(self, path: str | Path, *, dtype: str = "float16") -> None:
-        """Write a safetensors file that the Heads page and `read_capture` take. Raises `ValueError` if it is empty."""
+        """Write a safetensors file for the Heads page and `read_capture`. Raises `ValueError` without layers."""
         if not self.layers:
             raise ValueError("nothing was taken: run the model within the `with` block")
         write_capture(path, self.layers, config=self.config, name=self.name, dtype=dtype)
@@ -69,10 +69,10 @@ def capture(
     heads: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Taken]:
-    """Take q and k of the chosen layers and query heads (all, if None) of the first forward pass within the block.
+    """Capture q and k of these layers and query heads (all, if None) in the first forward pass within the block.
 
-    Of a batch the first sequence is taken; its positions must be 0, 1, 2 and so on. `progress` is called with how many
-    layers are done and how many there are. Raises `ValueError` for a model whose attention cannot be reached.
+    Only the first sequence of a batch is captured; its positions must be 0, 1, 2 and so on. `progress` is called with
+    the number of finished and of all layers. Raises `ValueError` for a model whose attention cannot be wrapped.
     """
     modules = modeling_modules(model)
     wrapped = [(module, name) for module in modules for name in vars(module) if rotates(name)]
@@ -103,7 +103,7 @@ def capture(
     before += [(module, ATTENTION, getattr(module, ATTENTION)) for module in reached]
     try:
         for module, name, function in before:
-            replaced = Interface(function, attended) if name == ATTENTION else noted(function, pieces)
+            replaced = Interface(function, attended) if name == ATTENTION else record_rotation(function, pieces)
             setattr(module, name, replaced)
         yield taken
     finally:
@@ -121,10 +121,10 @@ def capture_folder(
     device: str = "cpu",
     progress: Callable[[int, int], None] | None = None,
 ) -> Taken:
-    """q and k of the transformers model in a folder on the first `tokens` of a text; nothing is downloaded.
+    """Capture q and k of the transformers model in a folder on the first `tokens` of a text; nothing is downloaded.
 
     Raises `ValueError` without PyTorch and transformers, for a text of less than two tokens, and for layers that the
-    model has not.
+    model does not have.
     """
     try:
         import torch
@@ -135,7 +135,7 @@ def capture_folder(
     ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=tokens)["input_ids"]
     if ids.shape[1] < 2:
         raise ValueError("the text must have at least two tokens")
-    # Without the head: nobody asks for the logits of every token.
+    # Without the head, because the logits are not needed.
     model = transformers.AutoModel.from_pretrained(folder, local_files_only=True, dtype="auto").to(device).eval()
     with capture(model, layers=layers, heads=heads, progress=progress) as taken, torch.inference_mode():
         model(input_ids=ids.to(device), use_cache=False)
@@ -147,13 +147,13 @@ def capture_folder(
 
 
 class Interface:
-    """Transformers' attention interface, whose functions are watched."""
+    """Wrapper of transformers' attention interface that watches calls of its functions."""
 
     def __init__(self, interface: Any, attended: Callable[[Any, Tensor, Tensor, dict[str, Any]], None]) -> None:
         self.interface, self.attended = interface, attended
 
     def get_interface(self, name: str, default: Any) -> Callable[..., Any]:
-        """The function the model would use, after the watcher has seen what it is given."""
+        """Return the function that the model would use, wrapped to report its arguments first."""
         function = self.interface.get_interface(name, default)
 
         def watched(module: Any, query: Tensor, key: Tensor, *rest: Any, **options: Any) -> Any:
@@ -169,15 +169,15 @@ class Interface:
         return self.interface[name]
 
 
-def noted(function: Callable[..., Any], pieces: list[tuple[Tensor, Tensor]]) -> Callable[..., Any]:
-    """The rotation, which notes each tensor it is given beside what it makes of it."""
+def record_rotation(function: Callable[..., Any], pieces: list[tuple[Tensor, Tensor]]) -> Callable[..., Any]:
+    """Return the rotation, wrapped to record each input tensor with its output."""
 
-    def rotation(*given: Any, **named: Any) -> Any:
-        made = function(*given, **named)
-        outputs = made if isinstance(made, tuple) else (made,)
-        inputs = [each for each in (*given, *named.values()) if getattr(each, "ndim", 0) == 4]
+    def rotation(*arguments: Any, **named: Any) -> Any:
+        result = function(*arguments, **named)
+        outputs = result if isinstance(result, tuple) else (result,)
+        inputs = [each for each in (*arguments, *named.values()) if getattr(each, "ndim", 0) == 4]
         pieces.extend((one.detach(), other.detach()) for one, other in zip(inputs, outputs, strict=False))
-        return made
+        return result
 
     return rotation
 
@@ -191,7 +191,7 @@ def layer_of(
     heads: Sequence[int] | None,
     kind: str,
 ) -> Layer:
-    """One layer from what its attention was given."""
+    """Return one layer from the arguments of its attention."""
     if query.shape[2] != key.shape[2]:
         raise ValueError("capture takes a whole sequence in one pass: run the model without a cache of earlier tokens")
     q, k = (unrotated(each, pieces, name) for each, name in ((query, "q"), (key, "k")))
@@ -216,7 +216,7 @@ def layer_of(
 
 
 def unrotated(final: Tensor, pieces: list[tuple[Tensor, Tensor]], name: str) -> NDArray[np.float32]:
-    """`final` (batch, heads, tokens, head_dim) with what was rotated put back as it was, rotating dimensions first."""
+    """Return `final` (batch, heads, tokens, head_dim) with rotated parts replaced by their inputs, those first."""
     for before, after in pieces:
         for one, other in ((before, after), (before.transpose(1, 2), after.transpose(1, 2))):
             size = other.shape[-1]
@@ -224,30 +224,30 @@ def unrotated(final: Tensor, pieces: list[tuple[Tensor, Tensor]], name: str) -> 
                 continue
             for first in {0, final.shape[-1] - size}:
                 if bool((final[:1, ..., first : first + size] == other[:1]).all()):
-                    wide = as_numpy(final[0])
-                    rest = np.delete(wide, np.s_[first : first + size], axis=-1)
-                    turned = np.broadcast_to(as_numpy(one[0]), (*wide.shape[:-1], size))
-                    return np.concatenate([turned, rest], axis=-1)
+                    values = as_numpy(final[0])
+                    rest = np.delete(values, np.s_[first : first + size], axis=-1)
+                    inputs = np.broadcast_to(as_numpy(one[0]), (*values.shape[:-1], size))
+                    return np.concatenate([inputs, rest], axis=-1)
     raise ValueError(f"this model changes {name} after rotating it, so what is rotated is not what attends")
 
 
 def modeling_modules(model: Any) -> list[Any]:
-    """The Python modules that the model's parts are written in."""
+    """Return the Python modules that define the model's parts."""
     names = {type(part).__module__ for part in model.modules()}
     return [sys.modules[name] for name in sorted(names) if re.search(r"\bmodeling_\w+$", name)]
 
 
 def rotates(name: str) -> bool:
-    """Whether a function of this name rotates the q and k of text."""
+    """True if a function of this name rotates q and k of text."""
     return any(fnmatch.fnmatch(name, one) for one in ROTATIONS) and not any(fnmatch.fnmatch(name, n) for n in NOT_TEXT)
 
 
 def layer_kinds(taken: Taken) -> dict[int, str]:
-    """{layer: its layer type}, for a model whose types have embeddings of their own."""
+    """Return {layer: its layer type} for a model whose layer types have different embeddings."""
     specs, kinds = taken.specs, taken.config.get("layer_types") or []
     return {index: kind for index, kind in enumerate(kinds) if kind in specs}
 
 
 def as_numpy(tensor: Tensor) -> NDArray[np.float32]:
-    """float32 on the CPU."""
+    """Return the tensor as float32 on the CPU."""
     return np.asarray(tensor.detach().float().cpu().numpy(), dtype=np.float32)

@@ -1,7 +1,7 @@
-"""The file that a capture is kept in: safetensors, with the config in its metadata; written, and read warily.
+"""File format of a capture: safetensors with the config in its metadata; checked when read.
 
-`layers.<n>.q` is (heads, tokens, head_dim), `layers.<n>.k` (key heads, tokens, head_dim), both before rotation, with
-the dimensions that rotate first. The metadata holds one JSON text under `rope_viz`.
+`layers.<n>.q` is (heads, tokens, head_dim), `layers.<n>.k` (key heads, tokens, head_dim), both before rotation,
+rotating dimensions first. The metadata holds one JSON text under `rope_viz`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ VERSION = 1
 MAX_LAYERS = 512
 MAX_TOKENS = 1 << 17
 LARGEST = 1 << 30
-"""Bytes of one layer's q, as float32: what is computed from it is several times that."""
+"""Bytes of one layer's q, as float32: computations on it take several times as much."""
 DTYPES = {"float16": np.float16, "float32": np.float32}
 HALF = float(np.finfo(np.float16).max)
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """q and k of one layer, and how its attention uses them; `heads` are the numbers of the query heads taken."""
+    """q and k of one layer, and its attention parameters; `heads` are the indices of the captured query heads."""
 
     q: NDArray[Any]
     k: NDArray[Any]
@@ -44,13 +44,13 @@ class Layer:
     heads: tuple[int, ...] = ()
 
     def as_heads(self, spec: RopeSpec) -> Heads:
-        """For the functions of `studies.heads`."""
+        """Return the layer as input of `studies.heads`."""
         return Heads(self.q, self.k, spec.pairing, self.scale, self.cap, self.window, self.sinks)
 
 
 @dataclass(frozen=True, eq=False)
 class Captured:
-    """A capture as read: what stands in the metadata is checked, the layers are read when asked for."""
+    """A capture with checked metadata; layers are read on demand."""
 
     name: str
     config: Mapping[str, Any]
@@ -60,15 +60,15 @@ class Captured:
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The numbers of the layers that were taken."""
+        """Return the indices of the captured layers."""
         return tuple(sorted(self.about))
 
     def spec(self, layer: int) -> RopeSpec:
-        """The embedding that a layer was run with."""
+        """Return the embedding of a layer."""
         return self.specs[self.about[layer]["kind"]]
 
     def layer(self, number: int) -> Layer:
-        """One layer, float32. Raises `ValueError` where it holds what is not a number."""
+        """Read one layer as float32. Raises `ValueError` for a missing layer or values that are not finite."""
         if number not in self.about:
             raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
         about = self.about[number]
@@ -85,7 +85,7 @@ class Captured:
 def write_capture(
     path: str | Path, layers: Mapping[int, Layer], *, config: Mapping[str, Any], name: str, dtype: str = "float16"
 ) -> None:
-    """Write layers with the config they ran with. Raises `ValueError` for values that float16 cannot hold."""
+    """Write layers with their config. Raises `ValueError` for values that float16 cannot hold."""
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be {' or '.join(DTYPES)}, got {shorten(dtype)}")
     tensors = {}
@@ -105,44 +105,44 @@ def write_capture(
         }
         for number, layer in sorted(layers.items())
     }
-    said = {"version": VERSION, "name": name, "config": dict(config), "layers": about}
-    write_tensors(path, tensors, {"rope_viz": json.dumps(said, default=str)})
+    metadata = {"version": VERSION, "name": name, "config": dict(config), "layers": about}
+    write_tensors(path, tensors, {"rope_viz": json.dumps(metadata, default=str)})
 
 
 def read_capture(source: str | Path | bytes) -> Captured:
-    """The capture in a safetensors file, from a path or from its bytes.
+    """Read the capture in a safetensors file, from a path or from its bytes.
 
-    Sizes, dtypes and the metadata are checked before any tensor is read. Raises `ValueError` with one sentence.
+    Sizes, dtypes and the metadata are checked before any tensor is read. Raises `ValueError`.
     """
     file = open_tensors(source, most=2 * MAX_LAYERS)
     if "rope_viz" not in file.metadata:
         raise ValueError("the file holds no capture: make one with `rope-viz capture`")
     try:
-        said = json.loads(file.metadata["rope_viz"])
+        metadata = json.loads(file.metadata["rope_viz"])
     except (ValueError, RecursionError):
         raise ValueError("what the file says of its capture is not JSON") from None
-    if not isinstance(said, dict) or said.get("version") != VERSION:
+    if not isinstance(metadata, dict) or metadata.get("version") != VERSION:
         raise ValueError(f"the capture must be of version {VERSION}: capture it again with this RoPE Viz")
-    config, layers = said.get("config"), said.get("layers")
+    config, layers = metadata.get("config"), metadata.get("layers")
     if not isinstance(config, dict) or not isinstance(layers, dict) or not layers:
         raise ValueError("what the file says of its capture must hold a config and layers")
     specs = from_config(config)
     about = {number_of(text): checked(text, entry, specs, file) for text, entry in layers.items()}
     if len(file.entries) != 2 * len(about):
         raise ValueError("the file must hold q and k of every layer it names, and nothing else")
-    name = said.get("name")
+    name = metadata.get("name")
     return Captured(name if isinstance(name, str) else "a capture", config, specs, about, file)
 
 
 def number_of(text: str) -> int:
-    """The number of a layer."""
+    """Parse the index of a layer."""
     if not (text.isascii() and text.isdecimal() and len(text) < 6):
         raise ValueError(f"a layer must be named by its number, got {shorten(text)}")
     return int(text)
 
 
 def checked(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: TensorFile) -> Mapping[str, Any]:
-    """What is said of one layer, against its tensors' shapes and its embedding."""
+    """Check the metadata of one layer against its tensors' shapes and its embedding."""
     label = f"layer {text}"
     if not isinstance(entry, dict) or entry.get("kind") not in specs:
         raise ValueError(f"{label} must be of a layer type of its config: {', '.join(specs) or 'none'}")
@@ -170,5 +170,5 @@ def checked(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: TensorFi
             require_number(sink, f"sinks of {label}")
     if not isinstance(heads, list) or len(heads) != q[0] or not all(type(head) is int and head >= 0 for head in heads):
         raise ValueError(f"heads of {label} must be one number per head of q")
-    kept = ("kind", "scale", "cap", "window", "sinks", "heads")
-    return {key: entry.get(key) for key in kept}
+    keys = ("kind", "scale", "cap", "window", "sinks", "heads")
+    return {key: entry.get(key) for key in keys}

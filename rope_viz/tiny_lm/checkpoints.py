@@ -1,4 +1,4 @@
-"""The readers that come with RoPE Viz: three seeds, and one of them along its fine-tunings. Read when asked for."""
+"""Checkpoints of tiny_lm in this package: three seeds, and one of them along its fine-tunings. Loaded on demand."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MAIN_METHODS: dict[str, type[Scaling]] = {
     "yarn": Yarn,
     "llama3": Llama3,
 }
-"""The methods the reader is fine-tuned with."""
+"""The methods that tiny_lm is fine-tuned with."""
 
 
 @functools.cache
 def reader(name: str) -> Reader:
-    """A reader by the name of its folder, such as "seed-0" or "yarn-100". Raises `ValueError` where there is none."""
+    """Load a checkpoint by its folder name, such as "seed-0" or "yarn-100". Raises `ValueError` for unknown names."""
     if name not in names():
         raise ValueError(f"there is no reader {shorten(name)}; there are {', '.join(names())}")
     return load(FOLDER / name)
@@ -38,22 +38,22 @@ def reader(name: str) -> Reader:
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Every reader there is: the seeds first."""
+    """Return the names of all checkpoints, seeds first."""
     found = sorted(path.parent.name for path in FOLDER.glob("*/config.json"))
     return tuple(sorted(found, key=lambda name: (name not in SEEDS, name)))
 
 
 @functools.cache
 def measured() -> Mapping[str, Any]:
-    """What the training wrote down: times, losses, and recall along the fine-tunings."""
+    """Return the training's records: times, losses, and recall along the fine-tunings."""
     return MappingProxyType(json.loads((FOLDER / "measured.json").read_text(encoding="utf-8")))
 
 
 def spec_for(spec: RopeSpec, trained: RopeSpec) -> RopeSpec:
-    """The embedding a reader gets when `spec` is chosen: all of it if it is of the reader's kind, else its method.
+    """Return the embedding of tiny_lm for a given `spec`: all of it if the sizes match, else only its scaling.
 
-    A chosen spec of other sizes (another model's) lends its scaling method and knobs, and its target as a multiple of
-    its trained length. Raises `ValueError` where the method cannot serve the reader's pairs (LongRoPE's lists).
+    A spec of other sizes (another model's) gives its scaling method and knobs, and its target as a multiple of its
+    trained length. Raises `ValueError` if the method does not fit the pairs of tiny_lm (LongRoPE's lists).
     """
     if (spec.head_dim, spec.rotary_dim, spec.pairing) == (trained.head_dim, trained.rotary_dim, trained.pairing):
         return spec
@@ -62,7 +62,7 @@ def spec_for(spec: RopeSpec, trained: RopeSpec) -> RopeSpec:
 
 
 def scaled(trained: RopeSpec, method: str, length: int) -> RopeSpec:
-    """A reader's embedding under a method whose factor just reaches `length`; the method's other knobs as they come."""
+    """Return tiny_lm's embedding under a method whose factor just reaches `length`; other knobs have defaults."""
     kind = {**MAIN_METHODS}[method]
     scaling = kind() if method == "none" else kind(factor=length / trained.context)  # type: ignore[call-arg]
     return replace(trained, scaling=scaling, target=max(length, 1))

@@ -1,7 +1,7 @@
-"""Who answers: a transformers model on this machine, or any server that speaks the OpenAI protocol.
+"""Clients that answer evaluation questions: a local transformers model, or any OpenAI-compatible server.
 
-The protocol: https://platform.openai.com/docs/api-reference/completions, as vLLM, SGLang, llama.cpp and
-`transformers serve` speak it.
+The protocol: https://platform.openai.com/docs/api-reference/completions, as in vLLM, SGLang, llama.cpp and
+`transformers serve`.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from rope_viz.embedding.spec import shorten
 
 LARGEST = 4 << 20  # bytes of an answer
 INSTALL = "pip install 'rope-viz[transformers]'"
-AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)  # codes of a server that may answer later
+AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)  # status codes after which a retry may succeed
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came next, and how many tokens the text had (None where the engine does not say)."""
+    """The generated text, and the number of prompt tokens (None if the engine does not report it)."""
 
     text: str
     tokens: int | None
 
 
 class Engine(Protocol):
-    """Somebody to ask."""
+    """Interface of an answering model."""
 
     def ask(self, text: str, most: int) -> Answer:
-        """At most `most` tokens after the text, the likeliest ones. Raises `ValueError` where there is no answer."""
+        """Return at most `most` greedily decoded tokens after the text. Raises `ValueError` if there is no answer."""
 
     def count(self, text: str) -> int:
-        """How many tokens the text has. Raises `ValueError` where that cannot be known."""
+        """Return the number of tokens of the text. Raises `ValueError` if it cannot be determined."""
 
 
 class Server:
-    """A server at an address such as http://localhost:8000/v1, asked for completions, or in `chat` for messages.
+    """A server at an address such as http://localhost:8000/v1, used by completions, or by messages if `chat`.
 
-    Failures that pass (no connection, overload) are tried again `retries` times, waiting twice as long each time or
-    as long as the server says.
+    Temporary failures (no connection, overload) are retried `retries` times, with a doubling pause or the server's own
+    Retry-After.
     """
 
     def __init__(
@@ -69,31 +69,31 @@ class Server:
         self.key, self.timeout, self.retries, self.wait = key, timeout, retries, wait
 
     def ask(self, text: str, most: int) -> Answer:
-        """See `Engine`."""
+        """Answer as in `Engine`."""
         if self.chat:
-            asked: dict[str, Any] = {"messages": [{"role": "user", "content": text}]}
+            content: dict[str, Any] = {"messages": [{"role": "user", "content": text}]}
             path = "/chat/completions"
         else:
-            asked, path = {"prompt": text}, "/completions"
-        said = self.send(path, {"model": self.model, "max_tokens": most, "temperature": 0, **asked})
+            content, path = {"prompt": text}, "/completions"
+        reply = self.send(path, {"model": self.model, "max_tokens": most, "temperature": 0, **content})
         try:
-            choice = said["choices"][0]
+            choice = reply["choices"][0]
             found = choice["message"]["content"] if self.chat else choice["text"]
-            usage = said.get("usage") or {}
+            usage = reply.get("usage") or {}
             tokens = usage.get("prompt_tokens")
         except (KeyError, IndexError, TypeError, AttributeError):
-            raise ValueError(f"{self.url} answered without a choice: {shorten(said, 120)}") from None
+            raise ValueError(f"{self.url} answered without a choice: {shorten(reply, 120)}") from None
         return Answer("" if found is None else str(found), tokens if isinstance(tokens, int) else None)
 
     def count(self, text: str) -> int:
-        """By the usage that the server reports for one token more."""
+        """Return the prompt tokens that the server reports for a one-token completion."""
         tokens = self.ask(text, 1).tokens
         if tokens is None:
             raise ValueError(f"{self.url} does not report usage: name a folder with the tokenizer (--tokenizer)")
         return tokens
 
     def models(self) -> list[str]:
-        """The models that the server has, at least one."""
+        """Return the names of the server's models, at least one."""
         try:
             found = [str(each["id"]) for each in self.once("/models", None)["data"]]
         except (OSError, http.client.HTTPException, KeyError, TypeError) as error:
@@ -103,7 +103,7 @@ class Server:
         return found
 
     def send(self, path: str, body: Mapping[str, Any]) -> Any:
-        """The answer to a POST as JSON, after as many tries as are allowed."""
+        """Return the answer to a POST as JSON, after up to `retries` retries."""
         pause = self.wait
         for left in range(self.retries, -1, -1):
             try:
@@ -112,8 +112,8 @@ class Server:
                 reason = f"{error.code} {shorten(error.read(2000).decode(errors='replace'), 200)}"
                 if error.code not in AGAIN or not left:
                     raise ValueError(f"{self.url} refused: {reason}") from None
-                asked = error.headers.get("Retry-After", "")
-                time.sleep(min(float(asked), 300.0) if asked.isdecimal() else pause)
+                retry_after = error.headers.get("Retry-After", "")
+                time.sleep(min(float(retry_after), 300.0) if retry_after.isdecimal() else pause)
             except (OSError, http.client.HTTPException) as error:
                 if not left:
                     raise ValueError(f"{self.url} cannot be reached: {error}") from None
@@ -122,7 +122,7 @@ class Server:
         raise AssertionError("the last try returns or raises")
 
     def once(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        """One request: a POST, or a GET without a body."""
+        """Send one request: a POST, or a GET if there is no body."""
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers)
@@ -137,7 +137,7 @@ class Server:
 
 
 class Local:
-    """A transformers model in a folder, run with `config` in place of its own (the scaling set in it)."""
+    """A transformers model in a folder, run with `config` instead of its own (with the scaling to test)."""
 
     def __init__(self, folder: str | Path, config: Mapping[str, Any] | None = None, *, device: str = "cpu") -> None:
         self.folder, self.config, self.device = str(folder), config, device
@@ -145,33 +145,33 @@ class Local:
         self.loaded: tuple[Any, Any] | None = None
 
     def ask(self, text: str, most: int) -> Answer:
-        """See `Engine`; one question at a time."""
+        """Answer as in `Engine`, one question at a time."""
         import torch
 
         with self.lock:
             model, tokenizer = self.load()
-            given = tokenizer(text, return_tensors="pt").to(self.device)
+            inputs = tokenizer(text, return_tensors="pt").to(self.device)
             try:
                 with torch.inference_mode():
-                    made = model.generate(
-                        input_ids=given["input_ids"],
-                        attention_mask=given["attention_mask"],
+                    output = model.generate(
+                        input_ids=inputs["input_ids"],
+                        attention_mask=inputs["attention_mask"],
                         max_new_tokens=most,
                         do_sample=False,
                         pad_token_id=tokenizer.pad_token_id or 0,
                     )
-            except RuntimeError as error:  # out of memory, most of all
+            except RuntimeError as error:  # mostly out of memory
                 raise ValueError(f"the model failed: {str(error).splitlines()[0]}") from None
-            size = given["input_ids"].shape[1]
-            return Answer(tokenizer.decode(made[0, size:]), size)
+            size = inputs["input_ids"].shape[1]
+            return Answer(tokenizer.decode(output[0, size:]), size)
 
     def count(self, text: str) -> int:
-        """By the model's own tokenizer."""
+        """Return the count by the model's own tokenizer."""
         with self.lock:
             return len(self.load()[1](text)["input_ids"])
 
     def load(self) -> tuple[Any, Any]:
-        """Model and tokenizer, loaded when first asked."""
+        """Return model and tokenizer, loaded at the first call."""
         if self.loaded is None:
             try:
                 _, transformers = (importlib.import_module(name) for name in ("torch", "transformers"))
@@ -180,19 +180,19 @@ class Local:
             tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
             options: dict[str, Any] = {"local_files_only": True, "dtype": "auto"}
             if self.config is not None:
-                said = dict(self.config)
-                options["config"] = transformers.AutoConfig.for_model(said.pop("model_type"), **said)
+                config = dict(self.config)
+                options["config"] = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
             model: Any = transformers.AutoModelForCausalLM.from_pretrained(self.folder, **options)
             self.loaded = model.eval().to(self.device), tokenizer
         return self.loaded
 
     def close(self) -> None:
-        """Forget the model, so that the next one finds room."""
+        """Drop the model to free memory for the next one."""
         self.loaded = None
 
 
 class Counted:
-    """An engine whose tokens are counted by a tokenizer in a folder of this machine."""
+    """An engine whose tokens are counted by a tokenizer in a local folder."""
 
     def __init__(self, engine: Engine, folder: str | Path) -> None:
         try:
@@ -203,9 +203,9 @@ class Counted:
         self.tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
 
     def ask(self, text: str, most: int) -> Answer:
-        """See `Engine`."""
+        """Answer as in `Engine`."""
         return self.engine.ask(text, most)
 
     def count(self, text: str) -> int:
-        """By the tokenizer."""
+        """Return the count by the tokenizer."""
         return len(self.tokenizer(text)["input_ids"])

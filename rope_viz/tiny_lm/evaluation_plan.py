@@ -1,4 +1,4 @@
-"""What an evaluation found, from its JSON file, wherever that comes from: recall by depth and length, per method."""
+"""Results of an evaluation, from its JSON file: recall by depth and length, per method."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Cell: TypeAlias = tuple[str, int, float, int]
 
 @dataclass(frozen=True)
 class Row:
-    """One answer; `right` is None where the engine gave none, and `answer` then says why. `key` is its question's."""
+    """One answer; `right` is None if the engine gave none, and `answer` is then the reason. `key` is its question's."""
 
     method: str
     length: int
@@ -35,13 +35,13 @@ class Row:
 
     @property
     def cell(self) -> Cell:
-        """What it answers."""
+        """Return the question that this row answers."""
         return self.method, self.length, self.depth, self.repeat
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A whole file. `about` says of each method how it was run."""
+    """A whole file. `about` describes how each method was run."""
 
     model: str
     wording: str
@@ -50,31 +50,31 @@ class Evaluation:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """In the order of the file."""
+        """Return the methods in the order of the file."""
         return tuple(dict.fromkeys(row.method for row in self.rows))
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Tokens, rising."""
+        """Return the lengths in tokens, increasing."""
         return tuple(sorted({row.length for row in self.rows}))
 
     @property
     def depths(self) -> tuple[float, ...]:
-        """From the beginning of the text to its end."""
+        """Return the depths, from the beginning of the text to its end."""
         return tuple(sorted({row.depth for row in self.rows}))
 
     def map(self, method: str) -> FloatArray:
-        """Recall by depth and length, (depths, lengths); NaN where nothing was answered."""
-        asked, right = np.zeros((2, len(self.depths), len(self.lengths)))
+        """Return recall by depth and length, (depths, lengths); NaN without answers."""
+        answered, right = np.zeros((2, len(self.depths), len(self.lengths)))
         for row in self.rows:
             if row.method == method and row.right is not None:
                 at = self.depths.index(row.depth), self.lengths.index(row.length)
-                asked[at] += 1
+                answered[at] += 1
                 right[at] += row.right
-        return np.where(asked > 0, right / np.maximum(asked, 1), np.nan)
+        return np.where(answered > 0, right / np.maximum(answered, 1), np.nan)
 
     def over_lengths(self, method: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(mean, low, high) by length, (lengths,) each: Wilson's 95 % interval; NaN where nothing was answered."""
+        """Return (mean, low, high) by length, (lengths,) each: Wilson's 95 % interval; NaN without answers."""
         out = np.full((3, len(self.lengths)), np.nan)
         for column, length in enumerate(self.lengths):
             right = [row.right for row in self.rows if (row.method, row.length) == (method, length)]
@@ -85,31 +85,31 @@ class Evaluation:
 
 
 def read_evaluation(source: str | Path | bytes) -> Evaluation:
-    """The evaluation in a JSON file, from a path or from its bytes. Raises `ValueError` with one sentence."""
+    """Read the evaluation in a JSON file, from a path or from its bytes. Raises `ValueError`."""
     size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
     if size > LARGEST:
         raise ValueError(f"the file must be at most {LARGEST >> 20} MiB, got {size / (1 << 20):.0f} MiB")
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     try:
-        said = json.loads(data)
+        content = json.loads(data)
     except (ValueError, RecursionError):
         raise ValueError("the file is not the JSON of an evaluation") from None
-    if not isinstance(said, dict) or not isinstance(said.get("answers"), list):
+    if not isinstance(content, dict) or not isinstance(content.get("answers"), list):
         raise ValueError("the file holds no evaluation: make one with `rope-viz evaluate`")
-    if said.get("version") != VERSION:
-        raise ValueError(f"the evaluation must be of version {VERSION}, got {shorten(said.get('version'))}")
-    if not 1 <= len(said["answers"]) <= MOST:
-        raise ValueError(f"the evaluation must hold 1 to {MOST:,} answers, got {len(said['answers']):,}")
-    rows = tuple(checked(entry, number) for number, entry in enumerate(said["answers"]))
-    about = said.get("about")
+    if content.get("version") != VERSION:
+        raise ValueError(f"the evaluation must be of version {VERSION}, got {shorten(content.get('version'))}")
+    if not 1 <= len(content["answers"]) <= MOST:
+        raise ValueError(f"the evaluation must hold 1 to {MOST:,} answers, got {len(content['answers']):,}")
+    rows = tuple(checked(entry, number) for number, entry in enumerate(content["answers"]))
+    about = content.get("about")
     about = (
         {str(name): each for name, each in about.items() if isinstance(each, dict)} if isinstance(about, dict) else {}
     )
-    return Evaluation(str(said.get("model", ""))[:200], str(said.get("wording", ""))[:40], about, rows)
+    return Evaluation(str(content.get("model", ""))[:200], str(content.get("wording", ""))[:40], about, rows)
 
 
 def checked(entry: Any, number: int) -> Row:
-    """One answer, or `ValueError` that says which."""
+    """Read one answer, or raise `ValueError` with its number."""
     label = f"answer {number}"
     if not isinstance(entry, dict) or not isinstance(entry.get("method"), str) or not entry["method"]:
         raise ValueError(f"{label} must name its method")

@@ -1,4 +1,4 @@
-"""The reader's vocabulary as words, so that a text it is asked can be read, typed and sent to a server.
+"""Vocabulary of tiny_lm as words, so that its texts can be read, typed and sent to a server.
 
 A fact is an animal and a number, filler is common words, a chain's states are letters: `<s> the of fox 37 and … fox`.
 """
@@ -31,7 +31,7 @@ IDS = {word: token for token, word in enumerate(WORDS)}
 
 
 def parse(text: str) -> list[int]:
-    """The tokens of a text. Raises `ValueError` that names a word outside the vocabulary."""
+    """Return the tokens of a text. Raises `ValueError` that names a word outside the vocabulary."""
     words = text.split()
     for word in words:
         if word not in IDS:
@@ -40,7 +40,7 @@ def parse(text: str) -> list[int]:
 
 
 def tokenizer() -> dict[str, Any]:
-    """`tokenizer.json` as the tokenizers library reads it: one token per word, split at blanks."""
+    """Return `tokenizer.json` for the tokenizers library: one token per word, split at spaces."""
     return {
         "version": "1.0",
         "added_tokens": [
@@ -60,5 +60,5 @@ def tokenizer() -> dict[str, Any]:
 
 
 def tokenizer_config() -> dict[str, Any]:
-    """`tokenizer_config.json` beside it."""
+    """Return the matching `tokenizer_config.json`."""
     return {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "unk_token": "<s>"}

@@ -1,7 +1,7 @@
-"""The reader's forward pass in NumPy: a Llama of a few layers, exact attention in bounded memory at any length.
+"""Forward pass of tiny_lm in NumPy: a Llama of a few layers, exact attention in bounded memory at any length.
 
-Llama: https://arxiv.org/abs/2302.13971; the names of the weights are those of transformers' `LlamaForCausalLM`, whose
-logits these are to 1e-4 (tests/reader/test_model.py).
+Llama: https://arxiv.org/abs/2302.13971; weights have the names of transformers' `LlamaForCausalLM`, whose logits are
+matched to 1e-4 (tests/tiny_lm/test_model.py).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from rope_viz.tiny_lm.tasks import Tokens
 Floats: TypeAlias = NDArray[np.float32]
 
 MAX_TOKENS = 1 << 17
-BLOCK = 1 << 18  # scores held at once: 1 MiB, so that they stay in the cache
+BLOCK = 1 << 18  # scores in memory at once: 1 MiB, which fits in the cache
 UNSEEN = np.float32(-np.inf)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer's weights, each (out, in), and the scales of its two norms, (width,)."""
+    """Weights of one layer, each (out, in), and the scales of its two norms, (width,)."""
 
     q: Floats
     k: Floats
@@ -47,7 +47,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """A loaded model. `spec` is the embedding it was trained with; `about` what its training wrote down."""
+    """A loaded tiny_lm. `spec` is the embedding that it was trained with."""
 
     name: str
     spec: RopeSpec
@@ -61,21 +61,21 @@ class Reader:
 
     @property
     def head_dim(self) -> int:
-        """Dimensions of one head."""
+        """Return the dimensions of one head."""
         return int(self.layers[0].q.shape[0] // self.heads)
 
     @property
     def parameters(self) -> int:
-        """How many numbers were trained, the embedding counted once."""
+        """Return the number of trained parameters, tied embeddings counted once."""
         tied = self.unembedding is self.embedding
         sizes = sum(part.size for layer in self.layers for part in vars(layer).values())
         return int(sizes + self.norm.size + self.embedding.size + (0 if tied else self.unembedding.size))
 
 
 def load(folder: str | Path) -> Reader:
-    """The reader in a folder with transformers' `config.json` and `model.safetensors`.
+    """Load the model in a folder with transformers' `config.json` and `model.safetensors`.
 
-    Raises `ValueError` where the folder holds another kind of model, and `OSError` where there is none.
+    Raises `ValueError` for another kind of model, and `OSError` if the folder or a file is missing.
     """
     folder = Path(folder)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -114,53 +114,53 @@ PARTS = (
     "input_layernorm",
     "post_attention_layernorm",
 )
-"""Where transformers keeps the fields of `Layer`, in their order."""
+"""The weights of `Layer` by their names in transformers, in field order."""
 
 
-def logits(reader: Reader, tokens: ArrayLike, turn: Turning | None = None, *, rows: ArrayLike | None = None) -> Floats:
-    """What comes after the tokens at `rows` (all, if None), float32 (rows, vocabulary), of one sequence (tokens,).
+def logits(model: Reader, tokens: ArrayLike, turn: Turning | None = None, *, rows: ArrayLike | None = None) -> Floats:
+    """Return the next-token logits of one sequence (tokens,) at `rows` (all, if None), float32 (rows, vocabulary).
 
-    `turn` None is the embedding of the training. Attention is exact, over all tokens before. Raises `ValueError` for
-    tokens outside the vocabulary, more than 131,072 of them, and a `turn` of other pairs than the reader has.
+    `turn` None is the trained embedding. Attention is exact, over all earlier tokens. Raises `ValueError` for tokens
+    outside the vocabulary, more than 131,072 of them, and a `turn` with another number of pairs.
     """
-    ids = checked_tokens(reader, tokens)
-    return np.asarray(hidden(reader, ids, turn, checked_rows(rows, len(ids))) @ reader.unembedding.T)
+    ids = checked_tokens(model, tokens)
+    return np.asarray(hidden(model, ids, turn, checked_rows(rows, len(ids))) @ model.unembedding.T)
 
 
 def attention(
-    reader: Reader, tokens: ArrayLike, turn: Turning | None = None, *, layer: int, rows: ArrayLike | None = None
+    model: Reader, tokens: ArrayLike, turn: Turning | None = None, *, layer: int, rows: ArrayLike | None = None
 ) -> Floats:
-    """Attention weights of a layer, float32 (heads, rows, tokens): which tokens those at `rows` look at."""
-    require_number(layer, "layer", least=0, most=len(reader.layers) - 1, integer=True)
-    ids = checked_tokens(reader, tokens)
+    """Return the attention weights of a layer for the tokens at `rows`, float32 (heads, rows, tokens)."""
+    require_number(layer, "layer", least=0, most=len(model.layers) - 1, integer=True)
+    ids = checked_tokens(model, tokens)
     wanted = checked_rows(rows, len(ids))
     found: list[Floats] = []
 
-    def see(index: int, taken: Taken) -> None:
+    def record(index: int, inputs: Taken) -> None:
         if index == layer:
-            q = taken.rotated_q if len(taken.rows) == len(wanted) else taken.rotated_q[:, wanted]
-            found.append(np.stack([weights(*pair, wanted) for pair in zip(q, taken.rotated_k, strict=True)]))
+            q = inputs.rotated_q if len(inputs.rows) == len(wanted) else inputs.rotated_q[:, wanted]
+            found.append(np.stack([weights(*pair, wanted) for pair in zip(q, inputs.rotated_k, strict=True)]))
 
-    hidden(reader, ids, turn, wanted, see)
+    hidden(model, ids, turn, wanted, record)
     return found[0]
 
 
 def queries_and_keys(
-    reader: Reader, tokens: ArrayLike, turn: Turning | None = None
+    model: Reader, tokens: ArrayLike, turn: Turning | None = None
 ) -> tuple[tuple[Floats, Floats], ...]:
-    """q and k of every layer before rotation, each float32 (heads, tokens, head_dim).
+    """Return q and k of every layer before rotation, each float32 (heads, tokens, head_dim).
 
-    From the second layer on they depend on `turn`, since what the first layer wrote does.
+    From the second layer on they depend on `turn`, because the first layer's output does.
     """
-    ids = checked_tokens(reader, tokens)
+    ids = checked_tokens(model, tokens)
     found: list[tuple[Floats, Floats]] = []
-    hidden(reader, ids, turn, np.arange(len(ids)), lambda index, taken: found.append((taken.q, taken.k)))
+    hidden(model, ids, turn, np.arange(len(ids)), lambda index, inputs: found.append((inputs.q, inputs.k)))
     return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """What a layer's attention works on: (heads, rows or tokens, head_dim), before and after rotation."""
+    """Inputs of a layer's attention, (heads, rows or tokens, head_dim), before and after rotation."""
 
     q: Floats
     k: Floats
@@ -170,41 +170,41 @@ class Taken:
 
 
 def hidden(
-    reader: Reader,
+    model: Reader,
     ids: Tokens,
     turn: Turning | None,
     wanted: Tokens,
     see: Callable[[int, Taken], None] | None = None,
 ) -> Floats:
-    """The normalised state that the vocabulary reads, (rows, width); `see` is shown each layer's q and k.
+    """Return the final normalised state, (rows, width); `see` is called with each layer's q and k.
 
-    All layers but the last compute every token, the last one only the rows that are wanted.
+    All layers but the last compute every token, the last one only the wanted rows.
     """
-    cos, sin = table(reader, turn or Turning.of(reader.spec, len(ids)), len(ids))
-    every = np.arange(len(ids))
-    x: Floats = reader.embedding[ids]
-    for index, layer in enumerate(reader.layers):
-        rows = wanted if index == len(reader.layers) - 1 else every
-        y = rms_norm(x, layer.before_attention, reader.epsilon)
-        x, asking = (x, y) if len(rows) == len(ids) else (x[rows], y[rows])
-        q, k, v = (split_heads(z @ w.T, reader.heads) for z, w in ((asking, layer.q), (y, layer.k), (y, layer.v)))
+    cos, sin = table(model, turn or Turning.of(model.spec, len(ids)), len(ids))
+    all_rows = np.arange(len(ids))
+    x: Floats = model.embedding[ids]
+    for index, layer in enumerate(model.layers):
+        rows = wanted if index == len(model.layers) - 1 else all_rows
+        y = rms_norm(x, layer.before_attention, model.epsilon)
+        x, query_input = (x, y) if len(rows) == len(ids) else (x[rows], y[rows])
+        q, k, v = (split_heads(z @ w.T, model.heads) for z, w in ((query_input, layer.q), (y, layer.k), (y, layer.v)))
         rotated_q, rotated_k = rotate(q, cos[rows], sin[rows]), rotate(k, cos, sin)
         if see is not None:
             see(index, Taken(q, k, rotated_q, rotated_k, rows))
         x = x + attend(rotated_q, rotated_k, v, rows) @ layer.o.T
-        y = rms_norm(x, layer.before_mlp, reader.epsilon)
+        y = rms_norm(x, layer.before_mlp, model.epsilon)
         x += (silu(y @ layer.gate.T) * (y @ layer.up.T)) @ layer.down.T
-    return rms_norm(x, reader.norm, reader.epsilon)
+    return rms_norm(x, model.norm, model.epsilon)
 
 
 def attend(q: Floats, k: Floats, v: Floats, rows: Tokens) -> Floats:
-    """softmax(q·k/√d) v over the keys up to each row, (rows, heads·d); at most `BLOCK` scores are held at a time."""
+    """Return softmax(q·k/√d) v over the keys up to each row, (rows, heads·d), with at most `BLOCK` scores in memory."""
     heads, count, dim = q.shape
     out = np.empty((count, heads, dim), dtype=np.float32)
     first = 0
     while first < count:
         last = first + max(1, min(count - first, BLOCK // (int(rows[first]) + 1)))
-        # Rows are in order, so the last one of the block sees the most keys.
+        # Rows are increasing, so the last one of the block sees the most keys.
         last = first + max(1, min(last - first, BLOCK // (int(rows[last - 1]) + 1)))
         seen = int(rows[last - 1]) + 1
         for head in range(heads):
@@ -215,15 +215,15 @@ def attend(q: Floats, k: Floats, v: Floats, rows: Tokens) -> Floats:
 
 
 def weights(q: Floats, k: Floats, rows: Tokens) -> Floats:
-    """The attention weights of one head, (rows, tokens)."""
+    """Return the attention weights of one head, (rows, tokens)."""
     found = powers(q, k, rows)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 def powers(q: Floats, k: Floats, rows: Tokens) -> Floats:
-    """exp of the scores less the largest of each row, 0 for keys after the row, (rows, keys)."""
+    """Return exp of the scores minus each row's maximum, 0 for keys after the row, (rows, keys)."""
     scores = (q * np.float32(q.shape[-1] ** -0.5)) @ k.T
-    # Only keys after the first row can be hidden from any.
+    # Only keys after the first row can be masked.
     begin = int(rows[0]) + 1
     if begin < scores.shape[1]:
         late = scores[:, begin:]
@@ -232,17 +232,17 @@ def powers(q: Floats, k: Floats, rows: Tokens) -> Floats:
     return np.asarray(np.exp(scores, out=scores))
 
 
-def table(reader: Reader, turn: Turning, tokens: int) -> tuple[Floats, Floats]:
-    """cos and sin of every position, (tokens, pairs), with the attention factor in them."""
-    if 2 * len(turn.inv_freq) != reader.head_dim:
-        raise ValueError(f"the reader has {reader.head_dim // 2} pairs per head, got {len(turn.inv_freq)} frequencies")
+def table(model: Reader, turn: Turning, tokens: int) -> tuple[Floats, Floats]:
+    """Return cos and sin of every position, (tokens, pairs), including the attention factor."""
+    if 2 * len(turn.inv_freq) != model.head_dim:
+        raise ValueError(f"the reader has {model.head_dim // 2} pairs per head, got {len(turn.inv_freq)} frequencies")
     require_number(turn.attention_factor, "attention_factor")
     angle = exact_angles(turn.inv_freq, np.arange(tokens))
     return tuple((turn.attention_factor * part).astype(np.float32) for part in (np.cos(angle), np.sin(angle)))  # type: ignore[return-value]
 
 
 def rotate(x: Floats, cos: Floats, sin: Floats) -> Floats:
-    """Every pair (i, i + d/2) of (heads, tokens, d) turned."""
+    """Rotate every pair (i, i + d/2) of (heads, tokens, d)."""
     half = x.shape[-1] // 2
     out = np.empty_like(x)
     np.multiply(x[..., :half], cos, out=out[..., :half])
@@ -253,34 +253,34 @@ def rotate(x: Floats, cos: Floats, sin: Floats) -> Floats:
 
 
 def split_heads(x: Floats, heads: int) -> Floats:
-    """(tokens, heads·d) to (heads, tokens, d), contiguous."""
+    """Reshape (tokens, heads·d) to (heads, tokens, d), contiguous."""
     return np.ascontiguousarray(x.reshape(len(x), heads, -1).transpose(1, 0, 2))
 
 
 def rms_norm(x: Floats, scale: Floats, epsilon: float) -> Floats:
-    """x over its root mean square, times the scale."""
+    """Return x over its root mean square, times the scale."""
     mean = np.einsum("td,td->t", x, x) / x.shape[1]
     return np.asarray(x * (1.0 / np.sqrt(mean + np.float32(epsilon)))[:, None] * scale)
 
 
 def silu(x: Floats) -> Floats:
-    """x·sigmoid(x)."""
-    with np.errstate(over="ignore"):  # exp of a large −x is infinite, and the quotient 0, as it should be
+    """Return x·sigmoid(x)."""
+    with np.errstate(over="ignore"):  # exp of a large −x overflows to infinity, and the quotient is 0 as it should be
         return np.asarray(x / (1.0 + np.exp(-x)))
 
 
-def checked_tokens(reader: Reader, tokens: ArrayLike) -> Tokens:
-    """One sequence of ids, or `ValueError`."""
+def checked_tokens(model: Reader, tokens: ArrayLike) -> Tokens:
+    """Return one sequence of ids, or raise `ValueError`."""
     ids = np.asarray(tokens)
     if ids.ndim != 1 or not 1 <= len(ids) <= MAX_TOKENS or ids.dtype.kind not in "iu":
         raise ValueError(f"tokens must be 1 to {MAX_TOKENS:,} whole numbers in a row, got shape {ids.shape}")
-    if ids.min() < 0 or ids.max() >= len(reader.embedding):
-        raise ValueError(f"tokens must be from 0 to {len(reader.embedding) - 1}, got {ids.min()} to {ids.max()}")
+    if ids.min() < 0 or ids.max() >= len(model.embedding):
+        raise ValueError(f"tokens must be from 0 to {len(model.embedding) - 1}, got {ids.min()} to {ids.max()}")
     return ids.astype(np.int64)
 
 
 def checked_rows(rows: ArrayLike | None, length: int) -> Tokens:
-    """Places in a sequence, in order, or `ValueError`."""
+    """Return increasing indices into a sequence, or raise `ValueError`."""
     if rows is None:
         return np.arange(length)
     wanted = np.asarray(rows)

@@ -1,6 +1,6 @@
-"""Recall asked in words: a key hidden in filler, at a depth, in a text of a length; and the reader's own language.
+"""Recall questions in words: a key hidden in filler, at a depth, in a text of a length; also in tiny_lm's language.
 
-The passkey task: Mohtashami and Jaggi, https://arxiv.org/abs/2305.16300, section 4.2, whose words these are.
+The passkey task: Mohtashami and Jaggi, https://arxiv.org/abs/2305.16300, section 4.2, with the original wording.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUESTION = "What is the pass key? The pass key is"
 
 @dataclass(frozen=True)
 class Question:
-    """A text that ends in a question, and the answer that must come next."""
+    """A text that ends in a question, and its expected answer."""
 
     text: str
     answer: str
@@ -32,10 +32,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Wording:
-    """A way to ask. `make(pieces, depth, seed)` gives a question with that many pieces of filler.
+    """A form of the question. `make(pieces, depth, seed)` returns one with that many pieces of filler.
 
-    `answer_tokens` is how many tokens an answer may take, `least` and `probes` piece counts that always make sense and
-    from which the tokens of a piece are measured.
+    `answer_tokens` is the limit for an answer; `probes` are two piece counts from which the tokens per piece are
+    measured.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Wording:
     probes: tuple[int, int]
 
     def right(self, question: Question, answer: str) -> bool:
-        """Whether the answer says the key, as a word or number of its own."""
+        """True if the answer contains the key as a separate word or number."""
         return re.search(rf"(?<!\w){re.escape(question.answer)}(?!\w)", answer) is not None
 
 
 def english(pieces: int, depth: float, seed: int) -> Question:
-    """A five-digit pass key between `pieces` times the filler, after the share `depth` of them."""
+    """Return a question for a five-digit pass key after the share `depth` of `pieces` repetitions of the filler."""
     random = np.random.default_rng([seed, pieces, round(depth * 10_000)])
     key = str(int(random.integers(10_000, 100_000)))
     before = round(depth * pieces)
@@ -57,13 +57,13 @@ def english(pieces: int, depth: float, seed: int) -> Question:
     return Question(" ".join(parts), key)
 
 
-def readers_own(pieces: int, depth: float, seed: int) -> Question:
-    """Animals with numbers among `pieces` words; the animal asked for stood after the share `depth` of them."""
+def tiny_lm_language(pieces: int, depth: float, seed: int) -> Question:
+    """Return animals with numbers among `pieces` words; the animal in question is after the share `depth` of them."""
     random = np.random.default_rng([seed, pieces, round(depth * 10_000)])
     facts = max(1, min(tasks.FACTS, pieces // 4))
     animals = random.permutation(language.ANIMALS)[:facts]
     numbers = random.integers(0, tasks.VALUES, facts)
-    # The first fact is the one asked for; the others lie anywhere.
+    # The first fact is the one asked for; the others are anywhere.
     places = [round(depth * pieces), *random.integers(0, pieces + 1, facts - 1).tolist()]
     words = random.choice(language.FILLERS, pieces).tolist()
     text: list[str] = []
@@ -76,21 +76,21 @@ def readers_own(pieces: int, depth: float, seed: int) -> Question:
 
 WORDINGS = {
     "english": Wording("english", english, 12, (4, 64)),
-    "reader": Wording("reader", readers_own, 1, (64, 192)),
+    "reader": Wording("reader", tiny_lm_language, 1, (64, 192)),
 }
 
 
 def pieces_for(wording: Wording, length: int, count: Callable[[str], int]) -> int:
-    """How many pieces make a text of at most `length` tokens, answer included, by two counts of tokens.
+    """Return how many pieces make a text of at most `length` tokens, answer included, from two token counts.
 
-    Raises `ValueError` where the length cannot hold the question at all.
+    Raises `ValueError` if the length cannot hold the question.
     """
     few, many = wording.probes
     least, most = (count(wording.make(pieces, 0.5, 0).text) for pieces in (few, many))
-    each = (most - least) / (many - few)
-    if each <= 0:
+    per_piece = (most - least) / (many - few)
+    if per_piece <= 0:
         raise ValueError(f"the tokens of a text cannot be counted: {few} pieces took {least}, {many} took {most}")
-    found = int((length - wording.answer_tokens - least) / each + few)
+    found = int((length - wording.answer_tokens - least) / per_piece + few)
     if found < 1:
         raise ValueError(f"{length:,} tokens cannot hold the question: it needs {int(least + wording.answer_tokens):,}")
     return found

@@ -1,6 +1,6 @@
-"""Recall: the share of asked facts a reader finds, over length, over depth, and with pairs switched off.
+"""Recall: the share of facts that a model finds, over length, over depth, and with pairs changed.
 
-Needle in a haystack: Kamradt, 2023, https://github.com/gkamradt/LLMTest_NeedleInAHaystack, made of facts and filler.
+Needle in a haystack: Kamradt, 2023, https://github.com/gkamradt/LLMTest_NeedleInAHaystack, here with facts and filler.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ How: TypeAlias = Literal["still", "plain", "divided"]
 HOWS: tuple[How, ...] = ("still", "plain", "divided")
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 SHORTEST, LONGEST = 32, 16384
-# 97.5 % of Student's t, by degrees of freedom (any table of it); beyond, the normal's.
+# 97.5 % quantiles of Student's t by degrees of freedom (standard table); beyond, the normal's.
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 NORMAL = 1.96
 
 
 @dataclass(frozen=True)
 class Switch:
-    """Pairs that turn otherwise than the spec says: not at all, at their plain speed, or divided by its factor."""
+    """Pairs whose frequency is changed: to zero, to the unscaled frequency, or divided by the spec's factor."""
 
     pairs: tuple[int, ...]
     how: How = "still"
@@ -41,7 +41,7 @@ class Switch:
 
 @dataclass(frozen=True, eq=False)
 class Recall:
-    """Which questions were answered: `right` and `depth` are (readers, sequences, questions)."""
+    """Results per question: `right` and `depth` are (models, sequences, questions)."""
 
     length: int
     right: NDArray[np.bool_]
@@ -49,22 +49,22 @@ class Recall:
 
     @property
     def share(self) -> float:
-        """The share of right answers, over all readers."""
+        """Return the share of right answers, over all models."""
         return float(self.right.mean())
 
     @property
     def by_reader(self) -> FloatArray:
-        """The share of each reader, (readers,)."""
+        """Return the share of each model, (models,)."""
         return np.asarray(self.right.mean(axis=(1, 2)))
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval: Student's over the readers or Wilson's over the questions, whichever is wider."""
+        """Return the 95 % interval: Student's over the models or Wilson's over the questions, whichever is wider."""
         return interval(self.by_reader, self.right.size)
 
 
 def recall(
-    readers: Sequence[Reader],
+    models: Sequence[Reader],
     spec: RopeSpec,
     length: int,
     *,
@@ -72,54 +72,54 @@ def recall(
     seed: int = 0,
     switch: Switch | None = None,
 ) -> Recall:
-    """What the readers find at this length with this embedding, each on the same texts.
+    """Measure the models' recall at this length with this embedding, each on the same texts.
 
     Every sequence asks for one fact in each sixteenth of its text (fewer below 128 tokens), all in one pass. The same
-    arguments give the same texts and the same answers. Raises `ValueError` for lengths outside 32 to 16,384, and for
-    an embedding that has not the readers' pairs.
+    arguments give the same texts and results. Raises `ValueError` for lengths outside 32 to 16,384, and for an
+    embedding with another number of pairs.
     """
     if not SHORTEST <= length <= LONGEST:
         raise ValueError(f"length must be from {SHORTEST} to {LONGEST:,} tokens, got {length}")
-    jobs = [(reader, one) for reader in readers for one in range(sequences)]
-    found = list(_pool().map(lambda job: answered(job[0], spec, length, seed + job[1], switch), jobs))
-    shape = (len(readers), sequences, -1)
-    right, depth = np.stack([one[0] for one in found]), np.stack([one[1] for one in found])
+    jobs = [(model, one) for model in models for one in range(sequences)]
+    results = list(_pool().map(lambda job: answered(job[0], spec, length, seed + job[1], switch), jobs))
+    shape = (len(models), sequences, -1)
+    right, depth = np.stack([one[0] for one in results]), np.stack([one[1] for one in results])
     return Recall(length, right.reshape(shape), depth.reshape(shape))
 
 
-def read_ahead(reader: Reader, specs: Sequence[RopeSpec], lengths: Sequence[int]) -> None:
-    """Let a reader answer its first text of each length with each embedding on all cores at once.
+def read_ahead(model: Reader, specs: Sequence[RopeSpec], lengths: Sequence[int]) -> None:
+    """Fill the cache of `recall`: the first text of each length with each embedding, on all cores at once.
 
-    `recall` of the same remembers it. Asked one length after another, one text at a time, a single core would work.
+    Without it, lengths requested one after another, with one text each, would use a single core.
     """
-    jobs = [(reader, spec, length, 0, None) for length in sorted(lengths, reverse=True) for spec in specs]
+    jobs = [(model, spec, length, 0, None) for length in sorted(lengths, reverse=True) for spec in specs]
     list(_pool().map(lambda job: answered(*job), jobs))
 
 
 @functools.cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads for the texts of a question; a picture asks some twenty, most of them known already."""
+    """Return threads for the texts of a request; a picture needs about twenty, most of them cached."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="recall")
 
 
 @functools.lru_cache(maxsize=4096)
 def answered(
-    reader: Reader, spec: RopeSpec, length: int, seed: int, switch: Switch | None
+    model: Reader, spec: RopeSpec, length: int, seed: int, switch: Switch | None
 ) -> tuple[NDArray[np.bool_], FloatArray]:
-    """(right, depth) of the questions of one sequence, each (questions,)."""
-    asked = text(length, seed)
+    """Return (right, depth) of the questions of one sequence, each (questions,)."""
+    questions = text(length, seed)
     turn = switched(spec, length, switch)
-    found = logits(reader, asked.tokens[0], turn, rows=asked.rows).argmax(axis=1)
-    return found == asked.answers[0], asked.depth[0]
+    found = logits(model, questions.tokens[0], turn, rows=questions.rows).argmax(axis=1)
+    return found == questions.answers[0], questions.depth[0]
 
 
 def text(length: int, seed: int) -> tasks.Questions:
-    """The text of a length and seed, the same for every reader and method."""
+    """Return the text of a length and seed, the same for every model and method."""
     return tasks.questions(np.random.default_rng([length, seed]), 1, length)
 
 
 def switched(spec: RopeSpec, length: int, switch: Switch | None) -> Turning:
-    """How the pairs turn at this length, those of `switch` otherwise."""
+    """Return the frequencies at this length, with the pairs of `switch` changed."""
     turn = Turning.of(spec, length)
     if switch is None or not switch.pairs:
         return turn
@@ -139,13 +139,13 @@ def switched(spec: RopeSpec, length: int, switch: Switch | None) -> Turning:
 
 
 def divisor(spec: RopeSpec) -> float:
-    """What a divided pair is divided by: the method's factor, or target over trained length where it has none."""
+    """Return the divisor of a divided pair: the method's factor, or target over trained length if it has none."""
     factor = spec.scaling.factor_for(spec)
     return factor if factor > 1.0 else max(spec.target / spec.context, 1.0)
 
 
 def needle_map(found: Sequence[Recall], rows: int = tasks.FACTS) -> FloatArray:
-    """Recall by depth and length, (rows, lengths): row 0 is the oldest part of a text, NaN where nothing was asked."""
+    """Return recall by depth and length, (rows, lengths): row 0 is the oldest part of a text, NaN without questions."""
     out = np.full((rows, len(found)), np.nan)
     for column, one in enumerate(found):
         row = np.minimum((one.depth * rows).astype(np.int64), rows - 1).ravel()
@@ -156,10 +156,10 @@ def needle_map(found: Sequence[Recall], rows: int = tasks.FACTS) -> FloatArray:
 
 
 def interval(shares: FloatArray, questions: int) -> tuple[float, float]:
-    """The 95 % interval of a mean share: Student's over `shares` or Wilson's over all `questions`, the wider.
+    """Return the 95 % interval of a mean share: Student's over `shares` or Wilson's over all `questions`, the wider.
 
-    Readers that agree by chance would else have no interval, and questions alone would hide that readers differ.
-    Wilson: https://doi.org/10.1080/01621459.1927.10502953.
+    Models that agree by chance would otherwise have no interval, and questions alone would hide differences between
+    models. Wilson: https://doi.org/10.1080/01621459.1927.10502953.
     """
     mean, count = float(shares.mean()), len(shares)
     centre = (mean + NORMAL**2 / (2 * questions)) / (1 + NORMAL**2 / questions)

@@ -1,6 +1,6 @@
-"""Ask other models the reader's questions: depth × length × method, resumed where it stopped, into one JSON file.
+"""Asks models the recall questions over depth × length × method, resumable, and writes one JSON file.
 
-Every answer is written down as it comes, in a journal beside the file; whoever starts again asks only what is missing.
+Every answer is immediately written to a journal next to the file; a restart asks only the missing questions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rope_viz.tiny_lm.passkey import WORDINGS, pieces_for
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked. `methods` are names; `about` says of each how it was run (flags, address, config)."""
+    """The questions to ask. `methods` are names; `about` describes how each was run (flags, address, config)."""
 
     methods: tuple[str, ...]
     lengths: tuple[int, ...]
@@ -44,42 +44,42 @@ class Plan:
             raise ValueError(f"the wording must be one of {', '.join(WORDINGS)}, got {self.wording!r}")
 
     def cells(self) -> Iterator[Cell]:
-        """Every question, coarse first: all cells once before any again, short texts before long ones."""
+        """Yield every question, coarse first: all cells once before any repeat, short texts before long ones."""
         for repeat, length in itertools.product(range(self.repeats), sorted(self.lengths)):
             for method, depth in itertools.product(self.methods, self.depths):
                 yield method, length, depth, repeat
 
     @property
     def size(self) -> int:
-        """How many questions."""
+        """Return the number of questions."""
         return len(self.methods) * len(self.lengths) * len(self.depths) * self.repeats
 
     @property
     def tokens(self) -> int:
-        """What they cost at most: tokens of text and answer together."""
+        """Return the largest possible cost: tokens of texts and answers together."""
         return sum(self.lengths) * len(self.depths) * self.repeats * len(self.methods)
 
     def key(self, method: str) -> str:
-        """Changes with anything that makes an old answer one to another question; not with an address."""
-        said = {name: value for name, value in dict(self.about.get(method) or {}).items() if name != "url"}
-        text = json.dumps([VERSION, self.wording, self.model, method, said], sort_keys=True, default=str)
+        """Return a hash that changes with anything that invalidates old answers, but not with an address."""
+        description = {name: value for name, value in dict(self.about.get(method) or {}).items() if name != "url"}
+        text = json.dumps([VERSION, self.wording, self.model, method, description], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Journal:
-    """The answers so far, one JSON text a line; a line cut off by a kill is dropped."""
+    """The answers so far, one JSON text per line; a line truncated by a kill is dropped."""
 
     def __init__(self, path: Path, plan: Plan, before: Sequence[Row] = ()) -> None:
         self.path, self.plan = path, plan
         self.rows: dict[Cell, Row] = {}
-        for row in [*before, *(noted(path) if path.exists() else ())]:
+        for row in [*before, *(read_journal(path) if path.exists() else ())]:
             if row.method in plan.methods and row.key != plan.key(row.method):
                 raise ValueError(f"there are answers of another {row.method} already: name another output")
             if row.right is not None or row.cell not in self.rows:
                 self.rows[row.cell] = row
 
     def add(self, row: Row) -> None:
-        """Write it down before anything else happens; on a line of its own, whatever a kill left of the last."""
+        """Write the row to disk at once, on a new line because a kill may have truncated the last one."""
         self.rows[row.cell] = row
         with open(self.path, "a", encoding="utf-8") as file:
             file.write("\n" + json.dumps(asdict(row)))
@@ -87,12 +87,12 @@ class Journal:
             os.fsync(file.fileno())
 
     def answered(self, cell: Cell) -> bool:
-        """Whether this was asked and answered."""
+        """True if the question was asked and answered."""
         return cell in self.rows and self.rows[cell].right is not None
 
 
-def noted(path: Path) -> Iterator[Row]:
-    """The rows of a journal."""
+def read_journal(path: Path) -> Iterator[Row]:
+    """Yield the rows of a journal."""
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             row = Row(**json.loads(line))
@@ -109,11 +109,11 @@ def evaluate(
     concurrency: int = 4,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Ask everything that is not yet answered, write `out` and return what it holds.
+    """Ask every question that is not yet answered, write `out` and return its content.
 
-    `engines` has one for every method. Answered questions of an earlier run, finished or not, are kept. A question an
-    engine refuses is written with its reason, and asked again by the next run. Raises `ValueError` where a length
-    cannot be made, or `out` holds answers of methods that were run otherwise.
+    `engines` has one entry per method. Answers of an earlier run, finished or not, are kept. A question that an engine
+    refuses is written with the reason, and asked again by the next run. Raises `ValueError` if a length is impossible,
+    or if `out` holds answers of methods that were run otherwise.
     """
     before = read_evaluation(out).rows if out.exists() else ()
     journal = Journal(out.with_name(out.name + ".journal"), plan, before)
@@ -126,13 +126,13 @@ def evaluate(
         method, length, depth, repeat = cell
         question = wording.make(pieces[method, length], depth, repeat)
         try:
-            given = engines[method].ask(question.text, wording.answer_tokens)
+            reply = engines[method].ask(question.text, wording.answer_tokens)
         except ValueError as error:
             return Row(*cell, right=None, answer=str(error)[:200], key=plan.key(method))
-        right, said = wording.right(question, given.text), given.text.strip()[:200]
-        return Row(*cell, right=right, answer=said, tokens=given.tokens, key=plan.key(method))
+        right, answer_text = wording.right(question, reply.text), reply.text.strip()[:200]
+        return Row(*cell, right=right, answer=answer_text, tokens=reply.tokens, key=plan.key(method))
 
-    def keep(done: set[Future[Row]]) -> None:
+    def write_down(done: set[Future[Row]]) -> None:
         for future in done:
             journal.add(future.result())
             progress.step(future.result())
@@ -146,16 +146,16 @@ def evaluate(
                     pieces[method, length] = pieces_for(wording, length, counts[method])
                 if len(running) >= concurrency:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
-                    keep(done)
+                    write_down(done)
                 running.add(pool.submit(answer, cell))
         finally:
-            # Also after Ctrl-C: what is on its way comes back and is written down, so that nobody pays for it twice.
-            keep(wait(running).done)
+            # Also after Ctrl-C: wait for pending answers and write them, so that none is paid for twice.
+            write_down(wait(running).done)
     return finished(plan, journal, out)
 
 
 def finished(plan: Plan, journal: Journal, out: Path) -> dict[str, Any]:
-    """Write the file, whole or not at all, and remove the journal where nothing is left to ask."""
+    """Write the file atomically, and remove the journal if every question is answered."""
     found = {
         "version": VERSION,
         "model": plan.model,
@@ -172,7 +172,7 @@ def finished(plan: Plan, journal: Journal, out: Path) -> dict[str, Any]:
 
 
 class Progress:
-    """How far it is and how long it will take, by tokens: a long text takes longer."""
+    """Progress and remaining time, estimated by tokens because long texts take longer."""
 
     def __init__(self, plan: Plan, missing: Sequence[Cell], say: Callable[[str], None]) -> None:
         self.say, self.begin = say, time.monotonic()
@@ -182,14 +182,14 @@ class Progress:
             say(f"{plan.size - len(missing):,} of {plan.size:,} questions are answered already")
 
     def step(self, row: Row) -> None:
-        """One more."""
+        """Count one more answer and report progress."""
         self.done, self.tokens, self.left = self.done + 1, self.tokens + row.length, self.left - row.length
         seconds = (time.monotonic() - self.begin) * self.left / self.tokens
         self.say(f"{self.done:,} of {self.total:,} asked, {span(seconds)} left")
 
 
 def span(seconds: float) -> str:
-    """A time as a person says it."""
+    """Format a duration for people."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,4 +1,4 @@
-"""The reader as PyTorch trains it: the same Llama, with the names of transformers' weights. Loaded only to train.
+"""tiny_lm in PyTorch for training: the same Llama, with transformers' weight names. Loaded only to train.
 
 Zhang and Sennrich, RMSNorm, https://arxiv.org/abs/1910.07467; Shazeer, SwiGLU, https://arxiv.org/abs/2002.05202
 """
@@ -18,7 +18,7 @@ from rope_viz.tiny_lm.tasks import NOT_ASKED
 
 
 class Attention(nn.Module):
-    """Causal attention over heads whose pairs (i, i + d/2) turn."""
+    """Causal attention over heads with rotated pairs (i, i + d/2)."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Attention(nn.Module):
         self.q_proj, self.k_proj, self.v_proj, self.o_proj = (nn.Linear(width, width, bias=False) for _ in range(4))
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """(batch, tokens, width) to the same."""
+        """Map (batch, tokens, width) to the same shape."""
         q, k, v = (
             part(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in (self.q_proj, self.k_proj, self.v_proj)
         )
@@ -35,7 +35,7 @@ class Attention(nn.Module):
 
 
 class SwiGlu(nn.Module):
-    """silu(gate)·up, and down."""
+    """The MLP: down(silu(gate)·up)."""
 
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
@@ -43,12 +43,12 @@ class SwiGlu(nn.Module):
         self.down_proj = nn.Linear(inner, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, tokens, width) to the same."""
+        """Map (batch, tokens, width) to the same shape."""
         return self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):
-    """Attention, then the MLP, each after a norm and added to what came in."""
+    """Attention, then the MLP, each after a norm and added to its input."""
 
     def __init__(self, width: int, heads: int, inner: int, epsilon: float) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Block(nn.Module):
         self.input_layernorm, self.post_attention_layernorm = (nn.RMSNorm(width, eps=epsilon) for _ in range(2))
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """(batch, tokens, width) to the same."""
+        """Map (batch, tokens, width) to the same shape."""
         x = x + self.self_attn(self.input_layernorm(x), cos, sin)
         return x + self.mlp(self.post_attention_layernorm(x))  # type: ignore[no-any-return]
 
@@ -76,7 +76,7 @@ class Body(nn.Module):
         self.norm = nn.RMSNorm(width, eps=epsilon)
 
     def forward(self, tokens: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """(batch, tokens) to the normalised state (batch, tokens, width)."""
+        """Map tokens (batch, tokens) to the normalised state (batch, tokens, width)."""
         x = self.embed_tokens(tokens)
         for block in self.layers:
             x = block(x, cos, sin)
@@ -84,7 +84,7 @@ class Body(nn.Module):
 
 
 class Network(nn.Module):
-    """The whole, its vocabulary read by the embedding's own rows (tied)."""
+    """The language model, with the output weights tied to the embedding."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__()
@@ -94,24 +94,24 @@ class Network(nn.Module):
                 nn.init.normal_(weight, std=config["initializer_range"])
 
     def forward(self, tokens: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """Logits of every place, (batch, tokens, vocabulary)."""
+        """Return logits of every position, (batch, tokens, vocabulary)."""
         return self.model(tokens, cos, sin) @ self.model.embed_tokens.weight.T  # type: ignore[no-any-return]
 
     def loss(self, tokens: Tensor, targets: Tensor, weight: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """Weighted cross-entropy over the places that are asked; only those are projected to the vocabulary."""
+        """Return weighted cross-entropy over the positions with a target; only those are projected to logits."""
         asked = targets != NOT_ASKED
         logits = self.model(tokens, cos, sin)[asked] @ self.model.embed_tokens.weight.T
         return functional.cross_entropy(logits, targets[asked], reduction="none") @ weight[asked]
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Every pair (i, i + d/2) of (…, tokens, d) turned."""
+    """Rotate every pair (i, i + d/2) of (…, tokens, d)."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
 def table(turn: Turning, tokens: int) -> tuple[Tensor, Tensor]:
-    """cos and sin of every position, float32 (tokens, pairs), with the attention factor in them."""
+    """Return cos and sin of every position, float32 (tokens, pairs), including the attention factor."""
     angle = np.outer(np.arange(tokens), turn.inv_freq)
     cos, sin = (torch.from_numpy(turn.attention_factor * part).float() for part in (np.cos(angle), np.sin(angle)))
     return cos, sin

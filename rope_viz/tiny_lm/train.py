@@ -1,6 +1,6 @@
-"""Training the reader: lengths 32, 64, 128 and 256 in turn, then a fine-tuning at four times the length per method.
+"""Training of tiny_lm: lengths 32, 64, 128 and 256 in turn, then fine-tuning at four times the length per method.
 
-The curriculum is the trick: begun at length 64 it learns nothing in the same time. Half the sequences ask for facts;
+The curriculum is essential: started at length 64 it learns nothing in the same time. Half the sequences ask for facts;
 the others are repeated segments and Markov chains. AdamW, https://arxiv.org/abs/1711.05101.
 """
 
@@ -54,10 +54,10 @@ SAVE_EVERY = 100  # steps
 
 @dataclass(frozen=True)
 class Course:
-    """What a training sees: so many steps at each length, `tokens` of them in every batch.
+    """Schedule and data mix of a training: so many steps at each length, with `tokens` tokens per batch.
 
-    `facts` and `chains` are shares of the sequences, the rest are repeats; chains come from the length `chains_from`
-    on, since with them the two heads take far longer to form. The rate rises over `warmup` steps and falls along
+    `facts` and `chains` are shares of the sequences, the rest are repeats. Chains start at length `chains_from`,
+    because with them the two heads take far longer to form. The learning rate rises over `warmup` steps and falls along
     a cosine to `last` of itself.
     """
 
@@ -73,11 +73,11 @@ class Course:
     chains_from: int = 64
 
     def length(self, step: int) -> int:
-        """The length of the sequences at a step, counted from 0."""
+        """Return the length of the sequences at a step, counted from 0."""
         return self.lengths[int(np.searchsorted(np.cumsum(self.steps), step, side="right"))]
 
     def rate_at(self, step: int) -> float:
-        """The learning rate."""
+        """Return the learning rate at a step."""
         fall = 0.5 + 0.5 * math.cos(math.pi * step / sum(self.steps))
         return self.rate * min(1.0, (step + 1) / self.warmup) * (self.last + (1.0 - self.last) * fall)
 
@@ -87,28 +87,28 @@ FINE_TUNING = Course(lengths=(1024,), steps=(400,), rate=1e-3, last=1.0, warmup=
 
 
 def batch(course: Course, seed: int, step: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The sequences of a step, what is asked of them and the weight of each answer, all (batch, length).
+    """Return the sequences of a step, their targets and the weight of each answer, all (batch, length).
 
-    The loss is the mean over the answers of facts and repeats, plus that over the chains' tokens, by their shares: a
-    chain asks so much more often that the rest would go under. The same for the same seed and step.
+    The loss is the mean over the answers of facts and repeats, plus that over the chains' tokens, by their shares:
+    chains have so many more targets that they would dominate. The same for the same seed and step.
     """
     random = np.random.default_rng([seed, step])
     length = course.length(step)
     total = course.tokens // length
     facts = round(total * course.facts)
     repeated = total - facts - (round(total * course.chains) if length >= course.chains_from else 0)
-    asked = tasks.questions(random, facts, length, even=False)
+    facts_part = tasks.questions(random, facts, length, even=False)
     targets = np.full((total, length), tasks.NOT_ASKED, dtype=np.int64)
-    targets[:facts, asked.rows] = asked.answers
-    again, targets[facts : facts + repeated] = tasks.repeats(random, repeated, length)
+    targets[:facts, facts_part.rows] = facts_part.answers
+    repeated_part, targets[facts : facts + repeated] = tasks.repeats(random, repeated, length)
     walks, _ = tasks.chains(random, total - facts - repeated, length)
     targets[facts + repeated :, :-1] = walks[:, 1:]
     weight = np.zeros((total, length), dtype=np.float32)
     for part in (slice(0, facts + repeated), slice(facts + repeated, total)):
         answers = targets[part] != tasks.NOT_ASKED
         weight[part] = len(answers) / total * answers / max(answers.sum(), 1)
-    every = np.concatenate([asked.tokens, again, walks])
-    return torch.from_numpy(every), torch.from_numpy(targets), torch.from_numpy(weight)
+    sequences = np.concatenate([facts_part.tokens, repeated_part, walks])
+    return torch.from_numpy(sequences), torch.from_numpy(targets), torch.from_numpy(weight)
 
 
 def train(
@@ -121,10 +121,10 @@ def train(
     at: dict[int, Callable[[], None]] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[float]:
-    """Train in place and return the loss of every step. `at` are things to do after so many steps.
+    """Train in place and return the loss of every step. `at` maps step counts to callbacks.
 
-    With `progress` the state is written to that file every hundred steps, and a training that was stopped goes on from
-    there with the numbers it would have had.
+    With `progress` the state is saved to that file every hundred steps, and a stopped training resumes there with
+    identical numbers.
     """
     flat = [weight for weight in network.parameters() if weight.ndim < 2]
     wide = [weight for weight in network.parameters() if weight.ndim >= 2]
@@ -136,10 +136,10 @@ def train(
     )
     losses: list[float] = []
     if progress is not None and progress.exists():
-        kept = torch.load(progress, weights_only=True)
-        network.load_state_dict(kept["network"])
-        optimizer.load_state_dict(kept["optimizer"])
-        losses = list(kept["losses"])
+        saved = torch.load(progress, weights_only=True)
+        network.load_state_dict(saved["network"])
+        optimizer.load_state_dict(saved["optimizer"])
+        losses = list(saved["losses"])
     tables = {length: table(Turning.of(spec, length), length) for length in course.lengths}
     for step in range(len(losses), sum(course.steps)):
         for group in optimizer.param_groups:
@@ -155,24 +155,24 @@ def train(
         if (step + 1) % SAVE_EVERY == 0:
             say(f"step {step + 1} of {sum(course.steps)}, length {course.length(step)}, loss {loss.item():.3f}")
             if progress is not None:
-                keep(progress, {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses})
+                dump(progress, {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses})
     return losses
 
 
-def keep(path: Path, state: dict[str, Any]) -> None:
-    """Write whole or not at all, so that a stop while writing loses nothing."""
+def dump(path: Path, state: dict[str, Any]) -> None:
+    """Write atomically, so that an interruption loses nothing."""
     torch.save(state, path.with_suffix(".new"))
     os.replace(path.with_suffix(".new"), path)
 
 
 def new_network(seed: int, config: Config = CONFIG) -> Network:
-    """An untrained network, the same for the same seed."""
+    """Return an untrained network, the same for the same seed."""
     torch.manual_seed(seed)
     return Network(config)
 
 
 def save(network: Network, folder: Path, config: Config, about: dict[str, str]) -> None:
-    """`config.json` and `model.safetensors` (float16, read as float32) in the form of transformers."""
+    """Write `config.json` and `model.safetensors` (float16, loaded as float32) in transformers' format."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach().numpy().astype(np.float16) for name, value in network.state_dict().items()}
     write_tensors(folder / "model.safetensors", weights, {"format": "pt", **about})
@@ -180,7 +180,7 @@ def save(network: Network, folder: Path, config: Config, about: dict[str, str]) 
 
 
 def open_network(folder: Path) -> tuple[Network, Config]:
-    """A saved reader, to train on."""
+    """Load a saved model for further training."""
     config: Config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     network, file = Network(config), open_tensors(folder / "model.safetensors")
     network.load_state_dict({name: torch.from_numpy(file.read(name).astype(np.float32)) for name in file.entries})
@@ -188,6 +188,6 @@ def open_network(folder: Path) -> tuple[Network, Config]:
 
 
 def config_of(spec: RopeSpec, config: Config = CONFIG) -> Config:
-    """The config of a reader that is trained with this embedding. Raises `ValueError` where no config can say it."""
-    kept = {key: value for key, value in config.items() if key != "rope_theta"}
-    return {**kept, **to_config(spec)}
+    """Return the config of a model trained with this embedding. Raises `ValueError` if no config can express it."""
+    rest = {key: value for key, value in config.items() if key != "rope_theta"}
+    return {**rest, **to_config(spec)}
