@@ -61,7 +61,6 @@ class RopeReading:
     nested: Literal["", "always", "with_rope_scaling"] = ""
     refuses_flat_scaling: bool = False
     late_partial: bool = False
-    longrope_only: bool = False
     layer_sizes: Literal["", "global_heads", "sliding_heads"] = ""
     plain_partial_default: float = 1.0
     alpha_is_ntk: bool = False

@@ -153,11 +153,11 @@ class ModelConfig:
     @functools.cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was assumed, and on layers that rotate otherwise than the rest."""
-        texts = (
-            describe_doubt(self.fields),
-            describe_rotating_layers(self.fields),
-            describe_rotated_shares(self.fields),
-        )
+        texts = []
+        for describe in (describe_doubt, describe_rotating_layers, describe_rotated_shares):
+            # A list of layers that cannot be read is a finding of the check, not a reason to say nothing else.
+            with contextlib.suppress(ValueError):
+                texts.append(describe(self.fields))
         return tuple(text for text in texts if text)
 
     @functools.cached_property

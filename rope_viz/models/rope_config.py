@@ -112,12 +112,10 @@ def rope_type(fields: Fields, params: Params) -> str:
     if not isinstance(kind, str):
         raise ValueError(f"rope_type must be a name, got {shorten(kind)}")
     kind = meant(RENAMED_TYPES.get(kind, kind))
-    if kind == "yarn" and fields.kind in ("phi3", "phi4_multimodal"):
+    if kind == "yarn" and fields.architecture.runtime("transformers").get("su_is_longrope"):
         return "longrope"
     if kind not in ROPE_TYPES:
         raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {shorten(kind)}")
-    if fields.architecture.rope.longrope_only and kind not in ("default", "longrope"):
-        raise ValueError(f"rope_type must be longrope for {fields.kind}, whose class refuses others, got {kind}")
     return kind
 
 
