@@ -70,6 +70,8 @@ class ConfigReader:
 
     def name(self, *names: str) -> str:
         """Return the name that the config uses, for an error message."""
+        if len(names) == 1:
+            return names[0]
         return next((name for name in names if self.config.get(name) is not None), names[0])
 
     @overload
@@ -221,7 +223,8 @@ class Fields(ConfigReader):
 
     def spellings(self, names: Sequence[str]) -> Sequence[str]:
         """Return the names with the aliases of the architecture."""
-        return [*names, *(other for other, usual in self.architecture.aliases.items() if usual in names)]
+        aliases = self.architecture.aliases
+        return [*names, *(other for other, usual in aliases.items() if usual in names)] if aliases else names
 
     def theta(self, key: str = "rope_theta", default: float | None = None) -> float:
         """Return the base under this key, or the default, or the class default."""
