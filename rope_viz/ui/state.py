@@ -213,8 +213,8 @@ def follow_link(page: str) -> None:
         has = any(key.startswith(f"{page}.") for key in st.query_params)
         write_link(restore=page if linked and not has else "", again=True)
         return
+    if moved or known not in (None, params):
         # An aborted run may have written its own query into this address.
-        # A run that was given up may have written what it had into this address.
         written.write(st.query_params.to_dict())
     if params == known:
         return
