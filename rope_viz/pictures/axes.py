@@ -1,4 +1,4 @@
-"""The pictures of the page Axes: what several position axes do to images, films and prompts."""
+"""Pictures of the page Axes: how models use several position axes for images, videos and prompts."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ SHADES = Pick(
 
 
 def config_of(now: Now) -> Mapping[str, Any]:
-    """The config of the model that is looked at."""
+    """Return the config of the page's model."""
     if now[MODEL] != SIDEBAR:
         return axes_catalog()[now[MODEL]].config
     return now.config or {}
 
 
 def reads(now: Now) -> Reader | None:
-    """How the model lays out prompts; None where it takes none that are known."""
+    """Return how the model lays out prompts, or None if it takes no supported ones."""
     return reader(config_of(now))
 
 
 def whose(now: Now) -> str:
-    """The name of the model that is looked at."""
+    """Return the name of the page's model."""
     return next(iter(models(now, beside=False).values()))
 
 
 def servers(now: Now) -> dict[str, str]:
-    """The runtimes that are known to have the model."""
+    """Return the runtimes known to support the model, as name -> label."""
     read = reads(now)
     kind = "" if read is None else read.kind
     names = ["transformers", "transformers-4.57", *(name for name, kinds in HAS.items() if kind in kinds)]
@@ -60,13 +60,13 @@ def servers(now: Now) -> dict[str, str]:
 
 
 def others(now: Now) -> dict[str, str]:
-    """The runtimes beside the first, and none of them."""
+    """Return "none" and the runtimes other than the first, as name -> label."""
     found = {name: label for name, label in servers(now).items() if name != now[RUNTIME]}
     return {"none": "No other runtime"} | found
 
 
 def unread(now: Now) -> str:
-    """Why no prompt can be laid out."""
+    """Return why no prompt can be laid out, "" if one can."""
     read = reads(now)
     if read is None:
         return (
@@ -145,13 +145,13 @@ PAGE = Page(
 
 
 def direction(of: Scene) -> Role:
-    """The direction that most readers want to grow: a clip's time, else the rows."""
+    """Return the default direction to extend: time for a video model, else the rows."""
     film = of.part.startswith("transformer") and of.sides.get("time", 1) > 1
     return "time" if "time" in of.roles and film else next((role for role in of.roles if role != "time"), "time")
 
 
 def middle(of: Scene) -> tuple[int, int]:
-    """The patch in the middle of the image."""
+    """Return row and column of the patch in the middle of the image."""
     return of.sides.get("row", 1) // 2, of.sides.get("column", 1) // 2
 
 
@@ -173,7 +173,7 @@ def sight(now: Now) -> Figure:
 
 @PAGE.picture(*SHOWN, height=lambda now: axes.speeds_height(shown(now)), config=True)
 def speeds(now: Now) -> Figure:
-    """Which axis owns which speed: a tick for every pair at its wavelength."""
+    """Which axis owns which frequencies: a tick for every pair at its wavelength."""
     both = shown(now)
     return Figure(axes.speeds(both), f"The wavelengths of every axis: {axes.named(both)}", words.speeds(both))
 
@@ -200,7 +200,7 @@ def positions(now: Now) -> Figure:
     refuses=unread,
 )
 def costs(now: Now) -> Table:
-    """What every piece of the prompt costs, in tokens and in positions."""
+    """The cost of every piece of the prompt, in tokens and in positions."""
     first, second = laid(now)
     found = [(now[RUNTIME], first), *([(now[SECOND], second)] if second is not None else [])]
     return Table(prompt.table(found), f"What every piece of the prompt costs {whose(now)}, in tokens and in positions")
@@ -208,7 +208,7 @@ def costs(now: Now) -> Table:
 
 @PAGE.picture(*ALL, ALONG, METHOD, GROWTH, height=axis_extrapolation.HEIGHT, config=True)
 def further(now: Now) -> Figure:
-    """One direction of an image or clip carried beyond what was trained, and where its score comes home."""
+    """One direction of an image or video extended beyond the trained size, and where its score recurs."""
     of, role = scene(now), now[ALONG]
     done = carried(of, role, now[METHOD], float(now[GROWTH]))
     unit = "frames" if role == "time" else of.units
@@ -230,20 +230,20 @@ def clocks(now: Now) -> Patch:
 
 
 def alone(now: Now) -> dict[str, str]:
-    """The choice with which page Decay looks along the same axis; empty where it knows no such axis."""
+    """Return the query that makes the page Decay follow the same axis, {} if it has no such axis."""
     known = now[MODEL] == SIDEBAR and now[PART].startswith("text") and now[ALONG] in roles(now)
     return {decay.AXIS.key: now[ALONG]} if known else {}
 
 
 def laid(now: Now) -> tuple[Laid, Laid | None]:
-    """The prompt in the first runtime, and in the second where there is one."""
+    """Return the prompt as laid out in the first runtime, and in the second or None."""
     own = (now[MODEL], now.model, now.own) if now[MODEL] == SIDEBAR else (now[MODEL], "", None)
-    first = _laid(*own, now[PROMPT], now[RUNTIME])
-    return first, None if now[SECOND] == "none" else _laid(*own, now[PROMPT], now[SECOND])
+    first = _lay_out(*own, now[PROMPT], now[RUNTIME])
+    return first, None if now[SECOND] == "none" else _lay_out(*own, now[PROMPT], now[SECOND])
 
 
 @functools.lru_cache(maxsize=32)
-def _laid(axes_model: str, model: str, own: Upload | None, line: str, runtime: str) -> Laid:
+def _lay_out(axes_model: str, model: str, own: Upload | None, line: str, runtime: str) -> Laid:
     if axes_model != SIDEBAR:
         config = axes_catalog()[axes_model].config
     else:
@@ -254,15 +254,15 @@ def _laid(axes_model: str, model: str, own: Upload | None, line: str, runtime: s
 
 
 def still(now: Now) -> tuple[int, ...]:
-    """The pairs that stand still in llama.cpp."""
-    return _still(now[MODEL]) if now[MODEL] != SIDEBAR else _standing(config_of(now))
+    """Return the pairs that have zero frequency in llama.cpp."""
+    return _zero_pairs_of(now[MODEL]) if now[MODEL] != SIDEBAR else _zero_pairs(config_of(now))
 
 
 @functools.lru_cache(maxsize=64)
-def _still(model: str) -> tuple[int, ...]:
-    return _standing(axes_catalog()[model].config)
+def _zero_pairs_of(model: str) -> tuple[int, ...]:
+    return _zero_pairs(axes_catalog()[model].config)
 
 
-def _standing(config: Mapping[str, Any]) -> tuple[int, ...]:
+def _zero_pairs(config: Mapping[str, Any]) -> tuple[int, ...]:
     found = (answer.still for answer in axes_answers(config) if answer.runtime == "llama.cpp")
     return next(found, ())

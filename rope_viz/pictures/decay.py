@@ -1,4 +1,4 @@
-"""The pictures of the page Decay: how the score of a query and a key changes with their distance."""
+"""Pictures of the page Decay: how the score of a query and a key changes with their distance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rope_viz.studies.scores import even_parts
 
 
 def _asked(now: Now) -> bool:
-    """Whether the page shows a q and k of the reader's own."""
+    """True if the page shows a q and k chosen by the user."""
     return now[SHOW] in ("own", "softmax")
 
 
@@ -84,7 +84,7 @@ PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, 
 
 
 def mine(now: Now) -> vectors.Own:
-    """The q and k that the reader chose; the first random ones where the page asks for none."""
+    """Return the q and k that the user chose, or the default random ones if the view needs none."""
     return vectors.chosen(now, now[SOURCE] if _asked(now) else "seed", now[SEED], now[TYPED], now[FILE])
 
 

@@ -200,7 +200,7 @@ async def answer(request: Request) -> Response:
         if form not in export.FORMS:
             raise KeyError(f"A picture has the forms {', '.join(export.FORMS)}, not {form[:20]!r}.")
     except KeyError as error:
-        return text_response(404, str(error.args[0]))
+        return respond(404, str(error.args[0]))
     try:
         if request.method == "POST":
             await store_body(request)
@@ -213,9 +213,9 @@ async def answer(request: Request) -> Response:
         key = registry.key(now, picture)
     except blob_store.UnknownError as error:
         named = {"rope-viz-missing": error.name} if blob_store.NAME.fullmatch(error.name) else {}
-        return text_response(410, str(error), named)
+        return respond(410, str(error), named)
     except ValueError as error:
-        return text_response(400, str(error))
+        return respond(400, str(error))
     tag = hashlib.sha256(repr((version(), form, look, key)).encode()).hexdigest()[:32]
     headers = {**OPEN, "etag": f'"{tag}"', "cache-control": cache_control(now)}
     if form not in export.WHOLE:
@@ -294,11 +294,11 @@ async def store_body(request: Request) -> None:
 def error_response(error: BaseException, address: str) -> Response:
     """Turn a rendering error into a response with a sentence."""
     if isinstance(error, BusyError):
-        return text_response(503, "Too many pictures are being drawn just now. Ask again in a moment.", {"retry-after": "1"})
+        return respond(503, "Too many pictures are being drawn just now. Ask again in a moment.", {"retry-after": "1"})
     if isinstance(error, ValueError):
-        return text_response(400, str(error))
+        return respond(400, str(error))
     LOG.error("%s could not be drawn", address, exc_info=error)
-    return text_response(500, "This picture could not be drawn. The server's log says why.")
+    return respond(500, "This picture could not be drawn. The server's log says why.")
 
 
 async def await_or_disconnect(request: Request, drawing: Coroutine[Any, Any, bytes]) -> asyncio.Task[bytes] | None:
@@ -340,7 +340,7 @@ def is_private(now: Now) -> bool:
     return bool(now.held) or any(isinstance(value, Held) for value in now.given.values())
 
 
-def text_response(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+def respond(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
     """Return a plain-text response."""
     return PlainTextResponse(sentence, status, {**OPEN, "cache-control": "no-store", **(headers or {})})
 
