@@ -154,7 +154,7 @@ async def picture(client: Client, page: str, name: str, query: dict[str, str], s
     return time.monotonic() - start
 
 
-def processor(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Return the CPU seconds of a process with all its threads, ended ones included (Linux)."""
     return time.clock_gettime((~pid << 3) | 2)
 
@@ -174,10 +174,10 @@ async def costs(servers: list[tuple[str, int]], pages: list[str]) -> None:
             taken: list[list[float]] = [[] for _ in servers]
             for model in (MODELS[0], *MODELS):
                 for (socket, pid), each in zip(sockets, taken, strict=True):
-                    before = processor(pid)
+                    before = cpu_seconds(pid)
                     await run(socket, page, {"model": model}, Seen())
                     await asyncio.sleep(0.05)
-                    each.append(processor(pid) - before)
+                    each.append(cpu_seconds(pid) - before)
             medians = " ".join(f"{1e3 * statistics.median(each[1:]):6.1f}" for each in taken)
             print(f"{page:14s} {medians} ms of processor a run", flush=True)
 

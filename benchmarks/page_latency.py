@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--smallest", action="store_true", help="one page, two presses: its numbers say nothing")
     smallest = parser.parse_args().smallest
     with running_server() as ours, running_peer() as peer:
-        rows = asyncio.run(measured(list_pages(ours.url, peer.url)[: 2 if smallest else 5], smallest))
+        rows = asyncio.run(measure_pages(list_pages(ours.url, peer.url)[: 2 if smallest else 5], smallest))
     report(rows)
 
 
@@ -82,7 +82,7 @@ def list_pages(ours: str, peer: str) -> list[tuple[str, str, str]]:
     ]
 
 
-async def measured(pages: list[tuple[str, str, str]], smallest: bool) -> dict[str, dict[str, float]]:
+async def measure_pages(pages: list[tuple[str, str, str]], smallest: bool) -> dict[str, dict[str, float]]:
     """Measure every page in one browser."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=require_browser(), args=BROWSER_OPTIONS)

@@ -34,7 +34,7 @@ def sessions(url: str) -> int:
     return int(found[1])
 
 
-async def chair(url: str, options: argparse.Namespace, seen: list[Seen], end: float, chance: random.Random) -> None:
+async def simulate(url: str, options: argparse.Namespace, seen: list[Seen], end: float, chance: random.Random) -> None:
     """Simulate one user after another until the end; measurements are added to the last of `seen`."""
     while (now := time.monotonic()) < end:
         minute = seen[-1]
@@ -49,7 +49,7 @@ async def soak(url: str, pid: int, options: argparse.Namespace) -> None:
     """Simulate all users and print a line a minute."""
     end = time.monotonic() + 60.0 * options.minutes
     seen, held = [Seen()], []
-    everybody = asyncio.gather(*(chair(url, options, seen, end, random.Random(i)) for i in range(options.readers)))
+    everybody = asyncio.gather(*(simulate(url, options, seen, end, random.Random(i)) for i in range(options.readers)))
     print("minute   memory   sessions      runs p50    pictures p50   dragged p50   errors", flush=True)
     while (left := end - time.monotonic()) > 2.0:
         minute = seen[-1]

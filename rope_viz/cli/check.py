@@ -82,7 +82,7 @@ def run(parsed: argparse.Namespace) -> int:
         raise ValueError("check needs a config.json, a folder, a model of the list or of the local cache, or -")
     if parsed.repair:
         return print_repaired(parsed.files)
-    reports = [report for name in parsed.files for report in looked_at(name, ignored)]
+    reports = [report for name in parsed.files for report in reports_of(name, ignored)]
     if parsed.format == "json":
         made = [as_dict(report) for report in reports]
         print(json.dumps(made if len(made) > 1 else made[0], indent=2))
@@ -106,7 +106,7 @@ def exit_code(reports: Sequence[Report], level: str) -> int:
     return max((report.code for report in counted), default=0)
 
 
-def looked_at(name: str, ignored: Sequence[str]) -> Iterator[Report]:
+def reports_of(name: str, ignored: Sequence[str]) -> Iterator[Report]:
     """Yield a report for each config that this name stands for."""
     try:
         sources = found(name)

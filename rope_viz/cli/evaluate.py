@@ -77,7 +77,7 @@ def run(parsed: argparse.Namespace) -> int:
         return print_flags(parsed, max(lengths))
     if bool(parsed.server) == bool(parsed.model):
         raise ValueError("name either a folder with a model or servers (--server METHOD=URL)")
-    about, makers = servers(parsed) if parsed.server else locals_of(parsed, max(lengths))
+    about, makers = server_engines(parsed) if parsed.server else local_engines(parsed, max(lengths))
     places = np.linspace(0.0, 1.0, parsed.depths) if parsed.depths > 1 else np.array([0.5])
     depths = tuple(float(depth) for depth in places.round(4))
     plan = Plan(
@@ -114,7 +114,7 @@ def run(parsed: argparse.Namespace) -> int:
 Found = tuple[dict[str, dict[str, Any]], dict[str, Callable[[], Engine]]]
 
 
-def servers(parsed: argparse.Namespace) -> Found:
+def server_engines(parsed: argparse.Namespace) -> Found:
     """Return ({method: description}, {method: function that makes its engine}) of the servers."""
     about: dict[str, dict[str, Any]] = {}
     makers: dict[str, Callable[[], Engine]] = {}
@@ -137,7 +137,7 @@ def server(parsed: argparse.Namespace, url: str) -> Engine:
     return Counted(first, parsed.tokenizer) if parsed.tokenizer else first
 
 
-def locals_of(parsed: argparse.Namespace, longest: int) -> Found:
+def local_engines(parsed: argparse.Namespace, longest: int) -> Found:
     """Return the same as `servers` for a local model, with one engine for each method."""
     folder = Path(parsed.model)
     if not (folder / "config.json").is_file():

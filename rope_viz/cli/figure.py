@@ -63,7 +63,7 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     if asked:
         own = drawn.add_argument_group("of this picture")
         for choice in choices(name):
-            own.add_argument(*flags(choice, drawn), dest=choice.key, metavar="VALUE", help=says(choice))
+            own.add_argument(*flags(choice, drawn), dest=choice.key, metavar="VALUE", help=help_of(choice))
     drawn.set_defaults(run=run)
 
 
@@ -87,7 +87,7 @@ def run(parsed: argparse.Namespace) -> int:
     name = addressed(parsed.picture)
     if is_file(parsed.picture):
         # A saved JSON file contains its picture's name and style.
-        for key in beside_the_look(parsed, name):
+        for key in flags_besides_style(parsed, name):
             raise ValueError(f"a saved file says all but the look: leave {key} out, or name the picture instead")
         saved = Path(parsed.picture).read_bytes()
         Path(parsed.output).write_bytes(export.again(saved, form, given_looks))
@@ -99,7 +99,7 @@ def run(parsed: argparse.Namespace) -> int:
     if asked is not None:
         # An address determines everything; only flags of the style may override it.
         brought = asked.pop("own", None) is not None
-        for key in beside_the_look(parsed, name):
+        for key in flags_besides_style(parsed, name):
             if not (key == "model" and (brought or "spec" in asked)):
                 raise ValueError(f"an address says all but the look: put {key} into it, or name the picture alone")
         if "spec" in asked or (brought and parsed.model is None):
@@ -109,7 +109,7 @@ def run(parsed: argparse.Namespace) -> int:
         now = registry.read(registry.page(picture.page), asked)
         if brought:
             now = dataclasses.replace(now, own=chosen(parsed).own)
-        Path(parsed.output).write_bytes(rendered(picture, picture.finished(now), form, look))
+        Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
         return 0
     given: dict[str, Any] = {}
     for choice in choices(name):
@@ -122,7 +122,7 @@ def run(parsed: argparse.Namespace) -> int:
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
     now = dataclasses.replace(now, pin=pin, given=given, view=view)
-    Path(parsed.output).write_bytes(rendered(picture, picture.finished(now), form, look))
+    Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
     return 0
 
 
@@ -201,7 +201,7 @@ def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
     raise ValueError(f"this is the page {registry.PAGES[page]}: name one picture of it, as '{written}'{others}")
 
 
-def beside_the_look(parsed: argparse.Namespace, name: str) -> Iterator[str]:
+def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:
     """Yield the flags given for the model, the spec, the range and the picture's own choices."""
     keys = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
     for key in (*keys, *(choice.key for choice in choices(name))):
@@ -209,7 +209,7 @@ def beside_the_look(parsed: argparse.Namespace, name: str) -> Iterator[str]:
             yield key
 
 
-def rendered(picture: Picture, now: Now, form: str, look: Style) -> bytes:
+def render(picture: Picture, now: Now, form: str, look: Style) -> bytes:
     """Render a picture to a file's bytes. Raise `ValueError` with the renderer's sentence, freed of Markdown."""
     from rope_viz.pictures import export
     from rope_viz.pictures.wire_format import bare
@@ -262,7 +262,7 @@ def flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:
     return [*([short] if short not in taken else []), f"--{choice.key}"]
 
 
-def says(choice: Choice[Any]) -> str:
+def help_of(choice: Choice[Any]) -> str:
     """Return one line of help."""
     return ". ".join(text for text in (choice.label, choice.help.rstrip("."), choice.says()) if text).replace("%", "%%")
 

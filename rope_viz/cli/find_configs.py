@@ -36,18 +36,18 @@ def found(name: str) -> list[tuple[str, Callable[[], bytes]]]:
         configs = list(configs_under(path))
         if not configs:
             raise ValueError("this folder holds no config.json, nor do those in it")
-        return [(str(config), reading(config)) for config in configs]
+        return [(str(config), make_reader(config)) for config in configs]
     if path.exists():
-        return [(name, reading(path))]
+        return [(name, make_reader(path))]
     if name in catalog():
         return [(name, lambda: json.dumps(dict(catalog()[name].config)).encode())]
     cached = in_cache(name)
     if cached is None:
         raise ValueError("no such file, and no such model in the list or in the local Hugging Face cache")
-    return [(name, reading(cached))]
+    return [(name, make_reader(cached))]
 
 
-def reading(path: Path) -> Callable[[], bytes]:
+def make_reader(path: Path) -> Callable[[], bytes]:
     """Return a function that reads a file, up to one byte more than a config may have."""
 
     def read() -> bytes:

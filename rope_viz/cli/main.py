@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = (sys.argv[1:] if arguments is None else list(arguments)) or ["app"]
     with patient():
         try:
-            return answered(parser(given).parse_args(joined(given)))
+            return run_command(parser(given).parse_args(joined(given)))
         except ModuleNotFoundError as error:
             if error.name not in EXTRAS:
                 raise
@@ -80,7 +80,7 @@ def joined(arguments: Sequence[str]) -> list[str]:
     return out
 
 
-def answered(parsed: argparse.Namespace) -> int:
+def run_command(parsed: argparse.Namespace) -> int:
     """Run the command, return its exit code and print an error as one line."""
     run: Callable[[argparse.Namespace], int] = parsed.run
     try:

@@ -77,7 +77,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     for text in remarks(config):
         print(text)
     rows = [
-        (one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), one.how, because(one))
+        (one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), one.how, explain(one))
         for one in found
     ]
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
@@ -104,7 +104,7 @@ def verdict(one: Comparison) -> str:
     return one.verdict("x{:.4g}".format).replace(" at pair ", " pair ").replace("cos and sin", "cos, sin")
 
 
-def because(one: Comparison) -> str:
+def explain(one: Comparison) -> str:
     """Return the reason of a refusal, of a difference (the rules that applied), or of a missing answer."""
     if one.how == "not known":
         return one.emulation.known.source
@@ -144,10 +144,10 @@ def run_export(parsed: argparse.Namespace) -> int:
         lengths = {} if config is None else describe_lengths(read_model(parsed.model, config))
         print(json.dumps({**vars(result), "effect": effect, **known, **lengths}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
-        print(json.dumps(laid(gone(result.fragment, ModelConfig.read(config).part.kind), result.config), indent=2))
+        print(json.dumps(laid(removals(result.fragment, ModelConfig.read(config).part.kind), result.config), indent=2))
     else:
         print(result.text)
-    for text in (*remarks(config), *turned(config, layer, spec), *touched(result)):
+    for text in (*remarks(config), *rotation_remarks(config, layer, spec), *layer_remarks(result)):
         print(f"rope-viz: {text}", file=sys.stderr)
     if config is not None and basis.how != "executed":
         print(f"rope-viz: what {result.runtime} makes of this is {basis.how}: {basis.source}", file=sys.stderr)
@@ -166,7 +166,7 @@ def how_known(result: Export, layer: str | None) -> Known:
         return Known("not known", str(error))
 
 
-def turned(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) -> list[str]:
+def rotation_remarks(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) -> list[str]:
     """Warn that pairs with zero frequency in the model would rotate: only the proportional method has such pairs."""
     before = None if config is None else from_config(config).get(layer or "")
     if before is None or not isinstance(before.scaling, Proportional) or isinstance(spec.scaling, Proportional):
@@ -175,7 +175,7 @@ def turned(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) 
     return [f"{still} of {before.pairs} pairs stand still in this model; with {spec.scaling.name} all of them turn"]
 
 
-def touched(result: Export) -> list[str]:
+def layer_remarks(result: Export) -> list[str]:
     """Say which layers the export changes, if layer types differ."""
     if not result.changed:
         return []
@@ -183,13 +183,13 @@ def touched(result: Export) -> list[str]:
     return [f"changes the layers of type {listed(list(result.changed))}{stays}"]
 
 
-def gone(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def removals(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Return only the keys to remove, as null, so that merging the result over the old config removes them.
 
     Keys that the model type's class does not accept as null are left out.
     """
     inner = {
-        key: gone(part, kind) if isinstance(part, Mapping) else part
+        key: removals(part, kind) if isinstance(part, Mapping) else part
         for key, part in fragment.items()
         if key not in ("rope_parameters", "rope_scaling") or part is None
     }

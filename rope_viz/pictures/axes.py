@@ -39,19 +39,19 @@ def config_of(now: Now) -> Mapping[str, Any]:
     return now.config or {}
 
 
-def reads(now: Now) -> Reader | None:
+def prompt_reader(now: Now) -> Reader | None:
     """Return how the model lays out prompts, or None if it takes no supported ones."""
     return reader(config_of(now))
 
 
-def whose(now: Now) -> str:
+def label(now: Now) -> str:
     """Return the name of the page's model."""
     return next(iter(models(now, beside=False).values()))
 
 
-def servers(now: Now) -> dict[str, str]:
+def runtimes_of(now: Now) -> dict[str, str]:
     """Return the runtimes known to support the model, as name -> label."""
-    read = reads(now)
+    read = prompt_reader(now)
     kind = "" if read is None else read.kind
     names = ["transformers", "transformers-4.57", *(name for name, kinds in HAS.items() if kind in kinds)]
     if kind in (*SECTIONED, *INTERLEAVED):
@@ -59,22 +59,22 @@ def servers(now: Now) -> dict[str, str]:
     return {name: prompt.RUNTIMES[name] for name in names if kind != "glm_image" or name == "transformers"}
 
 
-def others(now: Now) -> dict[str, str]:
+def other_runtimes(now: Now) -> dict[str, str]:
     """Return "none" and the runtimes other than the first, as name -> label."""
-    found = {name: label for name, label in servers(now).items() if name != now[RUNTIME]}
+    found = {name: label for name, label in runtimes_of(now).items() if name != now[RUNTIME]}
     return {"none": "No other runtime"} | found
 
 
-def unread(now: Now) -> str:
+def prompt_problem(now: Now) -> str:
     """Return why no prompt can be laid out, "" if one can."""
-    read = reads(now)
+    read = prompt_reader(now)
     if read is None:
         return (
             "A prompt of text, images and films is laid out for language models that see: choose one above, such as "
             "Qwen2-VL 7B."
         )
     try:
-        laid(now)
+        lay_out_prompt(now)
     except ValueError as error:
         return f"This prompt cannot be laid out: {error}."
     return ""
@@ -86,15 +86,15 @@ PROMPT = Pieces(
     usual=USUAL,
     check=pieces,
     parts=lambda line: [vars(piece) for piece in pieces(line)],
-    kinds=lambda now: WHATS if (read := reads(now)) is None else taken(read),
+    kinds=lambda now: WHATS if (read := prompt_reader(now)) is None else taken(read),
     count=LONGEST,
 )
-RUNTIME = Pick(key="axes.runtime", label="Runtime", options=prompt.RUNTIMES, offered=servers, menu=200, needs=WHICH)
+RUNTIME = Pick(key="axes.runtime", label="Runtime", options=prompt.RUNTIMES, offered=runtimes_of, menu=200, needs=WHICH)
 SECOND = Pick(
     key="axes.second",
     label="Beside it",
     options={"none": "No other runtime", **prompt.RUNTIMES},
-    offered=others,
+    offered=other_runtimes,
     usual=lambda now: "vllm",
     menu=200,
     needs=(*WHICH, RUNTIME),
@@ -178,16 +178,16 @@ def speeds(now: Now) -> Figure:
     return Figure(axes.speeds(both), f"The wavelengths of every axis: {axes.named(both)}", words.speeds(both))
 
 
-@PAGE.picture(*WHICH, PROMPT, RUNTIME, SECOND, height=prompt.HEIGHT, zooms=True, config=True, refuses=unread)
+@PAGE.picture(*WHICH, PROMPT, RUNTIME, SECOND, height=prompt.HEIGHT, zooms=True, config=True, refuses=prompt_problem)
 def positions(now: Now) -> Figure:
     """The positions of every axis along a prompt, in one runtime or two."""
-    first, second = laid(now)
+    first, second = lay_out_prompt(now)
     name, other = now[RUNTIME], now[SECOND] if second is not None else ""
     figure = prompt.positions(first, name, second, other, view=now.seen((0.0, float(first.positions.tokens))))
     sentence = words.prompt(first, name, second, other)
     if "llama.cpp" in (name, other):
-        sentence = f"{sentence} {words.standing(still(now), 'llama.cpp')}".rstrip()
-    return Figure(figure, f"Positions along a prompt of {whose(now)}, a line for each axis over the tokens", sentence)
+        sentence = f"{sentence} {words.standing(zero_pairs(now), 'llama.cpp')}".rstrip()
+    return Figure(figure, f"Positions along a prompt of {label(now)}, a line for each axis over the tokens", sentence)
 
 
 @PAGE.picture(
@@ -197,13 +197,13 @@ def positions(now: Now) -> Figure:
     SECOND,
     height=lambda now: ROW * (len(pieces(now[PROMPT])) + 1),
     config=True,
-    refuses=unread,
+    refuses=prompt_problem,
 )
 def costs(now: Now) -> Table:
     """The cost of every piece of the prompt, in tokens and in positions."""
-    first, second = laid(now)
+    first, second = lay_out_prompt(now)
     found = [(now[RUNTIME], first), *([(now[SECOND], second)] if second is not None else [])]
-    return Table(prompt.table(found), f"What every piece of the prompt costs {whose(now)}, in tokens and in positions")
+    return Table(prompt.table(found), f"What every piece of the prompt costs {label(now)}, in tokens and in positions")
 
 
 @PAGE.picture(*ALL, ALONG, METHOD, GROWTH, height=axis_extrapolation.HEIGHT, config=True)
@@ -235,7 +235,7 @@ def alone(now: Now) -> dict[str, str]:
     return {decay.AXIS.key: now[ALONG]} if known else {}
 
 
-def laid(now: Now) -> tuple[Laid, Laid | None]:
+def lay_out_prompt(now: Now) -> tuple[Laid, Laid | None]:
     """Return the prompt as laid out in the first runtime, and in the second or None."""
     own = (now[MODEL], now.model, now.own) if now[MODEL] == SIDEBAR else (now[MODEL], "", None)
     first = _lay_out(*own, now[PROMPT], now[RUNTIME])
@@ -253,16 +253,16 @@ def _lay_out(axes_model: str, model: str, own: Upload | None, line: str, runtime
     return lay(pieces(line), read, runtime)
 
 
-def still(now: Now) -> tuple[int, ...]:
+def zero_pairs(now: Now) -> tuple[int, ...]:
     """Return the pairs that have zero frequency in llama.cpp."""
-    return _zero_pairs_of(now[MODEL]) if now[MODEL] != SIDEBAR else _zero_pairs(config_of(now))
+    return _catalog_zero_pairs(now[MODEL]) if now[MODEL] != SIDEBAR else _config_zero_pairs(config_of(now))
 
 
 @functools.lru_cache(maxsize=64)
-def _zero_pairs_of(model: str) -> tuple[int, ...]:
-    return _zero_pairs(axes_catalog()[model].config)
+def _catalog_zero_pairs(model: str) -> tuple[int, ...]:
+    return _config_zero_pairs(axes_catalog()[model].config)
 
 
-def _zero_pairs(config: Mapping[str, Any]) -> tuple[int, ...]:
+def _config_zero_pairs(config: Mapping[str, Any]) -> tuple[int, ...]:
     found = (answer.still for answer in axes_answers(config) if answer.runtime == "llama.cpp")
     return next(found, ())

@@ -37,10 +37,10 @@ BASE_KNOB = Knob(
 
 def of_sidebar(now: Now) -> Mapping[str, Scene]:
     """Return {part: scene} of the sidebar's model, {} if none of its parts has several axes."""
-    return _sidebar(now.model, _own(now))
+    return _sidebar(now.model, _upload(now))
 
 
-def _own(now: Now) -> Upload | None:
+def _upload(now: Now) -> Upload | None:
     return now.own if now.model == spec_url.CUSTOM else None
 
 
@@ -58,7 +58,7 @@ def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
 
 
 @functools.lru_cache(maxsize=128)
-def _listed(id: str) -> Mapping[str, Scene]:
+def _catalog_scenes(id: str) -> Mapping[str, Scene]:
     return MappingProxyType(scenes(id))
 
 
@@ -67,11 +67,11 @@ def _models(now: Now) -> Mapping[str, str]:
     return own | {id: model.name for id, model in axes_catalog().items()}
 
 
-def _known(name: str) -> bool:
+def _is_model(name: str) -> bool:
     return name == SIDEBAR or name in axes_catalog()
 
 
-def _part(name: str) -> bool:
+def _is_part_name(name: str) -> bool:
     return 0 < len(name) <= PART_MOST and name.isprintable()
 
 
@@ -80,32 +80,32 @@ MODEL = Menu(
     label="Model on this page",
     entries=_models,
     usual=lambda now: SIDEBAR if of_sidebar(now) else FIRST,
-    check=_known,
+    check=_is_model,
 )
 
 
 def parts(now: Now, model: str) -> Mapping[str, Scene]:
     """Return {part: scene} of a model of the menu."""
-    return of_sidebar(now) if model == SIDEBAR else _listed(model)
+    return of_sidebar(now) if model == SIDEBAR else _catalog_scenes(model)
 
 
-def _named(names: Mapping[str, Scene]) -> Mapping[str, str]:
+def _labels(names: Mapping[str, Scene]) -> Mapping[str, str]:
     return {name: name for name in names}
 
 
 PART = Menu(
     key="axes.part",
     label="Part",
-    entries=lambda now: _named(parts(now, now[MODEL])),
-    usual=lambda now: _first(parts(now, now[MODEL])),
-    check=_part,
+    entries=lambda now: _labels(parts(now, now[MODEL])),
+    usual=lambda now: _default_part(parts(now, now[MODEL])),
+    check=_is_part_name,
     width=190,
     needs=(MODEL,),
 )
 WHICH: tuple[Choice[Any], ...] = (MODEL, PART)
 
 
-def _first(found: Mapping[str, Scene]) -> str:
+def _default_part(found: Mapping[str, Scene]) -> str:
     """Return the default part: the first with several axes."""
     return next((name for name, scene in found.items() if len(scene.spec.axes) > 1), next(iter(found)))
 
@@ -113,7 +113,7 @@ def _first(found: Mapping[str, Scene]) -> str:
 def released(now: Now) -> Scene:
     """Return the unchanged part: as released, or with the sidebar's current frequencies."""
     if now[MODEL] == SIDEBAR and now[PART].startswith("text") and now.spec != now.start:
-        return _with_frequencies(now.model, _own(now), now[PART], now.spec)
+        return _with_frequencies(now.model, _upload(now), now[PART], now.spec)
     return parts(now, now[MODEL])[now[PART]]
 
 
@@ -185,7 +185,7 @@ def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
     return Number(key=key, label=label, knob=knob, usual=usual, when=lambda now: find(now) is not None, needs=WHICH)
 
 
-def _shared(now: Now) -> str | None:
+def _shared_base(now: Now) -> str | None:
     own = taken_apart(now)
     if own is None or not own.shared or now[MODEL] == SIDEBAR:
         return None
@@ -201,7 +201,7 @@ def _axis_of(role: Role) -> Callable[[Now], str | None]:
 
 
 BASES: Mapping[Number, Callable[[Now], str | None]] = {
-    _base("axes.base", "Base of all axes", _shared): _shared,
+    _base("axes.base", "Base of all axes", _shared_base): _shared_base,
     _base("axes.base-time", "Base in time", _axis_of("time")): _axis_of("time"),
     _base("axes.base-row", "Base down", _axis_of("row")): _axis_of("row"),
     _base("axes.base-column", "Base across", _axis_of("column")): _axis_of("column"),
@@ -251,9 +251,9 @@ BESIDE = Menu(
 BESIDE_PART = Menu(
     key="axes.beside-part",
     label="Its part",
-    entries=lambda now: _named(_listed(now[BESIDE])) if now[BESIDE] in axes_catalog() else {"": ""},
+    entries=lambda now: _labels(_catalog_scenes(now[BESIDE])) if now[BESIDE] in axes_catalog() else {"": ""},
     usual=lambda now: _same_part(now),
-    check=lambda name: name == "" or _part(name),
+    check=lambda name: name == "" or _is_part_name(name),
     when=lambda now: now[BESIDE] in axes_catalog(),
     width=190,
     needs=(PART, BESIDE),
@@ -262,8 +262,8 @@ BESIDE_PART = Menu(
 
 def _same_part(now: Now) -> str:
     """Return the second model's part that matches the first model's part."""
-    found = _listed(now[BESIDE]) if now[BESIDE] in axes_catalog() else {}
-    return next((name for name in found if name == now[PART]), _first(found) if found else "")
+    found = _catalog_scenes(now[BESIDE]) if now[BESIDE] in axes_catalog() else {}
+    return next((name for name in found if name == now[PART]), _default_part(found) if found else "")
 
 
 CHANGES: tuple[Choice[Any], ...] = (WAY, SECTIONS, *BASES, *SIDES.values())
@@ -310,7 +310,7 @@ def shown(now: Now) -> list[Scene]:
     if name == RELEASED:
         plain = released(now)
         return [first, dataclasses.replace(plain, name=f"{plain.name} as released")]
-    return [first, _listed(name)[now[BESIDE_PART]]]
+    return [first, _catalog_scenes(name)[now[BESIDE_PART]]]
 
 
 def models(now: Now, *, beside: bool) -> dict[str, str]:

@@ -50,10 +50,10 @@ def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> 
             return packed(picture, now, drawn)
         look = look or Style()
         facts = meta(picture, now, drawn, look)
-        return written(drawn, form, look, facts | provenance.kept(picture, now) if form == "json" else facts)
+        return to_file(drawn, form, look, facts | provenance.kept(picture, now) if form == "json" else facts)
 
 
-def written(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> bytes:
+def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> bytes:
     """Return a rendered picture as a file with these facts as metadata."""
     fig = figure(drawn)
     if not isinstance(drawn, Figure) and form in ("csv", "html"):
@@ -119,7 +119,7 @@ def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
             meta = kept if form == "json" else provenance.said_of(kept)
             return files.render(fig, form, options=style, title=title, meta=meta)
         drawn = provenance.turning(kept) or Table(fig.table(), title, marked(str(kept.get("sentence") or "")))
-        return written(drawn, form, style, provenance.said_of(kept))
+        return to_file(drawn, form, style, provenance.said_of(kept))
     except Exception as error:
         if isinstance(error, (ValueError, OSError)) and "could not convert" not in str(error):
             raise

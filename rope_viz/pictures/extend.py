@@ -87,7 +87,7 @@ def problem(now: Now) -> str:
     if now.own is not None and encodes(now.own.config):
         return "An encoder of images has no context in tokens: see Beyond the grid on page Axes."
     try:
-        _found(*_asked(now))
+        _rank_ways(*_arguments(now))
     except (ValueError, ArithmeticError) as error:
         return f"Nothing can be said of this config: {error}."
     return ""
@@ -97,7 +97,7 @@ def offered(now: Now) -> Mapping[str, str]:
     """Return the possible ways, id -> short name."""
     if problem(now):
         return {}
-    return {way.id: WAYS[way.id] for way in _found(*_asked(now))[1].ways}
+    return {way.id: WAYS[way.id] for way in _rank_ways(*_arguments(now))[1].ways}
 
 
 def unknown(now: Now) -> str:
@@ -107,10 +107,10 @@ def unknown(now: Now) -> str:
 
 def answer(now: Now) -> Plan:
     """Return the full plan. Raise `ValueError` if there is none; `problem` says why."""
-    return _answer(_asked(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
+    return _answer(_arguments(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
 
 
-def _asked(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
+def _arguments(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
     given = now[TRAINED]
     changed = None if now.spec == now.start else now.spec
     return now.start, changed, now.model, now.layer, now.own, now[TARGET], None if given == trained(now) else given
@@ -169,7 +169,7 @@ def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> I
 
 
 @functools.lru_cache(KEPT)
-def _found(
+def _rank_ways(
     spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
 ) -> tuple[Identity, Advice]:
     """Return the identified model and the ranked ways; the rest of the plan cannot fail."""
@@ -188,7 +188,7 @@ def _answer(
 ) -> Plan:
     spec, _, model, _, own, _, _ = asked
     config, found = _config(spec, model, own), _mistakes(spec, model, own)
-    return planned(config, *_found(*asked), runtimes, found=found, way=way, dtype=dtype, sequences=sequences)
+    return planned(config, *_rank_ways(*asked), runtimes, found=found, way=way, dtype=dtype, sequences=sequences)
 
 
 @functools.lru_cache(KEPT)

@@ -86,7 +86,7 @@ FILE = Kept(
 
 
 @functools.cache
-def own() -> OwnCapture:
+def demo_capture() -> OwnCapture:
     """Return the capture shown without a file: q and k of tiny_lm on a text with facts, 256 tokens."""
     return OwnCapture(checkpoints.reader(checkpoints.SEEDS[0]), 256)
 
@@ -94,7 +94,7 @@ def own() -> OwnCapture:
 def source(now: Now) -> Capture:
     """Return the user's capture, or that of tiny_lm."""
     held = now[FILE]
-    return own() if held is None else held.value
+    return demo_capture() if held is None else held.value
 
 
 def layer_at(now: Now) -> int:
@@ -133,11 +133,11 @@ PAGE = Page("heads", (FILE, LAYER, SHOW, HEAD))
 
 def looked(now: Now) -> Looked:
     """Return the chosen layer with its analysis, cached. Raise `ValueError` for values that are not numbers."""
-    return look(source(now), layer_at(now))
+    return analyse_layer(source(now), layer_at(now))
 
 
 @functools.lru_cache(maxsize=KEPT_LAYERS)
-def look(capture: Capture, number: int) -> Looked:
+def analyse_layer(capture: Capture, number: int) -> Looked:
     """Analyse a layer. Raise `ValueError` for values that are not numbers."""
     layer, spec = capture.layer(number), capture.spec(number)
     heads = layer.as_heads(spec)
@@ -155,7 +155,7 @@ def problem(now: Now) -> str:
     return ""
 
 
-def turns(now: Now, what: Looked) -> list[tuple[str, str, str, RopeSpec]]:
+def compared_specs(now: Now, what: Looked) -> list[tuple[str, str, str, RopeSpec]]:
     """Return (label, colour, dash, spec) as captured and, if different, under the chosen method."""
     out = [("as captured", theme.PLAIN, "dot", what.spec)]
     try:
@@ -179,13 +179,13 @@ def across(now: Now) -> Figure:
     rows = list(what.order)
     values = np.asarray(getattr(what.by_pair, now[SHOW]))[rows]
     names = [what.label(head) for head in rows]
-    drawn = turns(now, what)[-1][3]
+    drawn = compared_specs(now, what)[-1][3]
     fig = figures.heads_map(values, names, bands(drawn), quantity=now[SHOW], still=what.still, pin=now.pin)
     sentence = words.across(what.name, what.number, what.by_pair.strength, bands(drawn), what.positional, what.still)
     return Figure(fig, "Heads and pairs", sentence, variant=f"{what.name} {what.number}", pins="y")
 
 
-def opened(now: Now) -> tuple[Looked, int]:
+def open_head(now: Now) -> tuple[Looked, int]:
     """Return the layer and the index of the open head."""
     what = looked(now)
     return what, what.order[int(now[HEAD])]
@@ -194,10 +194,10 @@ def opened(now: Now) -> tuple[Looked, int]:
 @PAGE.picture(FILE, LAYER, HEAD, refuses=problem)
 def distance(now: Now) -> Figure:
     """The mean logit of the open head by distance, over all pairs of tokens, as captured and as chosen."""
-    what, head = opened(now)
-    one = single(what, head)
+    what, head = open_head(now)
+    one = one_head(what, head)
     curves, near, last = [], [], what.spec
-    for label, colour, dash, spec in turns(now, what):
+    for label, colour, dash, spec in compared_specs(now, what):
         values = studies.mean_logit(one, Turning.of(spec, one.tokens))[0]
         curves.append((label, colour, dash, *columns(values)))
         near.append(float(studies.attention_by_distance(one, 0, Turning.of(spec, one.tokens))[:NEAR].sum()))
@@ -214,11 +214,11 @@ def distance(now: Now) -> Figure:
 @PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
 def attention(now: Now) -> Figure:
     """Mean attention of the open head to the tokens at each distance, as captured and under the chosen method."""
-    what, head = opened(now)
-    one = single(what, head)
+    what, head = open_head(now)
+    one = one_head(what, head)
     curves = [
         (label, colour, dash, studies.attention_by_distance(one, 0, Turning.of(spec, one.tokens)))
-        for label, colour, dash, spec in turns(now, what)
+        for label, colour, dash, spec in compared_specs(now, what)
     ]
     fig = recall.attention_by_distance(curves, most=min(NEAR, one.tokens))
     return Figure(fig, "Attention by distance")
@@ -227,16 +227,16 @@ def attention(now: Now) -> Figure:
 @PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
 def pairs(now: Now) -> Figure:
     """What each pair adds to the logits of the tokens attended to, by band; marked what it added as captured."""
-    what, head = opened(now)
-    one = single(what, head)
-    drawn = turns(now, what)
+    what, head = open_head(now)
+    one = one_head(what, head)
+    drawn = compared_specs(now, what)
     found = [studies.contributions(one, 0, Turning.of(spec, one.tokens)) for *_, spec in drawn]
     before = found[0] if len(found) > 1 else None
     fig = recall.parts(found[-1], bands(drawn[-1][3]), before=before, still=what.still)
     return Figure(fig, "What each pair adds to the logits of the open head")
 
 
-def single(what: Looked, head: int) -> Heads:
+def one_head(what: Looked, head: int) -> Heads:
     """Return one query head with its key head."""
     heads = what.heads
     sinks = None if heads.sinks is None else heads.sinks[head : head + 1]

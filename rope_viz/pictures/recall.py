@@ -39,15 +39,15 @@ def usual_length(now: Now) -> float:
     return float(2048 if misfit(now) else min(max(2 * lent(now).target, 2048), 4096))
 
 
-def middle(now: Now) -> float:
+def default_length(now: Now) -> float:
     """Return the target, or four times the trained length if it is not longer, at most `QUICK`."""
     target = TRAINED.context if misfit(now) else lent(now).target
     return float(min(target if target > TRAINED.context else 4 * TRAINED.context, QUICK))
 
 
-def short(now: Now) -> float:
+def default_carry_length(now: Now) -> float:
     """Return `middle`, at most 512: short enough to be evaluated once per pair."""
-    return min(middle(now), 512.0)
+    return min(default_length(now), 512.0)
 
 
 def alone(now: Now) -> bool:
@@ -63,7 +63,7 @@ COMPARE = Several(
     usual=lambda now: [name for name in ("none", "linear", "yarn", "ntk") if name != now.spec.scaling.name][:3],
 )
 UP_TO = length("recall.length", "Lengths up to", usual_length, least=512, most=LONGEST)
-AT = length("recall.at", "Length of the text", short, least=64, most=1024)
+AT = length("recall.at", "Length of the text", default_carry_length, least=64, most=1024)
 BAND = Pick(
     key="recall.band",
     label="Pairs",
@@ -100,7 +100,7 @@ ASKED = Kept(
 PAGE = Page("recall", (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED))
 
 
-def others(now: Now) -> list[RopeSpec]:
+def compared(now: Now) -> list[RopeSpec]:
     """Return tiny_lm's spec under each method to compare, with the factor that just reaches the target."""
     spec = lent(now)
     reach = max(spec.target / spec.context, 1.0)
@@ -118,13 +118,13 @@ def parts(now: Now) -> int:
     return 1 + sum(longest > tokens for tokens in (1024, 2048, 4096)) + 3 * (longest > 8192)
 
 
-def plan(now: Now) -> list[tuple[int, int]]:
+def stages_so_far(now: Now) -> list[tuple[int, int]]:
     """Return (longest length, seeds) of the parts up to the current one."""
     stages = [(1024, 3), (2048, 3), (4096, 3), (8192, 3), (LONGEST, 1), (LONGEST, 2), (LONGEST, 3)]
     return stages[: min(now.part + 1, parts(now))]
 
 
-def texts(now: Now, tokens: int) -> int:
+def n_texts(now: Now, tokens: int) -> int:
     """Return the number of texts at a length, with 16 questions each: fewer for long ones and in the first part."""
     many = 4 if tokens <= 512 else 2 if tokens <= 2048 else 1
     return many if now.part else max(1, many // 2)
@@ -132,19 +132,19 @@ def texts(now: Now, tokens: int) -> int:
 
 def seeds_at(now: Now, tokens: int) -> int:
     """Return how many seeds have evaluated this length so far."""
-    return max((seeds for longest, seeds in plan(now) if tokens <= longest), default=0)
+    return max((seeds for longest, seeds in stages_so_far(now) if tokens <= longest), default=0)
 
 
-def asking(now: Now, spec: RopeSpec) -> list[tuple[int, int, int]]:
+def line_points(now: Now, spec: RopeSpec) -> list[tuple[int, int, int]]:
     """Return (tokens, texts, seeds) of a line's points so far; few while a knob moves, unless they are cached."""
-    full = [(tokens, texts(now, tokens), seeds_at(now, tokens)) for tokens in LENGTHS if tokens <= now[UP_TO]]
+    full = [(tokens, n_texts(now, tokens), seeds_at(now, tokens)) for tokens in LENGTHS if tokens <= now[UP_TO]]
     full = [each for each in full if each[2]]
     if not now.coarse or all(is_known(spec, *each) for each in full):
         return full
     return [(tokens, 1, 1) for tokens in LENGTHS if tokens <= min(QUICK, now[UP_TO])]
 
 
-def line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
+def recall_line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
     """Return recall over length for a spec, at these points."""
     found = [(tokens, reading(spec, tokens, *many)) for tokens, *many in questions]
     rows = [(tokens, each.share, *each.interval) for tokens, each in found]
@@ -156,12 +156,12 @@ def lengths(now: Now) -> Figure:
     """The share of facts that tiny_lm finds over the length of the text, with a 95 % band for each method."""
     spec = lent(now)
     looks = {spec: (theme.CURRENT, "solid")}
-    looks |= {other: figures.STYLES[other.scaling.name] for other in others(now) if other.scaling != spec.scaling}
-    questions = {each: asking(now, each) for each in looks}
+    looks |= {other: figures.STYLES[other.scaling.name] for other in compared(now) if other.scaling != spec.scaling}
+    questions = {each: line_points(now, each) for each in looks}
     few = [each for each, of in questions.items() if all(many == [1, 1] for _, *many in of)]
     if few:
         read_ahead(readers()[0], few, [tokens for tokens, *_ in questions[few[0]]])
-    lines = [line(each, questions[each], *look) for each, look in looks.items()]
+    lines = [recall_line(each, questions[each], *look) for each, look in looks.items()]
     most = now[UP_TO]
     fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(LENGTHS[0], most))
     return Figure(fig, "Recall over the length of the text", verdict(now, spec))
@@ -169,10 +169,10 @@ def lengths(now: Now) -> Figure:
 
 def verdict(now: Now, spec: RopeSpec) -> str:
     """Return the sentence on recall at the target, and on the two heads' part in it."""
-    tokens = int(min(middle(now), plan(now)[-1][0]))
-    share = reading(spec, tokens, 1, 1).share if now.coarse else reading(spec, tokens, texts(now, tokens)).share
+    tokens = int(min(default_length(now), stages_so_far(now)[-1][0]))
+    share = reading(spec, tokens, 1, 1).share if now.coarse else reading(spec, tokens, n_texts(now, tokens)).share
     plain = dataclasses.replace(spec, scaling=Scaling())
-    many = (1, 1) if now.coarse and not is_known(plain, tokens, texts(now, tokens), 3) else (texts(now, tokens), 3)
+    many = (1, 1) if now.coarse and not is_known(plain, tokens, n_texts(now, tokens), 3) else (n_texts(now, tokens), 3)
     without = None if spec.scaling.name == "none" else reading(plain, tokens, *many).share
     return words.over_lengths(label(spec), tokens, TRAINED.context, share, without, *kept(spec, tokens)) + progress(now)
 
@@ -182,7 +182,7 @@ def progress(now: Now) -> str:
     done, of = min(now.part + 1, parts(now)), parts(now)
     if now.coarse or done == of:
         return ""
-    return f" *Read to {theme.tokens(plan(now)[-1][0])} tokens so far, part {done} of {of}.*"
+    return f" *Read to {theme.tokens(stages_so_far(now)[-1][0])} tokens so far, part {done} of {of}.*"
 
 
 @PAGE.picture(UP_TO, refuses=misfit, parts=parts, still=True, narrow=620)
@@ -196,7 +196,7 @@ def needle(now: Now) -> Figure:
     maps = []
     for each in specs:
         found = [
-            reading(each, tokens, texts(now, tokens), seeds) for tokens in lengths if (seeds := seeds_at(now, tokens))
+            reading(each, tokens, n_texts(now, tokens), seeds) for tokens in lengths if (seeds := seeds_at(now, tokens))
         ]
         values = np.full((16, len(lengths)), np.nan)
         values[:, : len(found)] = needle_map(found)
@@ -206,12 +206,12 @@ def needle(now: Now) -> Figure:
     return Figure(fig, "Recall by depth and length", sentence + progress(now), variant=f"{len(maps)}")
 
 
-def both(now: Now) -> list[tuple[str, RopeSpec, Switch | None]]:
+def trained_and_current(now: Now) -> list[tuple[str, RopeSpec, Switch | None]]:
     """Return tiny_lm as trained and as it is now, with the switched pairs."""
     return [("as trained", TRAINED, None), ("now", lent(now), switch(now))]
 
 
-def chosen(now: Now) -> tuple[int, ...]:
+def switched_pairs(now: Now) -> tuple[int, ...]:
     """Return the pairs to switch."""
     spec, band = lent(now), now[BAND]
     if band == "range":
@@ -227,7 +227,7 @@ def chosen(now: Now) -> tuple[int, ...]:
 
 def switch(now: Now) -> Switch | None:
     """Return the user's switch, None if the band has no pairs."""
-    pairs = chosen(now)
+    pairs = switched_pairs(now)
     return Switch(pairs, now[HOW]) if pairs and max(pairs) < lent(now).pairs else None
 
 
@@ -249,7 +249,7 @@ def switched(now: Now) -> Figure:
         lines.append(figures.Line(name, colour, dash, *np.array(rows, dtype=float).T))
     fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(SWITCHED[0], SWITCHED[-1]))
     before, after = (float(lines[which].mean[SWITCHED.index(256)]) for which in (0, -1))
-    sentence = words.switched(chosen(now), now[HOW], after, before) if turned else words.NO_PAIRS
+    sentence = words.switched(switched_pairs(now), now[HOW], after, before) if turned else words.NO_PAIRS
     if now[BAND] == "none":
         sentence = words.CHOOSE
     return Figure(fig, "Recall with some pairs switched", sentence)
@@ -279,7 +279,7 @@ def carry(now: Now) -> Figure:
 def previous(now: Now) -> Figure:
     """Attention by distance of the head that looks one token back, as trained and now."""
     reader, curves, hits = readers()[0], [], []
-    for name, spec, turned in both(now):
+    for name, spec, turned in trained_and_current(now):
         trained = name == "as trained"
         work = attention_diagnosis.previous_token(
             reader, spec, TRAINED.context if trained else int(now[AT]), switch=turned
@@ -297,7 +297,7 @@ def previous(now: Now) -> Figure:
 def finder(now: Now) -> Figure:
     """Attention of the head that finds the key, on the right token by its distance, as trained and now."""
     reader, works = readers()[0], []
-    for (name, spec, turned), colour in zip(both(now), (theme.PLAIN, theme.CURRENT), strict=True):
+    for (name, spec, turned), colour in zip(trained_and_current(now), (theme.PLAIN, theme.CURRENT), strict=True):
         tokens = TRAINED.context if name == "as trained" else int(now[AT])
         works.append((name, colour, attention_diagnosis.finder(reader, spec, tokens, switch=turned)))
     fig = figures.attention_on_target(works, title="attention on the right token")

@@ -173,7 +173,7 @@ def table(drawn: Table) -> str:
     rows = list(zip(*given.values(), strict=True))
     head = "".join(f"<th>{html.escape(name)}</th>" for name in given)
     lines = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(written(cell))}</td>" for cell in row) + "</tr>" for row in rows[:MOST_ROWS]
+        "<tr>" + "".join(f"<td>{html.escape(as_text(cell))}</td>" for cell in row) + "</tr>" for row in rows[:MOST_ROWS]
     )
     more = f"<p>and {len(rows) - MOST_ROWS:,} rows more</p>" if len(rows) > MOST_ROWS else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{more}"
@@ -221,7 +221,7 @@ def table_lines(drawn: Table) -> list[str]:
     given = cells(drawn)
     rows = list(zip(*given.values(), strict=True))
     lines = [_row(list(given)), "|" + "---|" * len(given)]
-    lines += [_row([written(cell) for cell in row]) for row in rows[:MOST_ROWS]]
+    lines += [_row([as_text(cell) for cell in row]) for row in rows[:MOST_ROWS]]
     return [*lines, *([f"\nand {len(rows) - MOST_ROWS:,} rows more"] if len(rows) > MOST_ROWS else [])]
 
 
@@ -235,7 +235,7 @@ def _row(values: Sequence[str]) -> str:
     return "| " + " | ".join(escaped(value) for value in values) + " |"
 
 
-def written(cell: Any) -> str:
+def as_text(cell: Any) -> str:
     """Format a table cell."""
     return "" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else bare(str(cell))
 

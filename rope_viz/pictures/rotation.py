@@ -22,14 +22,14 @@ from rope_viz.studies.vectors import normals
 HEADS_KNOB = Knob("Heads", 1, 128, "How many heads of this size the weight holds.", integer=True)
 
 
-def drawable(now: Now) -> bool:
+def has_matrix(now: Now) -> bool:
     """True if the matrix of a head is small enough to show."""
     return now.spec.head_dim <= study.MAX_DENSE_DIM
 
 
 def too_large(now: Now) -> str:
     """Return why there is no matrix, "" if there is one."""
-    return "" if drawable(now) else words.matrix(now.spec)
+    return "" if has_matrix(now) else words.matrix(now.spec)
 
 
 SHOW = Pick(key="rotation.show", label="Show", options=clocks.MODES)
@@ -47,11 +47,11 @@ AT = Positions(
     most=clocks.LAST_POSITION,
     needs=(SHOW,),
 )
-PART = Pick(key="rotation.part", label="Matrix", options=rotation.PARTS, when=drawable)
-M = length("rotation.m", "Position m", 1000, least=1, when=drawable)
-N = length("rotation.n", "Position n", 900, least=1, when=drawable)
-X = vectors.texts("rotation.x", lambda now: _worked(now.spec), label="A vector of your own", when=drawable)
-POSITION = length("rotation.position", "Position", 1000, least=1, when=drawable)
+PART = Pick(key="rotation.part", label="Matrix", options=rotation.PARTS, when=has_matrix)
+M = length("rotation.m", "Position m", 1000, least=1, when=has_matrix)
+N = length("rotation.n", "Position n", 900, least=1, when=has_matrix)
+X = vectors.texts("rotation.x", lambda now: _worked(now.spec), label="A vector of your own", when=has_matrix)
+POSITION = length("rotation.position", "Position", 1000, least=1, when=has_matrix)
 FROM = Pick(key="rotation.from", label="Direction", options=rotation.WAYS)
 LIBRARY = Pick(key="rotation.library", label="Library", options=rotation.LIBRARIES)
 HEADS = Number(key="rotation.heads", knob=HEADS_KNOB, usual=lambda now: _heads(now.model))

@@ -31,7 +31,7 @@ PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL))
 
 def asked(now: Now) -> Asked:
     """Return the config in question: the model's own, or one made from the knobs."""
-    return _asked(now.spec, now.model, now.layer, now.own)
+    return _config_for(now.spec, now.model, now.layer, now.own)
 
 
 def at(now: Now) -> int | None:
@@ -93,13 +93,13 @@ APART = 14
 """Number of catalog models that some runtime computes differently; a constant, because counting takes seconds."""
 
 
-def room(now: Now) -> int:
+def list_height(now: Now) -> int:
     """Return the height for one row per model; the full list scrolls."""
     return 600 if now[ALL] else 2 + 35 * (APART + 1)
 
 
 # A short list has no filter field, which on a phone takes a second row below the table.
-@PAGE.picture(ALL, height=room, narrow=lambda now: room(now) - (0 if now[ALL] else 44), still=True)
+@PAGE.picture(ALL, height=list_height, narrow=lambda now: list_height(now) - (0 if now[ALL] else 44), still=True)
 def models(now: Now) -> Table:
     """The whole list of models against every runtime."""
     rows = runtimes.model_list(everything=now[ALL])
@@ -116,7 +116,7 @@ def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
 
 
 @functools.lru_cache(maxsize=64)
-def _asked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
+def _config_for(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
     now = Now(spec, model, layer, own)
     return runtime_matrix.ask(spec, start=now.start, config=now.config, layer=layer, name=now.name)
 
@@ -125,4 +125,4 @@ def _asked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
 def _answers(
     spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
 ) -> Board:
-    return runtime_matrix.board(_asked(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang})
+    return runtime_matrix.board(_config_for(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang})

@@ -32,7 +32,7 @@ def run(folder: Path) -> None:
     menu = state.menu(folder)
     first = next(iter(PAGES))
     name = st.navigation(list(menu.values()), position="top", expanded=True).url_path or first
-    icon, logo = (text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
+    icon, logo = (read_text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
     title = "RoPE Viz" if name == first else f"{PAGES[name]} · RoPE Viz"
     st.set_page_config(page_title=title, page_icon=icon, layout="wide")
     st.logo(logo, size="large", icon_image=icon)
@@ -40,7 +40,7 @@ def run(folder: Path) -> None:
     _go(menu)
     state.follow_link(name)
     state.look_again()
-    st.html(f"<style>{text(STYLE)}{picture.rooms(registry.page(name).pictures.values(), state.now(name))}</style>")
+    st.html(f"<style>{read_text(STYLE)}{picture.rooms(registry.page(name).pictures.values(), state.now(name))}</style>")
     shell.mount(list(PAGES), state.link_query())
     if name != "learn":
         controls.sidebar()
@@ -48,7 +48,7 @@ def run(folder: Path) -> None:
         # Streamlit reserves the width of an empty sidebar, and on a phone puts the menu there.
         st.html("<style>@media (min-width: 768px) { [data-testid=stSidebar] { display: none; } }</style>")
     controls.messages()
-    body(folder / f"{name}.py")
+    run_page(folder / f"{name}.py")
 
 
 def _go(menu: Mapping[str, st.Page]) -> None:
@@ -59,7 +59,7 @@ def _go(menu: Mapping[str, st.Page]) -> None:
 
 
 @st.fragment
-def body(path: Path) -> None:
+def run_page(path: Path) -> None:
     """Run a page as a fragment, so that its own controls rerun only the page and not the sidebar.
 
     `Page.run` may be called only once per run of the app, and a fragment runs more often. So the code is executed here.
@@ -68,17 +68,17 @@ def body(path: Path) -> None:
         st.rerun()
     state.look_again()
     with picture.places():
-        exec(code(path), {"__name__": "__main__", "__file__": str(path)})
+        exec(compile_page(path), {"__name__": "__main__", "__file__": str(path)})
 
 
 @functools.cache
-def text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return a small file's text, to be inlined: a Streamlit media address is valid in one server process only."""
     return path.read_text(encoding="utf-8")
 
 
 @functools.cache
-def code(path: Path) -> CodeType:
+def compile_page(path: Path) -> CodeType:
     """Compile a page, once per process."""
     return compile(path.read_text(encoding="utf-8"), str(path), "exec")
 

@@ -21,7 +21,7 @@ SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
 def findings(question: Asked) -> None:
     """Show all findings of the check, worst first, and offer the repaired config."""
     text = json.dumps(question.clean)
-    found = _found(text)
+    found = _check(text)
     listed_findings(found)
     if not found:
         return
@@ -33,12 +33,12 @@ def findings(question: Asked) -> None:
 
 def summed_up(config: Mapping[str, Any]) -> str:
     """Return a summary such as "1 error, 2 warnings" of the check's findings, "" if there are none."""
-    return summary(_found(json.dumps(config)))
+    return summary(_check(json.dumps(config)))
 
 
 # Cached: a page runs with every click, and the check takes half of the time.
 @functools.lru_cache(64)
-def _found(text: str) -> tuple[Finding, ...]:
+def _check(text: str) -> tuple[Finding, ...]:
     return tuple(check(json.loads(text)))
 
 

@@ -23,7 +23,7 @@ def write(query: Mapping[str, str]) -> None:
 
 def seen(query: Mapping[str, str]) -> None:
     """Record the current address."""
-    now, before = _ours(query), st.session_state.get("addresses", [])
+    now, before = _without_ranges(query), st.session_state.get("addresses", [])
     st.session_state["addresses"] = [*[each for each in before if each != now][-RECENT:], now]
 
 
@@ -37,11 +37,11 @@ def catch_up() -> None:
     if last is None or context is None or context.is_history_navigation:
         return
     query = st.query_params.to_dict()
-    if (known := _ours(query)) in earlier:
+    if (known := _without_ranges(query)) in earlier:
         ranges = {key: value for key, value in query.items() if key not in known}
         st.query_params.from_dict(last | ranges)
 
 
-def _ours(query: Mapping[str, str]) -> dict[str, str]:
+def _without_ranges(query: Mapping[str, str]) -> dict[str, str]:
     """Drop the ranges of pictures, which the browser writes itself (`address.js`)."""
     return {key: value for key, value in query.items() if not key.startswith("axes-")}

@@ -68,7 +68,7 @@ def now(page: str) -> Now:
     if local:
         st.session_state.setdefault("locals", {}).update(local)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
-    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _held(choice))}
+    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _load_held(choice))}
     mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
     if mine is not None:
@@ -116,7 +116,7 @@ def contents() -> list[bytes]:
     return [salted for _, _, salted in st.session_state.get("held", {}).values()]
 
 
-def _held(choice: Kept[Any]) -> Held[Any] | None:
+def _load_held(choice: Kept[Any]) -> Held[Any] | None:
     content = held(choice.key)
     if content is None:
         return None

@@ -131,10 +131,10 @@ class Answer:
         kind = headers.get("content-type", "")
         if self.path.endswith("/_stcore/host-config"):
             # After a deep link Streamlit's client first requests this at a wrong address, without JSON.
-            self.change = quiet if kind.startswith("application/json") else None
+            self.change = without_error_dialogs if kind.startswith("application/json") else None
         elif kind.startswith("text/html") and "/rope-viz/" not in self.path:
-            self.change = nowhere(self.path) or completed
-            if self.change is not completed:
+            self.change = not_found_page(self.path) or complete_first_page
+            if self.change is not complete_first_page:
                 message["status"] = 404
         return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(TEXTS))
 
@@ -154,12 +154,12 @@ class Answer:
         await self.send({"type": "http.response.body", "body": content})
 
 
-def quiet(settings: bytes) -> bytes:
+def without_error_dialogs(settings: bytes) -> bytes:
     """Disable Streamlit's own error dialogs in its settings; the app reports a lost server itself."""
     return json.dumps({**json.loads(settings), "blockErrorDialogs": True}).encode()
 
 
-def nowhere(path: str) -> Callable[[bytes], bytes] | None:
+def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
     """Return a function that makes the 404 page for a path below the app's pages, None for other paths."""
     base = str(config.get_option("server.baseUrlPath")).strip("/")
     page = path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
@@ -172,21 +172,21 @@ def nowhere(path: str) -> Callable[[bytes], bytes] | None:
 
 
 @functools.lru_cache(maxsize=4)
-def completed(page: bytes) -> bytes:
+def complete_first_page(page: bytes) -> bytes:
     """Add the loading message to Streamlit's first page, and drop its early font preloads."""
     text = re.sub(r"<link\s+rel=\"preload\"[^>]*as=\"font\"[^>]*>", "", page.decode("utf-8"))
     root = '<div id="root"></div>'
     if root not in text:
         return page
-    return text.replace(root, root + coming()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
+    return text.replace(root, root + loading()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
 
 
 @functools.cache
-def coming() -> str:
+def loading() -> str:
     """Return the loading message with its scripts and each page's first picture, by the page's path."""
     first = {name: next(iter(registry.page(name).pictures)) for name in registry.PAGES}
-    named = {"" if name == "home" else name: begins(registry.picture(name, first[name])) for name in first}
-    named["learn"] = begins(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
+    named = {"" if name == "home" else name: first_picture(registry.picture(name, first[name])) for name in first}
+    named["learn"] = first_picture(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
     parts = {
         "ADDRESS": (HERE / "address.js").read_text(encoding="utf-8"),
         "PICTURES": json.dumps(named),
@@ -196,6 +196,6 @@ def coming() -> str:
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
 
 
-def begins(picture: Picture, query: str = "") -> list[str]:
+def first_picture(picture: Picture, query: str = "") -> list[str]:
     """Describe a page's first picture: its address, its query and the script that draws it."""
     return [picture.address, query, KINDS[picture.kind]]

@@ -46,7 +46,7 @@ def box() -> None:
     problem, typed = st.session_state.pop("upload.problem", ""), st.session_state.pop("upload.typed", False)
     if problem and not typed:
         warn(problem)
-    _found()
+    _show_findings()
     pasted = f"upload.text.{turn}"
     with st.expander("Paste a config, or a model's id", key="paste"), st.form(f"upload.form.{turn}", border=False):
         st.text_area(
@@ -73,11 +73,11 @@ def _pasted(key: str) -> None:
     written.catch_up()
     text = st.session_state.get(key) or ""
     st.session_state["upload.typed"] = True
-    if _named(text) if is_id(text) else _take(text):
+    if _take_by_id(text) if is_id(text) else _take(text):
         st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
 
 
-def _named(text: str) -> bool:
+def _take_by_id(text: str) -> bool:
     """Load a model's config by its id from this machine's Hugging Face cache, only for users at this machine."""
     id = text.strip()
     if not at_home():
@@ -111,7 +111,7 @@ def at_home() -> bool:
     return host in HOME and not passed_on and st.context.ip_address in (None, *HOME)
 
 
-def _found() -> None:
+def _show_findings() -> None:
     """Show a summary of the check's findings in the user's config, with a link to the details."""
     mine = state.own()
     if mine is not None and state.chosen().model == spec_url.CUSTOM:

@@ -56,7 +56,7 @@ def control(choice: Choice[Any], now: Now) -> None:
             keep(choice.parse(choice.text(tuple(new) if isinstance(new, list) else new)))
 
     if isinstance(choice, Kept):
-        _kept(choice, now)
+        _texts_or_file(choice, now)
         return
     if isinstance(choice, Borders):
         _bar(choice, now, keep)
@@ -131,7 +131,7 @@ def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
         sections(f"bar.{choice.key}", choice.key, dict(zip(choice.shares(now), counts, strict=True)), changed)
 
 
-def _kept(choice: Kept[Any], now: Now) -> None:
+def _texts_or_file(choice: Kept[Any], now: Now) -> None:
     """Show text fields or a file box; unusable content stays, with a warning that says why it is not shown."""
     if choice.suffixes:
         _file(choice)
