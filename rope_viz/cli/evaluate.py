@@ -138,7 +138,7 @@ def server(parsed: argparse.Namespace, url: str) -> Engine:
 
 
 def local_engines(parsed: argparse.Namespace, longest: int) -> Found:
-    """Return the same as `servers` for a local model, with one engine for each method."""
+    """Return the same as `server_engines` for a local model, with one engine for each method."""
     folder = Path(parsed.model)
     if not (folder / "config.json").is_file():
         raise ValueError(f"{parsed.model}: no folder with a config.json")

@@ -67,7 +67,7 @@ class Served:
                 os.killpg(self.process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self.process.kill()
 
     def wait(self) -> int:
-        """Wait for the end; return 0 after a signal from here, 128 + signal if something else killed it."""
+        """Wait for the end and return the exit code: at least 0 after `stop`, 128 + signal after another kill."""
         assert self.process is not None
         code = self.process.wait()
         if self.told:

@@ -40,13 +40,13 @@ def usual_length(now: Now) -> float:
 
 
 def default_length(now: Now) -> float:
-    """Return the target, or four times the trained length if it is not longer, at most `QUICK`."""
+    """Return the target, or four times the trained length for a target within it, at most `QUICK`."""
     target = TRAINED.context if misfit(now) else lent(now).target
     return float(min(target if target > TRAINED.context else 4 * TRAINED.context, QUICK))
 
 
 def default_carry_length(now: Now) -> float:
-    """Return `middle`, at most 512: short enough to be evaluated once per pair."""
+    """Return `default_length`, at most 512: short enough to be evaluated once per pair."""
     return min(default_length(now), 512.0)
 
 
@@ -113,7 +113,7 @@ def compared(now: Now) -> list[RopeSpec]:
 
 
 def parts(now: Now) -> int:
-    """Return the number of parts: to 1,024 tokens, 2,048, and each further doubling; the last takes one per seed."""
+    """Return the number of parts: to 1,024 tokens, 2,048 and each doubling to 8,192; one per seed beyond that."""
     longest = int(now[UP_TO])
     return 1 + sum(longest > tokens for tokens in (1024, 2048, 4096)) + 3 * (longest > 8192)
 
@@ -348,7 +348,7 @@ def recover(now: Now) -> Figure:
 
 @PAGE.picture(READ_TO, refuses=misfit, still=True, parts=lambda now: 2)
 def loss(now: Now) -> Figure:
-    """Loss by position on Markov chains, without scaling and with it, over the lowest possible loss."""
+    """Loss by position on Markov chains, without scaling and with it, compared with the lowest possible loss."""
     spec, tokens = lent(now), int(now[READ_TO])
     plain = dataclasses.replace(spec, scaling=Scaling())
     drawn = [("none", plain, *figures.STYLES["none"])]
