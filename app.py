@@ -1,10 +1,10 @@
-"""The entry: `streamlit run app.py`. Pages and navigation are in pages/_frame.py."""
+"""The entry point: `streamlit run app.py`. `rope_viz/pictures/registry.py` lists the pages."""
 
 import os
 import sys
 from pathlib import Path
 
-# A redraw is a few small matrix products; on a busy server threads of BLAS wait for each other longer than they help.
+# A redraw multiplies only small matrices; on a busy server BLAS threads would cost more than they gain.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import streamlit as st
@@ -14,8 +14,8 @@ from rope_viz.ui import server
 server.settle()
 FRAME = Path(__file__).absolute().parent / "pages" / "_frame.py"
 
-# Streamlit puts this folder into the path for every run and takes it out again, unless it is there: who looks for a
-# module in another thread meanwhile goes past an entry, and does not find it.
+# Streamlit inserts this folder into sys.path for every run and removes it again unless it is there already. An import
+# in another thread could meanwhile skip an entry and fail.
 sys.path.append(str(FRAME.parent))
 
 app = st.App(FRAME, routes=server.routes(), middleware=server.middleware(), lifespan=server.lifespan)

@@ -1,6 +1,6 @@
-"""Make the README's moving picture from the running app; run it by hand, it needs the dev requirements.
+"""Make the README's animation from the running app; run by hand, with the dev requirements installed.
 
-The browser's clock is stepped by hand, so every frame is drawn and the pace does not depend on the machine.
+The script steps the browser's clock, so every frame is drawn and the pace does not depend on the machine.
 
 python assets/make_motion.py [--smallest]: light and dark, or two frames in a temporary folder that show that it runs
 """
@@ -44,7 +44,7 @@ PACE = """(value) => {
 
 
 def main() -> None:
-    """Record light and dark, and fail where a file would be too large for a README."""
+    """Record light and dark, and fail if a file is too large for a README."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", action="store_true", help="two frames, in a temporary folder")
     smallest = parser.parse_args().smallest
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def record(page: Page, count: int) -> list[Image.Image]:
-    """The canvas frame by frame while the pace rises from slow to fast."""
+    """Return the canvas frame by frame while the pace rises from slow to fast."""
     page.evaluate(BY_HAND)
     page.locator("[data-do=loop]").click()
     page.locator("[data-do=play]").click()
@@ -77,7 +77,7 @@ def record(page: Page, count: int) -> list[Image.Image]:
 
 
 def write(frames: list[Image.Image], path: Path, *, dark: bool) -> None:
-    """One palette for all frames, so that a pixel that stays costs nothing."""
+    """Save with one palette for all frames, so that unchanged pixels cost nothing."""
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for colour in colours(dark) for part in colour])
     drawn = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
@@ -87,7 +87,7 @@ def write(frames: list[Image.Image], path: Path, *, dark: bool) -> None:
 
 
 def colours(dark: bool) -> list[tuple[int, int, int]]:
-    """The picture's 64 colours: the page's own, some mixed with what they stand on, and twelve hues of angle."""
+    """Return the picture's 64 colours: the page's own, blends with their backgrounds, and twelve hues of angle."""
     own = {name: both[dark] for name, both in page_palette().items()}
     base = [rgb(own[name]) for name in ("background", "face", "text", "plain", "rule")]
     rings = [rgb(colour) for colour in own["bands"]]
@@ -100,13 +100,13 @@ def colours(dark: bool) -> list[tuple[int, int, int]]:
 
 
 def mixed(one: Sequence[int], other: Sequence[int], share: float) -> tuple[int, int, int]:
-    """`share` of one colour over another."""
+    """Blend `share` of one colour over another."""
     red, green, blue = (round(share * a + (1 - share) * b) for a, b in zip(one, other, strict=True))
     return red, green, blue
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """#RRGGBB as three numbers."""
+    """Read #RRGGBB as three numbers."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 

@@ -1,4 +1,4 @@
-"""Make the README's screenshots from the running app; run it by hand, it needs the dev requirements.
+"""Make the README's screenshots from the running app; run by hand, with the dev requirements installed.
 
 python assets/make_screenshots.py [--smallest]: all of them, or one in a temporary folder that shows that it runs
 """
@@ -27,7 +27,7 @@ SHOTS = {
 
 
 def main() -> None:
-    """One picture per page and theme, in all its colours: a palette loses those of small labels and light tints."""
+    """Save one picture per page and theme in full colour: a palette would lose small labels and light tints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", action="store_true", help="one picture, in a temporary folder")
     smallest = parser.parse_args().smallest

@@ -1,4 +1,4 @@
-"""Write docs/accessibility.md: what a screen reader gets of the tour and of one page. Needs the address of a server.
+"""Write docs/accessibility.md: the accessibility trees of the tour and of one page, from a running server.
 
 python assets/write_accessibility.py http://127.0.0.1:8501
 """
@@ -23,7 +23,7 @@ points and say what stands there, + − and 0 zoom, Enter pins; on the dials Spa
 
 
 def main(url: str) -> None:
-    """Visit the places and write down what they say."""
+    """Visit the places and write their accessibility trees."""
     parts = [HEAD]
     with running_browser() as browser:
         page = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce").new_page()

@@ -1,11 +1,11 @@
-"""Frames per second, bytes and first frame of the clocks, against the same picture as 128 Plotly frames.
+"""Frame rate, bytes and first frame of the clocks, compared with the same picture as 128 Plotly frames.
 
     python benchmarks/animation.py               # all sizes and throttles; --smallest only shows that it runs
 
-Needs the dev requirements and Chromium. Each picture stands alone on a bare page of its own server, and is measured in
-turn in the same run: the canvas of RoPE Viz, and `st.plotly_chart` with 128 frames (rings as one trace, hands as
-another, no redraw, duration 0). A frame counts only where the picture changed: the canvas by its paint counter, checked
-by pixels, Plotly by the path that is drawn. Prints a Markdown table, which ends with two pages of RoPE Viz as they are.
+Needs the dev requirements and Chromium. Each picture is alone on a bare page of its own server, and all are measured in
+turn in one run: the canvas of RoPE Viz, and `st.plotly_chart` with 128 frames (rings as one trace, hands as another, no
+redraw, duration 0). A frame counts only if the picture changed: for the canvas by its paint counter, checked by pixels,
+for Plotly by the drawn path. Prints a Markdown table; its last rows are two complete pages of RoPE Viz.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from playwright.sync_api import Page
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.browser.processes import running_browser, running_script_server, running_server
 
-# Seconds that are counted, at each slowing of the browser, for each number of pairs.
+# Seconds per measurement, CPU throttling rates, and numbers of pairs.
 SECONDS, THROTTLES, PAIRS = 4.0, (1, 4, 6), (64, 256)
 
 ENTRY = """
@@ -83,7 +83,7 @@ COUNT_PATHS = """() => {
 
 
 def main() -> None:
-    """Both pictures at every size and throttle, then two pages as they are."""
+    """Measure both pictures at every size and throttle, then two pages of the app."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", action="store_true", help="one size, a moment each: its numbers say nothing")
     small = parser.parse_args().smallest
@@ -112,9 +112,9 @@ def main() -> None:
 
 
 def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, throttles: tuple[int, ...]) -> dict[str, Any]:
-    """One warm-up of the server, then first frame and bytes in a cold browser context, then the rates.
+    """Measure the first frame and bytes in a cold browser context, after one warm-up of the server, then the rates.
 
-    With a single throttle the numbers say nothing, and nothing is warmed up for them.
+    A single throttle means a smoke test, so the warm-up is skipped.
     """
     for warm in (False, True) if len(throttles) > 1 else (True,):
         context = browser.new_context(viewport={"width": 1440, "height": 900})
@@ -147,7 +147,7 @@ def add(total: list[int], data: str | bytes) -> None:
 
 
 def canvas_rate(page: Page, seconds: float) -> float:
-    """Paints per second while it plays; the pixels must differ before and after."""
+    """Return paints per second while it plays; the pixels must differ before and after."""
     look = "[Number(document.querySelector('.rv-clocks').dataset.drawn), performance.now()]"
     pixels = "document.querySelector('.rv-clocks canvas').toDataURL()"
     before = page.evaluate(pixels)
@@ -159,7 +159,7 @@ def canvas_rate(page: Page, seconds: float) -> float:
 
 
 def plotly_rate(page: Page, seconds: float) -> float:
-    """Changes of the drawn path per second, over one run of the 128 frames."""
+    """Return changes of the drawn path per second, over one run of the 128 frames."""
     page.evaluate(COUNT_PATHS)
     page.evaluate("document.querySelector('.js-plotly-plot .updatemenu-button').dispatchEvent(new MouseEvent('click'))")
     page.wait_for_timeout(1000 * seconds)
@@ -168,7 +168,7 @@ def plotly_rate(page: Page, seconds: float) -> float:
 
 
 def report(rows: list[dict[str, Any]], throttles: tuple[int, ...]) -> None:
-    """A Markdown table, with how busy the machine was: frame rates mean little on one that shares its cores."""
+    """Print a Markdown table and the machine's load, since frame rates mean little on a busy machine."""
     print(f"Load of this machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
     rates = " | ".join(f"frames/s at {throttle}×" for throttle in throttles)
     print(f"| picture | first frame, s | websocket bytes | {rates} |")

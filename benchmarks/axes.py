@@ -1,9 +1,9 @@
-"""How long a map of scores over displacements takes: as computed here and the direct way, in one run.
+"""Time of a map of scores over displacements, compared with the direct computation in the same run.
 
     python benchmarks/axes.py [--side 1024] [--pairs 64] [--repeats 7]
 
-Direct: the cosine of every angle of every pair at every displacement, in chunks of rows that fit the cache. Both are
-float64, on the same displacements; the largest difference is printed with the medians.
+Direct: the cosine of every pair's angle at every displacement, in chunks of rows that fit the cache. Both use float64
+and the same displacements; the largest difference is printed with the medians.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rope_viz.studies.distance_2d import even, plane
 
 
 def direct(spec: AxesSpec, a: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """The same map from H·W·pairs cosines."""
+    """Compute the same map from H·W·pairs cosines."""
     down, across = spec.along("h"), spec.along("w")
     out = np.empty((len(rows), len(columns)))
     for index, row in enumerate(rows):
@@ -35,7 +35,7 @@ def direct(spec: AxesSpec, a: FloatArray, rows: FloatArray, columns: FloatArray)
 
 
 def median(run: Callable[[], object], repeats: int) -> float:
-    """The median of so many runs, in seconds, after one that is not counted."""
+    """Return the median time in seconds after one uncounted run."""
     run()
     times = []
     for _ in range(repeats):
@@ -46,7 +46,7 @@ def median(run: Callable[[], object], repeats: int) -> float:
 
 
 def specs(pairs: int) -> dict[str, AxesSpec]:
-    """One spec of each kind."""
+    """Return one spec of each kind."""
     ladder = RopeSpec(head_dim=2 * pairs, base=5e6)
     quarter = pairs // 4
     turn = np.random.default_rng(0).uniform(0.0, 2.0 * math.pi, pairs)

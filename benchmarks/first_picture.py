@@ -1,12 +1,12 @@
-"""How long a reader waits for the first picture: on a server nobody has visited, on a warm one, again, and by a reload.
+"""Time to the first picture: on a new server, on a warm one, in the same browser again, and after a reload.
 
     python benchmarks/first_picture.py                      # Scaling, five rounds in turns with a bare page
     python benchmarks/first_picture.py --beside ../before   # and with another checkout
-    python benchmarks/first_picture.py --smallest           # one round, of which the numbers say nothing
+    python benchmarks/first_picture.py --smallest           # one round, only to show that it runs
 
-Needs the dev requirements and Chromium, which is driven by its protocol without what a debugger asks for: while one
-listens (Playwright's does), Chromium looks up the place of every error that a script throws and catches, and for those
-in plotly.js it reads the library again, for 0.4 s. Prints medians in milliseconds after the page was asked for.
+Needs the dev requirements and Chromium. Chromium is driven by its protocol without the debugger domain: with a debugger
+attached (as by Playwright), it locates every error that a script throws and catches, and for those in plotly.js it
+parses the library again, which takes 0.4 s. Prints medians in milliseconds from the page request.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CASES = ("a server nobody has visited", "a warm one", "the same browser again", 
 
 
 def main() -> None:
-    """Visit every server in turn."""
+    """Visit every server in turn and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--beside", type=Path, action="append", default=[], help="another checkout, asked in turn")
     parser.add_argument("--path", default="/scaling", help="the page; its first chart has lines")
@@ -55,7 +55,7 @@ def main() -> None:
     for root in asked.beside:
         if not (root / "app.py").is_file():
             parser.error(f"there is no checkout at {root}: it has no app.py")
-    # The path of the page and what starts its server.
+    # {name: (path of the page, function that starts its server)}
     servers: dict[str, tuple[str, Callable[[], AbstractContextManager[Server]]]] = {
         "bare st.plotly_chart": ("", running_peer)
     }
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def visits(url: str, rest: float) -> Iterator[dict[str, float]]:
-    """The four cases, one after the other: two browsers that know nothing, one of them again, and its reload."""
+    """Yield the times of the four cases: two new browsers, the second one again, and its reload."""
     with chromium() as browser, tab(browser) as send:
         yield opened(send, rest, "Page.navigate", url=url)
     with chromium() as browser:
@@ -88,7 +88,7 @@ def visits(url: str, rest: float) -> Iterator[dict[str, float]]:
 
 @contextlib.contextmanager
 def chromium() -> Iterator[str]:
-    """Run a new Chromium with an empty profile and give the address at which it takes commands."""
+    """Run a new Chromium with an empty profile and yield its debugging address."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1440,900"]
         options += [f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"]
@@ -103,19 +103,19 @@ def chromium() -> Iterator[str]:
 
 @contextlib.contextmanager
 def tab(browser: str) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Commands to a new tab, which notes when what is waited for comes."""
+    """Open a tab that records when the picture appears, and yield a function that sends it commands."""
     request = urllib.request.Request(f"http://{browser}/json/new?about:blank", method="PUT")
     with urllib.request.urlopen(request, timeout=20) as answer:
         address = json.load(answer)["webSocketDebuggerUrl"]
     with connect(address, max_size=None) as line:
         numbers = itertools.count(1)
-        _told(line, next(numbers), "Page.enable")
-        _told(line, next(numbers), "Page.addScriptToEvaluateOnNewDocument", source=WATCH)
-        yield lambda method, **params: _told(line, next(numbers), method, **params)
-        _told(line, next(numbers), "Page.close")
+        _command(line, next(numbers), "Page.enable")
+        _command(line, next(numbers), "Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+        yield lambda method, **params: _command(line, next(numbers), method, **params)
+        _command(line, next(numbers), "Page.close")
 
 
-def _told(line: ClientConnection, number: int, method: str, **params: Any) -> dict[str, Any]:
+def _command(line: ClientConnection, number: int, method: str, **params: Any) -> dict[str, Any]:
     line.send(json.dumps({"id": number, "method": method, "params": params}))
     while (answer := json.loads(line.recv(timeout=60))).get("id") != number:
         pass
@@ -123,7 +123,7 @@ def _told(line: ClientConnection, number: int, method: str, **params: Any) -> di
 
 
 def opened(send: Callable[..., dict[str, Any]], rest: float, method: str, **params: Any) -> dict[str, float]:
-    """When what is waited for came, in milliseconds, and then a rest of some seconds."""
+    """Return when heading and picture appeared, in milliseconds, then rest for some seconds."""
     send(method, **params)
     for _ in range(600):
         time.sleep(0.1)

@@ -1,10 +1,10 @@
-"""How long the mean logit by distance takes: the Fourier transform against the direct ways, in the same run.
+"""Time of the mean logit by distance: the Fourier transform compared with direct computations, in one run.
 
 python benchmarks/heads.py [--tokens 32768] [--head-dim 128] [--repeats 3]
 
-One head, q and k random. The direct ways rotate once and then either take every distance for itself (a dot product of
-two shifted arrays), or make all scores in blocks by a matrix product and add up their diagonals. Prints a Markdown
-table: median time, how many times slower than ours, the largest difference from ours as a share of the largest value.
+One head with random q and k. The direct ways rotate once and then either compute every distance separately (a dot
+product of two shifted arrays), or compute all scores in blocks by a matrix product and sum their diagonals. Prints a
+Markdown table: median time, slow-down and largest difference relative to the largest value, both against ours.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies.correlation import mean_logits
 
-BLOCK = 256  # queries of a block: of 64 to 1,024 none was faster
+BLOCK = 256  # queries per block: no size from 64 to 1,024 was faster
 
 
 def rotated(x: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
-    """(tokens, head_dim) turned, float64."""
+    """Rotate (tokens, head_dim) in float64, with half-split pairs."""
     half = x.shape[1] // 2
     angle = np.outer(np.arange(len(x)), inv_freq)
     cos, sin = np.cos(angle), np.sin(angle)
@@ -40,7 +40,7 @@ def rotated(x: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
 
 
 def by_distance(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
-    """Every distance for itself."""
+    """Compute every distance separately."""
     q, k = rotated(q, inv_freq), rotated(k, inv_freq)
     tokens = len(q)
     sums = [np.vdot(q[distance:], k[: tokens - distance]) for distance in range(tokens)]
@@ -48,12 +48,12 @@ def by_distance(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarra
 
 
 def by_blocks(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
-    """All scores by a matrix product, a block of queries at a time, and their diagonals."""
+    """Compute all scores by matrix products in blocks of queries, and sum their diagonals."""
     q, k = rotated(q, inv_freq), rotated(k, inv_freq)
     tokens, total = len(q), np.zeros(len(q))
     for first in range(0, tokens, BLOCK):
         last = min(first + BLOCK, tokens)
-        # Keys from the newest to the oldest, so that column j of row m is distance m − last + 1 + j.
+        # Keys are ordered from newest to oldest, so column j of row m has distance m − last + 1 + j.
         scores = q[first:last] @ k[:last][::-1].T
         for row in range(last - first):
             seen = first + row + 1
@@ -62,7 +62,7 @@ def by_blocks(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
 
 
 def timed(run: Callable[[], np.ndarray], repeats: int) -> tuple[float, np.ndarray]:
-    """Median seconds, and the result."""
+    """Return the median time in seconds, and the result."""
     times = []
     for _ in range(repeats):
         begin = time.perf_counter()

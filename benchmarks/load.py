@@ -1,10 +1,10 @@
-"""Many readers at once: page runs and pictures, as browsers ask for them, from one server.
+"""Load test: page runs and pictures of many simultaneous users on one server.
 
-Run by hand: python benchmarks/load.py --readers 25 --seconds 60. Starts a server of its own (or takes --url) and speaks
-Streamlit's own protocol to it: every reader has a WebSocket, changes model and base, goes to another page one time in
-five, thinks 1 to 5 seconds, asks for the first pictures of the page as a browser does, and with the share --drag drags
-the base for 15 pictures at 30 a second. Client and server share the machine. Prints medians, 95th percentiles and the
-server's memory; compare two commits one after the other.
+Run by hand: python benchmarks/load.py --readers 25 --seconds 60. Starts its own server (or takes --url) and speaks
+Streamlit's protocol: every user has a WebSocket, changes model and base, opens another page one time in five, waits
+1 to 5 seconds, requests the first pictures of the page as a browser does, and with probability --drag drags the base
+for 15 pictures at 30 per second. Client and server share the machine. Prints medians, 95th percentiles and the server's
+memory; compare two commits one after the other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FRAMES, RATE = 15, 30.0
 
 @dataclass
 class Seen:
-    """What the readers saw: seconds by kind, and what went wrong."""
+    """Measurements of the users: seconds by kind, and errors."""
 
     first: list[float] = field(default_factory=list)
     runs: list[float] = field(default_factory=list)
@@ -50,19 +50,19 @@ class Seen:
 
 
 class Client:
-    """One kept connection for pictures."""
+    """A persistent connection for pictures."""
 
     def __init__(self, url: str) -> None:
         self.parts = urlsplit(url)
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def get(self, path: str) -> tuple[int, bytes]:
-        """Status and body of an answer; busy answers (503) are asked again, as a browser does."""
+        """Return status and body; busy answers (503) are retried, as by a browser."""
         for _ in range(8):
             try:
                 status, headers, body = await self.ask(path)
             except (asyncio.IncompleteReadError, ConnectionError):
-                # The server lets go of a connection that was idle; browsers open another without a word.
+                # The server closes idle connections; open another, as browsers do.
                 self.close()
                 status, headers, body = await self.ask(path)
             if status != 503:
@@ -71,7 +71,7 @@ class Client:
         return status, body
 
     async def ask(self, path: str) -> tuple[int, dict[str, str], bytes]:
-        """One question."""
+        """Send one request and return status, headers and body."""
         if self.streams is None:
             self.streams = await asyncio.open_connection(self.parts.hostname, self.parts.port)
         read, write = self.streams
@@ -90,14 +90,14 @@ class Client:
         return int(head[0].split()[1]), headers, body
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self.streams is not None:
             self.streams[1].close()
             self.streams = None
 
 
 async def reader(url: str, options: argparse.Namespace, seen: Seen, end: float, chance: random.Random) -> None:
-    """One reader, until the end."""
+    """Simulate one user until the end."""
     await asyncio.sleep(chance.random() * min(10.0, options.seconds / 4))
     pages = options.pages.split(",") if options.pages else PAGES
     page, first = chance.choice(pages), True
@@ -129,7 +129,7 @@ async def reader(url: str, options: argparse.Namespace, seen: Seen, end: float, 
 
 
 async def run(socket: websockets.ClientConnection, page: str, query: dict[str, str], seen: Seen) -> float:
-    """Seconds of one run of a page, to the message that says it has ended."""
+    """Return the seconds of one run of a page, to the message that ends it."""
     message = BackMsg()
     message.rerun_script.query_string = urlencode(query)
     message.rerun_script.page_name = page
@@ -146,23 +146,23 @@ async def run(socket: websockets.ClientConnection, page: str, query: dict[str, s
 
 
 async def picture(client: Client, page: str, name: str, query: dict[str, str], seen: Seen) -> float:
-    """Seconds of one picture."""
+    """Return the seconds of one picture."""
     start = time.monotonic()
     status, body = await client.get(f"/rope-viz/picture/{page}/{name}.packed?{urlencode(query)}")
-    if status not in (200, 400):  # 400: a sentence in its place, where a picture has no answer for the model
+    if status not in (200, 400):  # 400: the picture does not apply to the model
         seen.errors[f"{page}/{name}: {status} {body[:60]!r}"] += 1
     return time.monotonic() - start
 
 
-def processor(pid: int) -> float:
-    """Seconds of processor time that a process and all its threads, ended ones too, have taken so far (Linux)."""
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process with all its threads, ended ones included (Linux)."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
 async def costs(servers: list[tuple[str, int]], pages: list[str]) -> None:
-    """Processor time of one run by page: the median over the models, after one run that is not counted.
+    """Print the CPU time of one run by page: the median over the models, after one uncounted run.
 
-    Several servers, an address and a process each, are asked model by model in turns: such a machine has slow minutes.
+    Several servers (address, process id) are measured in turn for each model, because machines have slow minutes.
     """
     async with contextlib.AsyncExitStack() as stack:
         sockets = []
@@ -174,22 +174,22 @@ async def costs(servers: list[tuple[str, int]], pages: list[str]) -> None:
             taken: list[list[float]] = [[] for _ in servers]
             for model in (MODELS[0], *MODELS):
                 for (socket, pid), each in zip(sockets, taken, strict=True):
-                    before = processor(pid)
+                    before = cpu_seconds(pid)
                     await run(socket, page, {"model": model}, Seen())
                     await asyncio.sleep(0.05)
-                    each.append(processor(pid) - before)
+                    each.append(cpu_seconds(pid) - before)
             medians = " ".join(f"{1e3 * statistics.median(each[1:]):6.1f}" for each in taken)
             print(f"{page:14s} {medians} ms of processor a run", flush=True)
 
 
 def memory(pid: int) -> float:
-    """Resident memory of a process in MB."""
+    """Return the resident memory of a process in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
 
 
 def show(name: str, seconds: list[float]) -> None:
-    """A line of a kind."""
+    """Print one line of statistics."""
     if seconds:
         ordered = sorted(1e3 * second for second in seconds)
         p50, p95 = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95))
@@ -197,7 +197,7 @@ def show(name: str, seconds: list[float]) -> None:
 
 
 async def load(url: str, pid: int | None, options: argparse.Namespace) -> Seen:
-    """All readers at once."""
+    """Run all users at once and return their measurements."""
     seen, end = Seen(), time.monotonic() + options.seconds
     everybody = asyncio.gather(*(reader(url, options, seen, end, random.Random(i)) for i in range(options.readers)))
     while not everybody.done():
@@ -209,7 +209,7 @@ async def load(url: str, pid: int | None, options: argparse.Namespace) -> Seen:
 
 
 def main() -> None:
-    """Measure a server of our own, or the one at --url."""
+    """Measure a server started here, or the one at --url."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", help="a running server; without it one is started")
     parser.add_argument("--readers", type=int, default=25)
@@ -226,7 +226,7 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
 
         def started(**checkout: Path) -> tuple[str, int]:
-            """Start a server of our own that ends with us, and return its address and process id."""
+            """Start a server that ends with this script; return its address and process id."""
             url, process = stack.enter_context(running_server(**checkout))
             return url, process.pid
 

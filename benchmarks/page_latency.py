@@ -1,13 +1,12 @@
-"""From key press to redrawn picture, and redraws while a knob is dragged, against a bare Streamlit page.
+"""Time from key press to new picture, and redraws while a knob is dragged, compared with a bare Streamlit page.
 
     python benchmarks/page_latency.py               # every page; --smallest only shows that it runs
 
-Needs the dev requirements and Chromium. The peer is one `st.slider` and one `st.plotly_chart` of the same curves, on a
-server of its own, measured in turn with ours in the same run. Prints medians, 95th percentiles and ratios; quote the
-ratios, since machines differ. A hand moves 60 times a second and does not wait for the page: who sends the next move
-when the one before was taken, as this script did once, sends 15 to 20 and measures itself. Bytes per redraw are of all
-the pictures in view while one is dragged, bytes per release those of the run that follows; `st.slider` redraws on
-release only.
+Needs the dev requirements and Chromium. The peer is one `st.slider` and one `st.plotly_chart` of the same curves on its
+own server, measured in turn with ours in one run. Prints medians, 95th percentiles and ratios; quote the ratios, since
+machines differ. The mouse moves 60 times a second without waiting for the page: a script that waits for each move, as
+this one once did, sends 15 to 20 and measures itself. Bytes per redraw cover all pictures in view during a drag, bytes
+per release the run that follows; `st.slider` redraws on release only.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from tests.browser.processes import (
     running_server,
 )
 
-# Key presses and seconds of dragging on each page; moves of the mouse in a second.
+# Key presses and seconds of dragging per page; mouse moves per second.
 PRESSES, DRAG_SECONDS, MOVES = 40, 5.0, 60.0
 
 PEER = """
@@ -63,12 +62,12 @@ WATCH = """() => {
 
 
 def main() -> None:
-    """Measure our pages and the peer, in turn."""
+    """Measure our pages and the peer in turn."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", action="store_true", help="one page, two presses: its numbers say nothing")
     smallest = parser.parse_args().smallest
     with running_server() as ours, running_peer() as peer:
-        rows = asyncio.run(measured(list_pages(ours.url, peer.url)[: 2 if smallest else 5], smallest))
+        rows = asyncio.run(measure_pages(list_pages(ours.url, peer.url)[: 2 if smallest else 5], smallest))
     report(rows)
 
 
@@ -83,8 +82,8 @@ def list_pages(ours: str, peer: str) -> list[tuple[str, str, str]]:
     ]
 
 
-async def measured(pages: list[tuple[str, str, str]], smallest: bool) -> dict[str, dict[str, float]]:
-    """What is measured of each page, in one browser."""
+async def measure_pages(pages: list[tuple[str, str, str]], smallest: bool) -> dict[str, dict[str, float]]:
+    """Measure every page in one browser."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=require_browser(), args=BROWSER_OPTIONS)
         rows = {name: await measure(browser, url, slider, smallest) for name, url, slider in pages}
@@ -93,7 +92,7 @@ async def measured(pages: list[tuple[str, str, str]], smallest: bool) -> dict[st
 
 
 async def measure(browser: Browser, url: str, slider: str, smallest: bool) -> dict[str, float]:
-    """Cold first picture, key press to redraw, redraws per second of dragging, bytes per change."""
+    """Measure the cold first picture, key press to redraw, redraws per second of dragging, and bytes."""
     count, seconds = (2, 0.3) if smallest else (PRESSES, DRAG_SECONDS)
     context = await browser.new_context(viewport={"width": 1440, "height": 900})
     page = await context.new_page()
@@ -134,7 +133,7 @@ async def measure(browser: Browser, url: str, slider: str, smallest: bool) -> di
 
 
 async def key_presses(page: Page, slider: str, times: int) -> list[float]:
-    """Milliseconds from an arrow key to the changed curve."""
+    """Return the milliseconds from an arrow key to the changed curve, for each press."""
     await page.locator(slider).first.focus()
     out = []
     for press in range(times):
@@ -151,7 +150,7 @@ async def key_presses(page: Page, slider: str, times: int) -> list[float]:
 
 
 async def drag(page: Page, slider: str, seconds: float) -> float:
-    """Redraws per second while the slider is dragged to and fro by a hand that does not wait."""
+    """Return redraws per second while the slider is dragged back and forth without waiting."""
     box = await page.locator(slider).first.bounding_box()
     assert box is not None
     middle = box["y"] + box["height"] / 2
@@ -171,7 +170,7 @@ async def drag(page: Page, slider: str, seconds: float) -> float:
 
 @contextlib.contextmanager
 def running_peer() -> Iterator[Server]:
-    """Run the bare page on a server of its own."""
+    """Run the bare page on its own server."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "bare.py"
         script.write_text(PEER)
@@ -180,7 +179,7 @@ def running_peer() -> Iterator[Server]:
 
 
 def report(rows: dict[str, dict[str, float]]) -> None:
-    """A Markdown table; ratios are to the bare page."""
+    """Print a Markdown table with ratios to the bare page."""
     bare = rows["bare st.plotly_chart"]
     print(
         "| page | first picture, s | key to picture p50, ms | p95, ms | ÷ bare | redraws/s dragged "

@@ -1,10 +1,10 @@
-"""Recall of the reader at several lengths under every method, with 95 % intervals: no fine-tuning, only frequencies.
+"""Recall of tiny_lm at several lengths under every method, with 95 % intervals and without fine-tuning.
 
 python benchmarks/recall.py [--lengths 512,1024,4096] [--sequences 16] [--transformers]
 
-Every method is given the factor length / 256. Prints a Markdown table of means over the three seeds. The interval is
-Student's over the seeds or Wilson's over the questions, whichever is wider. `--transformers` asks the same questions of
-the same folders in transformers, with `rope_parameters` set in the config, and prints both.
+Every method has the factor length / 256. Prints a Markdown table of means over the three seeds. The interval is
+Student's over the seeds or Wilson's over the questions, whichever is wider. `--transformers` also runs the same
+questions in transformers on the same folders, with `rope_parameters` set in the config.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ COLUMNS = {
 
 
 def embedding(trained: RopeSpec, method: str, length: int) -> RopeSpec:
-    """The reader's embedding under a method whose factor just reaches the length."""
+    """Return tiny_lm's spec under a method whose factor just reaches the length."""
     if method == "yarn-1":
         return dataclasses.replace(trained, scaling=Yarn(factor=length / trained.context, attention=1.0), target=length)
     return checkpoints.scaled(trained, method, length)
 
 
 def by_transformers(spec: RopeSpec, name: str, length: int, sequences: int) -> np.ndarray:
-    """Which questions transformers' model of this folder answers, with the scaling in its config."""
+    """Return which questions transformers answers correctly with this folder's model and the scaling in its config."""
     import torch
     from transformers import AutoConfig, LlamaForCausalLM
 
     scaling = spec.scaling
-    if isinstance(scaling, NtkAware):  # a larger base
+    if isinstance(scaling, NtkAware):  # equals a larger base
         base = spec.base * scaling.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
         spec = dataclasses.replace(spec, base=base, scaling=Scaling())
-    elif isinstance(scaling, NtkByParts):  # Llama 3's ramp with these bounds
+    elif isinstance(scaling, NtkByParts):  # equals Llama 3's ramp with these bounds
         ramp = Llama3(factor=scaling.factor, low_freq_factor=scaling.alpha, high_freq_factor=scaling.beta)
         spec = dataclasses.replace(spec, scaling=ramp)
-    said = to_config(spec)
+    written = to_config(spec)
     config = AutoConfig.from_pretrained(checkpoints.FOLDER / name)
-    config.max_position_embeddings = said["max_position_embeddings"]
-    config.rope_parameters = said["rope_parameters"]
+    config.max_position_embeddings = written["max_position_embeddings"]
+    config.rope_parameters = written["rope_parameters"]
     model = LlamaForCausalLM.from_pretrained(checkpoints.FOLDER / name, config=config)
     right = []
     for seed in range(sequences):
@@ -71,7 +71,7 @@ def by_transformers(spec: RopeSpec, name: str, length: int, sequences: int) -> n
 
 
 def cell(share: float, low: float, high: float) -> str:
-    """0.98 (0.96 to 0.99)"""
+    """Format a cell: 0.98 (0.96 to 0.99)."""
     return f"{share:.2f} ({low:.2f} to {high:.2f})"
 
 

@@ -1,11 +1,11 @@
-"""How fast rotate is, beside a copy of the same bytes and the other ways, in one run.
+"""Throughput of rotate, compared with a copy of the same bytes and with other implementations, in one run.
 
-    python benchmarks/rotate.py                              # the CPU aims
+    python benchmarks/rotate.py                              # the CPU workload of the aims
     python benchmarks/rotate.py --device cuda --dtype bfloat16 --batch 4 --tokens 8192 --k-heads 8
 
-Every way runs once per round, in turns, so that a busy moment hits all of them. Medians are printed, and ratios of
-medians; a best far below its median says that the machine was busy. bytes = 2 * size of the tensors for every way,
-whatever it moves in truth. Peers that are not installed say so.
+Every way runs once per round, in turn, so that a busy moment affects all of them. Prints medians and ratios of medians;
+a best far below its median means that the machine was busy. bytes = 2 * size of the tensors for every way, whatever it
+really moves. Peers that are not installed are reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rope_viz.kernels.measure import Measurement, Workload, measure
 
-# Fraction of a copy, and speed-up over the eager form, that the CPU forms aim at (float32 or bfloat16, 2 cores).
+# Targets of the CPU forms: fraction of a copy, and speed-up over the eager form (float32 or bfloat16, 2 cores).
 AIMS = {
     ("interleaved", "float32"): (0.80, 10.0),
     ("half", "float32"): (0.40, 7.0),
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The flags; the defaults are the CPU workload of the aims."""
+    """Return the parser; its defaults are the CPU workload of the targets."""
     result = argparse.ArgumentParser(description="Measure rotate beside a copy and other implementations.")
     for flag, value in (("batch", 1), ("tokens", 4096), ("heads", 32), ("k-heads", 0), ("head-dim", 128)):
         result.add_argument(f"--{flag}", type=int, default=value)
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: argparse.Namespace, dtype: str, pairing: str) -> None:
-    """One workload, all ways."""
+    """Measure and print one workload with all ways."""
     workload = Workload(
         batch=arguments.batch,
         tokens=arguments.tokens,
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace, dtype: str, pairing: str) -> None:
 
 
 def compare(results: dict[str, Measurement], pairing: str, dtype: str, device: str) -> None:
-    """Say how the aims were met."""
+    """Print how well the targets were met."""
     ours = results["ours, out="]
     eager = results["eager rotate_half" if pairing == "half" else "eager interleaved"]
     ratio = eager.median / ours.median

@@ -1,10 +1,10 @@
-"""Context-parallel rotation on all ranks: does it agree with one device, and what does the slowest rank need?
+"""Context-parallel rotation on all ranks: agreement with one device, and the time of the slowest rank.
 
     python benchmarks/rotate_parallel.py                                         # one rank, to compare with
     torchrun --nproc-per-node 2 benchmarks/rotate_parallel.py                    # gloo on the CPU
     torchrun --nproc-per-node 8 benchmarks/rotate_parallel.py --tokens 131072    # NCCL, where there are GPUs
 
-A rotation sends nothing, so n ranks should need 1/n of the time of one; the gathering that checks it is not timed.
+A rotation communicates nothing, so n ranks should need 1/n of one rank's time; the gather for the check is not timed.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def main() -> None:
             f"slowest rank {float(slowest) * 1e3:.2f} ms, {moved / float(slowest) / 1e9:.1f} GB/s together"
         )
     dist.destroy_process_group()
-    # A thread of gloo that outlives its group may end the interpreter's own end as a crash.
+    # A thread of gloo that outlives its group may crash the interpreter's shutdown.
     sys.stdout.flush()
     os._exit(0)
 
 
 def timed(call: object, kind: str) -> float:
-    """Seconds of one call, from a common start."""
+    """Return the seconds of one call after a barrier."""
     dist.barrier()
     if kind == "cuda":
         torch.cuda.synchronize()

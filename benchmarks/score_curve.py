@@ -1,9 +1,9 @@
-"""How long a whole score curve takes: the matrix product against the sum written out in chunks, in the same run.
+"""Time of a whole score curve: the matrix product compared with the direct sum in chunks, in one run.
 
 python benchmarks/score_curve.py [--pairs 64] [--longest 16777216] [--repeats 5] [--device cuda]
 
-Prints a Markdown table: median time, peak memory of a process that does this one thing (above what it holds after
-imports), largest error against mpmath at random distances, and how many times slower than the NumPy engine.
+Prints a Markdown table: median time, peak memory of a process that does only this (beyond its memory after imports),
+largest error against mpmath at random distances, and slow-down relative to the NumPy engine.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies import scores
 
 LENGTHS = (4096, 65_536, 1_048_576, 16_777_216)
-CHUNK = 4096  # distances per chunk of the peers: of 512 to 65,536 none was faster
+CHUNK = 4096  # distances per chunk of the peers: no size from 512 to 65,536 was faster
 CHECKED = 20
 
 
 def peer_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
-    """cos(outer) and sin(outer) a chunk at a time, as one writes it down."""
+    """Compute cos(outer) and sin(outer) chunk by chunk, the obvious way."""
     out = np.empty(length)
     for first in range(0, length, CHUNK):
         angle = np.outer(np.arange(first, min(first + CHUNK, length)), inv_freq)
@@ -43,7 +43,7 @@ def peer_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, 
 
 
 def peer_numpy_cosine(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
-    """The same for a mean cosine: no sine to pay for."""
+    """Compute a mean cosine the same way, without sines."""
     out = np.empty(length)
     for first in range(0, length, CHUNK):
         out[first : first + CHUNK] = np.cos(np.outer(np.arange(first, min(first + CHUNK, length)), inv_freq)) @ a
@@ -51,7 +51,7 @@ def peer_numpy_cosine(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length
 
 
 def peer_torch(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
-    """The written-out sum in torch float64, on the device, brought back like ours."""
+    """Compute the direct sum in torch float64 on the device, and copy it back like ours."""
     import torch
 
     w, x, y = (torch.from_numpy(part).to(device) for part in (inv_freq, a, b))
@@ -91,14 +91,14 @@ METHODS: dict[str, tuple[str, Method]] = {
 
 
 def measure(name: str, length: int, pairs: int, repeats: int, device: str) -> dict[str, float]:
-    """One method at one length, in this process: its memory is that of nothing else."""
+    """Measure one method at one length in this process, so that its memory is measured alone."""
     random = np.random.default_rng(0)
     inv_freq = RopeSpec(head_dim=2 * pairs).inv_freq().copy()
     a, b = random.normal(size=(2, pairs))
     if "cosine" in name:
         b = np.zeros(pairs)
     method = METHODS[name][1]
-    method(inv_freq, a, b, 4096, device)  # imports, threads and code paths are warm from here on
+    method(inv_freq, a, b, 4096, device)  # warm up imports, threads and code paths
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     times = []
     for _ in range(repeats):
@@ -140,7 +140,7 @@ def main() -> None:
     for length in (length for length in LENGTHS if length <= options.longest):
         rows = {}
         for name in METHODS:
-            # The written-out sums take seconds at the longest length: twice is enough there.
+            # The direct sums take seconds at the longest length, so two repeats are enough.
             repeats = 2 if name.startswith("peer") and length > 4_000_000 else options.repeats
             command = [sys.executable, __file__, "--pairs", str(options.pairs), "--repeats", str(repeats)]
             command += ["--device", options.device, "--one", name, str(length)]

@@ -1,10 +1,10 @@
-"""Half an hour of readers who come, drag, leave and are followed: memory, open sessions and latency by minute.
+"""Soak test: users who come, drag, leave and are replaced; memory, open sessions and latency by minute.
 
-Run by hand: python benchmarks/soak.py --minutes 30 --readers 5. Starts a server of its own; readers do what those of
-load.py do, each stays for some minutes and another takes his place; at the end all have left. Prints a line a minute
-and, of the second half against the first, memory and the median of runs and pictures. Streamlit keeps the session of a
-reader who has left for two minutes; then the count of sessions it knows must be that of the readers. With --kept 8 the
-server keeps 8 MiB of pictures and not 64: those are full after minutes, and what still grows then is something else.
+Run by hand: python benchmarks/soak.py --minutes 30 --readers 5. Starts its own server; users behave as in load.py, each
+stays for some minutes and is then replaced; at the end all have left. Prints a line a minute, then compares memory and
+median times of the second half with the first. Streamlit keeps a closed session for two minutes; after that its session
+count must equal the number of users. With --kept 8 the server caches 8 MiB of pictures instead of 64: that is full
+after minutes, so later growth has another cause.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import urllib.request
 from load import PAGES, Seen, memory, reader, running_server
 
 STAYS = (60.0, 240.0)
-# `streamlit`, with the bytes of pictures that are kept said first.
+# Runs `streamlit` with another limit of the picture cache, taken from the first argument.
 KEEPING = "import sys; from rope_viz.ui.picture_route import GALLERY; GALLERY.most = int(sys.argv.pop(1)); "
 KEEPING += "from streamlit.web.cli import main; main()"
 
 
 def sessions(url: str) -> int:
-    """How many readers the server holds a connection with, as its own metrics say."""
+    """Return the number of connected sessions from the server's metrics."""
     with urllib.request.urlopen(f"{url}/_stcore/metrics", timeout=10) as answer:
         found = re.search(r"^active_sessions (\d+)", answer.read().decode(), re.MULTILINE)
     if found is None:
@@ -34,29 +34,29 @@ def sessions(url: str) -> int:
     return int(found[1])
 
 
-async def chair(url: str, options: argparse.Namespace, seen: list[Seen], end: float, chance: random.Random) -> None:
-    """One place: a reader after another, until the end. What they see is written to the last of `seen`."""
+async def simulate(url: str, options: argparse.Namespace, seen: list[Seen], end: float, chance: random.Random) -> None:
+    """Simulate one user after another until the end; measurements are added to the last of `seen`."""
     while (now := time.monotonic()) < end:
         minute = seen[-1]
         until = min(end, now + chance.uniform(*STAYS))
-        # A reader lives through many minutes: what he saw is told minute by minute.
+        # A user stays for many minutes, so switch to the current minute's record.
         while (now := time.monotonic()) < until:
             minute = seen[-1]
             await reader(url, options, minute, min(until, now + 60.0), chance)
 
 
 async def soak(url: str, pid: int, options: argparse.Namespace) -> None:
-    """All places, and a line a minute."""
+    """Simulate all users and print a line a minute."""
     end = time.monotonic() + 60.0 * options.minutes
     seen, held = [Seen()], []
-    everybody = asyncio.gather(*(chair(url, options, seen, end, random.Random(i)) for i in range(options.readers)))
+    everybody = asyncio.gather(*(simulate(url, options, seen, end, random.Random(i)) for i in range(options.readers)))
     print("minute   memory   sessions      runs p50    pictures p50   dragged p50   errors", flush=True)
     while (left := end - time.monotonic()) > 2.0:
         minute = seen[-1]
         await asyncio.wait([everybody], timeout=min(60.0, left - 1.0))
         held.append(memory(pid))
-        said = (middle(minute.first + minute.runs), middle(minute.pictures), middle(minute.dragged))
-        numbers = "".join(f"{f'{value:.0f} ms' if value is not None else '':>14s}" for value in said)
+        medians = (middle(minute.first + minute.runs), middle(minute.pictures), middle(minute.dragged))
+        numbers = "".join(f"{f'{value:.0f} ms' if value is not None else '':>14s}" for value in medians)
         open_now = await asyncio.to_thread(sessions, url)
         print(f"{len(held):6d}{held[-1]:6.0f} MB{open_now:9d} {numbers}{sum(minute.errors.values()):9d}", flush=True)
         seen.append(Seen())
@@ -79,12 +79,12 @@ async def soak(url: str, pid: int, options: argparse.Namespace) -> None:
 
 
 def middle(seconds: list[float]) -> float | None:
-    """The median in milliseconds."""
+    """Return the median in milliseconds, None for no values."""
     return 1e3 * statistics.median(seconds) if seconds else None
 
 
 def main() -> None:
-    """Soak a server of our own."""
+    """Soak a server started here."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--readers", type=int, default=5)
@@ -96,7 +96,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.smallest:
         options.minutes, options.readers, options.after, options.pages = 0.1, 1, 0.0, "scaling"
-    options.seconds = 4.0  # readers begin within a second of each other
+    options.seconds = 4.0  # users begin within a second of each other
     program = ("-c", KEEPING, str(options.kept << 20)) if options.kept else ("-m", "streamlit")
     with running_server(program=program) as server:
         asyncio.run(soak(server.url, server.process.pid, options))

@@ -1,4 +1,4 @@
-"""What do several position axes do to images, films and prompts, and how do they reach beyond what was trained?"""
+"""How do models use several position axes for images, videos and prompts, and how far beyond training do they reach?"""
 
 from rope_viz.pictures import axes, axes_model
 from rope_viz.ui import page

@@ -1,4 +1,4 @@
-"""How fast does every pair turn, and how often did it go round in training?"""
+"""What is the frequency of every pair, and how many turns did it make in training?"""
 
 from rope_viz.pictures import frequencies
 from rope_viz.ui import page

@@ -1,9 +1,9 @@
-"""What RoPE is, one live picture of it, and where each question is answered."""
+"""What RoPE is, with one live picture, and which page answers which question."""
 
 from rope_viz.pictures import home
 from rope_viz.ui import page
 
-# A start point is a link: the model and the page where its story shows.
+# Each start point is a link to a page with a model.
 STARTS = [
     ("Llama 3.1 8B", "8k to 128k by Llama 3 scaling", "scaling", "llama-3.1-8b"),
     ("Qwen3 8B with YaRN × 4", "the documented way to 128k", "scaling", "qwen3-8b-yarn"),

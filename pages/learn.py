@@ -1,4 +1,4 @@
-"""A way in: twelve steps, each one picture, one sentence and one thing to do."""
+"""An introduction in twelve steps, each with one picture, one sentence and one task."""
 
 from rope_viz.ui import learn_page
 

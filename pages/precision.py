@@ -1,4 +1,4 @@
-"""From which position on does rounding confuse this model, and who rounds where?"""
+"""At which position does rounding start to matter for this model, and which implementation rounds where?"""
 
 from rope_viz.figures.words import precision as words
 from rope_viz.pictures import precision

@@ -1,4 +1,4 @@
-"""What does each runtime make of this config, and what is wrong with it?"""
+"""How does each runtime read this config, and what is wrong with it?"""
 
 from rope_viz.figures.words import runtimes as words
 from rope_viz.pictures import runtimes

@@ -1,4 +1,4 @@
-"""What does a scaling method do to this model, pair by pair, beside the others?"""
+"""What does a scaling method do to every pair of this model, compared with other methods?"""
 
 from rope_viz.pictures import scaling
 from rope_viz.ui import page

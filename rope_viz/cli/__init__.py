@@ -1,1 +1,1 @@
-"""The same in a terminal."""
+"""The command line interface."""

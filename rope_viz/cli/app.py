@@ -1,4 +1,4 @@
-"""`rope-viz app`: the dashboard, by Streamlit's own server, or by several of uvicorn's workers on one port."""
+"""The command `app`: serve the dashboard by Streamlit's server, or by several uvicorn workers on one port."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PART = re.compile(r"[A-Za-z0-9._~-]+")
 
 
 def add(commands: Any) -> None:
-    """The command and its flags."""
+    """Add the command."""
     served = commands.add_parser("app", help="open the dashboard in a browser; what `rope-viz` alone does")
     add_flags(served)
 
 
 def add_flags(served: argparse.ArgumentParser) -> None:
-    """The flags of the dashboard."""
+    """Add the flags of the dashboard."""
     served.add_argument("--port", type=int, default=8501, help="8501 unless told otherwise")
     served.add_argument("--host", default="127.0.0.1", help="127.0.0.1, this machine alone, unless told otherwise")
     served.add_argument("--workers", type=int, default=1, help="server processes that share the port")
@@ -47,7 +47,7 @@ def add_flags(served: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """`app`: serve until interrupted. Raises `ValueError` for what cannot be served."""
+    """Serve until interrupted and return the exit code. Raise `ValueError` for settings that cannot be served."""
     if not 0 < parsed.port < 65536:
         raise ValueError(f"--port must be from 1 to 65535, got {parsed.port}")
     if not 1 <= parsed.workers <= 64:
@@ -73,15 +73,15 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def host_of(written: str) -> str:
-    """The address to listen on, an IPv6 one also in brackets. Raises `ValueError` for an empty one."""
+    """Return the address to listen on, an IPv6 one without brackets. Raise `ValueError` for an empty one."""
     if not written.strip():
-        # A server takes it for every address, and a variable that is not set is no wish to be seen by all.
+        # A server would listen on every address, which an unset shell variable must not cause.
         raise ValueError("--host is empty: 127.0.0.1 is this machine alone, 0.0.0.0 is for all others too")
     return written[1:-1] if written.startswith("[") and written.endswith("]") else written
 
 
 def base_of(written: str) -> str:
-    """The path behind a proxy, without slashes around it. Raises `ValueError` for what no address holds as it is."""
+    """Return the path behind a proxy without outer slashes. Raise `ValueError` if it would need escaping."""
     parts = [part for part in written.split("/") if part]
     for part in parts:
         if part in (".", "..") or not PART.fullmatch(part):
@@ -93,21 +93,21 @@ def base_of(written: str) -> str:
 
 
 def address_of(host: str, port: int, base: str) -> str:
-    """Where a browser of this machine finds it, without a slash at the end."""
+    """Return the dashboard's address for a browser on this machine, without a trailing slash."""
     name = "localhost" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}/{base}".rstrip("/")
 
 
 def try_port(host: str, port: int) -> None:
-    """Raise `ValueError` that says what to do where nothing can listen there."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET  # as Streamlit and uvicorn choose it
+    """Raise `ValueError` with advice if a server cannot listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET  # the rule of Streamlit and uvicorn
     try:
         place = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0][4]
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             if os.name != "nt":
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
-            # Two sockets may be bound there, but one alone listens.
+            # Two sockets may be bound there, but only one can listen.
             probe.listen(1)
     except (OSError, UnicodeError) as error:
         number = getattr(error, "errno", None)
@@ -122,15 +122,15 @@ def try_port(host: str, port: int) -> None:
 
 
 def root() -> Path:
-    """Where app.py and pages/ are: inside the installed package, or beside it in a checkout."""
+    """Return the folder of app.py and pages/: inside the installed package, or the root of a checkout."""
     inside = PACKAGE / "app"
     return inside if (inside / "app.py").is_file() else PACKAGE.parent
 
 
 def command(folder: Path, host: str, port: int, workers: int, base: str) -> list[str]:
-    """Streamlit's server for one process, uvicorn's for several; neither notes the addresses that it is asked for."""
+    """Return the server's command: Streamlit for one process, uvicorn for several, both without access logs."""
     if workers == 1:
-        # Its own words name an IPv6 address wrongly, and ask another host for the address of this one.
+        # Streamlit's welcome message shows IPv6 addresses wrongly and asks another host for this one's address.
         options = {"server.port": str(port), "server.address": host, "server.headless": "true"}
         options["logger.hideWelcomeMessage"] = "true"
         if base:
@@ -142,12 +142,12 @@ def command(folder: Path, host: str, port: int, workers: int, base: str) -> list
 
 
 def environment(base: str) -> dict[str, str]:
-    """A worker of uvicorn has no flags of Streamlit's: `ui/server.py` reads the path from here."""
+    """Return the server's environment; `ui/server.py` reads the path from it, as uvicorn takes no Streamlit flags."""
     return os.environ | {"ROPE_VIZ_BASE_PATH": base}
 
 
 def healthy(address: str) -> bool:
-    """Whether a dashboard answers there."""
+    """True if a dashboard answers there."""
     try:
         with urllib.request.urlopen(address + HEALTH, timeout=4) as answer:
             return bool(answer.status == 200)
@@ -156,7 +156,7 @@ def healthy(address: str) -> bool:
 
 
 def browse(address: str, patience: float = 60.0) -> None:
-    """Open a browser once the server answers."""
+    """Open a browser once the server answers, within `patience` seconds."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
         if healthy(address):

@@ -1,4 +1,4 @@
-"""What the commands say of a model with positions on several axes."""
+"""Output rows and JSON for models with positions on several axes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAMES = ("runtime", "version", "pairs of each axis", "against transformers", "te
 
 
 def rows(config: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """One row per runtime, [] for a model with one axis; the film has six grids of 2 × 2 tokens and begins at 3."""
+    """Return one row per runtime, [] for a model with one axis; its video has 6 grids of 2 × 2 from position 3."""
     return [
         (
             answer.runtime.split("-4")[0],
@@ -26,7 +26,7 @@ def rows(config: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def as_dicts(config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The same as JSON."""
+    """Return the runtimes' answers as JSON data."""
     return [
         {
             "runtime": answer.runtime.split("-4")[0],
@@ -46,7 +46,7 @@ def as_dicts(config: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def added(listed: list[dict[str, Any]], config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The runtimes' answers with the axes' in those of the same runtime and version, and behind them what is left."""
+    """Merge the axes' answers into those of the same runtime and version, and append the remaining ones."""
     answers = {(one.pop("runtime"), one.pop("version")): one for one in as_dicts(config)}
     for one in listed:
         found = answers.pop((one["runtime"], one["version"].split(" ")[0]), None)

@@ -1,4 +1,4 @@
-"""`rope-viz capture`: q and k of a transformers model on a disk, before it rotates them, as a file to look at."""
+"""The command `capture`: write q and k of a local transformers model, before rotation, to a file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rope_viz.cli.spec import tokens
 from rope_viz.embedding.spec import shorten
 from rope_viz.tiny_lm.capture import capture_folder
 
-MOST = 1000  # layers or heads that a list can name
+MOST = 1000  # layers or heads in a list
 WIDTH = 30
 
 
 def add(commands: Any) -> None:
-    """The command and its flags."""
+    """Add the command and its flags."""
     taken = commands.add_parser(
         "capture",
         help="q and k of a real model before it rotates them",
@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
 
 
 def numbers(written: str) -> list[int]:
-    """0,5,10-12 as numbers, for argparse."""
+    """Read a list such as 0,5,10-12, for argparse."""
     found: list[int] = []
     for part in written.split(","):
         first, dash, last = part.strip().partition("-")
@@ -52,7 +52,7 @@ def numbers(written: str) -> list[int]:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """`capture`."""
+    """Run the command and return its exit code."""
     if not Path(parsed.model, "config.json").is_file():
         raise ValueError(f"{parsed.model}: no folder with a config.json")
     text = sys.stdin.read() if parsed.text == "-" else Path(parsed.text).read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def bar(done: int, of: int) -> None:
-    """How many layers are done, on a terminal."""
+    """Show a progress bar of the layers, on a terminal only."""
     if sys.stderr.isatty() and of:
         filled = WIDTH * done // of
         end = "\n" if done == of else ""

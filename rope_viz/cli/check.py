@@ -1,7 +1,7 @@
-"""The command `check`: what is wrong with config.json files, in words, as JSON or as SARIF, and in an exit code.
+"""The command `check`: report errors in config.json files as text, JSON or SARIF, and by the exit code.
 
-0: nothing at or above the level of --fail-on (a warning, unless told otherwise). 1: a note or a warning is the worst
-of it. 2: an error. 3: a file could not be read. Levels and rules to leave out may stand in pyproject.toml:
+0: nothing at or above the level of --fail-on (default: warning). 1: at worst a note or a warning. 2: an error. 3: a
+file could not be read. pyproject.toml may set the level and ignored rules:
 
     [tool.rope-viz]
     fail-on = "error"
@@ -32,7 +32,7 @@ UNREAD = 3
 
 @dataclass(frozen=True)
 class Report:
-    """One file: its findings, what was read of it, None where nothing could be."""
+    """One file with its findings and its text; `raw` is None if it could not be read."""
 
     name: str
     findings: tuple[Finding, ...]
@@ -40,12 +40,12 @@ class Report:
 
     @property
     def code(self) -> int:
-        """The exit code of what is left to say."""
+        """Return the exit code for these findings."""
         return UNREAD if self.raw is None else max([0, *(EXIT[finding.severity] for finding in self.findings)])
 
 
 def add(commands: Any) -> None:
-    """The command and its flags."""
+    """Add the command and its flags."""
     linted = commands.add_parser(
         "check",
         help="what is wrong with config.json files",
@@ -68,7 +68,7 @@ def add(commands: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """`check`."""
+    """Run the command and return its exit code."""
     if parsed.explain is not None:
         print(explain_rule(parsed.explain))
         return 0
@@ -82,7 +82,7 @@ def run(parsed: argparse.Namespace) -> int:
         raise ValueError("check needs a config.json, a folder, a model of the list or of the local cache, or -")
     if parsed.repair:
         return print_repaired(parsed.files)
-    reports = [report for name in parsed.files for report in looked_at(name, ignored)]
+    reports = [report for name in parsed.files for report in reports_of(name, ignored)]
     if parsed.format == "json":
         made = [as_dict(report) for report in reports]
         print(json.dumps(made if len(made) > 1 else made[0], indent=2))
@@ -97,7 +97,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def exit_code(reports: Sequence[Report], level: str) -> int:
-    """The worst of all files; what is milder than `level` counts for nothing."""
+    """Return the highest exit code of all files, ignoring findings below `level`."""
     worst = SEVERITIES[: SEVERITIES.index(level) + 1]
     counted = [
         dataclasses.replace(one, findings=tuple(finding for finding in one.findings if finding.severity in worst))
@@ -106,8 +106,8 @@ def exit_code(reports: Sequence[Report], level: str) -> int:
     return max((report.code for report in counted), default=0)
 
 
-def looked_at(name: str, ignored: Sequence[str]) -> Iterator[Report]:
-    """A report for each config that this name stands for."""
+def reports_of(name: str, ignored: Sequence[str]) -> Iterator[Report]:
+    """Yield a report for each config that this name stands for."""
     try:
         sources = found(name)
     except (ValueError, OSError) as error:
@@ -123,7 +123,7 @@ def looked_at(name: str, ignored: Sequence[str]) -> Iterator[Report]:
 
 
 def print_repaired(names: Sequence[str]) -> int:
-    """The repaired config of the one file."""
+    """Print the repaired config of a single file and return the exit code."""
     if len(names) != 1:
         raise ValueError("--repair takes one file")
     try:
@@ -141,7 +141,7 @@ def print_repaired(names: Sequence[str]) -> int:
 
 
 def checked_rules(names: Any, where: str) -> list[str]:
-    """The names, which must be rules. Raises `ValueError` that names one that is none."""
+    """Return the names if all are rules. Raise `ValueError` that names the first unknown one."""
     known = rules()
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{where} must be a list of rules")
@@ -154,7 +154,7 @@ def checked_rules(names: Any, where: str) -> list[str]:
 
 
 def from_pyproject(folder: Path) -> dict[str, Any]:
-    """[tool.rope-viz] of the nearest pyproject.toml, here or above. Raises `ValueError` for an unknown key."""
+    """Read [tool.rope-viz] of the nearest pyproject.toml, here or above. Raise `ValueError` for an unknown key."""
     path = next(
         (place / "pyproject.toml" for place in (folder, *folder.parents) if (place / "pyproject.toml").is_file()), None
     )
@@ -177,7 +177,7 @@ def from_pyproject(folder: Path) -> dict[str, Any]:
 
 
 def as_dict(report: Report) -> dict[str, Any]:
-    """A report as JSON."""
+    """Return a report as JSON data."""
     from rope_viz.cli.spec import describe_lengths, read_model
 
     return {
@@ -189,13 +189,13 @@ def as_dict(report: Report) -> dict[str, Any]:
 
 
 def finding_dict(finding: Finding) -> dict[str, Any]:
-    """A finding as JSON."""
+    """Return a finding as JSON data."""
     effect = finding.effect
     return {**dataclasses.asdict(finding), "effect": effect and {"ratio": effect.ratio, "pair": effect.pair}}
 
 
 def print_findings(report: Report) -> None:
-    """The findings of one file, one line each."""
+    """Print the findings of one file, one per line."""
     for finding in report.findings:
         effect = finding.effect
         size = f" [frequencies up to x{effect.ratio:.4g}, pair {effect.pair}]" if effect else ""
@@ -206,5 +206,5 @@ def print_findings(report: Report) -> None:
 
 
 def spots(report: Report) -> dict[str, tuple[int, int]]:
-    """{place in the config: line and column} of a file that could be read."""
+    """Return {key in the config: (line, column)}, {} for an unreadable file."""
     return {} if report.raw is None else lines(report.raw.text)

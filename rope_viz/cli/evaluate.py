@@ -1,4 +1,4 @@
-"""`rope-viz evaluate`: does a real model still find what it read? A key in filler, by depth, length and method."""
+"""The command `evaluate`: ask a real model for a key hidden in filler text, by depth, length and method."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OFFERED = tuple(name for name in METHODS if name not in ("longrope", "proportion
 
 
 def add(commands: Any) -> None:
-    """The command and its flags."""
+    """Add the command and its flags."""
     asked = commands.add_parser(
         "evaluate",
         help="ask a real model for what it read, by depth, length and method",
@@ -68,7 +68,7 @@ def add(commands: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """`evaluate`."""
+    """Run the command and return its exit code."""
     if parsed.show:
         show(read_evaluation(parsed.show))
         return 0
@@ -77,7 +77,7 @@ def run(parsed: argparse.Namespace) -> int:
         return print_flags(parsed, max(lengths))
     if bool(parsed.server) == bool(parsed.model):
         raise ValueError("name either a folder with a model or servers (--server METHOD=URL)")
-    about, makers = servers(parsed) if parsed.server else locals_of(parsed, max(lengths))
+    about, makers = server_engines(parsed) if parsed.server else local_engines(parsed, max(lengths))
     places = np.linspace(0.0, 1.0, parsed.depths) if parsed.depths > 1 else np.array([0.5])
     depths = tuple(float(depth) for depth in places.round(4))
     plan = Plan(
@@ -114,22 +114,22 @@ def run(parsed: argparse.Namespace) -> int:
 Found = tuple[dict[str, dict[str, Any]], dict[str, Callable[[], Engine]]]
 
 
-def servers(parsed: argparse.Namespace) -> Found:
-    """({method: about}, {method: its engine, made when asked}) of the servers."""
+def server_engines(parsed: argparse.Namespace) -> Found:
+    """Return ({method: description}, {method: function that makes its engine}) of the servers."""
     about: dict[str, dict[str, Any]] = {}
     makers: dict[str, Callable[[], Engine]] = {}
     for word in parsed.server:
         method, equals, url = word.partition("=")
         if not equals or not method or method in makers:
             raise ValueError(f"a server must be METHOD=URL, each method once, got {shorten(word)}")
-        Server(url, "")  # an address that is none is said before anything is asked
+        Server(url, "")  # reject an invalid address before any request
         about[method] = {"engine": "server", "url": url, "chat": parsed.chat}
         makers[method] = lambda url=url: server(parsed, url)  # type: ignore[misc]
     return about, makers
 
 
 def server(parsed: argparse.Namespace, url: str) -> Engine:
-    """One server, with what counts its tokens."""
+    """Connect to one server, with a local tokenizer if one is given."""
     options = {"key": os.environ.get(parsed.key_env), "timeout": parsed.timeout, "retries": parsed.retries}
     first = Server(url, parsed.served_model or "", chat=parsed.chat, **options)
     if not first.model:
@@ -137,8 +137,8 @@ def server(parsed: argparse.Namespace, url: str) -> Engine:
     return Counted(first, parsed.tokenizer) if parsed.tokenizer else first
 
 
-def locals_of(parsed: argparse.Namespace, longest: int) -> Found:
-    """The same of a model on this machine, one engine for each method."""
+def local_engines(parsed: argparse.Namespace, longest: int) -> Found:
+    """Return the same as `server_engines` for a local model, with one engine for each method."""
     folder = Path(parsed.model)
     if not (folder / "config.json").is_file():
         raise ValueError(f"{parsed.model}: no folder with a config.json")
@@ -147,16 +147,16 @@ def locals_of(parsed: argparse.Namespace, longest: int) -> Found:
     makers: dict[str, Callable[[], Engine]] = {}
     read = ModelConfig.read(config)
     for method, spec in scaled(read, parsed.methods, parsed.factor, longest).items():
-        said = export(spec, to="transformers", config=config, layer_type=read.main_layer)
-        if not said.faithful:
-            raise ValueError(f"transformers cannot run {method} on this model: {said.reason}")
-        about[method] = {"engine": "transformers", "config": said.text}
-        makers[method] = lambda config=said.config: Local(folder, config, device=parsed.device)  # type: ignore[misc]
+        exported = export(spec, to="transformers", config=config, layer_type=read.main_layer)
+        if not exported.faithful:
+            raise ValueError(f"transformers cannot run {method} on this model: {exported.reason}")
+        about[method] = {"engine": "transformers", "config": exported.text}
+        makers[method] = lambda config=exported.config: Local(folder, config, device=parsed.device)  # type: ignore[misc]
     return about, makers
 
 
 def scaled(config: ModelConfig, methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
-    """{method: the model's embedding under it}; every factor is the same."""
+    """Return {method: the model's spec under it}, all with the same factor."""
     spec = config.start_specs[config.main_layer]
     factor = factor or max(longest / spec.context, 1.0)
     found = {}
@@ -170,22 +170,22 @@ def scaled(config: ModelConfig, methods: str, factor: float | None, longest: int
 
 
 def print_flags(parsed: argparse.Namespace, longest: int) -> int:
-    """What to start the server of each method with."""
+    """Print how to start the server of each method; return 1 if one cannot do what is intended."""
     if not parsed.model:
         raise ValueError("name the model's config.json, or a model of the list, to print flags for")
     name = parsed.model if not Path(parsed.model).is_dir() else str(Path(parsed.model) / "config.json")
     config = read_config(name)
     faithful, read = True, read_model(name, config)
     for method, spec in scaled(read, parsed.methods, parsed.factor, longest).items():
-        said = export(spec, to=parsed.flags, config=config, layer_type=read.main_layer)
-        print(f"# {method}" + ("" if said.faithful else f": not as intended, {said.reason}"))
-        print(said.text)
-        faithful = faithful and said.faithful
+        exported = export(spec, to=parsed.flags, config=config, layer_type=read.main_layer)
+        print(f"# {method}" + ("" if exported.faithful else f": not as intended, {exported.reason}"))
+        print(exported.text)
+        faithful = faithful and exported.faithful
     return 0 if faithful else 1
 
 
 def show(found: Evaluation) -> None:
-    """Recall by length and method."""
+    """Print recall by length and method."""
     print("  ".join(["length".rjust(9), *(method.rjust(16) for method in found.methods)]))
     columns = [found.over_lengths(method) for method in found.methods]
     for row, length in enumerate(found.lengths):
@@ -194,7 +194,7 @@ def show(found: Evaluation) -> None:
 
 
 def tokens_of(text: str) -> int:
-    """A length of a list."""
+    """Read one length of a list. Raise `ValueError` if it is not a number of tokens."""
     try:
         return tokens(text)
     except argparse.ArgumentTypeError as error:

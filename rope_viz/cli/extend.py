@@ -21,7 +21,7 @@ FORMATS = {"text": text, "markdown": markdown, "json": data}
 
 
 def add(commands: Any) -> None:
-    """The command and its flags."""
+    """Add the command and its flags."""
     asked = commands.add_parser(
         "extend",
         help="what to do for a longer context, why, and what to write",
@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """`extend`."""
+    """Run the command and return its exit code."""
     runtimes = [name for given in parsed.runtime or ["transformers"] for name in given.split(",")]
     for name in runtimes:
         if name not in NAMES:

@@ -1,4 +1,4 @@
-"""`rope-viz figure`: every picture of every page as a file, from the same list as the app. Plotly is loaded to draw."""
+"""The command `figure`: write any picture of the app to a file."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ NOT_IN_IT = {
     "rope-viz figure 'ADDRESS' config.json -o plot.svg",
     "spec": "this address holds no numbers, which were too long for it: save the picture as JSON and draw that",
 }
-"""{key of an address: what to do where that names what no address holds}."""
+"""{key of an address: advice if it names content that no address can hold}."""
 
 
 def add(commands: Any, arguments: Sequence[str] = ()) -> None:
-    """The command and its flags; of the page's own choices those of the picture that `arguments` name."""
+    """Add the command and its flags, with those of the picture that `arguments` name."""
     name = addressed(next((word for word in arguments[1:] if "/" in word and not word.startswith("-")), ""))
     asked = arguments[:1] == ["figure"] and name
     drawn = commands.add_parser(
@@ -63,12 +63,12 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     if asked:
         own = drawn.add_argument_group("of this picture")
         for choice in choices(name):
-            own.add_argument(*flags(choice, drawn), dest=choice.key, metavar="VALUE", help=says(choice))
+            own.add_argument(*flags(choice, drawn), dest=choice.key, metavar="VALUE", help=help_of(choice))
     drawn.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """`figure`. Raises `ValueError` with one sentence for what cannot be drawn."""
+    """Run the command and return its exit code. Raise `ValueError` with one sentence if a picture cannot be drawn."""
     from rope_viz.pictures import export, registry
     from rope_viz.pictures.choices import Held, Kept
 
@@ -86,8 +86,8 @@ def run(parsed: argparse.Namespace) -> int:
     look = Style.read(given_looks)
     name = addressed(parsed.picture)
     if is_file(parsed.picture):
-        # A file that was saved as JSON says which picture it is of, and how it looked.
-        for key in beside_the_look(parsed, name):
+        # A saved JSON file contains its picture's name and style.
+        for key in flags_besides_style(parsed, name):
             raise ValueError(f"a saved file says all but the look: leave {key} out, or name the picture instead")
         saved = Path(parsed.picture).read_bytes()
         Path(parsed.output).write_bytes(export.again(saved, form, given_looks))
@@ -97,9 +97,9 @@ def run(parsed: argparse.Namespace) -> int:
         refuse_page(parsed.picture, name, asked or {})
     picture = found(name)
     if asked is not None:
-        # An address says it all; of flags those of the look may differ from it.
+        # An address determines everything; only flags of the style may override it.
         brought = asked.pop("own", None) is not None
-        for key in beside_the_look(parsed, name):
+        for key in flags_besides_style(parsed, name):
             if not (key == "model" and (brought or "spec" in asked)):
                 raise ValueError(f"an address says all but the look: put {key} into it, or name the picture alone")
         if "spec" in asked or (brought and parsed.model is None):
@@ -109,7 +109,7 @@ def run(parsed: argparse.Namespace) -> int:
         now = registry.read(registry.page(picture.page), asked)
         if brought:
             now = dataclasses.replace(now, own=chosen(parsed).own)
-        Path(parsed.output).write_bytes(rendered(picture, picture.finished(now), form, look))
+        Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
         return 0
     given: dict[str, Any] = {}
     for choice in choices(name):
@@ -122,12 +122,12 @@ def run(parsed: argparse.Namespace) -> int:
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
     now = dataclasses.replace(now, pin=pin, given=given, view=view)
-    Path(parsed.output).write_bytes(rendered(picture, picture.finished(now), form, look))
+    Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
     return 0
 
 
 def chosen(parsed: argparse.Namespace) -> Now:
-    """The model and the spec that the flags describe. Raises `ValueError` with one sentence."""
+    """Return the request that the flags describe. Raise `ValueError` with one sentence."""
     from rope_viz.pictures.picture_request import Now
 
     spec, config, layer = read_spec(parsed)
@@ -137,7 +137,7 @@ def chosen(parsed: argparse.Namespace) -> Now:
 
 
 def addressed(word: str) -> str:
-    """`<page>/<name>` of a name or an address, also of one that a browser copied whole; of a page's, the page."""
+    """Return `<page>/<name>` of a name or an address, even one copied from a browser; just the page for a page's."""
     try:
         parts = urlsplit(word)
     except ValueError:
@@ -148,13 +148,13 @@ def addressed(word: str) -> str:
     stem, dot, ending = path.rpartition(".")
     if dot and ending.lower() in (*FORMS, "packed"):
         path = stem
-    # Behind a proxy the app may have a path of its own.
+    # Behind a proxy the app may be below a path.
     last = path.split("/")[-2:] if parts.scheme and not ours else [path]
     return last[1] if len(last) == 2 and not is_picture("/".join(last)) and is_page(last[1]) else "/".join(last)
 
 
 def query_of(word: str) -> dict[str, str] | None:
-    """The query of an address, None of a bare name. Raises `ValueError` where it says one thing twice."""
+    """Return the query of an address, None for a bare name. Raise `ValueError` for a repeated key."""
     try:
         parts = urlsplit(word)
     except ValueError as error:
@@ -164,17 +164,17 @@ def query_of(word: str) -> dict[str, str] | None:
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     if repeated := [key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place])]:
         raise ValueError(f"the address says one thing twice: leave one {shorten(repeated[0])} out")
-    # The version of who asked, and the ranges of a page's figures, are no part of what is drawn.
+    # The asking version and the ranges of a page's charts do not affect the picture.
     return {key: text for key, text in pairs if key != "v" and not key.startswith("axes-")}
 
 
 def is_file(word: str) -> bool:
-    """Whether this is a file that was saved as JSON, and not the address of a picture's JSON."""
+    """True for a saved JSON file, false for the address of a picture's JSON."""
     return word.lower().endswith(".json") and (os.path.isfile(word) or not is_picture(addressed(word)))
 
 
 def is_picture(name: str) -> bool:
-    """Whether there is a picture of this name."""
+    """True if there is a picture of this name."""
     try:
         return bool(found(name))
     except ValueError:
@@ -182,14 +182,14 @@ def is_picture(name: str) -> bool:
 
 
 def is_page(name: str) -> bool:
-    """Whether there is a page of this name."""
+    """True if there is a page of this name."""
     from rope_viz.pictures import registry
 
     return name in registry.PAGES
 
 
 def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
-    """Raise `ValueError` for the address of a page, with the pictures that it has and how to write one."""
+    """Raise `ValueError` for the address of a page, listing its pictures."""
     from rope_viz.pictures import registry
 
     page = name.strip("/") or "home"
@@ -201,16 +201,16 @@ def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
     raise ValueError(f"this is the page {registry.PAGES[page]}: name one picture of it, as '{written}'{others}")
 
 
-def beside_the_look(parsed: argparse.Namespace, name: str) -> Iterator[str]:
-    """What flags say of the model, the spec, the part that is seen and the picture's own choices."""
-    said = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
-    for key in (*said, *(choice.key for choice in choices(name))):
+def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:
+    """Yield the flags given for the model, the spec, the range and the picture's own choices."""
+    keys = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
+    for key in (*keys, *(choice.key for choice in choices(name))):
         if getattr(parsed, key, None) is not None:
             yield key
 
 
-def rendered(picture: Picture, now: Now, form: str, look: Style) -> bytes:
-    """The picture as a file. Raises `ValueError` with a sentence for a terminal: what refuses writes for the page."""
+def render(picture: Picture, now: Now, form: str, look: Style) -> bytes:
+    """Render a picture to a file's bytes. Raise `ValueError` with the renderer's sentence, freed of Markdown."""
     from rope_viz.pictures import export
     from rope_viz.pictures.wire_format import bare
 
@@ -221,7 +221,7 @@ def rendered(picture: Picture, now: Now, form: str, look: Style) -> bytes:
 
 
 def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
-    """How the file shall look, as parameters of an address. Raises `ValueError` with one sentence."""
+    """Return the style flags as parameters of an address. Raise `ValueError` with one sentence."""
     given = {key: text for key in PARAMETERS if (text := getattr(parsed, f"look.{key}")) is not None}
     for written in parsed.label:
         line, equals, text = written.partition("=")
@@ -234,7 +234,7 @@ def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
 
 
 def found(name: str) -> Picture:
-    """The picture of this address. Raises `ValueError` with a sentence."""
+    """Return the picture of this name. Raise `ValueError` with a sentence if there is none."""
     from rope_viz.pictures import registry
 
     page, _, picture = name.partition("/")
@@ -245,7 +245,7 @@ def found(name: str) -> Picture:
 
 
 def choices(name: str) -> list[Choice[Any]]:
-    """The choices that a picture depends on; none for a name that is not one."""
+    """Return the choices that a picture depends on, [] for an unknown name."""
     from rope_viz.pictures import registry
 
     try:
@@ -256,19 +256,19 @@ def choices(name: str) -> list[Choice[Any]]:
 
 
 def flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:
-    """The flags of a choice: its name where no other flag has it, and its key as in the address."""
+    """Return the flags of a choice: its short name if that is free, and its key as in the address."""
     short = flag(choice.name)
     taken = {name for action in command._actions for name in action.option_strings}
     return [*([short] if short not in taken else []), f"--{choice.key}"]
 
 
-def says(choice: Choice[Any]) -> str:
-    """One line of help."""
+def help_of(choice: Choice[Any]) -> str:
+    """Return one line of help."""
     return ". ".join(text for text in (choice.label, choice.help.rstrip("."), choice.says()) if text).replace("%", "%%")
 
 
 def description(name: str) -> str:
-    """What a picture shows; empty for a name that is not one."""
+    """Return a picture's description, "" for an unknown name."""
     try:
         return found(name).about
     except ValueError:

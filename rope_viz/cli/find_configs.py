@@ -1,4 +1,4 @@
-"""Where a command finds a config: a file, a folder, a model of the list, or a model in the local Hugging Face cache."""
+"""Search for a config by name: a file, a folder, a catalog model, or a model in the local Hugging Face cache."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.hf_cache import NAME, in_cache
 from rope_viz.models.json_source import LARGEST
 
-# Folders that hold other people's files, or none of a model's.
+# Folders without a model's own files.
 PASSED_OVER = frozenset((".git", "node_modules", "__pycache__", ".venv", "venv", ".tox", "site-packages"))
 
 
 def configs_under(folder: Path) -> Iterator[Path]:
-    """The config.json of a folder, else those of the folders below it, in order; none below one that was found."""
+    """Yield the folder's config.json, else those of its subfolders in order, not descending below a config."""
     for place, folders, files in os.walk(folder):
         folders[:] = [] if NAME in files else sorted(name for name in folders if name not in PASSED_OVER)
         if NAME in files:
@@ -25,33 +25,33 @@ def configs_under(folder: Path) -> Iterator[Path]:
 
 
 def found(name: str) -> list[tuple[str, Callable[[], bytes]]]:
-    """The configs that a name stands for: what to call each, and how to read it. Raises `ValueError` for no config."""
+    """Return the configs that a name stands for, as (label, read function). Raise `ValueError` if there are none."""
     if name == "-":
         return [(name, standard_input)]
     if not name.strip():
-        # Path("") is the folder one stands in, and a variable that is not set is no wish to check that.
+        # Path("") would be the working directory, which an unset shell variable must not select.
         raise ValueError("the name is empty")
     path = Path(name)
     if path.is_dir():
         configs = list(configs_under(path))
         if not configs:
             raise ValueError("this folder holds no config.json, nor do those in it")
-        return [(str(config), reading(config)) for config in configs]
+        return [(str(config), make_reader(config)) for config in configs]
     if path.exists():
-        return [(name, reading(path))]
+        return [(name, make_reader(path))]
     if name in catalog():
         return [(name, lambda: json.dumps(dict(catalog()[name].config)).encode())]
     cached = in_cache(name)
     if cached is None:
         raise ValueError("no such file, and no such model in the list or in the local Hugging Face cache")
-    return [(name, reading(cached))]
+    return [(name, make_reader(cached))]
 
 
-def reading(path: Path) -> Callable[[], bytes]:
-    """Reads a file, as far as a config may go and one byte more."""
+def make_reader(path: Path) -> Callable[[], bytes]:
+    """Return a function that reads a file, up to one byte more than a config may have."""
 
     def read() -> bytes:
-        # No size is asked for: pipes and devices have none. One byte too many is refused by who reads the text.
+        # Pipes and devices have no size to check. The caller rejects a text that has the extra byte.
         with path.open("rb") as file:
             return file.read(LARGEST + 1)
 
@@ -59,6 +59,6 @@ def reading(path: Path) -> Callable[[], bytes]:
 
 
 def standard_input() -> bytes:
-    """What comes on standard input."""
+    """Read standard input."""
     text = getattr(sys.stdin, "buffer", sys.stdin).read(LARGEST + 1)
     return text if isinstance(text, bytes) else text.encode()

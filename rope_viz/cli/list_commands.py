@@ -1,4 +1,4 @@
-"""The commands `table`, `compare` and `models`: an embedding, its methods and the list as rows of text."""
+"""The commands `table`, `compare` and `models`: a spec, its methods and the catalog as rows of text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rope_viz.models.model_config import ModelConfig
 
 
 def add_table(commands: Any) -> None:
-    """`table` and its flags."""
+    """Add `table` and its flags."""
     table = commands.add_parser("table", help="frequency, wavelength and turns of every pair")
     add_spec_flags(table)
     form = table.add_mutually_exclusive_group()
@@ -28,7 +28,7 @@ def add_table(commands: Any) -> None:
 
 
 def add_compare(commands: Any) -> None:
-    """`compare` and its flags."""
+    """Add `compare` and its flags."""
     weighed = commands.add_parser("compare", help="every scaling method at the target length")
     add_spec_flags(weighed)
     weighed.add_argument("--json", action="store_true", help="with the config to write for each method")
@@ -36,20 +36,20 @@ def add_compare(commands: Any) -> None:
 
 
 def add_models(commands: Any) -> None:
-    """`models` and its flags."""
+    """Add `models` and its flags."""
     listed = commands.add_parser("models", help="the models of the list")
     listed.add_argument("--json", action="store_true", help="with source and status")
     listed.set_defaults(run=run_models)
 
 
 def run_table(parsed: argparse.Namespace) -> int:
-    """`table`."""
+    """Run `table` and return its exit code."""
     spec, config, _ = read_spec(parsed)
     inv_freq = spec.inv_freq(parsed.length)
     columns = (inv_freq, wavelength(inv_freq), spec.context * inv_freq / (2 * np.pi), inv_freq / spec.plain_inv_freq)
     names = ("pair", "inv_freq", "wavelength", "turns", "over_plain")
     if parsed.json:
-        # A pair that stands still has no wavelength.
+        # A pair with zero frequency has no wavelength.
         lists = ([float(value) if np.isfinite(value) else None for value in column] for column in columns)
         found: dict[str, Any] = {"rope": True, **dict(zip(names[1:], lists, strict=True))}
         factor = float(spec.attention_factor(parsed.length))
@@ -76,7 +76,7 @@ def run_table(parsed: argparse.Namespace) -> int:
 
 
 def run_compare(parsed: argparse.Namespace) -> int:
-    """`compare`."""
+    """Run `compare` and return its exit code."""
     spec, config, layer = read_spec(parsed)
     found = options(spec, parsed.length or spec.target, config=config, layer=layer)
     if parsed.json:
@@ -102,7 +102,7 @@ def run_compare(parsed: argparse.Namespace) -> int:
 
 
 def run_models(parsed: argparse.Namespace) -> int:
-    """`models`."""
+    """Run `models` and return its exit code."""
     if parsed.json:
         print(json.dumps([{**vars(model), "config": dict(model.config)} for model in catalog().values()], indent=2))
         return 0
@@ -116,14 +116,14 @@ def run_models(parsed: argparse.Namespace) -> int:
 
 
 def remarks(config: Mapping[str, Any] | None) -> list[str]:
-    """What has to be said before any number of a config: an unlisted type, layers that do not rotate."""
+    """Return remarks that apply to all numbers of a config: an unlisted type, layers without rotation."""
     if config is None:
         return []
     return list(ModelConfig.read(config).notes)
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Aligned columns."""
+    """Print aligned columns."""
     widths = [max(len(row[i]) for row in (names, *rows)) for i in range(len(names))]
     for row in (names, *rows):
         print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())

@@ -1,7 +1,7 @@
-"""The commands, from `table` to `models`; flags from knobs.
+"""The entry point `rope-viz` with all its commands.
 
-Results go to standard output, one-line errors to standard error. The exit code is 0, and 2 where the input is bad;
-`check` has its own (see `check`). A command loads what it needs when it is asked for.
+Results are printed to standard output, one-line errors to standard error. The exit code is 0, or 2 for bad input;
+`check` has its own (see `check`). The modules of a command are loaded only when it is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 
-# These multiply nothing large, and to start OpenBLAS's threads takes longer than what `check` computes.
+# These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`.
 if sys.argv[1:2] and sys.argv[1] in ("check", "table", "compare", "runtimes", "export", "extend", "verify", "models"):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -25,7 +25,7 @@ from rope_viz.models.no_rope_types import NoRope
 
 FLAG, NEGATIVE = re.compile(r"--[a-z][\w.-]*"), re.compile(r"-(\.?[0-9][\w.,+-]*|inf(inity)?|nan)", re.IGNORECASE)
 
-# {command: the module and the function that add it}, in the order of the help.
+# {command: (module, function that adds it)}, in the order of the help.
 COMMANDS = {
     "table": ("list_commands", "add_table"),
     "app": ("app", "add"),
@@ -42,7 +42,7 @@ COMMANDS = {
     "models": ("list_commands", "add_models"),
 }
 
-# {module: the extra that brings it}; one that is missing and does not stand here is a fault of ours.
+# {module: the extra that installs it}; any other missing module is a bug.
 EXTRAS = {
     "plotly": "pictures",
     "matplotlib": "pictures",
@@ -56,11 +56,11 @@ EXTRAS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    # Alone it opens the dashboard.
+    # Without a command, open the dashboard.
     given = (sys.argv[1:] if arguments is None else list(arguments)) or ["app"]
     with patient():
         try:
-            return answered(parser(given).parse_args(joined(given)))
+            return run_command(parser(given).parse_args(joined(given)))
         except ModuleNotFoundError as error:
             if error.name not in EXTRAS:
                 raise
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def joined(arguments: Sequence[str]) -> list[str]:
-    """The arguments, a negative value joined to its flag: argparse takes `-1e-3` or `-5,3` for a flag of its own."""
+    """Join negative values to their flags, because argparse would take `-1e-3` or `-5,3` for a flag."""
     out: list[str] = []
     for place, word in enumerate(arguments):
         if "--" in arguments[:place] or not (out and FLAG.fullmatch(out[-1]) and NEGATIVE.fullmatch(word)):
@@ -80,8 +80,8 @@ def joined(arguments: Sequence[str]) -> list[str]:
     return out
 
 
-def answered(parsed: argparse.Namespace) -> int:
-    """Run the command; what it cannot do becomes one line."""
+def run_command(parsed: argparse.Namespace) -> int:
+    """Run the command, return its exit code and print an error as one line."""
     run: Callable[[argparse.Namespace], int] = parsed.run
     try:
         return run(parsed)
@@ -99,7 +99,7 @@ def answered(parsed: argparse.Namespace) -> int:
 
 
 def folder_is_gone() -> bool:
-    """Whether the working directory was deleted."""
+    """True if the working directory was deleted."""
     try:
         os.getcwd()
     except OSError:
@@ -108,8 +108,8 @@ def folder_is_gone() -> bool:
 
 
 def say_absence(sentence: str, parsed: argparse.Namespace) -> int:
-    """A model without rotary embedding: that is the answer, and no error. But no file was written."""
-    # `extend` writes a file only where it is told to.
+    """Report a model without RoPE: exit code 0, but 2 if the command should have written a file."""
+    # `extend` writes a file only with --output.
     asked_in_words = hasattr(parsed, "to") and getattr(parsed, "output", "") is None
     if hasattr(parsed, "output") and not asked_in_words:
         print(f"rope-viz: {sentence}", file=sys.stderr)
@@ -122,7 +122,7 @@ def say_absence(sentence: str, parsed: argparse.Namespace) -> int:
 
 
 def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """All commands and their flags; where `arguments` name one of them, the modules of the others are not loaded."""
+    """Return the parser; if `arguments` name a command, only that command's modules are loaded."""
     top = argparse.ArgumentParser(prog="rope-viz", description="What position does to attention, in numbers.")
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
@@ -130,6 +130,6 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     for name in asked:
         module, function = COMMANDS[name]
         add = getattr(importlib.import_module(f"rope_viz.cli.{module}"), function)
-        # A picture has flags of its own, so its command looks at what was asked.
+        # A picture has its own flags, so its command needs the arguments.
         add(commands, *([arguments] if name == "figure" else []))
     return top

@@ -1,6 +1,6 @@
-"""Standard output and standard error whose reader may leave, as `head` does once it has seen enough.
+"""Standard output and standard error that survive a broken pipe, as `head` causes.
 
-What is printed after that goes nowhere, and the command runs to its end: its exit code says what was found.
+Output after that is discarded, and the command runs to its end, so that its exit code is right.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from rope_viz.models.no_rope_types import NoRope
 
 
 class Patient:
-    """A stream that goes on where its reader has left; everything else is the stream's own."""
+    """A stream that survives a broken pipe; all else is delegated to the wrapped stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        """As the stream does; into nothing once nobody reads."""
+        """Write, and discard output once the pipe is broken."""
         try:
             return self.stream.write(text)
         except BrokenPipeError:
             self.let_go()
         except UnicodeEncodeError:
-            # A terminal without θ, or a file's name that is no text.
+            # A terminal without θ, or a file name that is not text.
             encoding = self.stream.encoding
             self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 
     def flush(self) -> None:
-        """As the stream does."""
+        """Flush, and discard output once the pipe is broken."""
         try:
             self.stream.flush()
         except BrokenPipeError:
             self.let_go()
 
     def let_go(self) -> None:
-        """Let the rest, also what the interpreter flushes when it ends, go into nothing."""
+        """Redirect all later output, including the interpreter's final flush, to the null device."""
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, self.stream.fileno())
         os.close(nothing)
@@ -52,8 +52,8 @@ class Patient:
 
 @contextlib.contextmanager
 def patient() -> Iterator[None]:
-    """Within it both streams are patient; at its end what was printed is written."""
-    streams = [stream and Patient(stream) for stream in (sys.stdout, sys.stderr)]  # None where there is no such stream
+    """Wrap both streams within this context and flush them at its end."""
+    streams = [stream and Patient(stream) for stream in (sys.stdout, sys.stderr)]  # None: there is no such stream
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         try:
             yield
@@ -64,7 +64,7 @@ def patient() -> Iterator[None]:
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, in one line, without the system's number of it."""
+    """Return an error's message as one line, without the system's error number."""
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     return next(iter(str(error).splitlines()), type(error).__name__)
@@ -72,7 +72,7 @@ def one_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def named(name: str) -> Iterator[None]:
-    """Put the config's name before what is wrong with it."""
+    """Prefix errors raised within this context with the config's name."""
     try:
         yield
     except NoRope:

@@ -1,4 +1,4 @@
-"""`rope-viz report`: every picture of every page for one model, its sentences and its findings, in one file."""
+"""The command `report`: write every picture of every page for one model, with sentences and findings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMATS = ("html", "md")
 
 
 def add(commands: Any) -> None:
-    """The command and its flags."""
+    """Add the command and its flags."""
     command = commands.add_parser(
         "report",
         help="all pictures of a model in one file",
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """`report`. Raises `ValueError` with one sentence for what cannot be drawn."""
+    """Run the command and return its exit code. Raise `ValueError` with one sentence if it cannot be written."""
     from rope_viz.pictures import report
 
     path = Path(parsed.output)

@@ -1,4 +1,4 @@
-"""The commands `runtimes` and `export`: what each runtime makes of a config, and what to give it."""
+"""The commands `runtimes` and `export`: how each runtime reads a config, and how to configure a runtime."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rope_viz.runtimes.provenance import Known
 
 
 def add_runtimes(commands: Any) -> None:
-    """`runtimes` and its flags."""
+    """Add `runtimes` and its flags."""
     served = commands.add_parser("runtimes", help="what each runtime makes of a config")
     served.add_argument("config", metavar="CONFIG", help=NAMES)
     served.add_argument("--length", type=tokens, help="current length, max_model_len or n_ctx")
@@ -51,7 +51,7 @@ def add_runtimes(commands: Any) -> None:
 
 
 def add_export(commands: Any) -> None:
-    """`export` and its flags."""
+    """Add `export` and its flags."""
     given = commands.add_parser(
         "export",
         help="this embedding as the keys or flags of a runtime",
@@ -66,7 +66,7 @@ def add_export(commands: Any) -> None:
 
 
 def run_runtimes(parsed: argparse.Namespace) -> int:
-    """`runtimes`."""
+    """Run `runtimes` and return its exit code."""
     config = read_config(parsed.config)
     with named(parsed.config):
         refuse_diffusion(config)
@@ -77,7 +77,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     for text in remarks(config):
         print(text)
     rows = [
-        (one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), one.how, because(one))
+        (one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), one.how, explain(one))
         for one in found
     ]
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
@@ -91,7 +91,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
 
 
 def releases(written: Sequence[str]) -> dict[str, str]:
-    """RUNTIME=VERSION of the command line. Raises `ValueError` for anything else."""
+    """Read RUNTIME=VERSION arguments. Raise `ValueError` for anything else."""
     pairs = [word.partition("=") for word in written]
     for name, sign, version in pairs:
         if not (name and sign and version):
@@ -100,12 +100,12 @@ def releases(written: Sequence[str]) -> dict[str, str]:
 
 
 def verdict(one: Comparison) -> str:
-    """A cell of the matrix."""
+    """Return a cell of the runtime matrix."""
     return one.verdict("x{:.4g}".format).replace(" at pair ", " pair ").replace("cos and sin", "cos, sin")
 
 
-def because(one: Comparison) -> str:
-    """Why: the reason of a refusal, else the rules that applied where it differs; why it is not known."""
+def explain(one: Comparison) -> str:
+    """Return the reason of a refusal, of a difference (the rules that applied), or of a missing answer."""
     if one.how == "not known":
         return one.emulation.known.source
     if not one.emulation.supported:
@@ -114,7 +114,7 @@ def because(one: Comparison) -> str:
 
 
 def comparison_dict(one: Comparison) -> dict[str, Any]:
-    """A comparison as JSON."""
+    """Return a comparison as JSON data."""
     emulation = one.emulation
     return {
         "runtime": emulation.runtime,
@@ -134,41 +134,41 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
 
 
 def run_export(parsed: argparse.Namespace) -> int:
-    """`export`; exit code 1 where the runtime cannot do what is asked."""
+    """Run `export` and return its exit code, 1 if the runtime cannot do what is intended."""
     spec, config, layer = read_spec(parsed)
     result: Export = export(spec, to=parsed.to, config=config, layer_type=layer)
-    told = how_told(result, layer)
+    basis = how_known(result, layer)
     if parsed.json:
         effect = result.effect and {"ratio": result.effect.ratio, "pair": result.effect.pair}
-        known = {"known": told.how, "source": told.source}
+        known = {"known": basis.how, "source": basis.source}
         lengths = {} if config is None else describe_lengths(read_model(parsed.model, config))
         print(json.dumps({**vars(result), "effect": effect, **known, **lengths}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
-        fragment = gone(result.fragment, ModelConfig.read(config).part.kind)
+        fragment = removals(result.fragment, ModelConfig.read(config).part.kind)
         print(json.dumps(merge_dicts(fragment, result.config), indent=2))
     else:
         print(result.text)
-    for text in (*remarks(config), *turned(config, layer, spec), *touched(result)):
+    for text in (*remarks(config), *rotation_remarks(config, layer, spec), *layer_remarks(result)):
         print(f"rope-viz: {text}", file=sys.stderr)
-    if config is not None and told.how != "executed":
-        print(f"rope-viz: what {result.runtime} makes of this is {told.how}: {told.source}", file=sys.stderr)
+    if config is not None and basis.how != "executed":
+        print(f"rope-viz: what {result.runtime} makes of this is {basis.how}: {basis.source}", file=sys.stderr)
     if not result.faithful:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
-        said = "will not give" if told.how != "not known" else "would by its general rules not give"
-        print(f"rope-viz: {result.runtime} {said} the intended embedding{off}: {result.reason}", file=sys.stderr)
+        verb = "will not give" if basis.how != "not known" else "would by its general rules not give"
+        print(f"rope-viz: {result.runtime} {verb} the intended embedding{off}: {result.reason}", file=sys.stderr)
     return 0 if result.faithful else 1
 
 
-def how_told(result: Export, layer: str | None) -> Known:
-    """How what the runtime makes of the exported config is known."""
+def how_known(result: Export, layer: str | None) -> Known:
+    """Return how well the runtime's reading of the exported config is known."""
     try:
         return emulate(result.config, runtime=result.runtime, version=result.version, layer_type=layer).known
     except ValueError as error:
         return Known("not known", str(error))
 
 
-def turned(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) -> list[str]:
-    """That pairs which stand still in the model would turn: no other method leaves any of them alone."""
+def rotation_remarks(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) -> list[str]:
+    """Warn that pairs with zero frequency in the model would rotate: only the proportional method has such pairs."""
     before = None if config is None else from_config(config).get(layer or "")
     if before is None or not isinstance(before.scaling, Proportional) or isinstance(spec.scaling, Proportional):
         return []
@@ -176,21 +176,21 @@ def turned(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) 
     return [f"{still} of {before.pairs} pairs stand still in this model; with {spec.scaling.name} all of them turn"]
 
 
-def touched(result: Export) -> list[str]:
-    """Which layers the export is for, where layer types differ."""
+def layer_remarks(result: Export) -> list[str]:
+    """Say which layers the export changes, if layer types differ."""
     if not result.changed:
         return []
     stays = f"; those of type {listed(list(result.kept))} stay as they are" if result.kept else ""
     return [f"changes the layers of type {listed(list(result.changed))}{stays}"]
 
 
-def gone(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Only the keys that have to go. Written as null, they go as well where the whole is laid over the old config.
+def removals(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return only the keys to remove, as null, so that merging the result over the old config removes them.
 
-    Where the class of this model type refuses a null there, the key is left out.
+    Keys that the model type's class does not accept as null are left out.
     """
     inner = {
-        key: gone(part, kind) if isinstance(part, Mapping) else part
+        key: removals(part, kind) if isinstance(part, Mapping) else part
         for key, part in fragment.items()
         if key not in ("rope_parameters", "rope_scaling") or part is None
     }

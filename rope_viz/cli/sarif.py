@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, which code hosts show beside the line of a change.
+"""Conversion of findings to SARIF 2.1.0, which code hosts display at the line of a change.
 
 OASIS, https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -20,7 +20,7 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 
 
 def document(reports: Sequence[tuple[str, Sequence[Finding], Spots]]) -> dict[str, Any]:
-    """One run over all files: their findings and the rules that found something, in the order of their names."""
+    """Return one SARIF run over all files, with the rules that have findings, sorted by name."""
     known = rules()
     named = sorted({finding.rule for _, findings, _ in reports for finding in findings})
     described = [
@@ -37,7 +37,7 @@ def document(reports: Sequence[tuple[str, Sequence[Finding], Spots]]) -> dict[st
 
 
 def result(finding: Finding, index: int, name: str, spots: Spots) -> dict[str, Any]:
-    """One finding at its line; at the top of the file where it is about no key of it."""
+    """Return one finding at its line, or at the top of the file if it concerns no key."""
     line, column = nearest(finding.key, spots)
     effect = finding.effect
     size = f" Frequencies up to x{effect.ratio:.4g}, at pair {effect.pair}." if effect else ""
@@ -53,12 +53,12 @@ def result(finding: Finding, index: int, name: str, spots: Spots) -> dict[str, A
 
 
 def nearest(key: str, spots: Spots) -> tuple[int, int]:
-    """The line and column of a key, or of what it would stand in."""
+    """Return the line and column of a key, or of the nearest enclosing one that exists."""
     parts = key.split(".")
     names = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
     return next((spots[name] for name in names if name in spots), (1, 1))
 
 
 def uri(name: str) -> str:
-    """A file's name as a relative reference; standard input has a name of its own."""
+    """Return a file's name as a relative reference, "stdin" for standard input."""
     return "stdin" if name == "-" else urllib.parse.quote(PurePath(name).as_posix(), safe="/@")

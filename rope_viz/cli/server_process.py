@@ -1,4 +1,4 @@
-"""A server as a process of its own: who stops the command stops the server, and it does not outlive the command."""
+"""A server process that ends together with the command that started it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 20.0
-"""Seconds that a server has to end in once it was told to."""
+"""Seconds that a server may take to end after SIGTERM."""
 
-# Run before the server, in its process: Linux then ends it with whoever started it (PR_SET_PDEATHSIG, which a program
-# that is run in place keeps). Done here and not between fork and exec, where threads of the parent may hold a lock.
+# Run before the server, in its process. On Linux, PR_SET_PDEATHSIG ends it with its parent, and survives exec. This is
+# not done between fork and exec, because a thread of the parent may hold a lock then.
 TIED = """
 import os, signal, sys
 try:
@@ -30,9 +30,9 @@ if os.getppid() == int(sys.argv[1]):
 
 
 class Served:
-    """A server that runs, in a session of its own: a terminal's Ctrl-C and its closing come here, and are handed on.
+    """A running server in its own session, so that signals of the terminal reach this process, which forwards them.
 
-    The first asks it to end, a second Ctrl-C ends it at once. What is ignored here, as with nohup, stays ignored.
+    The first signal asks it to end; a second Ctrl-C kills it. A signal ignored here, as with nohup, stays ignored.
     """
 
     def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
@@ -49,7 +49,7 @@ class Served:
             self.process.terminate()
 
     def stop(self, number: int, frame: Any) -> None:
-        """A signal came."""
+        """Handle a signal."""
         if not self.told:
             self.told = True
             if self.process is not None:
@@ -61,27 +61,27 @@ class Served:
             self.kill()
 
     def kill(self) -> None:
-        """End it and its workers at once."""
+        """Kill the server and its workers at once."""
         if self.process is not None:
-            with contextlib.suppress(OSError):  # nobody is left
+            with contextlib.suppress(OSError):  # they have already ended
                 os.killpg(self.process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self.process.kill()
 
     def wait(self) -> int:
-        """Its exit code once it has ended: 0 where it was told to, 128 and the signal where another ended it."""
+        """Wait for the end and return the exit code: at least 0 after `stop`, 128 + signal after another kill."""
         assert self.process is not None
         code = self.process.wait()
         if self.told:
             return max(code, 0)
         if code >= 0:
             return code
-        # Workers whose supervisor was killed would keep the port.
+        # Workers whose supervisor was killed would keep the port in use.
         self.kill()
         print(f"rope-viz: the server was ended by signal {-code}", file=sys.stderr)
         return 128 - code
 
 
 def tied(command: Sequence[str]) -> list[str]:
-    """The same command; on Linux it ends where this process is gone, however that went."""
+    """Return the command; on Linux wrapped so that it ends with this process, however that ends."""
     if not sys.platform.startswith("linux"):
         return list(command)
     return [sys.executable, "-I", "-S", "-c", TIED, str(os.getpid()), *command]

@@ -1,4 +1,4 @@
-"""From the command line to a spec: a model or a config file, and one flag for every knob."""
+"""Command-line flags for a spec: a model or config file, and one flag for every knob."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LISTS = ("short_factor", "long_factor")
 
 
 def add_spec_flags(command: argparse.ArgumentParser, *, length: bool = True) -> None:
-    """A model, and a flag for every knob that changes it; `length`: also one for the current length."""
+    """Add a model, a flag for every knob and, with `length`, one for the current length."""
     command.add_argument("model", nargs="?", metavar="CONFIG", help=NAMES)
     command.add_argument("--layer", help="layer type, such as full_attention")
     if length:
@@ -40,19 +40,19 @@ def add_spec_flags(command: argparse.ArgumentParser, *, length: bool = True) -> 
 
 
 def add_knob(group: Any, name: str, knob: Knob) -> None:
-    """One flag."""
+    """Add one flag."""
     group.add_argument(
         flag(name), dest=name, type=amount, metavar="N", help=f"{knob.label}. {knob.help}".replace("%", "%%")
     )
 
 
 def flag(name: str) -> str:
-    """The flag of a field."""
+    """Return the flag of a field."""
     return "--" + name.replace("_", "-")
 
 
 def amount(written: str) -> float:
-    """A number for argparse, as people write it: 128k, 1e6."""
+    """Read a number such as 128k or 1e6, for argparse."""
     try:
         return number(written)
     except ValueError as error:
@@ -60,7 +60,7 @@ def amount(written: str) -> float:
 
 
 def tokens(written: str) -> int:
-    """A whole number of tokens for argparse."""
+    """Read a whole number of tokens, for argparse."""
     value = amount(written)
     if value != int(value) or value < 1:
         raise argparse.ArgumentTypeError(f"{shorten(written)} is not a whole number of tokens")
@@ -68,7 +68,7 @@ def tokens(written: str) -> int:
 
 
 def read_config(name: str) -> Mapping[str, Any]:
-    """The one config that a name stands for. Raises `ValueError` in one sentence, which names it."""
+    """Return the single config that a name stands for. Raise `ValueError` with one sentence that names it."""
     with named(name):
         sources = found(name)
         if len(sources) > 1:
@@ -77,14 +77,14 @@ def read_config(name: str) -> Mapping[str, Any]:
 
 
 def refuse_diffusion(config: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for a part of a diffusion pipeline, which no server of language models runs."""
+    """Raise `ValueError` for a part of a diffusion pipeline, which language model runtimes do not serve."""
     name = config.get("_class_name")
     if isinstance(name, str):
         raise ValueError(f"{name[:60]} belongs to a diffusion pipeline: the runtimes here serve language models")
 
 
 def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] | None, str | None]:
-    """The spec that the model and the flags describe, the config it came from, and the layer type."""
+    """Return the spec that the model and the flags describe, its config (or None) and its layer type (or None)."""
     spec, config, layer = RopeSpec(), None, parsed.layer
     if parsed.model is not None:
         config = read_config(parsed.model)
@@ -130,7 +130,7 @@ def lengths_line(config: ModelConfig) -> str:
 
 
 def with_knobs(spec: RopeSpec, parsed: argparse.Namespace) -> RopeSpec:
-    """The spec with the method's knobs that are on the command line. Raises `ValueError` for one it does not have."""
+    """Apply the given flags of the method. Raise `ValueError` for one that the method does not have."""
     fields = {field.name for field in dataclasses.fields(spec.scaling)}
     changes: dict[str, Any] = {}
     for name in (*method_knobs(), "truncate", *LISTS):

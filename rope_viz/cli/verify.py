@@ -1,4 +1,4 @@
-"""The command `verify`: what a running model or a file holds, against what the config means."""
+"""The command `verify`: compare a running model or a file with what the config means."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST = 1 << 20
 
 
 def add(commands: Any) -> None:
-    """The command and its flags."""
+    """Add the command and its flags."""
     asked = commands.add_parser(
         "verify",
         help="whether a running model or a file holds what the config means",
@@ -41,7 +41,7 @@ def add(commands: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """`verify`."""
+    """Run the command and return its exit code."""
     config = read_config(parsed.config)
     with named(parsed.config):
         model = read_model(parsed.config, config)
@@ -56,15 +56,15 @@ def run(parsed: argparse.Namespace) -> int:
     found = verify(specs[layer], held, parsed.length)
     if parsed.json:
         effect = found.effect and {"ratio": found.effect.ratio, "pair": found.effect.pair}
-        told = {"took": found.took, "sentence": found.sentence, "effect": effect}
-        print(json.dumps({**told, "attention_ratio": found.attention_ratio}, indent=2))
+        report = {"took": found.took, "sentence": found.sentence, "effect": effect}
+        print(json.dumps({**report, "attention_ratio": found.attention_ratio}, indent=2))
     else:
         print(found.sentence)
     return 0 if found.took else 1
 
 
 def read(source: str, flags: str | None, layer: str) -> Held:
-    """What `--from` names."""
+    """Read the frequencies that `--from` names. Raise `ValueError` if that is not possible."""
     kind, _, place = source.partition(":")
     if kind == "gguf" and place:
         return read_gguf(place, flags)
@@ -76,9 +76,9 @@ def read(source: str, flags: str | None, layer: str) -> Held:
 
 
 def from_transformers(folder: str, layer: str) -> Held:
-    """The rotary module that the class of a model in a folder builds; its weights are not read.
+    """Return the frequencies of the rotary module of a model in a folder, without reading the model's weights.
 
-    Raises `ValueError` without PyTorch and transformers, and for a model without such a module.
+    Raise `ValueError` without PyTorch and transformers, and for a model without such a module.
     """
     try:
         torch, transformers = (importlib.import_module(name) for name in ("torch", "transformers"))
@@ -91,7 +91,7 @@ def from_transformers(folder: str, layer: str) -> Held:
     for module in model.modules():
         name = next((name for name in names if hasattr(module, name)), None)
         if name is not None and hasattr(module, "config"):
-            # The model was built without memory for its tensors; its rotary module alone is built again with some.
+            # The model is on the meta device, without data; build only its rotary module again.
             live = type(module)(module.config)
             factor = getattr(live, name.replace("inv_freq", "attention_scaling"), 1.0)
             label = f"{type(module).__name__} of transformers {transformers.__version__}"

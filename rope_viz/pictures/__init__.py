@@ -1,4 +1,4 @@
-"""Every picture of every page as a function of one value: the same for the app, its addresses and the command line."""
+"""Every picture of every page as a function of one request, for the app, the picture route and the command line."""
 
 ROUTE = "/rope-viz/picture"
-"""Where the app has its pictures, under its base path."""
+"""Path of the picture route, below the app's base path."""

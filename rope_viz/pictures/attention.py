@@ -1,4 +1,4 @@
-"""The pictures of the page Attention: what position does to the attention of one sentence."""
+"""Pictures of the page Attention: how position changes the attention of one sentence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def maps(now: Now) -> Figure:
 
 @PAGE.picture(OFFSET, height=340, narrow=330)
 def products(now: Now) -> Figure:
-    """Products of sinusoidal encodings beside the mean cosine."""
+    """Products of sinusoidal encodings compared with the mean cosine."""
     return Figure(
         attention.added_or_multiplied(now.spec, offset=now[OFFSET]),
         "Products of sinusoidal encodings beside the mean of cos (m − n)θᵢ: the same map",

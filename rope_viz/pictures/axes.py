@@ -1,4 +1,4 @@
-"""The pictures of the page Axes: what several position axes do to images, films and prompts."""
+"""Pictures of the page Axes: how models use several position axes for images, videos and prompts."""
 
 from __future__ import annotations
 
@@ -34,47 +34,47 @@ SHADES = Pick(
 
 
 def config_of(now: Now) -> Mapping[str, Any]:
-    """The config of the model that is looked at."""
+    """Return the config of the page's model."""
     if now[MODEL] != SIDEBAR:
         return axes_catalog()[now[MODEL]].config
     return now.config or {}
 
 
-def reads(now: Now) -> Reader | None:
-    """How the model lays out prompts; None where it takes none that are known."""
+def prompt_reader(now: Now) -> Reader | None:
+    """Return how the model lays out prompts, or None if it takes no supported ones."""
     return reader(config_of(now))
 
 
-def whose(now: Now) -> str:
-    """The name of the model that is looked at."""
+def label(now: Now) -> str:
+    """Return the name of the page's model."""
     return next(iter(models(now, beside=False).values()))
 
 
-def servers(now: Now) -> dict[str, str]:
-    """The runtimes that are known to have the model."""
-    read = reads(now)
+def runtimes_of(now: Now) -> dict[str, str]:
+    """Return the runtimes known to support the model, as name -> label."""
+    read = prompt_reader(now)
     kind = "" if read is None else read.kind
     axes = find_axes(kind)
     names = ["transformers", "transformers-4.57", *(() if axes is None else axes.runtimes)]
     return {name: prompt.RUNTIMES[name] for name in names if kind != "glm_image" or name == "transformers"}
 
 
-def others(now: Now) -> dict[str, str]:
-    """The runtimes beside the first, and none of them."""
-    found = {name: label for name, label in servers(now).items() if name != now[RUNTIME]}
+def other_runtimes(now: Now) -> dict[str, str]:
+    """Return "none" and the runtimes other than the first, as name -> label."""
+    found = {name: label for name, label in runtimes_of(now).items() if name != now[RUNTIME]}
     return {"none": "No other runtime"} | found
 
 
-def unread(now: Now) -> str:
-    """Why no prompt can be laid out."""
-    read = reads(now)
+def prompt_problem(now: Now) -> str:
+    """Return why no prompt can be laid out, "" if one can."""
+    read = prompt_reader(now)
     if read is None:
         return (
             "A prompt of text, images and films is laid out for language models that see: choose one above, such as "
             "Qwen2-VL 7B."
         )
     try:
-        laid(now)
+        lay_out_prompt(now)
     except ValueError as error:
         return f"This prompt cannot be laid out: {error}."
     return ""
@@ -86,15 +86,15 @@ PROMPT = Pieces(
     usual=USUAL,
     check=pieces,
     parts=lambda line: [vars(piece) for piece in pieces(line)],
-    kinds=lambda now: WHATS if (read := reads(now)) is None else taken(read),
+    kinds=lambda now: WHATS if (read := prompt_reader(now)) is None else taken(read),
     count=LONGEST,
 )
-RUNTIME = Pick(key="axes.runtime", label="Runtime", options=prompt.RUNTIMES, offered=servers, menu=200, needs=WHICH)
+RUNTIME = Pick(key="axes.runtime", label="Runtime", options=prompt.RUNTIMES, offered=runtimes_of, menu=200, needs=WHICH)
 SECOND = Pick(
     key="axes.second",
     label="Beside it",
     options={"none": "No other runtime", **prompt.RUNTIMES},
-    offered=others,
+    offered=other_runtimes,
     usual=lambda now: "vllm",
     menu=200,
     needs=(*WHICH, RUNTIME),
@@ -145,13 +145,13 @@ PAGE = Page(
 
 
 def direction(of: Scene) -> Role:
-    """The direction that most readers want to grow: a clip's time, else the rows."""
+    """Return the default direction to extend: time for a video model, else the rows."""
     film = of.part.startswith("transformer") and of.sides.get("time", 1) > 1
     return "time" if "time" in of.roles and film else next((role for role in of.roles if role != "time"), "time")
 
 
 def middle(of: Scene) -> tuple[int, int]:
-    """The patch in the middle of the image."""
+    """Return row and column of the patch in the middle of the image."""
     return of.sides.get("row", 1) // 2, of.sides.get("column", 1) // 2
 
 
@@ -173,21 +173,21 @@ def sight(now: Now) -> Figure:
 
 @PAGE.picture(*SHOWN, height=lambda now: axes.speeds_height(shown(now)), config=True)
 def speeds(now: Now) -> Figure:
-    """Which axis owns which speed: a tick for every pair at its wavelength."""
+    """Which axis owns which frequencies: a tick for every pair at its wavelength."""
     both = shown(now)
     return Figure(axes.speeds(both), f"The wavelengths of every axis: {axes.named(both)}", words.speeds(both))
 
 
-@PAGE.picture(*WHICH, PROMPT, RUNTIME, SECOND, height=prompt.HEIGHT, zooms=True, config=True, refuses=unread)
+@PAGE.picture(*WHICH, PROMPT, RUNTIME, SECOND, height=prompt.HEIGHT, zooms=True, config=True, refuses=prompt_problem)
 def positions(now: Now) -> Figure:
     """The positions of every axis along a prompt, in one runtime or two."""
-    first, second = laid(now)
+    first, second = lay_out_prompt(now)
     name, other = now[RUNTIME], now[SECOND] if second is not None else ""
     figure = prompt.positions(first, name, second, other, view=now.seen((0.0, float(first.positions.tokens))))
     sentence = words.prompt(first, name, second, other)
     if "llama.cpp" in (name, other):
-        sentence = f"{sentence} {words.standing(still(now), 'llama.cpp')}".rstrip()
-    return Figure(figure, f"Positions along a prompt of {whose(now)}, a line for each axis over the tokens", sentence)
+        sentence = f"{sentence} {words.standing(zero_pairs(now), 'llama.cpp')}".rstrip()
+    return Figure(figure, f"Positions along a prompt of {label(now)}, a line for each axis over the tokens", sentence)
 
 
 @PAGE.picture(
@@ -197,18 +197,18 @@ def positions(now: Now) -> Figure:
     SECOND,
     height=lambda now: ROW * (len(pieces(now[PROMPT])) + 1),
     config=True,
-    refuses=unread,
+    refuses=prompt_problem,
 )
 def costs(now: Now) -> Table:
-    """What every piece of the prompt costs, in tokens and in positions."""
-    first, second = laid(now)
+    """The cost of every piece of the prompt, in tokens and in positions."""
+    first, second = lay_out_prompt(now)
     found = [(now[RUNTIME], first), *([(now[SECOND], second)] if second is not None else [])]
-    return Table(prompt.table(found), f"What every piece of the prompt costs {whose(now)}, in tokens and in positions")
+    return Table(prompt.table(found), f"What every piece of the prompt costs {label(now)}, in tokens and in positions")
 
 
 @PAGE.picture(*ALL, ALONG, METHOD, GROWTH, height=axis_extrapolation.HEIGHT, config=True)
 def further(now: Now) -> Figure:
-    """One direction of an image or clip carried beyond what was trained, and where its score comes home."""
+    """One direction of an image or video extended beyond the trained size, and where its score recurs."""
     of, role = scene(now), now[ALONG]
     done = carried(of, role, now[METHOD], float(now[GROWTH]))
     unit = "frames" if role == "time" else of.units
@@ -230,20 +230,20 @@ def clocks(now: Now) -> Patch:
 
 
 def alone(now: Now) -> dict[str, str]:
-    """The choice with which page Decay looks along the same axis; empty where it knows no such axis."""
+    """Return the query that makes the page Decay follow the same axis, {} if it has no such axis."""
     known = now[MODEL] == SIDEBAR and now[PART].startswith("text") and now[ALONG] in roles(now)
     return {decay.AXIS.key: now[ALONG]} if known else {}
 
 
-def laid(now: Now) -> tuple[Laid, Laid | None]:
-    """The prompt in the first runtime, and in the second where there is one."""
+def lay_out_prompt(now: Now) -> tuple[Laid, Laid | None]:
+    """Return the prompt as laid out in the first runtime, and in the second or None."""
     own = (now[MODEL], now.model, now.own) if now[MODEL] == SIDEBAR else (now[MODEL], "", None)
-    first = _laid(*own, now[PROMPT], now[RUNTIME])
-    return first, None if now[SECOND] == "none" else _laid(*own, now[PROMPT], now[SECOND])
+    first = _lay_out(*own, now[PROMPT], now[RUNTIME])
+    return first, None if now[SECOND] == "none" else _lay_out(*own, now[PROMPT], now[SECOND])
 
 
 @functools.lru_cache(maxsize=32)
-def _laid(axes_model: str, model: str, own: Upload | None, line: str, runtime: str) -> Laid:
+def _lay_out(axes_model: str, model: str, own: Upload | None, line: str, runtime: str) -> Laid:
     if axes_model != SIDEBAR:
         config = axes_catalog()[axes_model].config
     else:
@@ -253,16 +253,16 @@ def _laid(axes_model: str, model: str, own: Upload | None, line: str, runtime: s
     return lay(pieces(line), read, runtime)
 
 
-def still(now: Now) -> tuple[int, ...]:
-    """The pairs that stand still in llama.cpp."""
-    return _still(now[MODEL]) if now[MODEL] != SIDEBAR else _standing(config_of(now))
+def zero_pairs(now: Now) -> tuple[int, ...]:
+    """Return the pairs that have zero frequency in llama.cpp."""
+    return _catalog_zero_pairs(now[MODEL]) if now[MODEL] != SIDEBAR else _config_zero_pairs(config_of(now))
 
 
 @functools.lru_cache(maxsize=64)
-def _still(model: str) -> tuple[int, ...]:
-    return _standing(axes_catalog()[model].config)
+def _catalog_zero_pairs(model: str) -> tuple[int, ...]:
+    return _config_zero_pairs(axes_catalog()[model].config)
 
 
-def _standing(config: Mapping[str, Any]) -> tuple[int, ...]:
+def _config_zero_pairs(config: Mapping[str, Any]) -> tuple[int, ...]:
     found = (answer.still for answer in axes_answers(config) if answer.runtime == "llama.cpp")
     return next(found, ())

@@ -1,4 +1,4 @@
-"""Which part of which model with several axes is looked at, and what the reader changed of it."""
+"""Choices of the page Axes: a model, one of its parts, and the user's changes to that part."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ BASE_KNOB = Knob(
 
 
 def of_sidebar(now: Now) -> Mapping[str, Scene]:
-    """{part: scene} of the model in the sidebar; empty where no part of it has several axes."""
-    return _sidebar(now.model, _own(now))
+    """Return {part: scene} of the sidebar's model, {} if none of its parts has several axes."""
+    return _sidebar(now.model, _upload(now))
 
 
-def _own(now: Now) -> Upload | None:
+def _upload(now: Now) -> Upload | None:
     return now.own if now.model == spec_url.CUSTOM else None
 
 
@@ -52,13 +52,13 @@ def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
     try:
         found = own_scenes(config, catalog()[model].name if own is None else own.name)
     except ValueError:
-        return {}  # what has one axis, or none, is a model of the other pages
+        return {}  # a model without several axes belongs to the other pages
     several = any(len(scene.spec.axes) > 1 for scene in found.values())
     return MappingProxyType(found if several else {})
 
 
 @functools.lru_cache(maxsize=128)
-def _listed(id: str) -> Mapping[str, Scene]:
+def _catalog_scenes(id: str) -> Mapping[str, Scene]:
     return MappingProxyType(scenes(id))
 
 
@@ -67,11 +67,11 @@ def _models(now: Now) -> Mapping[str, str]:
     return own | {id: model.name for id, model in axes_catalog().items()}
 
 
-def _known(name: str) -> bool:
+def _is_model(name: str) -> bool:
     return name == SIDEBAR or name in axes_catalog()
 
 
-def _part(name: str) -> bool:
+def _is_part_name(name: str) -> bool:
     return 0 < len(name) <= PART_MOST and name.isprintable()
 
 
@@ -80,40 +80,40 @@ MODEL = Menu(
     label="Model on this page",
     entries=_models,
     usual=lambda now: SIDEBAR if of_sidebar(now) else FIRST,
-    check=_known,
+    check=_is_model,
 )
 
 
 def parts(now: Now, model: str) -> Mapping[str, Scene]:
-    """{part: scene} of a model of the menu."""
-    return of_sidebar(now) if model == SIDEBAR else _listed(model)
+    """Return {part: scene} of a model of the menu."""
+    return of_sidebar(now) if model == SIDEBAR else _catalog_scenes(model)
 
 
-def _named(names: Mapping[str, Scene]) -> Mapping[str, str]:
+def _labels(names: Mapping[str, Scene]) -> Mapping[str, str]:
     return {name: name for name in names}
 
 
 PART = Menu(
     key="axes.part",
     label="Part",
-    entries=lambda now: _named(parts(now, now[MODEL])),
-    usual=lambda now: _first(parts(now, now[MODEL])),
-    check=_part,
+    entries=lambda now: _labels(parts(now, now[MODEL])),
+    usual=lambda now: _default_part(parts(now, now[MODEL])),
+    check=_is_part_name,
     width=190,
     needs=(MODEL,),
 )
 WHICH: tuple[Choice[Any], ...] = (MODEL, PART)
 
 
-def _first(found: Mapping[str, Scene]) -> str:
-    """The part that a reader means: the first that has several axes."""
+def _default_part(found: Mapping[str, Scene]) -> str:
+    """Return the default part: the first with several axes."""
     return next((name for name, scene in found.items() if len(scene.spec.axes) > 1), next(iter(found)))
 
 
 def released(now: Now) -> Scene:
-    """The part of the model as it was released, or as the sidebar has it now."""
+    """Return the unchanged part: as released, or with the sidebar's current frequencies."""
     if now[MODEL] == SIDEBAR and now[PART].startswith("text") and now.spec != now.start:
-        return _with_frequencies(now.model, _own(now), now[PART], now.spec)
+        return _with_frequencies(now.model, _upload(now), now[PART], now.spec)
     return parts(now, now[MODEL])[now[PART]]
 
 
@@ -130,12 +130,12 @@ def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec)
 
 
 def taken_apart(now: Now) -> Anatomy | None:
-    """What the part was made from."""
+    """Return how the part's spec is built from axes, or None if that is unknown."""
     return anatomy(released(now).spec)
 
 
-def _dealt(now: Now) -> bool:
-    """Whether the pairs can be dealt out anew."""
+def _can_reallocate(now: Now) -> bool:
+    """True if the pairs can be allocated to the axes in another way."""
     own = taken_apart(now)
     return own is not None and (own.shared or set(own.ladders) == set(own.counts))
 
@@ -171,11 +171,11 @@ def _shares(now: Now) -> Mapping[str, int]:
     return {} if own is None else own.counts
 
 
-SECTIONS = Borders(key="axes.sections", label="Pairs of each axis", shares=_shares, when=_dealt, needs=WHICH)
+SECTIONS = Borders(key="axes.sections", label="Pairs of each axis", shares=_shares, when=_can_reallocate, needs=WHICH)
 
 
 def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
-    """The base of one ladder, where it has one that the sidebar does not."""
+    """Make the slider for a base that `find` locates; bases that the sidebar controls have none."""
 
     def usual(now: Now) -> float:
         own, axis = taken_apart(now), find(now)
@@ -185,14 +185,14 @@ def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
     return Number(key=key, label=label, knob=knob, usual=usual, when=lambda now: find(now) is not None, needs=WHICH)
 
 
-def _shared(now: Now) -> str | None:
+def _shared_base(now: Now) -> str | None:
     own = taken_apart(now)
     if own is None or not own.shared or now[MODEL] == SIDEBAR:
         return None
     return "" if "" in own.ladders else None
 
 
-def _of(role: Role) -> Callable[[Now], str | None]:
+def _axis_of(role: Role) -> Callable[[Now], str | None]:
     def find(now: Now) -> str | None:
         own = taken_apart(now)
         return None if own is None else next((axis for axis in own.ladders if ROLE_OF.get(axis) == role), None)
@@ -201,12 +201,12 @@ def _of(role: Role) -> Callable[[Now], str | None]:
 
 
 BASES: Mapping[Number, Callable[[Now], str | None]] = {
-    _base("axes.base", "Base of all axes", _shared): _shared,
-    _base("axes.base-time", "Base in time", _of("time")): _of("time"),
-    _base("axes.base-row", "Base down", _of("row")): _of("row"),
-    _base("axes.base-column", "Base across", _of("column")): _of("column"),
+    _base("axes.base", "Base of all axes", _shared_base): _shared_base,
+    _base("axes.base-time", "Base in time", _axis_of("time")): _axis_of("time"),
+    _base("axes.base-row", "Base down", _axis_of("row")): _axis_of("row"),
+    _base("axes.base-column", "Base across", _axis_of("column")): _axis_of("column"),
 }
-"""Each base's knob, and the ladder it is of."""
+"""Each base's slider, and the function that finds its axis ("" for a shared base)."""
 
 
 def _side(role: Role, label: str, most: int) -> Number:
@@ -229,12 +229,12 @@ SIDES: Mapping[Role, Number] = {
 
 
 def _neighbour(model: str, part: str) -> str:
-    """A model of the same kind that does it otherwise."""
+    """Return a model of the same kind that handles its axes differently."""
     kind = next((kind for kind in NEIGHBOURS if part.startswith(kind)), "text")
     return next(name for name in NEIGHBOURS[kind] if name != model)
 
 
-def _beside(now: Now) -> Mapping[str, str]:
+def _comparisons(now: Now) -> Mapping[str, str]:
     return {RELEASED: "The same as released", NOTHING: "No other model"} | {
         id: model.name for id, model in axes_catalog().items()
     }
@@ -243,7 +243,7 @@ def _beside(now: Now) -> Mapping[str, str]:
 BESIDE = Menu(
     key="axes.beside",
     label="Beside it",
-    entries=_beside,
+    entries=_comparisons,
     usual=lambda now: _neighbour(now[MODEL], now[PART]),
     check=lambda name: name in (RELEASED, NOTHING) or name in axes_catalog(),
     needs=WHICH,
@@ -251,19 +251,19 @@ BESIDE = Menu(
 BESIDE_PART = Menu(
     key="axes.beside-part",
     label="Its part",
-    entries=lambda now: _named(_listed(now[BESIDE])) if now[BESIDE] in axes_catalog() else {"": ""},
-    usual=lambda now: _alike(now),
-    check=lambda name: name == "" or _part(name),
+    entries=lambda now: _labels(_catalog_scenes(now[BESIDE])) if now[BESIDE] in axes_catalog() else {"": ""},
+    usual=lambda now: _same_part(now),
+    check=lambda name: name == "" or _is_part_name(name),
     when=lambda now: now[BESIDE] in axes_catalog(),
     width=190,
     needs=(PART, BESIDE),
 )
 
 
-def _alike(now: Now) -> str:
-    """The part of the other model that is of the same kind."""
-    found = _listed(now[BESIDE]) if now[BESIDE] in axes_catalog() else {}
-    return next((name for name in found if name == now[PART]), _first(found) if found else "")
+def _same_part(now: Now) -> str:
+    """Return the second model's part that matches the first model's part."""
+    found = _catalog_scenes(now[BESIDE]) if now[BESIDE] in axes_catalog() else {}
+    return next((name for name in found if name == now[PART]), _default_part(found) if found else "")
 
 
 CHANGES: tuple[Choice[Any], ...] = (WAY, SECTIONS, *BASES, *SIDES.values())
@@ -271,7 +271,7 @@ OTHER: tuple[Choice[Any], ...] = (BESIDE, BESIDE_PART)
 
 
 def scene(now: Now) -> Scene:
-    """The part with what the reader changed of it, before an image of the size that was chosen."""
+    """Return the part with the user's changes, for an image of the chosen size."""
     plain = released(now)
     own = anatomy(plain.spec)
     if own is None:
@@ -281,7 +281,7 @@ def scene(now: Now) -> Scene:
         moved = {axis: value for axis, value in bases.items() if axis is not None and _differs(own, axis, value)}
         dealt: tuple[int, ...] = now[SECTIONS]
         wanted: Way = now[WAY]
-        counts = dict(zip(own.counts, dealt, strict=True)) if _dealt(now) else dict(own.counts)
+        counts = dict(zip(own.counts, dealt, strict=True)) if _can_reallocate(now) else dict(own.counts)
         way = wanted if own.shared else None
         if moved or counts != dict(own.counts) or way not in (None, own.way):
             new_counts = None if counts == dict(own.counts) else tuple(counts.items())
@@ -303,22 +303,22 @@ def _differs(own: Anatomy, axis: str, base: float) -> bool:
 
 
 def shown(now: Now) -> list[Scene]:
-    """The part, and what stands beside it."""
+    """Return the part and, if one is chosen, the part to compare with."""
     first, name = scene(now), now[BESIDE]
     if name == NOTHING:
         return [first]
     if name == RELEASED:
         plain = released(now)
         return [first, dataclasses.replace(plain, name=f"{plain.name} as released")]
-    return [first, _listed(name)[now[BESIDE_PART]]]
+    return [first, _catalog_scenes(name)[now[BESIDE_PART]]]
 
 
 def models(now: Now, *, beside: bool) -> dict[str, str]:
-    """{id: name} of the models that are looked at; the sidebar's under its own id."""
+    """Return {id: name} of the models shown; the sidebar's under its own id. `beside`: include the compared model."""
     ids = [now[MODEL], *([now[BESIDE]] if beside and now[BESIDE] not in (NOTHING, RELEASED) else [])]
     return dict((now.model, now.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)
 
 
 def directions(scene: Scene) -> tuple[Role, ...]:
-    """The directions along which an image or clip of this part can grow."""
+    """Return the directions along which an image or video of this part can grow."""
     return tuple(role for role in ROLES if role in scene.roles)

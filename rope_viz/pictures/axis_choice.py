@@ -1,4 +1,4 @@
-"""Along which axis a page looks, where the model in the sidebar has several: a choice of its own on each page."""
+"""The choice of an axis on pages about one axis, for a sidebar model that has several."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLURAL: dict[Role, str] = {"time": "in time", "row": "down the rows", "column": 
 
 
 def rotation(now: Now) -> AxesSpec | None:
-    """The rotation of the text, where its pairs listen to several axes and are those of the sidebar."""
+    """Return the text rotation of the sidebar's model if it has several axes and the sidebar's pairs, else None."""
     found = of_sidebar(now)
     scene = found.get(f"text {now.layer}", found.get("text"))
     if scene is None or len(scene.spec.axes) < 2 or not scene.spec.aligned or scene.spec.pairs != now.spec.pairs:
@@ -32,7 +32,7 @@ def rotation(now: Now) -> AxesSpec | None:
 
 
 def roles(now: Now) -> dict[Role, list[int]]:
-    """The pairs of each direction; empty where there is one axis."""
+    """Return the pair indices of each direction, {} for a model with one axis."""
     spec = rotation(now)
     if spec is None:
         return {}
@@ -42,7 +42,7 @@ def roles(now: Now) -> dict[Role, list[int]]:
 
 
 def axis_of(page: str) -> Pick[Along]:
-    """The choice of a page."""
+    """Make a page's choice of an axis."""
     return Pick(
         key=f"{page}.axis",
         label="Along",
@@ -53,13 +53,13 @@ def axis_of(page: str) -> Pick[Along]:
 
 
 def looked(now: Now, choice: Pick[Along]) -> RopeSpec:
-    """The spec as a move along the chosen axis sees it."""
+    """Return the spec that applies to a move along the chosen axis."""
     axis = now[choice]
     return now.spec if axis == "all" else along(now.spec, roles(now)[axis])
 
 
 def said(now: Now, choice: Pick[Along]) -> str:
-    """Along which axis the page looks, before what it says; nothing where there is one axis."""
+    """Return the start of a page's sentence that names the chosen axis, "" for a model with one axis."""
     found, axis = roles(now), now[choice]
     if not found:
         return one_of(now)
@@ -71,7 +71,7 @@ def said(now: Now, choice: Pick[Along]) -> str:
 
 
 def one_of(now: Now) -> str:
-    """Which axis of a model that draws or encodes images is the one in the sidebar; nothing for other models."""
+    """Return a start of the sentence that names the sidebar's axis of an image model, "" for other models."""
     if now.own is None or now.model != spec_url.CUSTOM or now.layer not in ROLE_OF or len(now.own.specs) < 2:
         return ""
     others = [LOOKS[ROLE_OF[axis]].word for axis in now.own.specs if axis != now.layer and axis in ROLE_OF]

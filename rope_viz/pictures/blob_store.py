@@ -1,7 +1,7 @@
-"""What an address cannot hold: kept in memory under a name that cannot be guessed, and which stands in the address.
+"""An in-memory store for contents that no address can hold, under unguessable names that go into the address.
 
-The name is a digest of the content, which begins with 16 random bytes of the session it came from. So a name belongs to
-one content for good, on every server: whoever has the content can send it to a server that does not know the name.
+A name is the SHA-256 of the content, which begins with 16 random bytes of its session. It therefore means the same
+content on every server: a client that has the content can send it to a server that does not know the name.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 SALT = 16
 NAME = re.compile(r"[A-Za-z0-9_-]{43}")
-"""What `name_of` gives."""
+"""The form of a name."""
 LARGEST = 40 << 20
-"""Bytes of one content: above the largest file of vectors that is read."""
+"""Bytes of one content, above the largest readable file of vectors."""
 MOST = 128 << 20
-"""Bytes of all contents: beyond, those that were not asked for the longest are let go."""
+"""Bytes of all contents; beyond this, the least recently used ones are evicted."""
 
 
 class UnknownError(ValueError):
-    """A name that this server does not know, or no longer: `name`. Whoever has the content may send it."""
+    """A name that this server does not know or has evicted; a client may send the content again."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -36,17 +36,17 @@ class UnknownError(ValueError):
 
 
 def salt() -> bytes:
-    """Random bytes for one session."""
+    """Return random bytes for one session."""
     return secrets.token_bytes(SALT)
 
 
 def name_of(salted: bytes) -> str:
-    """The name of a content with its salt."""
+    """Return the name of a salted content."""
     return base64.urlsafe_b64encode(hashlib.sha256(salted).digest()).decode().rstrip("=")
 
 
 class Store:
-    """Contents by name, and what was read from them."""
+    """Contents by name, with a cache of their decoded values."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -55,7 +55,7 @@ class Store:
         self._lock = threading.Lock()
 
     def keep(self, salted: bytes) -> str:
-        """Keep a content and give its name. Raises `ValueError` where it is too large."""
+        """Store a salted content and return its name. Raise `ValueError` if it is too large."""
         if not SALT <= len(salted) <= LARGEST:
             raise ValueError(f"at most {LARGEST >> 20} MiB are kept, got {len(salted) >> 20} MiB")
         name = name_of(salted)
@@ -70,13 +70,13 @@ class Store:
         return name
 
     def salted(self, name: str) -> bytes | None:
-        """A content with its salt; None where it is not kept."""
+        """Return a content with its salt, or None if it is not stored."""
         with self._lock:
             found = self._contents.get(name)
         return found[0] if found else None
 
     def read(self, name: str, decode: Callable[[bytes], T]) -> T:
-        """What `decode` makes of a content, remembered beside it. Raises `UnknownError`, and what `decode` raises."""
+        """Return the decoded content, cached. Raise `UnknownError`, or the error of `decode`."""
         with self._lock:
             found = self._contents.get(name)
             if found is None:
@@ -90,4 +90,4 @@ class Store:
 
 
 STORE = Store()
-"""That of this process."""
+"""The store of this process."""

@@ -1,8 +1,8 @@
-"""A page's own choices, each declared once: what the widget, the address and the command line know of it.
+"""Kinds of page choices, each declared once for the widget, the address and the command line.
 
-A choice has a key, `<page>.<name>`, a default, and a form as text. `parse` takes text that can be meant and raises
-`ValueError` with a sentence for any other; `settled` brings a value to the nearest one that the model and the choices
-before it allow. Options, limits and defaults may depend on those: then they are functions of `Now`.
+A choice has a key, `<page>.<name>`, a default and a text form. `parse` reads text and raises `ValueError` with a
+sentence if it can never be valid; `settled` moves a value to the nearest one that the rest allows.
+Options, limits and defaults may be functions of `Now`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ JOINERS = "\u200c\u200d"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pick(Choice[Name]):
-    """One of a few options (name -> label). `offered` are those that there are just now, with their labels there.
+    """One of a few options (name -> label); `offered` are those that currently apply, with their labels.
 
-    The default is `usual` where that is offered, else the first. `menu`: as a menu of this width in pixels, instead of
-    a row of buttons.
+    The default is `usual` if offered, else the first. `menu`: show a menu of this width in pixels instead of buttons.
     """
 
     options: Mapping[Name, str]
@@ -37,7 +36,7 @@ class Pick(Choice[Name]):
     menu: int = 0
 
     def shown(self, now: Now) -> Mapping[Name, str]:
-        """The options there are."""
+        """Return the options that currently apply."""
         return self.options if self.offered is None else self.offered(now)
 
     def default(self, now: Now) -> Name:
@@ -61,9 +60,9 @@ class Pick(Choice[Name]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Menu(Choice[str]):
-    """One of many entries (name -> label), which depend on the rest, in a menu of `width` pixels.
+    """One of many entries (name -> label) that depend on the other choices, in a menu of `width` pixels.
 
-    The default is `usual` where there is such, else the first. `check` says of a name whether it can ever be meant.
+    The default is `usual` if present, else the first. `check` is true for a name that can be valid at all.
     """
 
     entries: Callable[[Now], Mapping[str, str]]
@@ -86,7 +85,7 @@ class Menu(Choice[str]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Borders(Choice[tuple[int, ...]]):
-    """How a whole is divided among names, as a bar whose borders are dragged; `shares` (name -> share) as it was."""
+    """A division of pairs among names, shown as a bar with movable borders; `shares` (name -> share) is the default."""
 
     shares: Callable[[Now], Mapping[str, int]]
 
@@ -112,10 +111,9 @@ class Borders(Choice[tuple[int, ...]]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Several(Choice[Names]):
-    """Any number of `options` (name -> label), in the order they were chosen; `offered` are those that a model has.
+    """Any number of `options` (name -> label), in the order chosen; `offered` are those that the model has.
 
-    `drawn` are those that make a difference to what the page shows just now: the widget shows these alone, and the
-    value keeps the others.
+    The widget shows only `drawn`, the options that affect the current picture; the value keeps the others.
     """
 
     options: Mapping[str, str]
@@ -138,11 +136,11 @@ class Several(Choice[Names]):
         return tuple(name for name in value if name in shown)
 
     def shown(self, now: Now) -> Mapping[str, str]:
-        """The options there are."""
+        """Return the options that currently apply."""
         return self.options if self.offered is None else self.offered(now)
 
     def visible(self, now: Now) -> Mapping[str, str]:
-        """The options that the widget shows."""
+        """Return the options that the widget shows."""
         drawn = self.options if self.drawn is None else self.drawn(now)
         return {name: label for name, label in self.shown(now).items() if name in drawn}
 
@@ -155,7 +153,7 @@ class Several(Choice[Names]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Models(Choice[Names]):
-    """Any number of models of the list."""
+    """Any number of catalog models."""
 
     label: str = "Beside other models"
 
@@ -177,7 +175,7 @@ class Models(Choice[Names]):
 
 
 def model_specs(names: Names) -> dict[str, RopeSpec]:
-    """Models of the list by what they are called, each with the spec it starts from."""
+    """Return the specs of catalog models by display name."""
     return {catalog()[name].name: spec_url.model_spec(name) for name in names}
 
 
@@ -201,7 +199,7 @@ class Switch(Choice[bool]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Number(Choice[Any]):
-    """A number as a slider that pictures follow. `limit` is the most beside the rest, where that is less."""
+    """A number with a slider. `limit` lowers the knob's maximum depending on the other choices."""
 
     knob: Knob
     usual: float | Callable[[Now], float]
@@ -209,7 +207,7 @@ class Number(Choice[Any]):
     label: str = ""
 
     def ends(self, now: Now) -> Knob:
-        """The knob with the ends it has beside the rest."""
+        """Return the knob with its current maximum."""
         if self.limit is None:
             return self.knob
         return Knob(**{**vars(self.knob), "high": max(self.knob.low, min(self.knob.high, self.limit(now)))})
@@ -230,7 +228,7 @@ class Number(Choice[Any]):
         return int(value) if knob.integer else value
 
     def near(self, written: str) -> float:
-        """The value of a text, brought to the knob's ends where it lies beyond them."""
+        """Read a number and clamp it to the knob's range. Raise `ValueError` if it is not a number."""
         value = min(max(spec_url.number(written), self.knob.low), self.knob.high)
         return round(value) if self.knob.integer else value
 
@@ -255,16 +253,16 @@ def length(
     when: Callable[[Now], bool] = always,
     needs: tuple[Choice[Any], ...] = (),
 ) -> Number:
-    """A number of tokens."""
+    """Make a choice of a number of tokens."""
     knob = Knob(label, least, most, "", log=True, integer=True, unit=unit)
     return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when, needs=needs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line(Choice[str]):
-    """A line of the reader's own text, at most `most` characters; emptied, it is the usual one again.
+    """A line of the user's own text, at most `most` characters; an empty one means the default.
 
-    `check` raises `ValueError` with a sentence for what cannot be taken.
+    `check` raises `ValueError` with a sentence for text that cannot be used.
     """
 
     usual: str
@@ -282,9 +280,9 @@ class Line(Choice[str]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pieces(Line):
-    """A line that is put together from at most `count` pieces, such as a prompt of text and images.
+    """A line made of at most `count` pieces, such as a prompt of text and images.
 
-    `parts` are the pieces of a line as plain data, `kinds` the kinds that can be added beside the rest.
+    `parts` parses a line into pieces as plain data; `kinds` are the kinds that can currently be added.
     """
 
     parts: Callable[[str], Sequence[Mapping[str, Any]]]
@@ -318,23 +316,23 @@ class Positions(Choice[tuple[int, int]]):
 
 @dataclass(frozen=True)
 class Held(Generic[T]):
-    """A value that an address cannot hold, and the name under which it is kept."""
+    """A value that an address cannot hold, and the name under which its content is stored."""
 
     name: str
     value: T = field(compare=False)
 
 
 def unchecked(held: Held[Any], now: Now) -> None:
-    """The usual `check`: what can be read fits."""
+    """Accept every value: the default `check`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kept(Choice[Held[T] | None]):
-    """What an address cannot hold: in it stands the name of a content, None where there is none.
+    """A value that an address cannot hold; the address has the name of a stored content instead. None: no content.
 
-    `decode` makes the value of a content, `load` the content of what the command line names: a file, or text. `check`
-    raises `ValueError` for what does not fit the model; the page says so, after `instead`. `typed` are the texts that a
-    reader types, name -> label and what stands in an empty field; `suffixes` those of a file to drop.
+    `decode` reads a content; `load` makes one from a command-line argument, a file name or text. `check` raises
+    `ValueError` for a value that does not fit the model; the page shows that after `instead`. `typed`: text fields,
+    name -> (label, placeholder). `suffixes`: the file types to upload.
     """
 
     decode: Callable[[bytes], T]
@@ -358,6 +356,6 @@ class Kept(Choice[Held[T] | None]):
 
 
 def clean_line(written: str, most: int) -> str:
-    """Text as one line of printable characters, cut to `most`; the joiners that some scripts need are kept."""
+    """Return text as one printable line cut to `most`; joiners, which some scripts need, are kept."""
     shown = (each if each.isprintable() or each in JOINERS else " " for each in written[:most])
     return " ".join("".join(shown).split())

@@ -1,4 +1,4 @@
-"""A reader's own config, and a spec that no link holds, as contents that are kept under a name."""
+"""Serialisation of the user's own config, and of a spec too long for a link, as stored contents."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rope_viz.multi_axis.read_upload import encodes, of_axes, single_axis_upload
 
 
 def upload_bytes(own: Upload) -> bytes:
-    """A reader's config as it is kept."""
+    """Encode a user's config for the store."""
     return json.dumps(own.config).encode()
 
 
 def upload_of(content: bytes) -> Upload:
-    """The reader's config of a content. Raises `ValueError` where it is none."""
+    """Decode a user's config. Raise `ValueError` if the content is not one."""
     config = _read(content)
     if not isinstance(config, dict):
         raise ValueError("the content kept under this name is no config")
@@ -35,12 +35,12 @@ def _read(content: bytes) -> Any:
 
 
 def spec_bytes(spec: RopeSpec) -> bytes:
-    """A spec as it is kept."""
+    """Encode a spec for the store."""
     return json.dumps(dataclasses.asdict(spec)).encode()
 
 
 def spec_of(content: bytes) -> RopeSpec:
-    """The spec of a content. Raises `ValueError` where it is none."""
+    """Decode a spec. Raise `ValueError` if the content is not one."""
     try:
         fields = _read(content)
         scaling = fields.pop("scaling")

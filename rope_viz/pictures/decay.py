@@ -1,4 +1,4 @@
-"""The pictures of the page Decay: how the score of a query and a key changes with their distance."""
+"""Pictures of the page Decay: how the score of a query and a key changes with their distance."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rope_viz.pictures.picture_request import Now
 from rope_viz.studies.scores import even_parts
 
 
-def _asked(now: Now) -> bool:
-    """Whether the page shows a q and k of the reader's own."""
+def _has_qk(now: Now) -> bool:
+    """True if the page shows a q and k chosen by the user."""
     return now[SHOW] in ("own", "softmax")
 
 
@@ -25,12 +25,12 @@ LOG = Switch(key="decay.log", label="Log axis", on=True)
 KIND = Pick(
     key="decay.kind", label="Vectors", options=decay.KINDS, when=lambda now: now[SHOW] == "random", needs=(SHOW,)
 )
-SOURCE = Pick(key="decay.source", label="Where q and k come from", options=vectors.SOURCES, when=_asked, needs=(SHOW,))
+SOURCE = Pick(key="decay.source", label="Where q and k come from", options=vectors.SOURCES, when=_has_qk, needs=(SHOW,))
 SEED = Number(
     key="decay.seed",
     knob=vectors.SEED,
     usual=0,
-    when=lambda now: _asked(now) and now[SOURCE] in ("seed", "same"),
+    when=lambda now: _has_qk(now) and now[SOURCE] in ("seed", "same"),
     needs=(SHOW, SOURCE),
 )
 TYPED = vectors.texts(
@@ -38,7 +38,7 @@ TYPED = vectors.texts(
     lambda now: vectors.random(now.spec),
     label="Typed q and k",
     instead="Random vectors are shown instead",
-    when=lambda now: _asked(now) and now[SOURCE] == "typed",
+    when=lambda now: _has_qk(now) and now[SOURCE] == "typed",
     needs=(SHOW, SOURCE),
 )
 FILE = vectors.file(
@@ -47,7 +47,7 @@ FILE = vectors.file(
     help="Arrays named q and k of one number per dimension, or of (tokens, dimensions): then token 0 is taken, and "
     "beside it the mean over the whole sequence is drawn.",
     instead="Random vectors are shown instead",
-    when=lambda now: _asked(now) and now[SOURCE] == "file",
+    when=lambda now: _has_qk(now) and now[SOURCE] == "file",
     needs=(SHOW, SOURCE),
 )
 COMPARE = Several(
@@ -83,9 +83,9 @@ MINE = (SHOW, SOURCE, SEED, TYPED, FILE)
 PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, AT, WEIGHTS, FIRST))
 
 
-def mine(now: Now) -> vectors.Own:
-    """The q and k that the reader chose; the first random ones where the page asks for none."""
-    return vectors.chosen(now, now[SOURCE] if _asked(now) else "seed", now[SEED], now[TYPED], now[FILE])
+def user_qk(now: Now) -> vectors.Own:
+    """Return the q and k that the user chose, or the default random ones if the view needs none."""
+    return vectors.chosen(now, now[SOURCE] if _has_qk(now) else "seed", now[SEED], now[TYPED], now[FILE])
 
 
 @PAGE.picture(*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, zooms=True, sets=AT, config=True)
@@ -95,7 +95,7 @@ def curves(now: Now) -> Figure:
     where = decay.Range.of(length, now.seen(decay.whole(length, log)), log=log, quick=now.coarse, backend=now[BACKEND])
     names = now[COMPARE]
     others = scaling.compared(spec, scaling.alternatives(spec, names), model_specs(now[MODELS]), name=now.name)
-    own = mine(now)
+    own = user_qk(now)
     sequence = None if now.coarse else own.sequence
     figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)
     sentence = said(now, AXIS) + words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens)
@@ -106,7 +106,7 @@ def curves(now: Now) -> Figure:
 def pairs(now: Now) -> Figure:
     """What every pair adds to the score at one distance."""
     spec, at = looked(now, AXIS), now[AT]
-    parts = mine(now).parts if now[SHOW] == "own" else even_parts(spec)
+    parts = user_qk(now).parts if now[SHOW] == "own" else even_parts(spec)
     return Figure(
         per_distance.contributions(spec, at, parts, pin=now.pin),
         words.PAIRS,
@@ -118,7 +118,7 @@ def pairs(now: Now) -> Figure:
 @PAGE.picture(*MINE, AXIS, WEIGHTS, FIRST, config=True)
 def attention(now: Now) -> Figure:
     """The scores or weights of a window of queries and keys."""
-    figure = per_distance.attention_map(looked(now, AXIS), now[FIRST], mine(now).parts, now[WEIGHTS] == "weights")
+    figure = per_distance.attention_map(looked(now, AXIS), now[FIRST], user_qk(now).parts, now[WEIGHTS] == "weights")
     return Figure(figure, words.MAP)
 
 

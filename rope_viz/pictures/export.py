@@ -1,4 +1,4 @@
-"""A picture in every form: the browser's message, Plotly's JSON, numbers, a page, and files drawn by Matplotlib."""
+"""Conversion of a picture to every format: the browser's message, Plotly's JSON, CSV, HTML, and Matplotlib files."""
 
 from __future__ import annotations
 
@@ -37,51 +37,51 @@ FORMS = {
 }
 """{form: media type}."""
 WRITTEN_ANEW = ("kind", "title", "version", "table")
-"""What a file made from a saved one says by itself."""
+"""Metadata that every file writes anew, even when it is made from a saved one."""
 WHOLE = ("png", "pdf")
-"""Forms that are compressed in themselves."""
+"""Formats with built-in compression."""
 
 
 def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
-    """A picture of this `now` in one of `FORMS`. Raises `ValueError` with a sentence where it cannot be drawn."""
+    """Render a picture in one of `FORMS`. Raise `ValueError` with a sentence if it cannot be rendered."""
     with theme.unchecked():
         drawn = picture(now)
         if form == "packed":
             return packed(picture, now, drawn)
         look = look or Style()
-        said = meta(picture, now, drawn, look)
-        return written(drawn, form, look, said | provenance.kept(picture, now) if form == "json" else said)
+        facts = meta(picture, now, drawn, look)
+        return to_file(drawn, form, look, facts | provenance.kept(picture, now) if form == "json" else facts)
 
 
-def written(drawn: Kind, form: str, look: Style, said: Mapping[str, Any]) -> bytes:
-    """What was drawn as a file, which says this of itself."""
+def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> bytes:
+    """Return a rendered picture as a file with these facts as metadata."""
     fig = figure(drawn)
     if not isinstance(drawn, Figure) and form in ("csv", "html"):
-        dressed(fig, look, drawn.title)  # what a file drawn of it refuses, its numbers and its page refuse
+        dressed(fig, look, drawn.title)  # for its errors: all formats refuse the same styles
     if form == "html" and isinstance(drawn, Clocks):
-        return clocks_page(drawn, look, said)
+        return clocks_page(drawn, look, facts)
     if form == "html" and isinstance(drawn, Table):
-        return table_page(drawn, look, said)
+        return table_page(drawn, look, facts)
     if form == "json" and not isinstance(drawn, Figure):
         given = columns_kept(numbers(drawn))
         body = {"values": list(given.values())}
         fig = go.Figure([{"type": "table", "header": {"values": list(given)}, "cells": body}])
-    return files.render(fig, form, options=look, title=drawn.title, meta=said)
+    return files.render(fig, form, options=look, title=drawn.title, meta=facts)
 
 
 def compressed(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
-    """The same as a server keeps and sends it: by gzip, but for the forms that are compressed in themselves.
+    """Render and gzip a picture for the server's cache; formats with built-in compression are left as they are.
 
-    Streamlit would compress it too, at every answer and on the server's loop.
+    Streamlit would otherwise compress it for every response, on the server's event loop.
     """
     content = render(picture, now, form, look)
     return content if form in WHOLE else gzip.compress(content, 1 if now.coarse else 6, mtime=0)
 
 
 def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]:
-    """What a file says of itself: which picture of which page, the sentence over it, addresses, the spec.
+    """Return a file's metadata: the picture, the page's sentence, addresses and the spec.
 
-    "address" is the page's, "figure" that of this very picture: with its zoom and its look.
+    "address" is the page's address; "figure" is the picture's own, with its zoom and style.
     """
     view = f"{picture.address}, {drawn.variant}" if drawn.variant else picture.address
     page = "" if picture.page == "home" else picture.page
@@ -92,26 +92,26 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
         address = f"/{page}?{query}" if query else f"/{page}"
         own = {"figure": provenance.address(picture, asked | provenance.seen(picture, now) | look.query())}
     except KeyError:
-        # What an address cannot hold (a reader's own config) has no name outside of a session.
+        # A stored content (a user's own config) has no name outside a session.
         address = ""
     zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
-    said = {"picture": picture.address, "view": view, "address": address, **own, **zoom}
-    # The spec is the sidebar's, also where a page shows other models.
+    facts = {"picture": picture.address, "view": view, "address": address, **own, **zoom}
+    # The spec is the sidebar's, even if a page shows other models.
     shown = registry.shown(now, picture)
     of = {"models": ", ".join(shown.values())} if shown else {}
-    return said | of | {"sentence": bare(drawn.sentence), "spec": now.spec_json}
+    return facts | of | {"sentence": bare(drawn.sentence), "spec": now.spec_json}
 
 
 def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
-    """A picture from the JSON that was saved of it, in another form; `look` are parameters that differ from then.
+    """Redraw a picture from its saved JSON in another format; `look` overrides parts of the saved style.
 
-    Figures and tables are drawn from the numbers in the file, what turns from the spec and the config in it. Raises
-    `ValueError` with a sentence where it is no such file, or holds too little.
+    Figures and tables are redrawn from the file's numbers, clocks from its spec and config. Raise `ValueError` with a
+    sentence if the file is not such a JSON or lacks data.
     """
-    fig, said = files.from_json(content)
-    then = {str(key): str(text) for key, text in said.pop("style", {}).items()}
+    fig, facts = files.from_json(content)
+    then = {str(key): str(text) for key, text in facts.pop("style", {}).items()}
     style = Style.read(then | PRESETS.get(look.get("preset", ""), {}) | dict(look))
-    title, kept = str(said.get("title") or ""), {key: each for key, each in said.items() if key not in WRITTEN_ANEW}
+    title, kept = str(facts.get("title") or ""), {key: each for key, each in facts.items() if key not in WRITTEN_ANEW}
     if "figure" in kept:
         kept["figure"] = provenance.relooked(str(kept["figure"]), style)
     try:
@@ -119,17 +119,17 @@ def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
             meta = kept if form == "json" else provenance.said_of(kept)
             return files.render(fig, form, options=style, title=title, meta=meta)
         drawn = provenance.turning(kept) or Table(fig.table(), title, marked(str(kept.get("sentence") or "")))
-        return written(drawn, form, style, provenance.said_of(kept))
+        return to_file(drawn, form, style, provenance.said_of(kept))
     except Exception as error:
         if isinstance(error, (ValueError, OSError)) and "could not convert" not in str(error):
             raise
-        # Plotly has more kinds of figures, and more to say of each, than are drawn here.
+        # A Plotly file may contain figure types that the Matplotlib renderer does not support.
         what = f"this figure holds what cannot be drawn as {form} here ({type(error).__name__}: {reason(error)})"
         raise ValueError(what if form in ("html", "json") else f"{what}: take json or html") from error
 
 
 def figure(drawn: Kind) -> go.Figure:
-    """A still figure of any kind of picture, with the numbers of its table."""
+    """Return a static figure of any kind of picture, for a table one with its cells."""
     if isinstance(drawn, Figure):
         return drawn.fig
     if isinstance(drawn, Patch):
@@ -140,14 +140,14 @@ def figure(drawn: Kind) -> go.Figure:
 
 
 def numbers(drawn: Clocks | Table) -> Mapping[str, Any]:
-    """The numbers behind a picture that is no figure, by columns."""
+    """Return the numbers behind a picture without a Plotly figure, by column."""
     if isinstance(drawn, Patch):
         return patch.numbers(drawn.message)
     return clocks.numbers(drawn.message) if isinstance(drawn, Clocks) else columns(drawn)
 
 
-def table_page(drawn: Table, look: Style, said: Mapping[str, Any]) -> bytes:
-    """A table as a page of its own, with what it says of itself in its head."""
+def table_page(drawn: Table, look: Style, facts: Mapping[str, Any]) -> bytes:
+    """Return a table as an HTML page with its metadata in the head."""
     given = cells(drawn)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in given)
     rows = "".join(
@@ -156,27 +156,27 @@ def table_page(drawn: Table, look: Style, said: Mapping[str, Any]) -> bytes:
     )
     body = f"<p>{prose(drawn.sentence)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     style = "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #8884}"
-    return _page(drawn.title, body, look, said, style)
+    return _page(drawn.title, body, look, facts, style)
 
 
-def clocks_page(drawn: Clocks, look: Style, said: Mapping[str, Any]) -> bytes:
-    """A page on which the clocks turn, or the patch moves, offline."""
+def clocks_page(drawn: Clocks, look: Style, facts: Mapping[str, Any]) -> bytes:
+    """Return an HTML page with working clocks, or a movable patch, that needs no network."""
     name = moving(drawn)
     message = clocks.greyed(drawn.message) if look.grey else drawn.message
     data = json.dumps({**message, "file": "", "alone": True}).replace("<", "\\u003c")
     root = f'root: document.querySelector(".rv-{name}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
     start = f"show({{ {root} }}, {data});"
     body = f'<div class="rv-{name}"></div><script type="module">{script(name)}\n{start}</script>'
-    return _page(drawn.title, body, look, said, "body{margin:16px}")
+    return _page(drawn.title, body, look, facts, "body{margin:16px}")
 
 
 def moving(drawn: Clocks) -> str:
-    """What moves, by the name of its script: clocks or a patch."""
+    """Return the name of the script that animates the picture: "clocks" or "patch"."""
     return "patch" if isinstance(drawn, Patch) else "clocks"
 
 
 def script(name: str) -> str:
-    """What moves the clocks or the patch, as one module: of the dials it has what it imports, and no name besides."""
+    """Return that script as one self-contained module, with only its imports from dials.js visible."""
     dials, own = ((web.FOLDER / file).read_text(encoding="utf-8") for file in ("dials.js", f"{name}.js"))
     found = re.search(r'^import (\{.*\}) from "\./dials\.js";$', own, re.MULTILINE)
     names = found[1] if found else "{}"
@@ -185,7 +185,7 @@ def script(name: str) -> str:
     return "\n".join([f"const {names} = (() => {{", inside, f"return {names};", "})();", *kept])
 
 
-def _page(title: str, body: str, look: Style, said: Mapping[str, Any], style: str) -> bytes:
+def _page(title: str, body: str, look: Style, facts: Mapping[str, Any], style: str) -> bytes:
     dark = look.theme == "dark"
     back, text, line, main = (
         theme.DARK[colour] if dark else colour for colour in (theme.BACKGROUND, theme.TEXT, theme.RULE, theme.CURRENT)
@@ -199,7 +199,7 @@ def _page(title: str, body: str, look: Style, said: Mapping[str, Any], style: st
     ground = "transparent" if look.theme == "transparent" else back
     room = f"width:{look.width_px(0):g}px;" if look.width else ""
     above = look.title_of(title)
-    head = said_in_head({"title": title, "version": f"RoPE Viz {__version__}", **said})
+    head = said_in_head({"title": title, "version": f"RoPE Viz {__version__}", **facts})
     heading = f"<h1>{html.escape(above)}</h1>" if above else ""
     style = f"{style}h1{{font-size:1.15em}}"
     return (

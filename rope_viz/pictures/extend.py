@@ -1,4 +1,4 @@
-"""The pictures and choices of the page Extend: from a config to a longer context."""
+"""Pictures and choices of the page Extend: from a config to a longer context."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now, config_of
 
-# As many answers are kept: those of all models of the list among them, as they stand.
+# Cache size: enough for all unchanged catalog models, which are computed at start.
 KEPT = 256
 WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs say", **LABELS}
 
-# What the class of Llama has where a config does not say it: for knobs without a config.
+# Defaults of transformers' Llama class, for a spec without a config.
 LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
 TARGET = length("extend.target", "I need", lambda now: wanted(now), least=1024, most=4_194_304)
@@ -58,9 +58,9 @@ PAGE = Page("extend", (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY))
 
 
 def wanted(now: Now) -> int:
-    """The target length of the sidebar, where it is one; else a length that asks for an extension.
+    """Return the default target length: the sidebar's if it extends the context, else at least twice the context.
 
-    A limit that was raised without scaling is the length that somebody wants.
+    If the config only raised its limit without scaling, that limit is taken as the wanted length.
     """
     spec, found = now.spec, _recognised(now.start, now.model, now.layer, now.own)
     if found is not None and found.mistakes and spec.scaling.name == "none":
@@ -70,47 +70,47 @@ def wanted(now: Now) -> int:
 
 
 def config(now: Now) -> Mapping[str, Any]:
-    """The config in question: the file, that of the list, or one of a Llama with the sizes of the knobs."""
+    """Return the model's config, or a Llama config with the sidebar's sizes if there is none."""
     return _config(now.start, now.model, now.own).mapping
 
 
 def trained(now: Now) -> int:
-    """The trained length, as far as it is known without the reader's word."""
+    """Return the trained length as far as the config tells it."""
     found = _recognised(now.start, now.model, now.layer, now.own)
     return now.start.context if found is None else found.trained.length
 
 
 def problem(now: Now) -> str:
-    """Why there is no answer, in a sentence; empty where there is one."""
+    """Return why there is no answer, "" if there is one."""
     if now.config is not None and "_class_name" in now.config:
         return "A diffusion transformer has no context in tokens: see Beyond the grid on page Axes."
     if now.own is not None and encodes(now.own.config):
         return "An encoder of images has no context in tokens: see Beyond the grid on page Axes."
     try:
-        _found(*_asked(now))
+        _rank_ways(*_arguments(now))
     except (ValueError, ArithmeticError) as error:
         return f"Nothing can be said of this config: {error}."
     return ""
 
 
 def offered(now: Now) -> Mapping[str, str]:
-    """The ways there are, by their short names."""
+    """Return the possible ways, id -> short name."""
     if problem(now):
         return {}
-    return {way.id: WAYS[way.id] for way in _found(*_asked(now)).ways}
+    return {way.id: WAYS[way.id] for way in _rank_ways(*_arguments(now)).ways}
 
 
 def unknown(now: Now) -> str:
-    """Why there is no picture of the memory."""
+    """Return why the memory cannot be shown, "" if it can."""
     return problem(now) or words.unknown(answer(now))
 
 
 def answer(now: Now) -> Plan:
-    """The whole answer. Raises `ValueError` where there is none: `problem` says why."""
-    return _answer(_asked(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
+    """Return the full plan. Raise `ValueError` if there is none; `problem` says why."""
+    return _answer(_arguments(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
 
 
-def _asked(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
+def _arguments(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
     given = now[TRAINED]
     changed = None if now.spec == now.start else now.spec
     return now.start, changed, now.model, now.layer, now.own, now[TARGET], None if given == trained(now) else given
@@ -125,7 +125,7 @@ def ways(now: Now) -> Table:
 
 @PAGE.picture(TARGET, TRAINED, WAY, config=True, pin=True, refuses=problem)
 def speeds(now: Now) -> Figure:
-    """What the chosen way does to the speed of every pair, beside plain RoPE."""
+    """The factor by which the chosen way changes the frequency of every pair, compared with plain RoPE."""
     made = answer(now)
     curves = scaling.compared(made.way.spec, [start(made.recognised)])
     figure, title = scaling.view("ratio", curves, pin=now.pin)
@@ -169,10 +169,10 @@ def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> I
 
 
 @functools.lru_cache(KEPT)
-def _found(
+def _rank_ways(
     spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
 ) -> Advice:
-    """Return the ways there are, which tells whether there is an answer."""
+    """Return the ranked ways, which tells whether there is an answer."""
     config, known = _config(spec, model, own), catalog().get(model)
     return recommend(config, config.identify(known=known, trained=given, layer=layer or None), target, own=changed)
 
@@ -186,7 +186,7 @@ def _answer(
     sequences: int,
 ) -> Plan:
     spec, _, model, _, own, target, _ = asked
-    config, advice, found = _config(spec, model, own), _found(*asked), _mistakes(spec, model, own)
+    config, advice, found = _config(spec, model, own), _rank_ways(*asked), _mistakes(spec, model, own)
     return plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, advice=advice, found=found)
 
 

@@ -1,4 +1,4 @@
-"""The pictures of the page Frequencies: how fast every pair turns, and how often it went round in training."""
+"""Pictures of the page Frequencies: the frequency of every pair, and its number of turns in training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of the page Heads: which pairs the heads of a real model use, from q and k taken before rotation."""
+"""Pictures of the page Heads: which pairs a real model's heads use, from q and k captured before rotation."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from rope_viz.tiny_lm.capture_file import Captured, Layer, read_capture
 
 Capture: TypeAlias = Captured | OwnCapture
 NEAR = 64
-"""Distances at which attention is drawn."""
+"""Number of distances at which attention is drawn."""
 COLUMNS = 600
-"""Columns of the curve over distance; each holds the smallest and the largest of its distances."""
+"""Columns of the curve over distance; each holds the minimum and maximum of its distances."""
 KEPT_LAYERS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """One layer of a capture, and what was computed of it: heads from positional to semantic, `order` their rows."""
+    """One layer of a capture with its analysis; `order` lists the heads from positional to semantic."""
 
     name: str
     number: int
@@ -49,26 +49,26 @@ class Looked:
 
     @property
     def still(self) -> int:
-        """Columns of two dimensions that do not rotate."""
+        """Return the number of columns (pairs of dimensions) that do not rotate."""
         return int(self.by_pair.strength.shape[1]) - self.spec.pairs
 
     def label(self, head: int) -> str:
-        """A head by the number it has in its model."""
+        """Return a head's label, by its number in the model."""
         return f"head {self.layer.heads[head] if self.layer.heads else head}"
 
 
 def load(written: str) -> bytes:
-    """A file as it is kept."""
+    """Read a file into the form of a stored content."""
     return vectors.filed(Path(written).name, Path(written).read_bytes())
 
 
 def decode(content: bytes) -> Captured:
-    """The capture of a content. Raises `ValueError` with one sentence, before anything of it is computed."""
+    """Decode a stored capture. Raise `ValueError` with one sentence, before computing anything."""
     return read_capture(content.partition(b"\0")[2])
 
 
 def check(held: Held[Captured], now: Now) -> object:
-    """Raises `ValueError` where the layer holds what cannot be drawn."""
+    """Raise `ValueError` if the layer cannot be drawn."""
     return looked(now)
 
 
@@ -86,25 +86,25 @@ FILE = Kept(
 
 
 @functools.cache
-def own() -> OwnCapture:
-    """What stands where no file was given: the reader's own q and k on a text with facts."""
+def demo_capture() -> OwnCapture:
+    """Return the capture shown without a file: q and k of tiny_lm on a text with facts, 256 tokens."""
     return OwnCapture(checkpoints.reader(checkpoints.SEEDS[0]), 256)
 
 
 def source(now: Now) -> Capture:
-    """The capture that was given, or the reader's own."""
+    """Return the user's capture, or that of tiny_lm."""
     held = now[FILE]
-    return own() if held is None else held.value
+    return demo_capture() if held is None else held.value
 
 
 def layer_at(now: Now) -> int:
-    """The number of the layer that is shown."""
+    """Return the number of the chosen layer."""
     layers = source(now).layers
     return layers[min(int(now[LAYER]), len(layers) - 1)]
 
 
 def count(now: Now) -> int:
-    """How many heads the layer has, known before any of it is read."""
+    """Return the number of heads of the layer, from the file's header only."""
     found = source(now)
     return (
         found.reader.heads
@@ -132,13 +132,13 @@ PAGE = Page("heads", (FILE, LAYER, SHOW, HEAD))
 
 
 def looked(now: Now) -> Looked:
-    """The layer that is shown, computed once. Raises `ValueError` where it holds what is no number."""
-    return look(source(now), layer_at(now))
+    """Return the chosen layer with its analysis, cached. Raise `ValueError` for values that are not numbers."""
+    return analyse_layer(source(now), layer_at(now))
 
 
 @functools.lru_cache(maxsize=KEPT_LAYERS)
-def look(capture: Capture, number: int) -> Looked:
-    """A layer and what it is. Raises `ValueError` for values that are not numbers."""
+def analyse_layer(capture: Capture, number: int) -> Looked:
+    """Analyse a layer. Raise `ValueError` for values that are not numbers."""
     layer, spec = capture.layer(number), capture.spec(number)
     heads = layer.as_heads(spec)
     positional = studies.positional(heads, Turning.of(spec, heads.tokens))
@@ -147,7 +147,7 @@ def look(capture: Capture, number: int) -> Looked:
 
 
 def problem(now: Now) -> str:
-    """Why nothing can be drawn of a file."""
+    """Return why a capture cannot be drawn, "" if it can."""
     try:
         looked(now)
     except ValueError as error:
@@ -155,12 +155,12 @@ def problem(now: Now) -> str:
     return ""
 
 
-def turns(now: Now, what: Looked) -> list[tuple[str, str, str, RopeSpec]]:
-    """(label, colour, dash, embedding) as captured, and under the chosen method where that is another."""
+def compared_specs(now: Now, what: Looked) -> list[tuple[str, str, str, RopeSpec]]:
+    """Return (label, colour, dash, spec) as captured and, if different, under the chosen method."""
     out = [("as captured", theme.PLAIN, "dot", what.spec)]
     try:
         spec = checkpoints.spec_for(now.spec, what.spec)
-    except ValueError:  # lists of another model's pairs
+    except ValueError:  # the method's lists are for another number of pairs
         return out
     if spec.scaling != what.spec.scaling or spec.base != what.spec.base:
         out.append((short_label(spec.scaling.name), theme.CURRENT, "solid", spec))
@@ -168,7 +168,7 @@ def turns(now: Now, what: Looked) -> list[tuple[str, str, str, RopeSpec]]:
 
 
 def bands(spec: RopeSpec) -> spectrum.Bands:
-    """The bands at the target."""
+    """Return the bands at the target length."""
     return spectrum.bands(spec, length=spec.target)
 
 
@@ -179,14 +179,14 @@ def across(now: Now) -> Figure:
     rows = list(what.order)
     values = np.asarray(getattr(what.by_pair, now[SHOW]))[rows]
     names = [what.label(head) for head in rows]
-    drawn = turns(now, what)[-1][3]
+    drawn = compared_specs(now, what)[-1][3]
     fig = figures.heads_map(values, names, bands(drawn), quantity=now[SHOW], still=what.still, pin=now.pin)
     sentence = words.across(what.name, what.number, what.by_pair.strength, bands(drawn), what.positional, what.still)
     return Figure(fig, "Heads and pairs", sentence, variant=f"{what.name} {what.number}", pins="y")
 
 
-def opened(now: Now) -> tuple[Looked, int]:
-    """The layer and the head that is open."""
+def open_head(now: Now) -> tuple[Looked, int]:
+    """Return the layer and the index of the open head."""
     what = looked(now)
     return what, what.order[int(now[HEAD])]
 
@@ -194,10 +194,10 @@ def opened(now: Now) -> tuple[Looked, int]:
 @PAGE.picture(FILE, LAYER, HEAD, refuses=problem)
 def distance(now: Now) -> Figure:
     """The mean logit of the open head by distance, over all pairs of tokens, as captured and as chosen."""
-    what, head = opened(now)
-    one = single(what, head)
+    what, head = open_head(now)
+    one = one_head(what, head)
     curves, near, last = [], [], what.spec
-    for label, colour, dash, spec in turns(now, what):
+    for label, colour, dash, spec in compared_specs(now, what):
         values = studies.mean_logit(one, Turning.of(spec, one.tokens))[0]
         curves.append((label, colour, dash, *columns(values)))
         near.append(float(studies.attention_by_distance(one, 0, Turning.of(spec, one.tokens))[:NEAR].sum()))
@@ -214,11 +214,11 @@ def distance(now: Now) -> Figure:
 @PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
 def attention(now: Now) -> Figure:
     """Mean attention of the open head to the tokens at each distance, as captured and under the chosen method."""
-    what, head = opened(now)
-    one = single(what, head)
+    what, head = open_head(now)
+    one = one_head(what, head)
     curves = [
         (label, colour, dash, studies.attention_by_distance(one, 0, Turning.of(spec, one.tokens)))
-        for label, colour, dash, spec in turns(now, what)
+        for label, colour, dash, spec in compared_specs(now, what)
     ]
     fig = recall.attention_by_distance(curves, most=min(NEAR, one.tokens))
     return Figure(fig, "Attention by distance")
@@ -227,17 +227,17 @@ def attention(now: Now) -> Figure:
 @PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
 def pairs(now: Now) -> Figure:
     """What each pair adds to the logits of the tokens attended to, by band; marked what it added as captured."""
-    what, head = opened(now)
-    one = single(what, head)
-    drawn = turns(now, what)
+    what, head = open_head(now)
+    one = one_head(what, head)
+    drawn = compared_specs(now, what)
     found = [studies.contributions(one, 0, Turning.of(spec, one.tokens)) for *_, spec in drawn]
     before = found[0] if len(found) > 1 else None
     fig = recall.parts(found[-1], bands(drawn[-1][3]), before=before, still=what.still)
     return Figure(fig, "What each pair adds to the logits of the open head")
 
 
-def single(what: Looked, head: int) -> Heads:
-    """One query head with the keys it reads."""
+def one_head(what: Looked, head: int) -> Heads:
+    """Return one query head with its key head."""
     heads = what.heads
     sinks = None if heads.sinks is None else heads.sinks[head : head + 1]
     q, k = heads.q[head : head + 1], heads.key_of(head)[None]
@@ -245,7 +245,7 @@ def single(what: Looked, head: int) -> Heads:
 
 
 def columns(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(distance, smallest, largest) of at most so many columns, even on a log axis, from distance 1 on."""
+    """Return (distance, minimum, maximum) in at most `COLUMNS` columns, log-spaced from distance 1 on."""
     edges = np.unique(np.geomspace(1, len(values), COLUMNS + 1).round().astype(int))
     starts = edges[:-1]
     if not len(starts):

@@ -1,4 +1,4 @@
-"""The picture of the first page: the pairs of the current model, turning."""
+"""Picture of the first page."""
 
 from __future__ import annotations
 

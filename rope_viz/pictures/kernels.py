@@ -1,4 +1,4 @@
-"""The pictures of the page Kernels: how exactly, and how fast, q and k are rotated for real."""
+"""Pictures of the page Kernels: how exactly and how fast real kernels rotate q and k."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPILE = Switch(key="kernels.compile", label="torch.compile", on=True, help=wor
 
 
 def packed(report: Report) -> bytes:
-    """A measurement as it is kept and downloaded."""
+    """Encode a measurement for the store and for download."""
     return json.dumps(dataclasses.asdict(report), indent=1, allow_nan=False).encode()
 
 
@@ -74,11 +74,11 @@ def agreement(now: Now) -> Table:
 
 
 def workload(now: Now) -> dict[str, Any]:
-    """What is to be measured, and how."""
+    """Return the arguments of a measurement."""
     rotated = kernels.workload(now[PAIRING], now[DTYPE], now[TOKENS], now[DEVICE])
     return {"workload": rotated, "rounds": kernels.ROUNDS, "compiled": now[COMPILE]}
 
 
 def measured(held: Held[Report] | None) -> Report:
-    """The measurement; an empty one where nothing was measured."""
+    """Return the measurement, an empty one if there is none."""
     return Report({}) if held is None else held.value

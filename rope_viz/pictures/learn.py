@@ -1,4 +1,4 @@
-"""The page Learn: its step, and the one picture that no other page has."""
+"""The page Learn: its step, and its only picture of its own."""
 
 from __future__ import annotations
 

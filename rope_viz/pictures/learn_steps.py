@@ -1,4 +1,4 @@
-"""The steps of the page Learn: each an ordinary address of the app with one picture, one sentence and one thing to do.
+"""The steps of the page Learn: each is an ordinary address of the app with one picture, one sentence and one task.
 
 They follow the argument of RoFormer (https://arxiv.org/abs/2104.09864) and YaRN (https://arxiv.org/abs/2309.00071).
 """
@@ -23,10 +23,10 @@ from rope_viz.pictures.picture_request import Choice, Now
 
 @dataclass(frozen=True)
 class Step:
-    """One step. `query` is the address of its page as it begins; `says` puts the current numbers into its sentence.
+    """One step. `query` is its initial address; `says` returns its sentence with the current numbers.
 
-    `knobs` are those of the model that its task moves, `choices` those of the page. `done` compares where it began
-    with where the reader is.
+    `knobs` (of the model) and `choices` (of the page) are the controls of its task. `done` compares the start of the
+    step with the current state.
     """
 
     title: str
@@ -41,12 +41,12 @@ class Step:
 
     @property
     def page(self) -> str:
-        """The page that the picture belongs to."""
+        """Return the page that the picture belongs to."""
         return self.picture.page
 
     @property
     def start(self) -> Now:
-        """Where the step begins."""
+        """Return the initial state of the step."""
         return registry.read(registry.page(self.page), self.query)
 
 
@@ -57,18 +57,18 @@ RATIO = {"scaling.show": "ratio"}
 
 
 def unfinished(spec: RopeSpec) -> int:
-    """How many pairs never completed a turn in training."""
+    """Return the number of pairs that never completed a turn in training."""
     return int(np.count_nonzero(spec.context * spec.plain_inv_freq < spectrum.TAU))
 
 
 def beyond(spec: RopeSpec, position: int) -> int:
-    """How many pairs stand, at this position, at an angle that no position of training gave them."""
+    """Return the number of pairs whose angle at this position is beyond any angle seen in training."""
     seen = spec.context * spec.plain_inv_freq
     return int(np.count_nonzero((seen < spectrum.TAU) & (position * spec.inv_freq(spec.target) > seen)))
 
 
 def why_position(now: Now) -> str:
-    """Without position equal words are equal."""
+    """Explain that equal words are equal without position."""
     found = words.maps(now.spec, now[attention.SENTENCE], offset=0, causal=now[attention.CAUSAL])
     return (
         "A *logit* says how much one word looks at another, before softmax makes weights of them. "
@@ -77,7 +77,7 @@ def why_position(now: Now) -> str:
 
 
 def one_pair(now: Now) -> str:
-    """An arrow and its numbers."""
+    """Explain one pair as an arrow and its two numbers."""
     m = now[learn.M]
     return (
         f"RoPE takes two numbers of a vector as a point and turns it by its position: at m = {m} by {m} × 1 radian, so "
@@ -86,7 +86,7 @@ def one_pair(now: Now) -> str:
 
 
 def four_pairs(now: Now) -> str:
-    """The speeds of a small head."""
+    """Explain the frequencies of a small head."""
     *first, last = (digits(value) for value in now.spec.inv_freq(now.spec.target))
     return (
         f"A head of {now.spec.head_dim} numbers has {now.spec.pairs} pairs. Each turns at its own speed θᵢ: "
@@ -96,20 +96,20 @@ def four_pairs(now: Now) -> str:
 
 
 def distance(now: Now) -> int:
-    """m − n."""
+    """Return m − n."""
     m, n = places(now)
     return m - n
 
 
 def places(now: Now) -> tuple[int, int]:
-    """Where query and key stand."""
+    """Return the positions of query and key."""
     at: Choice[Any] = rotation.AT
     m, n = now[at]
     return int(m), int(n)
 
 
 def only_distance(now: Now) -> str:
-    """The score knows the distance alone."""
+    """Explain that the score depends only on the distance."""
     return (
         "The query q turns with its position m, the key k with its own, n. Their score depends on the angle between "
         f"them, (m − n)θᵢ, so on the distance alone: here m − n = **{distance(now):,}**."
@@ -117,7 +117,7 @@ def only_distance(now: Now) -> str:
 
 
 def moved_sentence(now: Now) -> str:
-    """What moving the sentence changes."""
+    """Explain what changes when the sentence moves."""
     found = words.maps(now.spec, now[attention.SENTENCE], offset=now[attention.OFFSET], causal=now[attention.CAUSAL])
     return (
         "The *sinusoidal encoding* of the first transformers adds position to the vector instead. "
@@ -126,7 +126,7 @@ def moved_sentence(now: Now) -> str:
 
 
 def real_head(now: Now) -> str:
-    """The first and the last hand."""
+    """Explain the first and last hand of a real head."""
     first, last = (float(spectrum.TAU / now.spec.inv_freq(now.spec.target)[at]) for at in (0, -1))
     return (
         f"A head of Llama 2 7B has {now.spec.head_dim} numbers: **{now.spec.pairs} hands**. The first goes round every "
@@ -135,12 +135,12 @@ def real_head(now: Now) -> str:
 
 
 def pinned(now: Now) -> str:
-    """The pinned pair's speed."""
+    """Return a sentence with the pinned pair's frequency."""
     return f"Pair {now.pin} turns by {digits(now.spec.inv_freq(now.spec.target)[now.pin or 0])} radians a token."
 
 
 def speeds(now: Now) -> str:
-    """The ladder of speeds."""
+    """Explain the geometric series of frequencies."""
     step, last = now.spec.base ** (2 / now.spec.rotary_dim), float(spectrum.TAU / now.spec.plain_inv_freq[-1])
     return (
         f"θᵢ = b⁻²ⁱᐟᵈ: from pair to pair the speed falls by the same factor, here {digits(step)}. The *base* b sets "
@@ -150,7 +150,7 @@ def speeds(now: Now) -> str:
 
 
 def left_over(now: Now) -> str:
-    """Pairs that never went round."""
+    """Explain that some pairs never complete a turn in training."""
     return (
         f"In {tokens(now.spec.context)} tokens, the {now.spec.length_name} length, "
         f"**{unfinished(now.spec)} of {now.spec.pairs} pairs** never "
@@ -159,7 +159,7 @@ def left_over(now: Now) -> str:
 
 
 def too_far(now: Now) -> str:
-    """Hands outside what training showed."""
+    """Explain angles that training never showed."""
     at = max(places(now))
     return (
         f"At position {at:,}, with {now.spec.length_name} length {tokens(now.spec.context)}, "
@@ -169,7 +169,7 @@ def too_far(now: Now) -> str:
 
 
 def linear(now: Now) -> str:
-    """Neighbours blur."""
+    """Explain linear interpolation: neighbours blur."""
     spec = now.spec
     return (
         f"Linear interpolation divides every speed by s = {digits(spec.scaling.factor_for(spec))}. No hand leaves its "
@@ -179,7 +179,7 @@ def linear(now: Now) -> str:
 
 
 def ntk(now: Now) -> str:
-    """The slow end sinks."""
+    """Explain NTK-aware scaling: only low frequencies change much."""
     spec = now.spec
     return (
         "NTK-aware scaling raises the base instead: the first pair keeps its speed, the last is divided by "
@@ -189,7 +189,7 @@ def ntk(now: Now) -> str:
 
 
 def yarn(now: Now) -> str:
-    """Bands, ramp and attention factor."""
+    """Explain YaRN: bands, ramp and attention factor."""
     spec = now.spec
     found = spectrum.bands(spec, length=spec.target)
     kept, blended, divided = (found.count(kind) for kind in range(3))
@@ -202,7 +202,7 @@ def yarn(now: Now) -> str:
 
 
 def scaled(start: Now, now: Now) -> bool:
-    """Whether the method was turned."""
+    """True if the scaling method was changed."""
     return now.spec.scaling != start.spec.scaling
 
 

@@ -1,4 +1,4 @@
-"""The kinds of pictures: a figure, the clocks, a table; each with its title for who cannot see it, and its sentence."""
+"""The kinds of pictures: a figure, clocks, a patch or a table, each with an accessible title and a sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import plotly.graph_objects as go
 
 ROW = 35
-"""The height of a row of a table in pixels; its head is as high."""
+"""Pixels: the height of a table row, and of the table's head."""
 
 Columns: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -18,9 +18,9 @@ Columns: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 class Figure:
     """A Plotly figure.
 
-    `title` is its accessible name, `sentence` says what to look for (of Markdown: **bold**, *emphasis*, `code`).
-    `variant` names which of several figures this place now shows: zooms are kept within one. `pins` is the axis ("x" or
-    "y") along which a click names a pair, or the number that the picture `sets`; empty where a click means nothing.
+    `title` is its accessible name, `sentence` tells what to look for (Markdown: **bold**, *emphasis*, `code`).
+    `variant` distinguishes figures that share a place: a zoom applies to one of them only. `pins` is the axis ("x" or
+    "y") along which a click selects a pair, or the number that the picture `sets`; "" if a click has no effect.
     """
 
     fig: go.Figure
@@ -32,7 +32,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Clocks:
-    """The pairs of a spec turning, as `figures.clocks` packs them for the browser."""
+    """The pairs of a spec as rotating clocks, packed by `figures.clocks`."""
 
     message: Mapping[str, Any]
     sentence: str = ""
@@ -40,20 +40,20 @@ class Clocks:
 
     @property
     def title(self) -> str:
-        """The accessible name."""
+        """Return the accessible name."""
         return str(self.message["title"])
 
 
 @dataclass(frozen=True)
 class Patch(Clocks):
-    """The pairs of one patch of an image, which moves over its grid, as `figures.patch` packs them for the browser."""
+    """The pairs of one patch of an image, movable over its grid, packed by `figures.patch`."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers or words in columns of equal length, or as rows; `title` says what they are of.
+    """A table of numbers or text, given as columns of equal length or as rows; `title` is its accessible name.
 
-    `words`: a table to read, every text whole, on as many lines as it takes.
+    `words`: a table of text, shown in full with line breaks.
     """
 
     columns: Columns
@@ -66,4 +66,4 @@ class Table:
 Kind: TypeAlias = Figure | Clocks | Table
 
 KINDS: dict[type[Kind], str] = {Figure: "chart", Clocks: "clocks", Patch: "patch", Table: "table"}
-"""What the browser calls them."""
+"""The browser's names of the kinds."""

@@ -1,4 +1,4 @@
-"""A page as the list of its choices and its pictures."""
+"""A page as its choices and its pictures."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Height: TypeAlias = int | Callable[[Now], int]
 
 
 def never(now: Now) -> str:
-    """The usual `refuses`: there is always something to draw."""
+    """Never refuse: the default `refuses`."""
     return ""
 
 
 def whole(now: Now) -> int:
-    """The usual `parts`: it is drawn at once."""
+    """Return 1, the default `parts`: the picture is rendered at once."""
     return 1
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A function that draws, and what must be known before it has drawn: its address and the room it takes."""
+    """A draw function with what must be known before it runs: address, choices, height."""
 
     page: str
     draw: Draw
@@ -46,28 +46,28 @@ class Picture:
 
     @property
     def name(self) -> str:
-        """Its name on the page: that of the function."""
+        """Return the name on its page, that of the function."""
         return self.draw.__name__
 
     @property
     def address(self) -> str:
-        """`<page>/<name>`."""
+        """Return `<page>/<name>`."""
         return f"{self.page}/{self.name}"
 
     @functools.cached_property
     def kind(self) -> type[Kind]:
-        """Which kind the function gives, by its annotation."""
+        """Return the kind of picture, from the function's return annotation."""
         found: type[Kind] = typing.get_type_hints(self.draw)["return"]
         return found
 
     @property
     def about(self) -> str:
-        """One line on what it shows: the docstring of the function."""
+        """Return a one-line description: the function's docstring (printed by `rope-viz figure --list`)."""
         return (self.draw.__doc__ or "").strip().splitlines()[0]
 
     @functools.cached_property
     def depends(self) -> frozenset[str]:
-        """The keys of the choices that it uses, and of all that those need."""
+        """Return the keys of the choices that it uses, and of the choices that those need."""
         found, left = set[str](), list(self.uses)
         while left:
             choice = left.pop()
@@ -77,16 +77,16 @@ class Picture:
         return frozenset(found)
 
     def heights(self, now: Now) -> tuple[int, int]:
-        """The room it takes in pixels, on a wide and on a narrow screen."""
+        """Return the height in pixels on a wide and on a narrow screen."""
         wide, narrow = (each(now) if callable(each) else each for each in (self.height, self.narrow or self.height))
         return wide, narrow
 
     def finished(self, now: Now) -> Now:
-        """The same, asked for the whole of what a page draws in parts."""
+        """Return the request for the last part, which contains all."""
         return dataclasses.replace(now, part=self.parts(now) - 1)
 
     def __call__(self, now: Now) -> Kind:
-        """The picture of this `now`. Raises `ValueError` with a sentence where there is none."""
+        """Render the picture for a request. Raise `ValueError` with a sentence if there is none."""
         if problem := self.refuses(now):
             raise ValueError(problem)
         return self.draw(now)
@@ -100,7 +100,7 @@ class Page:
     choices: tuple[Choice[Any], ...] = ()
     pictures: dict[str, Picture] = field(default_factory=dict)
     shows: Callable[[Now, Picture], Mapping[str, str]] | None = None
-    """{id: name} of the models in a picture, where they need not be that of the sidebar."""
+    """{id: name} of the models in a picture, if they may differ from the sidebar's."""
 
     def picture(
         self,
@@ -115,14 +115,14 @@ class Page:
         refuses: Callable[[Now], str] = never,
         parts: Callable[[Now], int] = whole,
     ) -> Callable[[Draw], Picture]:
-        """Decorator: the function below draws a picture of this page, from the model and these choices alone.
+        """Decorate a function that draws a picture of this page from the model and these choices only.
 
-        `height` is kept free for it, in pixels, and `narrow` where the screen is (the same unless told); both may
-        depend on `Now`. `pin`: it shows the pinned pair. `zooms`: it is drawn anew for the part that was zoomed to
-        (`now.seen`). `sets`: a click sets this choice instead of the pin. `config`: it depends on the config.json of
-        the model beside the spec. `still`: it takes long, and waits until the hand on a knob rests. `refuses`: why
-        there is nothing to draw for this `Now`, in a sentence that then stands in its place. `parts`: how many times
-        the browser asks, for `now.part` 0 and so on, each time for more: what takes long is seen coarsely first.
+        `height` is the reserved height in pixels, `narrow` that on a narrow screen (default: the same); both may depend
+        on `Now`. `pin`: it shows the pinned pair. `zooms`: it is rendered again for the zoomed range (`now.seen`).
+        `sets`: a click sets this choice instead of the pin. `config`: it depends on the model's config.json, not only
+        on the spec. `still`: it is slow, so it is not updated while a knob moves. `refuses`: returns why there is
+        nothing to draw, a sentence shown in its place. `parts`: the number of requests, `now.part` = 0, 1, …, with
+        which a slow picture is refined.
         """
 
         def add(draw: Draw) -> Picture:

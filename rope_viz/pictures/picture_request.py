@@ -1,4 +1,4 @@
-"""The one value a picture is drawn from, and what all choices in it have in common."""
+"""The request that a picture is rendered from, and the base class of its choices."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def always(now: Now) -> bool:
-    """The usual `when`: the choice has a meaning whatever else was chosen."""
+    """Return True, the default `when`: the choice always applies."""
     return True
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choice(Generic[T]):
-    """What all choices have. Where `when` does not hold, the choice has its default, and its widget is not shown.
+    """Base class of the choices. If `when` is false, the choice has its default and no widget.
 
-    `needs` are the other choices that its default, its options and limits, and `when` look at.
+    `needs` are the other choices that its default, options, limits and `when` depend on.
     """
 
     key: str
@@ -39,40 +39,39 @@ class Choice(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The key without its page."""
+        """Return the key without its page."""
         return self.key.rpartition(".")[2]
 
     def default(self, now: Now) -> T:
-        """The value where none was chosen."""
+        """Return the value if none was chosen."""
         raise NotImplementedError
 
     def parse(self, written: str) -> T:
-        """The value of a text. Raises `ValueError` for one that can never be meant."""
+        """Read a value from text. Raise `ValueError` if it can never be valid."""
         raise NotImplementedError
 
     def settled(self, value: T, now: Now) -> T:
-        """The nearest value that has a meaning beside the rest."""
+        """Return the nearest value that the other choices allow."""
         return value
 
     def text(self, value: T) -> str:
-        """The text that `parse` reads back."""
+        """Return the text form, which `parse` reads."""
         return spec_url.text(value)
 
     def says(self) -> str:
-        """What may be written, for the help of the command line."""
+        """Describe the accepted text, for the command line's help."""
         return ""
 
 
 @dataclass(frozen=True)
 class Now:
-    """What a picture may depend on; nothing else. `now[SHOW]` is the value of one of the page's own choices.
+    """All that a picture may depend on. `now[SHOW]` is the value of one of the page's own choices.
 
-    `model` and `layer` name where `spec` started; `own` is a reader's own config, where `model` is "custom". `pin` is
-    the pinned pair, `view` the x range that was zoomed to, in the units of the axis (powers of ten on a log axis).
-    `coarse` asks for a picture that is quick to draw and to send, for a knob that moves, `part` for more
-    than the part before, of pictures that take long. `given` are choices that were
-    made, by key. `held` are the names of what is kept because an address cannot hold it: the reader's config ("own"),
-    a spec ("spec").
+    `model` and `layer` name where `spec` started; `own` is the user's config if `model` is "custom". `pin` is the
+    pinned pair, `view` the zoomed x range in the axis's units (powers of ten on a log axis). `coarse` requests a
+    picture that is quick to render and send, for a moving knob; `part` counts the refinements of a slow picture.
+    `given` holds the choices made, by key. `held` names stored contents that an address cannot hold: the user's config
+    ("own"), a spec ("spec").
     """
 
     spec: RopeSpec
@@ -88,14 +87,14 @@ class Now:
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, choice: Choice[T]) -> T:
-        """The value of a choice: the one given, as near as the rest allows, or its default."""
+        """Return a choice's value: the given one, adjusted to what is allowed, or the default."""
         if choice.key not in self._values:
             taken = choice.key in self.given and choice.when(self)
             self._values[choice.key] = choice.settled(self.given[choice.key], self) if taken else choice.default(self)
         return self._values[choice.key]  # type: ignore[no-any-return]
 
     def seen(self, full: View) -> View | None:
-        """The part of `full` that was zoomed to; None where all of it is shown."""
+        """Return the zoomed part of `full`, None if all of it is shown."""
         if self.view is None:
             return None
         low, high = max(self.view[0], full[0]), min(self.view[1], full[1])
@@ -103,43 +102,43 @@ class Now:
 
     @property
     def start(self) -> RopeSpec:
-        """The spec that the model starts from, the reader's own included."""
+        """Return the spec that the model starts from, the user's own included."""
         return start(self.model, self.layer, self.own)
 
     @property
     def config(self) -> Mapping[str, Any] | None:
-        """The config.json of the model; None where there are numbers only."""
+        """Return the model's config.json, None for a custom model without one."""
         return config_of(self.model, self.own)
 
     @property
     def model_config(self) -> ModelConfig | None:
-        """The config of the model as it was read; None where there are numbers only."""
+        """Return the model's parsed config, None for a custom model without one."""
         if self.model == spec_url.CUSTOM:
             return None if self.own is None else self.own.model_config
         return read_catalog_model(self.model)
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """Return the model's name."""
         if self.model == spec_url.CUSTOM:
             return "Custom" if self.own is None else self.own.name
         return catalog()[self.model].name
 
     @property
     def spec_json(self) -> dict[str, Any]:
-        """The full spec as plain data."""
+        """Return the full spec as plain data."""
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
 
 
 def config_of(model: str, own: Upload | None) -> Mapping[str, Any] | None:
-    """The config.json of a model of the list or of the reader's own; None where there are numbers only."""
+    """Return the config.json of a catalog model or the user's own, None for a custom model without one."""
     if model == spec_url.CUSTOM:
         return None if own is None else own.config
     return catalog()[model].config
 
 
 def start(model: str, layer: str, own: Upload | None) -> RopeSpec:
-    """The spec that a model starts from, a reader's own included."""
+    """Return the spec that a model starts from, a user's own included."""
     if model == spec_url.CUSTOM and own is not None:
         return own.specs[layer if layer in own.specs else own.layer]
     return spec_url.model_spec(model, layer)

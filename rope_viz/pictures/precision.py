@@ -1,4 +1,4 @@
-"""The pictures of the page Precision: from which position on rounding confuses this model."""
+"""Pictures of the page Precision: the position at which rounding starts to matter for this model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def errors(now: Now) -> Figure:
 
 @PAGE.picture(WHERE, SHOW, COMPARE, height=400)
 def scores(now: Now) -> Figure:
-    """The score of two tokens at a fixed distance, wherever they stand."""
+    """The score of two tokens at a fixed distance, over their position."""
     names = now[COMPARE]
     return Figure(
         precision.scores(now.spec, now[WHERE], shown=now[SHOW], names=list(names), live=now.coarse),

@@ -1,4 +1,4 @@
-"""What a file says so that its picture can be drawn again: an address of its own, and what no address holds."""
+"""Metadata from which a saved picture can be redrawn: its address, and what no address can hold."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 
 HELD = ("config", "choices")
-"""What stands in a JSON file alone."""
+"""Metadata that only JSON files contain."""
 TOO_LITTLE = "this file does not hold all that its picture is drawn from: save it again, or name the picture itself"
 
 
 def address(picture: Picture, query: Mapping[str, str]) -> str:
-    """The address of a picture."""
+    """Return the address of a picture."""
     asked = urlencode(query)
     return f"{ROUTE}/{picture.address}?{asked}" if asked else f"{ROUTE}/{picture.address}"
 
 
 def seen(picture: Picture, now: Now) -> dict[str, str]:
-    """The part of a picture's query that is about how much of it was asked for."""
+    """Return the part of a picture's query about its zoom and refinement."""
     view = {"view": ",".join(map(spec_url.text, now.view))} if picture.zooms and now.view is not None else {}
     part = min(now.part, picture.parts(now) - 1)
     return view | ({"part": str(part)} if part else {})
 
 
 def relooked(written: str, look: Style) -> str:
-    """A picture's address with another look."""
+    """Return a picture's address with another style."""
     path, _, asked = written.partition("?")
     query = {key: text for key, text in parse_qsl(asked, keep_blank_values=True) if not is_key(key)} | look.query()
     return f"{path}?{urlencode(query)}" if query else path
 
 
 def kept(picture: Picture, now: Now) -> dict[str, Any]:
-    """What a picture depends on beside the spec, for its JSON: the choices, and a reader's own config."""
+    """Return what a picture depends on besides the spec, for its JSON: the choices and the user's config."""
     own = {"config": now.own.config} if picture.config and now.own is not None else {}
     try:
         return own | {"choices": registry.chosen(now, picture)}
@@ -52,14 +52,14 @@ def kept(picture: Picture, now: Now) -> dict[str, Any]:
 
 
 def said_of(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """What other files than JSON say of what is saved in JSON."""
+    """Drop the metadata that only JSON files contain."""
     return {key: value for key, value in saved.items() if key not in HELD}
 
 
 def turning(saved: Mapping[str, Any]) -> Clocks | None:
-    """The clocks that were saved, from their spec, choices and config; None where they are none.
+    """Redraw saved clocks from their spec, choices and config; return None if the picture has no clocks.
 
-    Raises `ValueError` with a sentence where the file holds too little for that.
+    Raise `ValueError` with a sentence if the file lacks data.
     """
     page, _, name = str(saved.get("picture") or "").partition("/")
     try:
@@ -77,7 +77,7 @@ def _now(picture: Picture, saved: Mapping[str, Any]) -> Now:
     page = registry.page(picture.page)
     spec, choices = saved.get("spec"), saved.get("choices")
     if choices is None and isinstance(saved.get("address"), str) and saved["address"]:
-        # A file of before choices were saved.
+        # Files from older releases have no choices.
         query = dict(parse_qsl(urlsplit(saved["address"]).query, keep_blank_values=True))
         try:
             return registry.read(page, query)

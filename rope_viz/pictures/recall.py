@@ -1,4 +1,4 @@
-"""The pictures of the page Recall: what a small model that reads still finds, and why, under any scaling."""
+"""Pictures of the page Recall: which facts tiny_lm still finds under any scaling, and why."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, How, Switch, needle_map, r
 from rope_viz.tiny_lm.recall import recall as asked
 
 QUICK = 2048
-"""The longest text that is read while a knob moves."""
+"""The longest text, in tokens, that is evaluated while a knob moves."""
 STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 NEAR = 16
-"""Distances at which the head that looks one token back is shown."""
+"""Number of distances shown for the head that looks one token back."""
 SWITCHED = (64, 128, 256, 512, 1024)
 
 
 def usual_length(now: Now) -> float:
-    """To the target, within what is quick."""
+    """Return the default longest length: twice the target, from 2,048 to 4,096."""
     return float(2048 if misfit(now) else min(max(2 * lent(now).target, 2048), 4096))
 
 
-def middle(now: Now) -> float:
-    """The target, or four times the training where there is none, within what is quick."""
+def default_length(now: Now) -> float:
+    """Return the target, or four times the trained length for a target within it, at most `QUICK`."""
     target = TRAINED.context if misfit(now) else lent(now).target
     return float(min(target if target > TRAINED.context else 4 * TRAINED.context, QUICK))
 
 
-def short(now: Now) -> float:
-    """The target, or twice the training, within what can be asked many times."""
-    return min(middle(now), 512.0)
+def default_carry_length(now: Now) -> float:
+    """Return `default_length`, at most 512: short enough to be evaluated once per pair."""
+    return min(default_length(now), 512.0)
 
 
 def alone(now: Now) -> bool:
-    """Whether single pairs are chosen rather than a band."""
+    """True if a range of pairs is chosen rather than a band."""
     return now[BAND] == "range"
 
 
@@ -63,7 +63,7 @@ COMPARE = Several(
     usual=lambda now: [name for name in ("none", "linear", "yarn", "ntk") if name != now.spec.scaling.name][:3],
 )
 UP_TO = length("recall.length", "Lengths up to", usual_length, least=512, most=LONGEST)
-AT = length("recall.at", "Length of the text", short, least=64, most=1024)
+AT = length("recall.at", "Length of the text", default_carry_length, least=64, most=1024)
 BAND = Pick(
     key="recall.band",
     label="Pairs",
@@ -100,8 +100,8 @@ ASKED = Kept(
 PAGE = Page("recall", (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED))
 
 
-def others(now: Now) -> list[RopeSpec]:
-    """The reader under the methods to compare with, each with the factor that just reaches the target."""
+def compared(now: Now) -> list[RopeSpec]:
+    """Return tiny_lm's spec under each method to compare, with the factor that just reaches the target."""
     spec = lent(now)
     reach = max(spec.target / spec.context, 1.0)
     found = []
@@ -113,39 +113,39 @@ def others(now: Now) -> list[RopeSpec]:
 
 
 def parts(now: Now) -> int:
-    """One to 1,024 tokens, one to 2,048, and one for each further doubling; the last one takes a part per seed."""
+    """Return the number of parts: to 1,024 tokens, 2,048 and each doubling to 8,192; one per seed beyond that."""
     longest = int(now[UP_TO])
     return 1 + sum(longest > tokens for tokens in (1024, 2048, 4096)) + 3 * (longest > 8192)
 
 
-def plan(now: Now) -> list[tuple[int, int]]:
-    """(longest length, seeds) of the parts up to this one."""
+def stages_so_far(now: Now) -> list[tuple[int, int]]:
+    """Return (longest length, seeds) of the parts up to the current one."""
     stages = [(1024, 3), (2048, 3), (4096, 3), (8192, 3), (LONGEST, 1), (LONGEST, 2), (LONGEST, 3)]
     return stages[: min(now.part + 1, parts(now))]
 
 
-def texts(now: Now, tokens: int) -> int:
-    """How many texts are read at a length, 16 questions in each: fewer where they are long, and at first."""
+def n_texts(now: Now, tokens: int) -> int:
+    """Return the number of texts at a length, with 16 questions each: fewer for long ones and in the first part."""
     many = 4 if tokens <= 512 else 2 if tokens <= 2048 else 1
     return many if now.part else max(1, many // 2)
 
 
 def seeds_at(now: Now, tokens: int) -> int:
-    """How many seeds have read texts of this length by now."""
-    return max((seeds for longest, seeds in plan(now) if tokens <= longest), default=0)
+    """Return how many seeds have evaluated this length so far."""
+    return max((seeds for longest, seeds in stages_so_far(now) if tokens <= longest), default=0)
 
 
-def asking(now: Now, spec: RopeSpec) -> list[tuple[int, int, int]]:
-    """(tokens, texts, seeds) that a line under an embedding takes by now; while a knob moves little, unless known."""
-    full = [(tokens, texts(now, tokens), seeds_at(now, tokens)) for tokens in LENGTHS if tokens <= now[UP_TO]]
+def line_points(now: Now, spec: RopeSpec) -> list[tuple[int, int, int]]:
+    """Return (tokens, texts, seeds) of a line's points so far; few while a knob moves, unless they are cached."""
+    full = [(tokens, n_texts(now, tokens), seeds_at(now, tokens)) for tokens in LENGTHS if tokens <= now[UP_TO]]
     full = [each for each in full if each[2]]
     if not now.coarse or all(is_known(spec, *each) for each in full):
         return full
     return [(tokens, 1, 1) for tokens in LENGTHS if tokens <= min(QUICK, now[UP_TO])]
 
 
-def line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
-    """Recall over length under an embedding, as far as it is asked."""
+def recall_line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
+    """Return recall over length for a spec, at these points."""
     found = [(tokens, reading(spec, tokens, *many)) for tokens, *many in questions]
     rows = [(tokens, each.share, *each.interval) for tokens, each in found]
     return figures.Line(label(spec), colour, dash, *np.array(rows, dtype=float).T)
@@ -153,41 +153,41 @@ def line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, das
 
 @PAGE.picture(COMPARE, UP_TO, refuses=misfit, parts=parts)
 def lengths(now: Now) -> Figure:
-    """The share of facts the reader finds over the length of the text, a line with its 95 % band for each method."""
+    """The share of facts that tiny_lm finds over the length of the text, with a 95 % band for each method."""
     spec = lent(now)
     looks = {spec: (theme.CURRENT, "solid")}
-    looks |= {other: figures.STYLES[other.scaling.name] for other in others(now) if other.scaling != spec.scaling}
-    questions = {each: asking(now, each) for each in looks}
+    looks |= {other: figures.STYLES[other.scaling.name] for other in compared(now) if other.scaling != spec.scaling}
+    questions = {each: line_points(now, each) for each in looks}
     few = [each for each, of in questions.items() if all(many == [1, 1] for _, *many in of)]
     if few:
         read_ahead(readers()[0], few, [tokens for tokens, *_ in questions[few[0]]])
-    lines = [line(each, questions[each], *look) for each, look in looks.items()]
+    lines = [recall_line(each, questions[each], *look) for each, look in looks.items()]
     most = now[UP_TO]
     fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(LENGTHS[0], most))
     return Figure(fig, "Recall over the length of the text", verdict(now, spec))
 
 
 def verdict(now: Now, spec: RopeSpec) -> str:
-    """What is found at the target, and which head is to blame."""
-    tokens = int(min(middle(now), plan(now)[-1][0]))
-    share = reading(spec, tokens, 1, 1).share if now.coarse else reading(spec, tokens, texts(now, tokens)).share
+    """Return the sentence on recall at the target, and on the two heads' part in it."""
+    tokens = int(min(default_length(now), stages_so_far(now)[-1][0]))
+    share = reading(spec, tokens, 1, 1).share if now.coarse else reading(spec, tokens, n_texts(now, tokens)).share
     plain = dataclasses.replace(spec, scaling=Scaling())
-    many = (1, 1) if now.coarse and not is_known(plain, tokens, texts(now, tokens), 3) else (texts(now, tokens), 3)
+    many = (1, 1) if now.coarse and not is_known(plain, tokens, n_texts(now, tokens), 3) else (n_texts(now, tokens), 3)
     without = None if spec.scaling.name == "none" else reading(plain, tokens, *many).share
     return words.over_lengths(label(spec), tokens, TRAINED.context, share, without, *kept(spec, tokens)) + progress(now)
 
 
 def progress(now: Now) -> str:
-    """How far a picture in parts has come."""
+    """Return a note on the progress of a picture in parts, "" when it is complete."""
     done, of = min(now.part + 1, parts(now)), parts(now)
     if now.coarse or done == of:
         return ""
-    return f" *Read to {theme.tokens(plan(now)[-1][0])} tokens so far, part {done} of {of}.*"
+    return f" *Read to {theme.tokens(stages_so_far(now)[-1][0])} tokens so far, part {done} of {of}.*"
 
 
 @PAGE.picture(UP_TO, refuses=misfit, parts=parts, still=True, narrow=620)
 def needle(now: Now) -> Figure:
-    """Where in the text a fact may stand and still be found: depth against length, without scaling and with it."""
+    """Recall by depth and length of the text, without scaling and with it."""
     spec = lent(now)
     lengths = tuple(tokens for tokens in STEPS if tokens <= max(now[UP_TO], 512))
     specs = [dataclasses.replace(spec, scaling=Scaling())]
@@ -196,7 +196,7 @@ def needle(now: Now) -> Figure:
     maps = []
     for each in specs:
         found = [
-            reading(each, tokens, texts(now, tokens), seeds) for tokens in lengths if (seeds := seeds_at(now, tokens))
+            reading(each, tokens, n_texts(now, tokens), seeds) for tokens in lengths if (seeds := seeds_at(now, tokens))
         ]
         values = np.full((16, len(lengths)), np.nan)
         values[:, : len(found)] = needle_map(found)
@@ -206,13 +206,13 @@ def needle(now: Now) -> Figure:
     return Figure(fig, "Recall by depth and length", sentence + progress(now), variant=f"{len(maps)}")
 
 
-def both(now: Now) -> list[tuple[str, RopeSpec, Switch | None]]:
-    """The reader as it was trained, and as it reads now, with the pairs that are switched."""
+def trained_and_current(now: Now) -> list[tuple[str, RopeSpec, Switch | None]]:
+    """Return tiny_lm as trained and as it is now, with the switched pairs."""
     return [("as trained", TRAINED, None), ("now", lent(now), switch(now))]
 
 
-def chosen(now: Now) -> tuple[int, ...]:
-    """The pairs to switch."""
+def switched_pairs(now: Now) -> tuple[int, ...]:
+    """Return the pairs to switch."""
     spec, band = lent(now), now[BAND]
     if band == "range":
         first, last = sorted((int(now[FIRST]), int(now[LAST])))
@@ -226,8 +226,8 @@ def chosen(now: Now) -> tuple[int, ...]:
 
 
 def switch(now: Now) -> Switch | None:
-    """What the reader switched, None where the band has no pairs."""
-    pairs = chosen(now)
+    """Return the user's switch, None if the band has no pairs."""
+    pairs = switched_pairs(now)
     return Switch(pairs, now[HOW]) if pairs and max(pairs) < lent(now).pairs else None
 
 
@@ -236,7 +236,7 @@ SWITCHES = (BAND, HOW, FIRST, LAST)
 
 @PAGE.picture(*SWITCHES, refuses=misfit)
 def switched(now: Now) -> Figure:
-    """Recall over length with some pairs standing still, at plain speed or divided, beside recall as it is."""
+    """Recall over length with some pairs at zero, plain or divided frequency, compared with recall as it is."""
     spec, turned = lent(now), switch(now)
     seeds, sequences = (1, 1) if now.coarse else (3, 2)
     lines = []
@@ -249,15 +249,15 @@ def switched(now: Now) -> Figure:
         lines.append(figures.Line(name, colour, dash, *np.array(rows, dtype=float).T))
     fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(SWITCHED[0], SWITCHED[-1]))
     before, after = (float(lines[which].mean[SWITCHED.index(256)]) for which in (0, -1))
-    said = words.switched(chosen(now), now[HOW], after, before) if turned else words.NO_PAIRS
+    sentence = words.switched(switched_pairs(now), now[HOW], after, before) if turned else words.NO_PAIRS
     if now[BAND] == "none":
-        said = words.CHOOSE
-    return Figure(fig, "Recall with some pairs switched", said)
+        sentence = words.CHOOSE
+    return Figure(fig, "Recall with some pairs switched", sentence)
 
 
 @PAGE.picture(HOW, AT, refuses=misfit, zooms=True, parts=lambda now: 2, height=theme.SIDE_HEIGHT)
 def carry(now: Now) -> Figure:
-    """Recall where one pair alone is switched, pair by pair: which of them carry it. A range zoomed to is switched."""
+    """Recall with one pair switched, pair by pair: which of them matter. A zoomed range is switched as a whole."""
     spec, how, tokens = lent(now), now[HOW], int(now[AT])
     seeds, sequences = (1 if now.coarse or not now.part else 3), 1
 
@@ -279,7 +279,7 @@ def carry(now: Now) -> Figure:
 def previous(now: Now) -> Figure:
     """Attention by distance of the head that looks one token back, as trained and now."""
     reader, curves, hits = readers()[0], [], []
-    for name, spec, turned in both(now):
+    for name, spec, turned in trained_and_current(now):
         trained = name == "as trained"
         work = attention_diagnosis.previous_token(
             reader, spec, TRAINED.context if trained else int(now[AT]), switch=turned
@@ -297,7 +297,7 @@ def previous(now: Now) -> Figure:
 def finder(now: Now) -> Figure:
     """Attention of the head that finds the key, on the right token by its distance, as trained and now."""
     reader, works = readers()[0], []
-    for (name, spec, turned), colour in zip(both(now), (theme.PLAIN, theme.CURRENT), strict=True):
+    for (name, spec, turned), colour in zip(trained_and_current(now), (theme.PLAIN, theme.CURRENT), strict=True):
         tokens = TRAINED.context if name == "as trained" else int(now[AT])
         works.append((name, colour, attention_diagnosis.finder(reader, spec, tokens, switch=turned)))
     fig = figures.attention_on_target(works, title="attention on the right token")
@@ -307,18 +307,18 @@ def finder(now: Now) -> Figure:
 
 @PAGE.picture(*SWITCHES, AT, refuses=misfit, height=theme.SIDE_HEIGHT)
 def previous_pairs(now: Now) -> Figure:
-    """What each pair adds to the logit of the token before, by band; marked what it added as trained."""
+    """The contribution of each pair to the logit of the token before, by band; as trained for comparison."""
     return by_pair(now, "previous_token", "the token before")
 
 
 @PAGE.picture(*SWITCHES, AT, refuses=misfit, height=theme.SIDE_HEIGHT)
 def finder_pairs(now: Now) -> Figure:
-    """What each pair adds to the logit of the fact asked for, by band; marked what it added as trained."""
+    """The contribution of each pair to the logit of the fact asked for, by band; as trained for comparison."""
     return by_pair(now, "finder", "the fact asked for")
 
 
 def by_pair(now: Now, name: str, what: str) -> Figure:
-    """The score by pair of one of the two heads."""
+    """Return the figure of the contributions by pair for one of the two heads."""
     reader, work = readers()[0], getattr(attention_diagnosis, name)
     spec = lent(now)
     values = work(reader, spec, int(now[AT]), switch=switch(now)).parts
@@ -330,7 +330,7 @@ def by_pair(now: Now, name: str, what: str) -> Figure:
 @PAGE.picture(TUNED)
 def recover(now: Now) -> Figure:
     """Recall over steps of fine-tuning at four times the length, at that length and at the trained one."""
-    lines, said = [], {}
+    lines, recalls = [], {}
     rows = checkpoints.measured()["recover"]
     for method in now[TUNED]:
         mine = [row for row in rows if row["method"] == method]
@@ -340,15 +340,15 @@ def recover(now: Now) -> Figure:
             colour, dash = figures.STYLES[method]
             pair.append(figures.Line(short_label(method), colour, dash, *np.array(at, dtype=float).T))
         lines.append((pair[0], pair[1]))
-        said[short_label(method)] = (pair[0].mean[0], pair[0].mean[-1], pair[1].mean[0], pair[1].mean[-1])
+        recalls[short_label(method)] = (pair[0].mean[0], pair[0].mean[-1], pair[1].mean[0], pair[1].mean[-1])
     last = max(row["step"] for row in rows)
     fig = figures.recover(lines, target=checkpoints.TUNED_LENGTH, trained=TRAINED.context)
-    return Figure(fig, "Recall over steps of fine-tuning", words.recover(said, last))
+    return Figure(fig, "Recall over steps of fine-tuning", words.recover(recalls, last))
 
 
 @PAGE.picture(READ_TO, refuses=misfit, still=True, parts=lambda now: 2)
 def loss(now: Now) -> Figure:
-    """Loss by position on Markov chains, without scaling and with it, over the least that any reader could have."""
+    """Loss by position on Markov chains, without scaling and with it, compared with the lowest possible loss."""
     spec, tokens = lent(now), int(now[READ_TO])
     plain = dataclasses.replace(spec, scaling=Scaling())
     drawn = [("none", plain, *figures.STYLES["none"])]
@@ -369,7 +369,7 @@ def loss(now: Now) -> Figure:
 
 @PAGE.picture(ASKED)
 def yours(now: Now) -> Figure:
-    """What another model found over the length of the text, by the file of an evaluation; without one, seed 0."""
+    """Recall of another model over the length of the text, from an evaluation file; without one, seed 0's."""
     held, lines = now[ASKED], []
     found = read_evaluation(checkpoints.FOLDER / "evaluated.json") if held is None else held.value
     for index, method in enumerate(found.methods):
@@ -378,7 +378,7 @@ def yours(now: Now) -> Figure:
         lines.append(figures.Line(method, colour, dash, x, *found.over_lengths(method)))
     first, last = found.lengths[0], found.lengths[-1]
     fig = figures.over_lengths(lines, trained=first, target=first, ends=(first, last))
-    fig.update_layout(shapes=fig.layout.shapes[1:])  # nothing is known of its trained length
+    fig.update_layout(shapes=fig.layout.shapes[1:])  # the model's trained length is unknown
     return Figure(
         fig,
         "Recall of your own model",

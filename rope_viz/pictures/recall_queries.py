@@ -1,4 +1,4 @@
-"""What the page Recall asks the readers, and with which embedding; the same question is answered once."""
+"""Evaluations of tiny_lm for the page Recall, cached by spec and text length."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rope_viz.tiny_lm.recall import Recall, interval
 from rope_viz.tiny_lm.recall import recall as asked
 
 TRAINED = RopeSpec(head_dim=32, base=10_000.0, context=256)
-"""What the readers were trained with, known before any is read."""
+"""The spec of tiny_lm in training, known before a checkpoint is loaded."""
 HEADS = ("previous_token", "finder")
 MOST = 4096
-"""Questions whose having been asked is remembered."""
+"""Number of evaluations remembered in `_known`."""
 
 
 def misfit(now: Now) -> str:
-    """Why the reader cannot read with what was chosen, if it cannot."""
+    """Return why tiny_lm cannot use the chosen method, "" if it can."""
     try:
         checkpoints.spec_for(now.spec, TRAINED)
     except ValueError:
@@ -34,17 +34,17 @@ def misfit(now: Now) -> str:
 
 
 def lent(now: Now) -> RopeSpec:
-    """The embedding the reader gets: the chosen one, or the chosen method on the reader's own."""
+    """Return the spec used by tiny_lm: the chosen one, or the chosen method on its own sizes."""
     return checkpoints.spec_for(now.spec, TRAINED)
 
 
 def readers() -> list[Reader]:
-    """The three seeds."""
+    """Return the three seeds of tiny_lm."""
     return [checkpoints.reader(name) for name in checkpoints.SEEDS]
 
 
 def label(spec: RopeSpec) -> str:
-    """A method's name at the end of a line."""
+    """Return a method's short name, for the end of a line."""
     return short_label(spec.scaling.name)
 
 
@@ -53,7 +53,7 @@ _known_lock = threading.Lock()
 
 
 def reading(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Recall:
-    """What the first seeds find in so many texts; the same question is answered once."""
+    """Return the recall of the first seeds on this many texts, cached."""
     found = asked(readers()[:seeds], spec, tokens, sequences=sequences)
     with _known_lock:
         if len(_known) >= MOST:
@@ -63,14 +63,14 @@ def reading(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Reca
 
 
 def is_known(spec: RopeSpec, tokens: int, sequences: int, seeds: int) -> bool:
-    """Whether `reading` has been asked this before."""
+    """True if this evaluation has been made before."""
     with _known_lock:
         return (spec, tokens, sequences, seeds) in _known
 
 
 @functools.lru_cache(maxsize=256)
 def kept(spec: RopeSpec, tokens: int) -> tuple[float, float]:
-    """What the two heads of the first seed still give the right tokens, as shares of what they gave in training."""
+    """Return how much of their trained attention on the right tokens the two heads of the first seed keep (0 to 1)."""
     reader = readers()[0]
     works = [
         (
@@ -84,7 +84,7 @@ def kept(spec: RopeSpec, tokens: int) -> tuple[float, float]:
 
 
 def margin(row: dict[str, Any]) -> tuple[float, float]:
-    """The 95 % interval of a share that the training measured."""
+    """Return the 95 % interval of a recall measured in training."""
     counted = checkpoints.measured()["questions"]
     texts = counted["sequences"] * checkpoints.TUNED_LENGTH // row["length"]
     return interval(np.array([row["recall"]]), texts * counted["facts"])

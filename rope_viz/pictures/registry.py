@@ -1,4 +1,4 @@
-"""All pages by name, and any picture from its address: a page's name, a picture's name and a query."""
+"""All pages by name, and the conversion between a picture's address and its request."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ PAGES = {
     "precision": "Precision",
     "kernels": "Kernels",
 }
-"""{name: title}, in the order of the menu; `rope_viz.pictures.<name>` holds the page's choices and pictures."""
+"""{name: title} in menu order; `rope_viz.pictures.<name>` holds the page's choices and pictures."""
 
 LONGEST = 2000
-"""Characters of a query; what is longer is kept under a name instead."""
+"""Characters of a query; a longer spec is stored under a name instead."""
 ASKED = ("pin", "view", "knob", "value", "coarse", "part", "own", "spec")
-"""What a query may hold beside the model and the page's choices."""
+"""Query keys other than those of the model and of the page's choices."""
 
 
 @functools.cache
 def page(name: str) -> Page:
-    """A page by name, loaded when asked for. Raises `KeyError` with a sentence."""
+    """Return a page by name, loaded on first use. Raise `KeyError` with a sentence for an unknown one."""
     if name not in PAGES:
         raise KeyError(f"There is no page {shorten(name)}; the pages are {', '.join(PAGES)}.")
     found: Page = importlib.import_module(f"rope_viz.pictures.{name}").PAGE
@@ -50,7 +50,7 @@ def page(name: str) -> Page:
 
 
 def picture(page_name: str, name: str) -> Picture:
-    """A picture by the names of its page and its own. Raises `KeyError` with a sentence."""
+    """Return a picture by page and name. Raise `KeyError` with a sentence for an unknown one."""
     found = page(page_name).pictures
     if name not in found:
         raise KeyError(f"There is no picture {shorten(name)} on the page {page_name}; it has {', '.join(found)}.")
@@ -58,12 +58,12 @@ def picture(page_name: str, name: str) -> Picture:
 
 
 def pictures() -> list[Picture]:
-    """All pictures of all pages."""
+    """Return all pictures of all pages."""
     return [each for name in PAGES for each in page(name).pictures.values()]
 
 
 def read(page: Page, query: Mapping[str, str]) -> Now:
-    """What a query says. Raises `ValueError` with a sentence for anything in it that cannot be taken as it stands."""
+    """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid."""
     known = {*spec_url.KEYS, *ASKED, *(choice.key for choice in page.choices)}
     for key in query:
         if key not in known:
@@ -84,7 +84,7 @@ def read(page: Page, query: Mapping[str, str]) -> Now:
 
 
 def moved(page: Page, now: Now, name: str, value: str) -> Now:
-    """`now` with one knob, of the spec, its method or the page, somewhere else. Raises `ValueError`."""
+    """Return `now` with one knob of the spec, its method or the page moved. Raise `ValueError` if it is invalid."""
     choice = next((each for each in page.choices if each.key == name and isinstance(each, Number | Borders)), None)
     if choice is not None:
         return dataclasses.replace(now, given={**now.given, name: choice.parse(value)})
@@ -99,7 +99,7 @@ def moved(page: Page, now: Now, name: str, value: str) -> Now:
 
 
 def lenient(choices: Sequence[Choice[Any]], written: Mapping[str, str]) -> dict[str, Any]:
-    """The values that a page takes from its address: what cannot be read is left out, what is too much cut."""
+    """Read choices from a page's address: drop unreadable values and clamp numbers."""
     out: dict[str, Any] = {}
     for choice in choices:
         if choice.key in written:
@@ -112,14 +112,14 @@ def lenient(choices: Sequence[Choice[Any]], written: Mapping[str, str]) -> dict[
 
 
 def strict(choices: Sequence[Choice[Any]], written: Mapping[str, str]) -> dict[str, Any]:
-    """The values of a query. Raises `ValueError` with a sentence for what can never be meant."""
+    """Read choices from a query. Raise `ValueError` with a sentence for an invalid one."""
     return {choice.key: choice.parse(written[choice.key]) for choice in choices if choice.key in written}
 
 
 def query(now: Now, picture: Picture) -> dict[str, str]:
-    """The shortest query that says all this picture depends on.
+    """Return the shortest query that holds everything this picture depends on.
 
-    Raises `KeyError` where an address cannot hold it, and what is kept for it has no name.
+    Raise `KeyError` if an address cannot hold it and no content is stored for it.
     """
     out, fits = _linked(now.spec, now.model, now.layer)
     out = dict(out)
@@ -131,7 +131,7 @@ def query(now: Now, picture: Picture) -> dict[str, str]:
 
 
 def chosen(now: Now, picture: Picture) -> dict[str, str]:
-    """The part of the query that is about the pin and the page's own choices. Raises `KeyError` as `query` does."""
+    """Return the part of the query for the pin and the page's own choices. Raise `KeyError` as `query` does."""
     out = {"pin": str(now.pin)} if picture.pin and now.pin is not None else {}
     for choice in page(picture.page).choices:
         if choice.key in picture.depends and (value := now[choice]) != choice.default(now):
@@ -142,14 +142,14 @@ def chosen(now: Now, picture: Picture) -> dict[str, str]:
 
 
 def shown(now: Now, picture: Picture) -> dict[str, str]:
-    """{id: name} of the models in a picture of a page that has a model of its own; empty where it is the sidebar's."""
+    """Return {id: name} of the models in a picture, {} if it shows just the sidebar's."""
     shows = page(picture.page).shows
     found = {} if shows is None else dict(shows(now, picture))
     return {} if list(found) == [now.model] else found
 
 
 def fits(spec: RopeSpec, model: str, layer: str) -> bool:
-    """Whether an address can hold the spec; else it must be kept, and `Now.held` name it."""
+    """True if an address can hold the spec; otherwise it must be stored and named in `Now.held`."""
     return _linked(spec, model, layer)[1]
 
 
@@ -162,7 +162,7 @@ def _linked(spec: RopeSpec, model: str, layer: str) -> tuple[Mapping[str, str], 
 
 
 def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
-    """All that this picture depends on: two ways to ask for the same have one key."""
+    """Return the cache key: equal for all requests that lead to the same picture."""
     return (
         picture.address,
         now.model,
@@ -178,7 +178,7 @@ def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
 
 
 def pin_of(query: Mapping[str, str], pairs: int) -> int | None:
-    """The pinned pair. Raises `ValueError`."""
+    """Read the pinned pair. Raise `ValueError` if it is invalid."""
     text = query.get("pin")
     if text is None:
         return None
@@ -188,7 +188,7 @@ def pin_of(query: Mapping[str, str], pairs: int) -> int | None:
 
 
 def part_of(query: Mapping[str, str]) -> int:
-    """Which part of a picture that takes long. Raises `ValueError`."""
+    """Read the part of a slow picture. Raise `ValueError` if it is invalid."""
     text = query.get("part", "0")
     if not (text.isascii() and text.isdecimal() and len(text) < 3):
         raise ValueError(f"part must be a number from 0 to 99, not {shorten(text)}.")
@@ -196,7 +196,7 @@ def part_of(query: Mapping[str, str]) -> int:
 
 
 def view_of(query: Mapping[str, str]) -> tuple[float, float] | None:
-    """The x range that was zoomed to. Raises `ValueError`."""
+    """Read the zoomed x range. Raise `ValueError` if it is invalid."""
     text = query.get("view")
     if text is None:
         return None

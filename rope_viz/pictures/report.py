@@ -1,6 +1,6 @@
-"""All there is to say of one model in one file: every picture of every page, its sentence, and what the check finds.
+"""A report on one model: every picture of every page with its sentence, and the check's findings.
 
-As a page that works offline, with plotly.js in it once, or as Markdown with a folder of SVG files for a model card.
+Either an offline HTML page with plotly.js included once, or Markdown with a folder of SVG files for a model card.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.wire_format import bare, cells, prose
 
 MOST_ROWS = 200
-# Each chart is drawn when it comes near the view, and as narrow as its place.
+# Draw each chart when it scrolls near the view, fitted to its width.
 DRAW = """const near = new IntersectionObserver((seen) => {
   for (const { target, isIntersecting } of seen) {
     if (!isIntersecting) continue;
@@ -43,7 +43,7 @@ WIDE = 'class="wide" role="region" tabindex="0"'
 
 @dataclass(frozen=True)
 class Part:
-    """One picture as it was drawn; `drawn` is None and `sentence` says why where there is none for this model."""
+    """One picture with its sentence; `drawn` is None if there is none for this model, and `sentence` says why."""
 
     picture: Picture
     drawn: Kind | None
@@ -51,12 +51,12 @@ class Part:
 
     @property
     def title(self) -> str:
-        """What it shows."""
+        """Return the title."""
         return self.picture.about if self.drawn is None else self.drawn.title
 
 
 def parts(now: Now) -> Iterator[Part]:
-    """Every picture of every page for this model, in the order of the menu, as a page begins with it."""
+    """Yield every picture for this model in menu order, with the default choices."""
     for picture in registry.pictures():
         if reason := picture.refuses(now):
             yield Part(picture, None, reason)
@@ -64,17 +64,17 @@ def parts(now: Now) -> Iterator[Part]:
         with theme.unchecked():
             drawn = picture(picture.finished(now))
         if isinstance(drawn, Table) and not any(len(values) for values in cells(drawn).values()):
-            continue  # what a reader would have to measure or bring first
+            continue  # empty until the user measures or uploads something
         yield Part(picture, drawn, drawn.sentence)
 
 
 def findings(now: Now) -> list[Finding]:
-    """What the check finds in the config of the model; nothing where there are numbers only."""
+    """Return the check's findings in the model's config, [] if there is no config."""
     return [] if now.config is None else check(now.config)
 
 
 def sections(now: Now) -> Iterator[tuple[str, str, list[Part]]]:
-    """(name, title, pictures) of every page that has something to show."""
+    """Yield (name, title, pictures) of every page that has something to show."""
     drawn = list(parts(now))
     for name, title in registry.PAGES.items():
         if mine := [part for part in drawn if part.picture.page == name]:
@@ -82,7 +82,7 @@ def sections(now: Now) -> Iterator[tuple[str, str, list[Part]]]:
 
 
 def about(now: Now) -> list[tuple[str, str]]:
-    """The model in a few numbers, as (name, value)."""
+    """Return the model's main numbers as (name, value)."""
     spec = now.spec
     rows = [("head dimension", f"{spec.head_dim}, of which {spec.rotary_dim} rotate"), ("base", f"{spec.base:,.10g}")]
     rows += [*lengths(now), ("target length", f"{spec.target:,} tokens")]
@@ -91,7 +91,7 @@ def about(now: Now) -> list[tuple[str, str]]:
 
 
 def lengths(now: Now) -> list[tuple[str, str]]:
-    """The lengths of the model, each with where it is known from."""
+    """Return the model's lengths, the trained one with its source."""
     config = now.model_config
     trained = None if config is None or config.problems else config.trained_length
     rows = [] if trained is None else [("trained length", f"{trained.length:,} tokens ({trained.source})")]
@@ -100,7 +100,7 @@ def lengths(now: Now) -> list[tuple[str, str]]:
 
 
 def address(now: Now, picture: Picture) -> str:
-    """Where the app shows it, from the root of the app; empty for a config that no address holds."""
+    """Return the page's address relative to the app, "" for a config that no address can hold."""
     try:
         return "/" + ("" if picture.page == "home" else picture.page) + "?" + urlencode(registry.query(now, picture))
     except KeyError:
@@ -111,7 +111,7 @@ def address(now: Now, picture: Picture) -> str:
 
 
 def to_html(now: Now) -> bytes:
-    """One page with everything in it: charts that zoom, clocks that turn, tables; it asks for nothing from anywhere."""
+    """Return one offline HTML page with zoomable charts, moving clocks and tables."""
     body, menu, figures, clocks = [], [], [], []
     for name, title, mine in sections(now):
         menu.append(f'<a href="#{name}">{html.escape(title)}</a>')
@@ -145,7 +145,7 @@ def to_html(now: Now) -> bytes:
 
 
 def drawing(figures: Sequence[tuple[str, Figure]]) -> str:
-    """The script that draws each chart when it comes near the view."""
+    """Return the script that draws each chart when it scrolls near the view."""
     made = {}
     for place, drawn in figures:
         plain = drawn.fig.to_plotly_json()
@@ -156,7 +156,7 @@ def drawing(figures: Sequence[tuple[str, Figure]]) -> str:
 
 
 def turning(clocks: Sequence[tuple[str, Clocks]]) -> str:
-    """The scripts that turn the clocks and move the patch: a module for each kind."""
+    """Return the modules that animate the clocks and the patch, one for each kind."""
     calls: dict[str, list[str]] = {}
     for place, drawn in clocks:
         data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
@@ -168,19 +168,19 @@ def turning(clocks: Sequence[tuple[str, Clocks]]) -> str:
 
 
 def table(drawn: Table) -> str:
-    """A table of a report, its first rows."""
+    """Return a table's first rows as HTML."""
     given = cells(drawn)
     rows = list(zip(*given.values(), strict=True))
     head = "".join(f"<th>{html.escape(name)}</th>" for name in given)
     lines = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(written(cell))}</td>" for cell in row) + "</tr>" for row in rows[:MOST_ROWS]
+        "<tr>" + "".join(f"<td>{html.escape(as_text(cell))}</td>" for cell in row) + "</tr>" for row in rows[:MOST_ROWS]
     )
     more = f"<p>and {len(rows) - MOST_ROWS:,} rows more</p>" if len(rows) > MOST_ROWS else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{more}"
 
 
 def found_html(found: Sequence[Finding]) -> str:
-    """The findings as a list."""
+    """Return the findings as an HTML list."""
     if not found:
         return "<p>Nothing to say.</p>"
     items = [
@@ -195,7 +195,7 @@ def found_html(found: Sequence[Finding]) -> str:
 
 
 def to_markdown(now: Now, folder: str) -> tuple[bytes, dict[str, bytes]]:
-    """The text, and the SVG files that belong into `folder` beside it, by name."""
+    """Return the Markdown text, and by name the SVG files to put into `folder` next to it."""
     files: dict[str, bytes] = {}
     out = [f"# {escaped(now.name)}: rotary position embedding", ""]
     out += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in about(now)), ""]
@@ -217,16 +217,16 @@ def to_markdown(now: Now, folder: str) -> tuple[bytes, dict[str, bytes]]:
 
 
 def table_lines(drawn: Table) -> list[str]:
-    """A table in Markdown, its first rows."""
+    """Return a table's first rows as Markdown."""
     given = cells(drawn)
     rows = list(zip(*given.values(), strict=True))
     lines = [_row(list(given)), "|" + "---|" * len(given)]
-    lines += [_row([written(cell) for cell in row]) for row in rows[:MOST_ROWS]]
+    lines += [_row([as_text(cell) for cell in row]) for row in rows[:MOST_ROWS]]
     return [*lines, *([f"\nand {len(rows) - MOST_ROWS:,} rows more"] if len(rows) > MOST_ROWS else [])]
 
 
 def found_lines(found: Sequence[Finding]) -> list[str]:
-    """The findings as a list in Markdown."""
+    """Return the findings as a Markdown list."""
     items = [f"- **{each.severity}** {escaped(f'{each.key} {each.message}'.strip())} ({each.rule})" for each in found]
     return items or ["Nothing to say."]
 
@@ -235,13 +235,13 @@ def _row(values: Sequence[str]) -> str:
     return "| " + " | ".join(escaped(value) for value in values) + " |"
 
 
-def written(cell: Any) -> str:
-    """A cell as a person reads it."""
+def as_text(cell: Any) -> str:
+    """Format a table cell."""
     return "" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else bare(str(cell))
 
 
 def escaped(text: str) -> str:
-    """Text without power over Markdown, on one line."""
+    """Escape Markdown and join lines."""
     out = "".join(f"\\{sign}" if sign in "\\`*_[]|<>#" else sign for sign in " ".join(text.split()))
     return out
 

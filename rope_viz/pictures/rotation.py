@@ -1,4 +1,4 @@
-"""The pictures of the page Rotation: what rotating q and k does, and why only the distance matters."""
+"""Pictures of the page Rotation: what rotating q and k does, and why only the distance matters."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from rope_viz.studies.vectors import normals
 HEADS_KNOB = Knob("Heads", 1, 128, "How many heads of this size the weight holds.", integer=True)
 
 
-def drawable(now: Now) -> bool:
-    """Whether the matrix of a head is small enough to look at."""
+def has_matrix(now: Now) -> bool:
+    """True if the matrix of a head is small enough to show."""
     return now.spec.head_dim <= study.MAX_DENSE_DIM
 
 
 def too_large(now: Now) -> str:
-    """Why there is no matrix to look at."""
-    return "" if drawable(now) else words.matrix(now.spec)
+    """Return why there is no matrix, "" if there is one."""
+    return "" if has_matrix(now) else words.matrix(now.spec)
 
 
 SHOW = Pick(key="rotation.show", label="Show", options=clocks.MODES)
@@ -47,11 +47,11 @@ AT = Positions(
     most=clocks.LAST_POSITION,
     needs=(SHOW,),
 )
-PART = Pick(key="rotation.part", label="Matrix", options=rotation.PARTS, when=drawable)
-M = length("rotation.m", "Position m", 1000, least=1, when=drawable)
-N = length("rotation.n", "Position n", 900, least=1, when=drawable)
-X = vectors.texts("rotation.x", lambda now: _worked(now.spec), label="A vector of your own", when=drawable)
-POSITION = length("rotation.position", "Position", 1000, least=1, when=drawable)
+PART = Pick(key="rotation.part", label="Matrix", options=rotation.PARTS, when=has_matrix)
+M = length("rotation.m", "Position m", 1000, least=1, when=has_matrix)
+N = length("rotation.n", "Position n", 900, least=1, when=has_matrix)
+X = vectors.texts("rotation.x", lambda now: _worked(now.spec), label="A vector of your own", when=has_matrix)
+POSITION = length("rotation.position", "Position", 1000, least=1, when=has_matrix)
 FROM = Pick(key="rotation.from", label="Direction", options=rotation.WAYS)
 LIBRARY = Pick(key="rotation.library", label="Library", options=rotation.LIBRARIES)
 HEADS = Number(key="rotation.heads", knob=HEADS_KNOB, usual=lambda now: _heads(now.model))
@@ -89,7 +89,7 @@ def laws(now: Now) -> Table:
 
 @PAGE.picture(X, POSITION, height=5 * ROW, refuses=too_large)
 def forms(now: Now) -> Table:
-    """What each of the equivalent forms computes and moves."""
+    """The cost of each of the equivalent forms: what it computes and moves."""
     return Table(rotation.costs(_forms(now)), "Equivalent forms and what they cost", words.forms(now.spec))
 
 
@@ -101,7 +101,7 @@ def rotated(now: Now) -> Table:
 
 @PAGE.picture(FROM, HEADS, height=270)
 def permutation(now: Now) -> Figure:
-    """Where every row of a q or k weight goes when its pairing is converted."""
+    """The new place of every row of a q or k weight when its pairing is converted."""
     source, to = pairings_of(now)
     figure = rotation.permutation(now.spec, now[HEADS], source, to)
     return Figure(figure, f"Where each row of a weight goes from {source} to {to}", words.converting(now.spec))
@@ -117,23 +117,23 @@ def mistakes(now: Now) -> Figure:
 
 @PAGE.picture(height=320, still=True)
 def pairings(now: Now) -> Table:
-    """Which models of the list use which pairing, and where that is from."""
+    """The pairing of every model of the list, with its source."""
     return Table(rotation.pairings(), "The pairing of every model of the list", words.models())
 
 
 def pairings_of(now: Now) -> tuple[Pairing, Pairing]:
-    """The pairing that a weight is converted from, and the one to."""
+    """Return the pairings that a weight is converted from and to."""
     return ("interleaved", "half") if now[FROM] == "interleaved" else ("half", "interleaved")
 
 
 def code(now: Now) -> str:
-    """The conversion as Python to copy."""
+    """Return Python code for the conversion."""
     source, to = pairings_of(now)
     return conversion.conversion_code(now.spec, now[HEADS], source, to, "numpy" if now[LIBRARY] == "numpy" else "torch")
 
 
 def pairing_here(now: Now) -> str:
-    """The pairing of the current model in words."""
+    """Describe the current model's pairing."""
     known = catalog().get(now.model)
     if known is not None:
         return f"{known.name}: {known.pairing}"
@@ -141,12 +141,12 @@ def pairing_here(now: Now) -> str:
 
 
 def vector(now: Now) -> FloatArray:
-    """The reader's vector; a fixed random one where there is none, or where it does not fit the head."""
+    """Return the user's vector; a fixed random one if there is none or it does not fit the head."""
     usual = _worked(now.spec)
     try:
         return vectors.typed(now[X], now.spec, usual)[0]
     except ValueError:
-        return usual["A vector of your own"]  # said beside the control
+        return usual["A vector of your own"]  # the control shows the problem
 
 
 def _worked(spec: RopeSpec) -> dict[str, FloatArray]:

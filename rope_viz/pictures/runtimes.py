@@ -1,4 +1,4 @@
-"""The pictures of the page Runtimes: what each runtime makes of this config."""
+"""Pictures of the page Runtimes: how each runtime reads this config."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL))
 
 
 def asked(now: Now) -> Asked:
-    """The config in question: the model's own, or one that says what the knobs say."""
-    return _asked(now.spec, now.model, now.layer, now.own)
+    """Return the config in question: the model's own, or one made from the knobs."""
+    return _config_for(now.spec, now.model, now.layer, now.own)
 
 
 def at(now: Now) -> int | None:
-    """The length of the sequence; None for short ones."""
+    """Return the length of the sequence, None for short ones."""
     return now.spec.target if now[AT] == "target" else None
 
 
 def answers(now: Now) -> Board:
-    """Every runtime's answer."""
+    """Return every runtime's answer."""
     return _answers(now.spec, now.model, now.layer, now.own, at(now), now[VLLM], now[SGLANG])
 
 
 def diffusion(now: Now) -> str:
-    """Why these runtimes have no answer for a diffusion transformer or an encoder alone."""
+    """Return why these runtimes do not apply to a diffusion transformer or a lone encoder, "" otherwise."""
     if now.own is None or now.config is None:
         return ""
     drawn = "_class_name" in now.config
@@ -63,7 +63,7 @@ def diffusion(now: Now) -> str:
 
 
 def several(now: Now) -> tuple[AxesAnswer, ...]:
-    """Every runtime's way with the axes of the model's own config; () where there is one axis."""
+    """Return how every runtime handles the axes of the model's own config, () for a model with one axis."""
     return _several(now.model, now.own)
 
 
@@ -83,23 +83,23 @@ def matrix(now: Now) -> Table:
 
 @PAGE.picture(config=True, height=lambda now: ROW * (len(several(now)) + 2), refuses=diffusion)
 def axes(now: Now) -> Table:
-    """What each runtime does with the axes of a model that reads images and films: sections, positions, YaRN."""
+    """What each runtime does with the axes of a model that reads images and videos: sections, positions, YaRN."""
     found = several(now)
     title = "What each runtime does with the axes of the positions"
     return Table(runtimes.several(found), title, words.several(found), words=True)
 
 
 APART = 14
-"""How many models of the list some runtime computes differently: counted beforehand, it takes seconds."""
+"""Number of catalog models that some runtime computes differently; a constant, because counting takes seconds."""
 
 
-def room(now: Now) -> int:
-    """A head and a row for each model; the longer list scrolls."""
+def list_height(now: Now) -> int:
+    """Return the height for one row per model; the full list scrolls."""
     return 600 if now[ALL] else 2 + 35 * (APART + 1)
 
 
-# A short list has no field to filter it, which on a phone is the second row of what stands below it.
-@PAGE.picture(ALL, height=room, narrow=lambda now: room(now) - (0 if now[ALL] else 44), still=True)
+# A short list has no filter field, which on a phone takes a second row below the table.
+@PAGE.picture(ALL, height=list_height, narrow=lambda now: list_height(now) - (0 if now[ALL] else 44), still=True)
 def models(now: Now) -> Table:
     """The whole list of models against every runtime."""
     rows = runtimes.model_list(everything=now[ALL])
@@ -112,11 +112,11 @@ def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
     try:
         return () if config is None or has_one_axis(config) else axes_answers(config)
     except ValueError:
-        return ()  # what cannot be read is said by the other pictures
+        return ()  # the other pictures report an unreadable config
 
 
 @functools.lru_cache(maxsize=64)
-def _asked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
+def _config_for(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
     now = Now(spec, model, layer, own)
     return runtime_matrix.config_for(spec, start=now.start, config=now.config, layer=layer, name=now.name)
 
@@ -125,4 +125,4 @@ def _asked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
 def _answers(
     spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
 ) -> Board:
-    return runtime_matrix.board(_asked(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang})
+    return runtime_matrix.board(_config_for(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang})

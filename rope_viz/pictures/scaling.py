@@ -1,4 +1,4 @@
-"""The pictures of the page Scaling: what a scaling method does to this model, pair by pair, beside the others."""
+"""Pictures of the page Scaling: the effect of the scaling method on every pair, compared with other methods."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PAGE = Page("scaling", (SHOW, AXIS, COMPARE))
 
 @PAGE.picture(SHOW, AXIS, COMPARE, pin=True, config=True)
 def comparison(now: Now) -> Figure:
-    """The model's own method beside the others."""
+    """The model's own method compared with others."""
     names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
     spec = looked(now, AXIS)
     curves = scaling.compared(spec, scaling.alternatives(spec, names))
     figure, title = scaling.view(now[SHOW], curves, pin=now.pin)
     if now[AXIS] != "all":
-        # The pairs of one axis may stand apart: lines go on over those between, and points say which are meant.
+        # The pairs of one axis may have gaps: connect the lines across them and mark the actual pairs by points.
         figure.update_traces(connectgaps=True, mode="lines+markers", selector={"type": "scatter", "mode": "lines"})
     pins = "" if now[SHOW] == "ramp" else "x"
     return Figure(figure, title, said(now, AXIS) + words.scaling(spec), variant=now[SHOW], pins=pins)

@@ -1,4 +1,4 @@
-"""A reader's own query and key: random by seed, typed, or from a file, for the heads of any spec."""
+"""The user's query and key: random by seed, typed, or from a file, for heads of any size."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Own:
 
     @property
     def parts(self) -> scores.Parts:
-        """a, b and the score of the dimensions that do not rotate."""
+        """Return a, b and the score of the dimensions that do not rotate."""
         return self.a, self.b, self.unrotated
 
     @property
     def tokens(self) -> int:
-        """How many tokens the sequence has; 0 where there is none."""
+        """Return the number of tokens in the sequence, 0 without one."""
         return 0 if self.sequence is None else len(self.sequence[0])
 
 
 def texts(key: str, start: Callable[[Now], Mapping[str, FloatArray]], **more: Any) -> Kept[Mapping[str, str]]:
-    """A choice of typed vectors, by name those of `start`, which stand where nothing was typed.
+    """Make a choice of typed vectors with the names of `start`, whose values are the defaults.
 
-    On the command line: the numbers of the first, or all as a JSON object.
+    On the command line it takes the numbers of the first vector, or all as a JSON object.
     """
 
     def load(written: str) -> bytes:
@@ -72,7 +72,7 @@ def texts(key: str, start: Callable[[Now], Mapping[str, FloatArray]], **more: An
 
 
 def file(key: str, **more: Any) -> Kept[Mapping[str, FloatArray]]:
-    """A choice of a file with q and k; what is kept is the file itself behind its name."""
+    """Make a choice of a file with q and k; the stored content is the file's name and data."""
 
     def load(written: str) -> bytes:
         return filed(Path(written).name, Path(written).read_bytes())
@@ -91,17 +91,17 @@ def file(key: str, **more: Any) -> Kept[Mapping[str, FloatArray]]:
 
 
 def filed(name: str, data: bytes) -> bytes:
-    """A file as it is kept."""
+    """Join a file's name and data into a stored content."""
     return name.replace("\0", "").encode() + b"\0" + data
 
 
 def name_of(filed: bytes) -> str:
-    """The name of a file as it is kept."""
+    """Return the file name of a stored content."""
     return filed.partition(b"\0")[0].decode(errors="replace")
 
 
 def typed(given: Held[Mapping[str, str]] | None, spec: RopeSpec, start: Mapping[str, FloatArray]) -> list[FloatArray]:
-    """Typed vectors; one that was left empty is that of `start`. Raises `ValueError` for what is no such vector."""
+    """Return typed vectors; empty ones are taken from `start`. Raise `ValueError` for invalid ones."""
     text = {} if given is None else given.value
     out = []
     for index, (name, vector) in enumerate(start.items()):
@@ -111,13 +111,13 @@ def typed(given: Held[Mapping[str, str]] | None, spec: RopeSpec, start: Mapping[
 
 
 def from_file(given: Held[Mapping[str, FloatArray]], spec: RopeSpec) -> Own:
-    """q and k of a file. Raises `ValueError` that says what the file holds."""
+    """Return q and k of a file. Raise `ValueError` that says what the file holds."""
     q, k = vectors.query_and_key(dict(given.value), spec.head_dim)
     return measured(spec, q, k) if q.ndim == 1 else measured(spec, q[0], k[0], (q, k))
 
 
 def random(spec: RopeSpec, seed: int = 0) -> dict[str, FloatArray]:
-    """A random q and k by name."""
+    """Return a random q and k by name."""
     q, k = vectors.random_vectors(spec.head_dim, seed=seed, count=1)
     return {"q": q[0], "k": k[0]}
 
@@ -129,7 +129,7 @@ def chosen(
     text: Held[Mapping[str, str]] | None,
     given: Held[Mapping[str, FloatArray]] | None,
 ) -> Own:
-    """The chosen q and k. What was typed or uploaded fits heads of its own size only: for others random ones stand."""
+    """Return the chosen q and k; random ones if typed or uploaded ones do not fit the head's size."""
     start = random(now.spec, seed if source in ("seed", "same") else 0)
     try:
         if source == "file" and given is not None:
@@ -138,10 +138,10 @@ def chosen(
             q, k = typed(text, now.spec, start)
             return measured(now.spec, q, k)
     except ValueError:
-        pass  # said beside the control
+        pass  # the control shows the problem
     return measured(now.spec, start["q"], start["q"] if source == "same" else start["k"])
 
 
 def measured(spec: RopeSpec, q: FloatArray, k: FloatArray, sequence: Sequence | None = None) -> Own:
-    """The coefficients of q and k over the pairs that rotate, and the score of the dimensions that do not."""
+    """Compute the coefficients of q and k over the rotated pairs, and the score of the other dimensions."""
     return Own(q, k, *scores.parts(spec, q, k), sequence)

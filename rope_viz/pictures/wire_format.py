@@ -1,4 +1,4 @@
-"""A picture as the browser takes it: [u32 length][JSON][arrays], arrays as they lie in memory, named by offset."""
+"""The browser's message format: [u32 length][JSON][raw arrays], with arrays referenced by offset."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHORT = {"float64": "f8", "float32": "f4", "int32": "i4", "int8": "i1", "uint8":
 
 
 def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
-    """The message that shows a picture on its page."""
+    """Return the message that shows a picture on its page."""
     message: dict[str, Any] = {
         "kind": KINDS[picture.kind],
         "picture": picture.address,
@@ -39,21 +39,21 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
     if isinstance(drawn, Table):
         return framed(message | {"columns": cells(drawn), "words": drawn.words})
     message |= {"spec": now.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
-    # What to_plotly_json would copy, a quarter of the time of a picture.
+    # to_plotly_json would copy these, which takes a quarter of a picture's time.
     traces, layout = drawn.fig._data, drawn.fig._layout
     if not now.coarse:
-        # What may get a label of the reader's own in a file.
+        # The lines that the user may rename in a file.
         message["lines"] = line_names(traces)
     return pack(traces, layout, message, quick=now.coarse)
 
 
 def file(picture: Picture, now: Now, variant: str = "", look: Style | None = None) -> str:
-    """The stem of the picture's files: what it shows, of which models, over which range."""
+    """Return the stem of the picture's file name: what it shows, of which models, over which range."""
     look = look or Style()
     others = [model for choice in picture.uses if isinstance(choice, Models) for model in now[choice]]
     length = next((now[choice] for choice in picture.uses if choice.name == "length"), None)
     given = spanned(look.xmin, look.xmax, "x"), spanned(look.ymin, look.ymax, "y")
-    # Ends that the reader gave are those that the file shows.
+    # Axis limits set by the user replace the default range in the name.
     span = (0, length) if isinstance(length, int) and not given[0] else None
     zoom = now.view if picture.zooms and not (look.xmin is not None and look.xmax is not None) else None
     extra = [part for part in (spanned(*zoom, "zoom") if zoom else "", *given) if part]
@@ -64,12 +64,12 @@ def file(picture: Picture, now: Now, variant: str = "", look: Style | None = Non
 
 
 def cells(table: Table) -> dict[str, list[Any]]:
-    """The columns of a table as lists; what is no number is None."""
+    """Return a table's columns as lists of JSON values."""
     return {name: [plain(value) for value in values] for name, values in columns(table).items()}
 
 
 def columns(table: Table) -> dict[str, Any]:
-    """The columns of a table by name, whether it was given by columns or by rows."""
+    """Return a table's columns by name, whether it was given as columns or as rows."""
     if isinstance(table.columns, Mapping):
         return dict(table.columns)
     rows = list(table.columns)
@@ -77,7 +77,7 @@ def columns(table: Table) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A number or a text as JSON has it; None for what is neither, such as NaN."""
+    """Return a value as JSON allows it; None for NaN and infinities."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
@@ -85,7 +85,7 @@ def plain(value: Any) -> Any:
 def pack(
     traces: Sequence[dict[str, Any]], layout: dict[str, Any], message: Mapping[str, Any], *, quick: bool = False
 ) -> bytes:
-    """The message and a figure as plain data. `quick` sends heatmaps in 8 bits, for while a knob moves."""
+    """Pack a message with a figure as plain data. `quick` sends heatmaps in 8 bits, for a moving knob."""
     arrays: list[bytes] = []
     offset = 0
 
@@ -119,14 +119,14 @@ def pack(
 
 
 def framed(message: Mapping[str, Any], arrays: bytes = b"") -> bytes:
-    """[u32 length][JSON, blanks up to a multiple of 8][arrays]."""
+    """Return [u32 length][JSON, padded with blanks to a multiple of 8][arrays]."""
     header = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
     header += b" " * (-(4 + len(header)) % 8)
     return struct.pack("<I", len(header)) + header + arrays
 
 
 def prose(sentence: str) -> str:
-    """A sentence as HTML: of Markdown it has **bold**, *emphasis*, `code` and signs set down by a backslash only."""
+    """Return a sentence as HTML; its Markdown is limited to **bold**, *emphasis*, `code` and backslash escapes."""
     out, end = [], 0
     for found in MARKS.finditer(sentence):
         sign, code, bold, emphasis = found.groups()
@@ -141,12 +141,12 @@ def prose(sentence: str) -> str:
 
 
 def bare(sentence: str) -> str:
-    """A sentence without any marks."""
+    """Return a sentence without markup."""
     return html.unescape(re.sub(r"</?(code|strong|em)>", "", prose(sentence)))
 
 
 def marked(text: str) -> str:
-    """Plain text as a sentence that says the same: its signs are set down."""
+    """Escape the markup signs of plain text."""
     return re.sub(r"([\\`*])", r"\\\1", text)
 
 

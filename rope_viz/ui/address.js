@@ -1,17 +1,17 @@
-// What one click of the reader does to the address is one step for Back; a page opens at its top, and Back finds it where
-// it was left. It stands in the first page itself: Streamlit writes the address before any component has come.
+// One click of the user makes one step for the Back button. A page opens at its top, and Back restores its scroll position.
+// This is part of the first page, because Streamlit writes the address before any component has loaded.
 (() => {
   const push = history.pushState, replace = history.replaceState, scrolled = new Map();
   const main = () => document.querySelector('[data-testid="stMain"]');
-  // Where we are; what made this entry: "turn" (another page), "empty" or "query", or "past" where it was there before;
-  // and whether the reader has done anything since.
+  // The current address; what made its entry: "turn" (another page), "empty" or "query" (a write without or with a query),
+  // or "past" (an earlier entry); and whether the user has done nothing since.
   let at = location.href, made = "past", idle = true, follows = false, wanted = null, calm = 0;
 
   const leave = () => scrolled.set(at, main()?.scrollTop ?? 0);
   const does = () => ([idle, follows, wanted] = [false, false, null]);
   const path = (address) => new URL(address, location.href).pathname;
 
-  // The ranges of pictures (export.js) are the browser's own: they stay when the server writes the rest of this page's address.
+  // The ranges of pictures (export.js) belong to the browser: keep them when the server rewrites this page's query.
   const ranges = (search) => search.slice(1).split("&").filter((part) => part.startsWith("axes-"));
   const kept = (to) => {
     const next = new URL(to, location.href), own = next.pathname === location.pathname ? ranges(location.search) : [];
@@ -21,8 +21,8 @@
     return next.href;
   };
 
-  // Another page comes in up to four writes: the old page's query goes, or becomes the new one's, the page comes, its query
-  // comes. And after Back a run that was given up may still write.
+  // A change of page takes up to four writes: the old page's query is removed or replaced, the page changes, its query
+  // follows. After Back, an aborted run may still write.
   history.pushState = function (state, title, to) {
     const turns = path(to) !== location.pathname, kind = turns ? "turn" : new URL(to, location.href).search ? "query" : "empty";
     const same = idle && (made !== "query" || turns || follows);
@@ -41,7 +41,7 @@
     addEventListener(kind, does, { capture: true, passive: true });
   }
 
-  // What a picture says next comes of what the reader did last: the dials, where another mode sets their hands.
+  // The next write by a picture belongs to the user's last action, for example when another mode resets the dials.
   addEventListener("rope-viz-follows", () => (follows = true));
 
   addEventListener("popstate", () => {
@@ -54,7 +54,7 @@
     setTimeout(hold, 100, wanted, performance.now());
   }, true);
 
-  // The page comes piece by piece, and is as high as it was with the last one: until it stood there for a second.
+  // The page loads piece by piece: keep restoring the scroll position until it has held for a second.
   const scroll = () => wanted !== null && main() && (main().scrollTop = wanted);
   const hold = (place, since) => {
     if (wanted !== place) return;
@@ -66,12 +66,12 @@
   };
   new MutationObserver(scroll).observe(document, { subtree: true, childList: true });
 
-  // A reload finds the place as well: the browser keeps it only of what scrolls as a whole.
+  // Restore it after a reload too: the browser remembers the position only for a document that scrolls as a whole.
   const KEPT = "ropeVizPlace";
   addEventListener("pagehide", () => {
     try {
       sessionStorage.setItem(KEPT, JSON.stringify([location.href, main()?.scrollTop ?? 0]));
-    } catch {} // a browser may keep nothing
+    } catch {} // the browser may forbid storage
   });
   try {
     const [where, top] = JSON.parse(sessionStorage.getItem(KEPT)) ?? [];

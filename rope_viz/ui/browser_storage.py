@@ -1,4 +1,4 @@
-"""Vectors and files of the reader, which no address holds: his browser keeps them for a reload or another server."""
+"""The user's vectors and files, which no address can hold: the browser stores them for a reload or another server."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import state
 
 LARGEST = 3 << 20
-"""Bytes of one content: a tab's storage holds some five million characters."""
+"""Bytes of one stored content: a tab's storage holds about five million characters."""
 
 
 @functools.cache
 def choices() -> dict[str, Kept[Any]]:
-    """Those that a reader types or drops, by key."""
+    """Return the choices that the user types or uploads, by key."""
     found = {choice.key: choice for page in PAGES for choice in registry.page(page).choices if isinstance(choice, Kept)}
     return {key: choice for key, choice in found.items() if choice.suffixes or choice.typed is not None}
 
 
 def names() -> dict[str, str]:
-    """What this session has of it and a browser can keep: key -> name of the content."""
+    """Return this session's storable contents: key -> content name."""
     held = st.session_state.get("held", {})
     return {key: str(held[key][1]) for key in choices() if key in held and len(held[key][2]) <= LARGEST}
 
 
 def contents() -> dict[str, str]:
-    """Name -> content, in base64, of what the browser has not yet said to have."""
+    """Return the contents that the browser has not confirmed, as content name -> base64."""
     held, known = st.session_state.get("held", {}), st.session_state.get("with browser", ())
     return {name: base64.b64encode(held[key][2]).decode() for key, name in names().items() if name not in known}
 
 
 def told(known: Any) -> None:
-    """The browser has these, or cannot keep them: they are not sent again."""
+    """Record the names that the browser has stored or cannot store, so that they are not sent again."""
     st.session_state["with browser"] = [str(name) for name in known] if isinstance(known, list) else []
 
 
 def bring_back(sent: Mapping[str, Any]) -> None:
-    """Take what the browser kept, key -> content, where this session has none and can read it."""
+    """Take over contents from the browser (key -> base64) where this session has none and can decode it."""
     mine = st.session_state.setdefault("held", {})
     for key, text in sent.items():
         choice = choices().get(key)
@@ -56,7 +56,7 @@ def bring_back(sent: Mapping[str, Any]) -> None:
             name, content = blob_store.STORE.keep(salted), salted[blob_store.SALT :]
             choice.decode(content)
         except (ValueError, binascii.Error):
-            continue  # it was taken once: an older release wrote it, or somebody's hand
+            continue  # from an older release, or edited by hand
         mine[key] = content, name, salted
         if choice.typed is not None:
             st.session_state[f"texts.{key}"] = dict(json.loads(content))
@@ -65,6 +65,6 @@ def bring_back(sent: Mapping[str, Any]) -> None:
 
 
 def turn(key: str) -> int:
-    """Of the fields of a typed choice: they are others once the browser has brought back what stood in them."""
+    """Return the generation of a typed choice's fields, which grows when the browser restores their texts."""
     found: int = st.session_state.get(f"turn.{key}", 0)
     return found

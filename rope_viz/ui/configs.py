@@ -1,4 +1,4 @@
-"""Configs on a page: the one in question, what the check finds in it, and texts to copy or to download."""
+"""Parts of a page that show a config: its findings, and downloads."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
 
 
 def findings(question: Asked) -> None:
-    """Everything the check finds, the worst first, and the repaired config."""
+    """Show all findings of the check, worst first, and offer the repaired config."""
     text = json.dumps(question.clean)
-    found = _found(text)
+    found = _check(text)
     listed_findings(found)
     if not found:
         return
@@ -32,13 +32,13 @@ def findings(question: Asked) -> None:
 
 
 def summed_up(config: Mapping[str, Any]) -> str:
-    """What the check finds, in numbers; empty where it finds nothing."""
-    return summary(_found(json.dumps(config)))
+    """Return a summary such as "1 error, 2 warnings" of the check's findings, "" if there are none."""
+    return summary(_check(json.dumps(config)))
 
 
-# A page runs with every click, and the check takes as long as the rest of it.
+# Cached: a page runs with every click, and the check takes half of the time.
 @functools.lru_cache(64)
-def _found(text: str) -> tuple[Finding, ...]:
+def _check(text: str) -> tuple[Finding, ...]:
     return tuple(check(json.loads(text)))
 
 
@@ -48,7 +48,7 @@ def _repaired(text: str) -> dict[str, Any]:
 
 
 def listed_findings(found: Sequence[Finding]) -> None:
-    """What the check found, one line each."""
+    """Show the findings, one line each."""
     if not found:
         st.markdown("**Clean.** The check has nothing to say about this config.")
         return
@@ -56,7 +56,7 @@ def listed_findings(found: Sequence[Finding]) -> None:
 
 
 def download(label: str, config: Mapping[str, Any], name: str) -> None:
-    """A config as a file."""
+    """Offer a config for download."""
     st.download_button(
         label,
         json.dumps(config, indent=2, ensure_ascii=False) + "\n",
@@ -73,12 +73,12 @@ def _finding(one: Finding) -> str:
     size = f" Frequencies are off by up to **×{digits(effect.ratio)}**, at pair {effect.pair}." if effect else ""
     source = f"  \n  *Source: {_linked(one.source)}*" if one.source else ""
     first = one.message.split(" ")[0]
-    # A key keeps its letters at the start of a sentence.
+    # A sentence that begins with a key keeps the key's lower case.
     message = one.message if "_" in first else one.message[:1].upper() + one.message[1:]
     return f"**{SEVERITY[one.severity]}**{place}: {plain(message)}{'' if message.endswith('.') else '.'}{size}{source}"
 
 
 def _linked(source: str) -> str:
-    """A source with its addresses as links."""
+    """Turn the addresses in a source into links."""
     parts = re.split(r"(https?://[^\s,;)]+)", source)
     return "".join(f"<{part}>" if index % 2 else plain(part) for index, part in enumerate(parts))

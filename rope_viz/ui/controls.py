@@ -1,4 +1,4 @@
-"""The shared sidebar: the model, its sizes, its scaling method; made from the knobs, drawn once by the frame."""
+"""The shared sidebar: the model, its sizes and its scaling method."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rope_viz.ui.notes import warn
 
 
 def sidebar() -> None:
-    """All shared controls, in the order a reader thinks of them."""
+    """Show all shared controls."""
     with st.sidebar:
         _model()
         _sizes()
@@ -32,7 +32,7 @@ def sidebar() -> None:
 
 
 def messages() -> None:
-    """One plain sentence for everything that could not be taken as it came."""
+    """Show one warning for each part of the input that could not be used."""
     for problem in state.chosen().problems:
         warn(problem)
 
@@ -68,7 +68,7 @@ def _sizes() -> None:
 
 
 def _length_label() -> str:
-    """ "Original length" where the scaling of the model's config divides from one, else "Trained length"."""
+    """Return "Original length" if the config's scaling divides from one, else "Trained length"."""
     now = state.chosen()
     return f"{state.start(now.model, now.layer).length_name.capitalize()} length"
 
@@ -82,12 +82,12 @@ def _method() -> None:
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
         stock = now == state.start(state.chosen().model, state.chosen().layer)
-        said = f"The target is {digits(wanted)} times the {spec.length_name} length, the factor {digits(factor)}"
-        st.caption(f"{said}: so it was released." if stock else f"{said}.")
+        sentence = f"The target is {digits(wanted)} times the {spec.length_name} length, the factor {digits(factor)}"
+        st.caption(f"{sentence}: so it was released." if stock else f"{sentence}.")
 
 
 def column(key: str, names: Sequence[str]) -> None:
-    """Some knobs of the model or its method by name, for a place on a page."""
+    """Show some knobs of the model or its method, by name, within a page."""
     spec = state.chosen().spec
     for name in names:
         of: RopeSpec | Scaling = spec if name in knobs(RopeSpec) else spec.scaling
@@ -95,7 +95,7 @@ def column(key: str, names: Sequence[str]) -> None:
 
 
 def under(names: Sequence[str]) -> None:
-    """Those of these knobs that the current method has, for a place under a picture on a narrow screen."""
+    """Show those of these knobs that the current method has, below a picture on a narrow screen."""
     now = state.chosen()
     found = knobs(RopeSpec) | knobs(now.spec.scaling)
     values = {name: getattr(now.spec, name, getattr(now.spec.scaling, name, None)) for name in names if name in found}
@@ -109,16 +109,16 @@ def under(names: Sequence[str]) -> None:
 
 
 def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None:
-    """The knobs that have a value, as a column of live sliders."""
+    """Show the knobs that have a value as a column of live sliders."""
     rows = {name: (knob, value) for name, knob in shown.items() if (value := getattr(of, name)) is not None}
     if rows:
         knob_column(key, rows, _take_knob, revision=state.chosen().revision)
 
 
 def _more() -> None:
-    """What few readers change. Closed it is empty: with YaRN its controls take a seventh of a run."""
+    """Show rarely used controls. They are built only when open: with YaRN they take a seventh of a run."""
     now = state.chosen()
-    # Streamlit would close it with every change of page.
+    # Streamlit would close the expander with every change of page.
     st.session_state["more"] = st.session_state.get("more.open", False)
     more = st.expander("More", key="more", on_change=_more_opened)
     if not more.open:
@@ -143,7 +143,7 @@ PAIRING_HELP = (
 
 
 def _optional(spec: RopeSpec) -> None:
-    """Knobs that the method computes unless they are set, and what is no number."""
+    """Show knobs that the method computes unless they are set, and settings that are not numbers."""
     scaling = spec.scaling
     for name, knob in knobs(scaling).items():
         if knob.low is not None and dataclasses.fields(scaling) and _default(scaling, name) is None:
@@ -196,7 +196,7 @@ def _select(label: str, options: list[str], value: str, show: Any, taken: Any, h
     key = f"select.{label}"
 
     def changed() -> None:
-        # A server that was started anew hears the label of what the one before it offered.
+        # After a restart the server may receive a label that its predecessor offered.
         if st.session_state[key] in options:
             taken(st.session_state[key])
 

@@ -1,9 +1,9 @@
-// What the page will need is asked for while Streamlit's own scripts come and run: left to them, one waits for the other.
+// Request what the page will need while Streamlit's own scripts load and run; otherwise one would wait for the other.
 (() => {
   if (!ROOT) return;
 
-  // Streamlit's client asks where its server is and how it is set, at the wrong place first beside a deep link, before it
-  // connects; whoever serves it may tell it beforehand. In a frame whoever shows it there may have more to say, Streamlit's cloud does.
+  // Streamlit's client requests its server's address and settings before it connects, first at a wrong place after a deep
+  // link; providing them here avoids that. Not within a frame, whose host may provide its own, as Streamlit's cloud does.
   if (window === window.parent) {
     window.__streamlit ??= {
       BACKEND_BASE_URL: `${ROOT}/`,
@@ -14,14 +14,14 @@
   const address = (name) => `${ROOT}SCRIPTS/${name}`;
   const bring = (element, more) => document.head.append(Object.assign(document.createElement(element), more));
   addEventListener("DOMContentLoaded", () => {
-    // On a slow line the page itself comes first.
+    // On a slow line, leave the bandwidth to the page itself.
     if (performance.getEntriesByType("resource").some(({ responseEnd }) => responseEnd > SLOW)) return;
     const draws = FIRST[PAGE]?.[2];
     for (const name of ["shell", "knob", "picture", "tools", "post", "message", "touch", "copy", ...(draws ? [draws] : [])]) {
       bring("link", { rel: "modulepreload", href: address(`${name}.js`) });
     }
-    // It takes the browser for some 0.3 s when it comes, which clocks need not wait for. chart.js finds it there,
-    // and asks anew where it did not come.
+    // Parsing it takes about 0.3 s, which clocks need not wait for. chart.js finds this script, and requests it again if
+    // it failed.
     if (draws !== "chart") return;
     bring("script", { src: address("plotly.min.js"), async: true, fetchPriority: "low", onerror: ({ target }) => target.remove() });
   });

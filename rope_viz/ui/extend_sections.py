@@ -1,4 +1,4 @@
-"""What stands on the page Extend beside its pictures: what the config is, the file and flags to write, the snippets."""
+"""Text sections of the page Extend: the recognised config, the file and flags to write, and the check snippets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rope_viz.ui import configs
 
 
 def have(plan: Plan) -> None:
-    """Which model it is, what its lengths get wrong, and what the check finds."""
+    """Show which model the config is, which of its lengths are wrong, and the check's findings."""
     st.markdown(words.have(plan))
     if plan.recognised.mistakes:
         st.markdown(words.mistakes(plan))
@@ -22,7 +22,7 @@ def have(plan: Plan) -> None:
 
 
 def file(plan: Plan) -> None:
-    """The whole config.json, as what changes in it and as a download."""
+    """Show the new config.json as a diff and offer it for download, unless the check finds an error in it."""
     st.markdown(words.read(plan))
     if plan.file.fragment:
         changed = difference(plan.config, plan.file.config)
@@ -35,7 +35,7 @@ def file(plan: Plan) -> None:
 
 
 def runtimes(plan: Plan) -> None:
-    """What each runtime is given, and whether it then does what is meant."""
+    """Show how to configure each runtime, and whether that has the intended effect."""
     if not plan.writings:
         st.markdown("Choose a runtime above to see what to give it.")
     for one in plan.writings:
@@ -49,7 +49,7 @@ def runtimes(plan: Plan) -> None:
 
 
 def checks(plan: Plan) -> None:
-    """A snippet per runtime, the line of its log, and the passkey test."""
+    """Show a verification snippet per runtime, the log line to look for, and the passkey test."""
     st.markdown(
         "Each snippet writes the frequencies of the **running** model to a file, and `rope-viz verify` compares them "
         "with what your config means. That of transformers is run by tests; those of the servers were read, not run."

@@ -1,4 +1,4 @@
-"""The page Learn: a step of the tour, its picture with the knobs of its task, and the way on."""
+"""The page Learn: one step with its picture, the knobs of its task, and the navigation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rope_viz.ui import controls, page, state
 from rope_viz.ui.page import now
 
 THEN = "recall"
-"""Where the last step leads: what all of it is for."""
+"""The page that follows the last step."""
 
 
 def show() -> None:
-    """The current step."""
+    """Show the current step."""
     number = int(now(learn.PAGE)[learn.STEP])
     step = STEPS[number - 1]
     _begin(number, step)
@@ -36,7 +36,7 @@ def show() -> None:
 
 
 def _begin(number: int, step: Step) -> None:
-    """Take the step's own address where the reader comes without one; Back and Forward find it as it was left."""
+    """Open the step's own state unless the address already carries one, as after Back and Forward."""
     named = learn.STEP.key in st.query_params
     written = any(key in spec_url.KEYS or "." in key for key in st.query_params if key != learn.STEP.key)
     if written or (named and st.session_state.get("tour") == number):
@@ -50,12 +50,12 @@ def _go(number: int) -> None:
 
 
 def _leave() -> None:
-    """After the last step, with its model. Not by what the button says: the same one led to this step in this run."""
+    """Leave after the last step with its model. A separate callback, because one button serves two steps in a run."""
     state.leave(THEN)
 
 
 def _task(step: Step) -> None:
-    """What to do, and once it was done, what it shows."""
+    """Show the task or, once it is done, its result."""
     reached = state.now(step.page)
     if step.done(step.start, reached):
         st.success(f"**Done.** {step.praise(reached)}", icon=":material/check:")
@@ -64,7 +64,7 @@ def _task(step: Step) -> None:
 
 
 def _ways(number: int, step: Step) -> None:
-    """Where the reader is, Back, Next, and the page that the picture comes from."""
+    """Show the step number, Back, Next, and a link to the page that the picture comes from."""
     with page.row():
         st.markdown(f"Step {number} of {len(STEPS)}")
         st.button("Back", on_click=_go, args=(number - 1,), disabled=number == 1, key="tour.back", shortcut="b")

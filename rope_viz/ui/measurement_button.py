@@ -1,4 +1,4 @@
-"""A button that measures on the server's machine: its progress, its end, and the last result until the next one."""
+"""A button that starts a measurement on the server, with its progress and last result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BUSY = "Another measurement is running on this server. Two at once would slow ea
 
 
 def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) -> Report | None:
-    """The button and, while it runs, its progress; gives the last finished measurement of this session."""
-    running, last, said = (f"run.{part}.{key}" for part in ("now", "last", "said"))
+    """Show the button and its progress; return this session's last finished measurement, or None."""
+    running, last, problem_key = (f"run.{part}.{key}" for part in ("now", "last", "said"))
 
     def press() -> None:
         query_params.catch_up()
@@ -25,20 +25,20 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
         try:
             st.session_state[running] = Run(workload, **options)
         except BusyError:
-            st.session_state[said] = BUSY
+            st.session_state[problem_key] = BUSY
 
     run: Run | None = st.session_state.get(running)
     if run is not None and not run.alive:
         del st.session_state[running]
         if run.problem:
-            st.session_state[said] = run.problem
+            st.session_state[problem_key] = run.problem
         else:
             st.session_state[last] = run.report
         run = None
     st.button(label, on_click=press, disabled=run is not None, key=f"run.{key}")
     if run is not None:
         _progress(run)
-    elif problem := st.session_state.pop(said, ""):
+    elif problem := st.session_state.pop(problem_key, ""):
         warn(problem)
     found: Report | None = st.session_state.get(last)
     state.hold(f"{key}.report", None if found is None else packed(found), of=found)
@@ -46,7 +46,7 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
 
 
 def download(report: Report, label: str, name: str) -> None:
-    """All of a measurement as JSON."""
+    """Offer the full measurement as JSON."""
     st.download_button(
         label,
         packed(report),
@@ -59,7 +59,7 @@ def download(report: Report, label: str, name: str) -> None:
 
 @st.fragment(run_every=0.5)
 def _progress(run: Run) -> None:
-    """Only this part of the page runs again while the measurement goes on, and all of it once at the end."""
+    """Show progress by rerunning only this fragment, and rerun the whole page once at the end."""
     if not run.alive:
         st.rerun()
     st.progress(min(run.fraction, 1.0), text=f"{run.fraction:.0%} · {run.step}")

@@ -1,4 +1,4 @@
-"""What could not be taken as it came, said in one sentence that is shown as it stands."""
+"""Warnings about input that could not be used."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from rope_viz.figures.words.common import plain
 
 
 def warn(sentence: str) -> None:
-    """A warning. It may quote what a link, a file or a typed text holds: Markdown has no power in it."""
+    """Show a warning. Markdown is escaped, because the sentence may quote a link, a file or typed text."""
     st.warning(plain(sentence))

@@ -1,4 +1,4 @@
-"""The route of pictures: any picture of any page by its address, drawn once, kept, and answered without a session."""
+"""The HTTP route that renders any picture by its address, caches it and serves it without a session."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from rope_viz.ui.render_workers import Drawers
 
 LOG = logging.getLogger(__name__)
 AT_ONCE = 2
-"""Pictures drawn at a time by the server itself, for all readers together: the runs of pages need their share."""
+"""Pictures that the server process renders at a time, for all users together; page runs need their share of the CPU."""
 PLACES = 2
-"""Pictures that each drawer has at a time: one in hand, and one that lies ready."""
+"""Pictures assigned to each worker: one being rendered and one ready to start."""
 WAITING = 128
-"""Pictures that may wait for their turn; whoever comes then is told when to come again."""
+"""Pictures that may wait in the queue; further requests are answered with 503 and Retry-After."""
 MOST = 64 << 20
-"""Bytes of pictures that are kept."""
+"""Bytes of rendered pictures in the cache."""
 LONGEST = 16_000
 DAY = 86_400
 OPEN = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
-# What is opened by its own address may show itself and do nothing else: it has no part in the app's origin.
+# Files opened by their own address may run their own scripts, but in a sandbox without the app's origin.
 ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; sandbox"
 ALONE += " allow-scripts"
 
 
 Away: TypeAlias = tuple[str, str, dict[str, str]]
-"""Page, picture and query: all that another process needs to know of a picture whose address holds everything."""
+"""Page, picture and query: all that a worker process needs when the address holds all inputs."""
 
 
 class BusyError(RuntimeError):
@@ -55,7 +55,7 @@ class BusyError(RuntimeError):
 
 
 class Job:
-    """A picture that is being drawn or waits to be, for all who asked for it."""
+    """A picture that is waiting or being rendered, shared by all requests for it."""
 
     def __init__(self, rank: int, order: tuple[float, int], make: Callable[[], bytes], away: Away | None) -> None:
         self.rank, self.order, self.make, self.away = rank, order, make, away
@@ -68,9 +68,9 @@ class Job:
 
 
 class Gallery:
-    """Pictures by tag: each drawn once at a time, few at once, few waiting, the last ones kept up to so many bytes.
+    """A render queue and cache of pictures by tag: each rendered once, few at a time, old ones evicted by size.
 
-    All of it happens on the server's one loop, but for the drawing itself: on a thread, or by the `drawers`.
+    Bookkeeping runs on the server's event loop; only rendering runs on threads or in the worker processes `drawers`.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Gallery:
         self._pool = ThreadPoolExecutor(at_once + 1, thread_name_prefix="pictures")
 
     def found(self, tag: str) -> bytes | None:
-        """A picture that is kept."""
+        """Return a cached picture, or None."""
         if tag in self._kept:
             self._kept.move_to_end(tag)
         return self._kept.get(tag)
@@ -95,10 +95,10 @@ class Gallery:
     async def drawn(
         self, tag: str, make: Callable[[], bytes], *, rank: int = 0, keep: bool = True, away: Away | None = None
     ) -> bytes:
-        """The picture, drawn by `make` on a thread, or elsewhere by `away`. Raises `BusyError`, and what they raise.
+        """Render the picture with `make` on a thread, or in a worker if `away` is given.
 
-        The next is the one whose time came first: now for a knob that moves, `PATIENCE` later for the others, so that
-        neither waits for ever. Who stops waiting gives it up; what nobody waits for any more is not begun.
+        Raise `BusyError` when the queue is full, or the renderer's own error. The queue is ordered by due time: now for
+        a moving knob, `PATIENCE` later for the others, so none starves. A job without waiters never starts.
         """
         job = self._jobs.get(tag)
         if job is None:
@@ -120,7 +120,7 @@ class Gallery:
                 job.done.cancel()
 
     def _next(self) -> None:
-        """Begin what may begin: what drawers can draw is theirs once they are there, and the rest is drawn here."""
+        """Start as many queued jobs as there is room for, in the workers if they are ready, else on threads."""
         places = PLACES * self.drawers.count if self.drawers.ready else 0
         later: list[Job] = []
         while self._queue and (self._here.total() < self.at_once or self._there.total() < places):
@@ -135,10 +135,10 @@ class Gallery:
             heapq.heappush(self._queue, job)
 
     def _may(self, job: Job, places: int) -> bool:
-        """Whether there is room for it.
+        """True if there is room for the job.
 
-        Of the drawers' places one is left to knobs that move. Files, which take longest, get one place at most here,
-        so that pages never wait for them.
+        One place of the workers is reserved for moving knobs. On the server's own threads, files (the slowest) get at
+        most one place, so that pages never wait for them.
         """
         if places and job.away is not None:
             resting = self._there.total() - self._there[MOVING]
@@ -154,10 +154,10 @@ class Gallery:
         drawing.add_done_callback(functools.partial(self._drawn, job, where))
 
     def _drawn(self, job: Job, where: Counter[int], drawing: asyncio.Future[bytes]) -> None:
-        """Those who wait for it have it, or hear what went wrong."""
+        """Resolve the job's future with the result or the exception."""
         where[job.rank] -= 1
         if not drawing.cancelled() and isinstance(drawing.exception(), BrokenExecutor):
-            # Who drew it was ended, by the system's want of memory say: it is drawn here.
+            # The worker process died, for example when memory ran out: render on a thread.
             self.drawers.let_go()
             job.away = None
             self._begin(job)
@@ -185,39 +185,39 @@ class Gallery:
 
 
 MOVING, SHOWN, FILES = 0, 1, 2
-"""Ranks: for a knob that moves, for a page, for a file."""
+"""Ranks: a knob that moves, a picture on a page, a file."""
 PATIENCE = {MOVING: 0.0, SHOWN: 0.25, FILES: 1.0}
-"""{rank: seconds that it gives way to those that come after it}."""
+"""{rank: seconds that a job of this rank lets later, more urgent ones overtake it}."""
 
 GALLERY = Gallery()
 
 
 async def answer(request: Request) -> Response:
-    """The route `/picture/<page>/<name>.<form>?<query>`; by POST with what is kept for it in the body."""
+    """Answer `/picture/<page>/<name>.<form>?<query>`; a POST carries stored contents in its body."""
     name, _, form = request.path_params["name"].rpartition(".")
     try:
         picture = registry.picture(request.path_params["page"], name)
         if form not in export.FORMS:
             raise KeyError(f"A picture has the forms {', '.join(export.FORMS)}, not {form[:20]!r}.")
     except KeyError as error:
-        return said(404, str(error.args[0]))
+        return respond(404, str(error.args[0]))
     try:
         if request.method == "POST":
-            await take(request)
-        query = asked(request)
+            await store_body(request)
+        query = read_query(request)
         look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
         now = registry.read(registry.page(picture.page), query)
         if form != "packed" and "part" not in query:
-            # A page draws what takes long in parts; a file holds the whole.
+            # A page renders slow pictures in parts; a file always holds the finished picture.
             now = picture.finished(now)
         key = registry.key(now, picture)
     except blob_store.UnknownError as error:
         named = {"rope-viz-missing": error.name} if blob_store.NAME.fullmatch(error.name) else {}
-        return said(410, str(error), named)
+        return respond(410, str(error), named)
     except ValueError as error:
-        return said(400, str(error))
+        return respond(400, str(error))
     tag = hashlib.sha256(repr((version(), form, look, key)).encode()).hexdigest()[:32]
-    headers = {**OPEN, "etag": f'"{tag}"', "cache-control": caching(now)}
+    headers = {**OPEN, "etag": f'"{tag}"', "cache-control": cache_control(now)}
     if form not in export.WHOLE:
         headers["vary"] = "accept-encoding"
     if form not in ("packed", "json", "csv"):
@@ -228,12 +228,12 @@ async def answer(request: Request) -> Response:
     if content is None:
         make = functools.partial(export.compressed, picture, now, form, look)
         rank = MOVING if now.coarse else SHOWN if form == "packed" else FILES
-        away = (picture.page, name, query) if form == "packed" and not private(now) else None
-        work = await listened(request, GALLERY.drawn(tag, make, rank=rank, keep=not now.coarse, away=away))
+        away = (picture.page, name, query) if form == "packed" and not is_private(now) else None
+        work = await await_or_disconnect(request, GALLERY.drawn(tag, make, rank=rank, keep=not now.coarse, away=away))
         if work is None:
             return Response(status_code=499)
         if (problem := work.exception()) is not None:
-            return failed(problem, picture.address)
+            return error_response(problem, picture.address)
         content = work.result()
     if form not in export.WHOLE:
         if takes_gzip(request.headers):
@@ -245,13 +245,13 @@ async def answer(request: Request) -> Response:
 
 
 def known(request: Request, tag: str) -> bool:
-    """Whether who asks has it: If-None-Match lists tags, weak ones where somebody compressed on the way, or any (*)."""
+    """True if If-None-Match lists the tag, also as a weak one (from a compressing proxy), or `*`."""
     listed = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
     return f'"{tag}"' in listed or listed == ["*"]
 
 
 def takes_gzip(headers: Headers) -> bool:
-    """Whether Accept-Encoding lets an answer be compressed: it names gzip or anything, and not with a weight of 0."""
+    """True if Accept-Encoding allows gzip: it names gzip or `*`, with a weight above 0."""
     weights = {}
     for each in headers.get("accept-encoding", "").lower().split(","):
         name, _, weight = each.partition(";")
@@ -259,20 +259,20 @@ def takes_gzip(headers: Headers) -> bool:
     return weights.get("gzip", weights.get("*", False))
 
 
-def asked(request: Request) -> dict[str, str]:
-    """The query. Raises `ValueError` with a sentence where it is too long or says a thing twice."""
+def read_query(request: Request) -> dict[str, str]:
+    """Return the query. Raise `ValueError` if it is too long or repeats a key."""
     if len(request.url.query) > LONGEST:
         raise ValueError(f"The query is longer than {LONGEST:,} characters.")
     pairs = request.query_params.multi_items()
     query = dict(pairs)
     if len(query) < len(pairs):
         raise ValueError("The query says one thing twice.")
-    query.pop("v", None)  # which version asks: it keeps pictures of different versions apart in the browser's cache
+    query.pop("v", None)  # the asking version, which separates versions in the browser's cache
     return query
 
 
-async def take(request: Request) -> None:
-    """Keep what the browser sends: contents, each behind its length. Only our own pages can set the header it needs."""
+async def store_body(request: Request) -> None:
+    """Store the contents in the body, each prefixed by its length. Other sites cannot set the required header."""
     if request.headers.get("rope-viz") != "kept":
         raise ValueError("Contents are taken from pages of this app only.")
     most = 2 * blob_store.LARGEST
@@ -291,20 +291,20 @@ async def take(request: Request) -> None:
         at += 4 + size
 
 
-def failed(error: BaseException, address: str) -> Response:
-    """What went wrong with a picture, as a sentence."""
+def error_response(error: BaseException, address: str) -> Response:
+    """Turn a rendering error into a response with a sentence."""
     if isinstance(error, BusyError):
-        return said(503, "Too many pictures are being drawn just now. Ask again in a moment.", {"retry-after": "1"})
+        return respond(503, "Too many pictures are being drawn just now. Ask again in a moment.", {"retry-after": "1"})
     if isinstance(error, ValueError):
-        return said(400, str(error))
+        return respond(400, str(error))
     LOG.error("%s could not be drawn", address, exc_info=error)
-    return said(500, "This picture could not be drawn. The server's log says why.")
+    return respond(500, "This picture could not be drawn. The server's log says why.")
 
 
-async def listened(request: Request, drawing: Coroutine[Any, Any, bytes]) -> asyncio.Task[bytes] | None:
-    """The finished task; None where whoever asked has gone before, and then it is given up."""
+async def await_or_disconnect(request: Request, drawing: Coroutine[Any, Any, bytes]) -> asyncio.Task[bytes] | None:
+    """Return the finished task, or None if the client disconnected first; the task is then cancelled."""
     work = asyncio.get_running_loop().create_task(drawing)
-    gone = asyncio.ensure_future(left(request))
+    gone = asyncio.ensure_future(disconnected(request))
     try:
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -315,39 +315,39 @@ async def listened(request: Request, drawing: Coroutine[Any, Any, bytes]) -> asy
     return None
 
 
-async def left(request: Request) -> None:
-    """Returns when the other side has closed the connection."""
+async def disconnected(request: Request) -> None:
+    """Return once the client has disconnected."""
     whole = False
     while True:
         message = await request.receive()
         if message["type"] == "http.disconnect":
             return
         if whole:
-            # Nothing comes after the whole of a request: this server does not say when the other side leaves.
+            # This server does not report disconnects after the whole request, so wait for ever.
             await asyncio.get_running_loop().create_future()
         whole = not message.get("more_body")
 
 
-def caching(now: Now) -> str:
-    """For how long, and by whom, a picture may be kept: not on its way, and what is kept here by the reader alone."""
+def cache_control(now: Now) -> str:
+    """Return the Cache-Control value: never for coarse pictures, private ones for the user's own browser only."""
     if now.coarse:
         return "no-store"
-    return f"{'private' if private(now) else 'public'}, max-age={DAY}"
+    return f"{'private' if is_private(now) else 'public'}, max-age={DAY}"
 
 
-def private(now: Now) -> bool:
-    """Whether the picture depends on what is kept here, for one reader."""
+def is_private(now: Now) -> bool:
+    """True if the picture depends on contents stored for one user."""
     return bool(now.held) or any(isinstance(value, Held) for value in now.given.values())
 
 
-def said(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
-    """A sentence instead of a picture."""
+def respond(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+    """Return a plain-text response."""
     return PlainTextResponse(sentence, status, {**OPEN, "cache-control": "no-store", **(headers or {})})
 
 
 @functools.cache
 def version() -> str:
-    """One tag for all that pictures are drawn by: the same on every server with the same code."""
+    """Return one tag for all code that affects pictures: equal on every server with the same code."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256(f"{__version__} {numpy.__version__} {plotly.__version__}".encode())
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.json")]):

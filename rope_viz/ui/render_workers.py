@@ -1,7 +1,7 @@
-"""Processes that draw pictures beside the server's own, once its readers wait for each other.
+"""Worker processes that render pictures under load.
 
-Runs of pages and drawing share one interpreter's lock, so a second core helps neither. One reader never needs them:
-they are taken on when pictures have waited often, and not where there is one core.
+Page runs and rendering share one interpreter's lock, so threads cannot use a second core. One user never needs the
+workers: they start once pictures have often waited, and not on a machine with one core.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from rope_viz.pictures import export, registry
 
 LATE = 0.2
-"""Seconds: a picture that waited longer to be begun was late."""
+"""Seconds in the queue after which a picture counts as late."""
 OFTEN, WITHIN = 20, 10.0
-"""So many late ones within so many seconds, and drawers are taken on."""
+"""Workers start after this many late pictures within this many seconds."""
 AGAIN = 60.0
-"""Seconds after some were lost before others are looked for."""
+"""Seconds after a loss of workers before new ones may start."""
 
 
 class Drawers:
-    """None at first. `late` says that a picture had to wait; `ready` whether there is somebody to draw."""
+    """A pool of render processes, empty at first; `late` counts waiting pictures and starts it."""
 
     def __init__(self, count: int | None = None) -> None:
-        # One for each core did better than one less (benchmarks/NOTES.md), though the server runs beside them.
+        # One worker per core measured better than one fewer, despite the server itself (benchmarks/NOTES.md).
         self.count = (min(cores(), 4) if cores() > 1 else 0) if count is None else count
         self._late: deque[float] = deque(maxlen=OFTEN)
         self._not_before = 0.0
@@ -38,11 +38,11 @@ class Drawers:
 
     @property
     def ready(self) -> bool:
-        """Whether they have come."""
+        """True once the workers have started."""
         return self._there is not None and self._there.done() and self._there.exception() is None
 
     def late(self, waited: float) -> None:
-        """A picture waited so many seconds before it was begun."""
+        """Record that a picture waited this many seconds; start the workers if that happened often."""
         now = time.monotonic()
         if waited < LATE:
             return
@@ -51,9 +51,9 @@ class Drawers:
             self.take_on()
 
     def take_on(self) -> None:
-        """Have them come; returns at once, long before they are ready."""
+        """Start the workers in the background and return at once."""
         if self._pool is None and self.count > 0:
-            # What a fork would take along of the server's threads and locks is not known.
+            # Not fork: it would copy the server's threads and locks in an unknown state.
             context = multiprocessing.get_context("spawn")
             try:
                 self._pool = ProcessPoolExecutor(self.count, mp_context=context, initializer=_begin)
@@ -62,7 +62,7 @@ class Drawers:
                 self.let_go()
 
     def draw(self, page: str, name: str, query: dict[str, str]) -> Future[bytes] | None:
-        """The message of a picture whose address holds all it depends on, compressed; None where nobody is there."""
+        """Render a picture whose address holds all its inputs, as a compressed message; None without workers."""
         if self._pool is None or not self.ready:
             return None
         try:
@@ -72,7 +72,7 @@ class Drawers:
             return None
 
     def let_go(self) -> None:
-        """They are not needed any more, or lost; others may come later."""
+        """Shut the pool down; it may be restarted later."""
         pool, self._pool, self._there = self._pool, None, None
         self._not_before = time.monotonic() + AGAIN
         if pool is not None:
@@ -80,20 +80,20 @@ class Drawers:
 
 
 def drawn(page: str, name: str, query: dict[str, str]) -> bytes:
-    """What `Drawers.draw` gives. Raises `ValueError` with a sentence where the picture cannot be drawn."""
+    """Render a picture in a worker. Raise `ValueError` with a sentence if the picture cannot be rendered."""
     of = registry.page(page)
     return export.compressed(of.pictures[name], registry.read(of, query), "packed")
 
 
 def cores() -> int:
-    """How many this process may use."""
-    with contextlib.suppress(AttributeError):  # not on every system
+    """Return the number of cores this process may use."""
+    with contextlib.suppress(AttributeError):  # not available on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _begin() -> None:
-    """In a new process: all pages at hand, no interrupt of its own, and no longer there than the server is."""
+    """Set a worker process up: load all pages, ignore Ctrl-C, exit with the server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_server, daemon=True).start()
     for page in registry.PAGES:
@@ -101,7 +101,7 @@ def _begin() -> None:
 
 
 def _ready() -> None:
-    """The first thing that is asked of it."""
+    """Do nothing: the result proves that a worker has started."""
 
 
 def _end_with_server() -> None:

@@ -1,4 +1,4 @@
-"""What the app serves beside Streamlit: scripts, pictures by their address, headers that keep a page to itself."""
+"""HTTP parts of the app beyond Streamlit: routes for scripts and pictures, and security headers."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
 from rope_viz.ui.static_middleware import Packing
 
-# Streamlit imports a component's JavaScript from a blob: address, has one inline script in its page and styles made at
-# run time; everything else is forbidden, other hosts first of all. WebAssembly stays forbidden as well: who asks for it
-# is long.js in Streamlit's protobuf reader, for products of 64 bits, and it computes them in JavaScript where it may
-# not. Firefox says so on its console.
+# Streamlit imports components from blob: addresses, has one inline script and inserts styles at run time; everything
+# else is forbidden, above all other hosts. WebAssembly too: only long.js in Streamlit's protobuf library requests it,
+# for 64-bit products, and falls back to JavaScript (Firefox reports that on its console).
 POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -55,7 +54,7 @@ HEADERS = {
 
 
 def script(request: Request) -> Response:
-    """A script by name, compressed where the browser takes it."""
+    """Answer with a script by name, compressed if the browser accepts that; 404 for an unknown name."""
     name = request.path_params["name"]
     if name not in NAMES:
         return Response("Not found", status_code=404)
@@ -70,10 +69,10 @@ def script(request: Request) -> Response:
 
 
 def policy(host: str) -> str:
-    """The content security policy of a page that was asked for at `host`.
+    """Return the content security policy of a page requested at `host`.
 
-    Not every browser counts a WebSocket to the page's own host under 'self', so it is named; no other host is, but
-    those of ROPE_VIZ_FRAMED_BY, which may show the app in a frame of theirs.
+    Not every browser counts a WebSocket to the page's own host as 'self', so it is named. Only the hosts in
+    ROPE_VIZ_FRAMED_BY may frame the app.
     """
     sockets = f" ws://{host} wss://{host}" if HOST.fullmatch(host) else ""
     framed = [each for each in os.environ.get("ROPE_VIZ_FRAMED_BY", "").split() if ORIGIN.fullmatch(each)]
@@ -81,7 +80,7 @@ def policy(host: str) -> str:
 
 
 class Guard:
-    """Middleware that adds the security headers to every answer."""
+    """Middleware that adds the security headers to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -95,16 +94,16 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        # A WebSocket has no headers to add to, and every message of a run would pass through here.
+        # A WebSocket has no headers to add, and every message of a run would pass through `guarded`.
         await self.app(scope, receive, guarded if scope["type"] == "http" else send)
 
 
 @contextlib.asynccontextmanager
 async def lifespan(app: object) -> AsyncIterator[None]:
-    """Around the server's life: the first reader does not wait for imports, and every answer leaves at once.
+    """Prepare the server: import everything before the first request, and send responses without delay.
 
-    Streamlit listens on a socket without TCP_NODELAY. An answer is written in two parts, and the second would wait for
-    the browser's acknowledgement of the first, which a browser holds back for some 40 ms.
+    Streamlit's socket lacks TCP_NODELAY. A response is written in two parts, and the second would wait for the browser
+    to acknowledge the first, which a browser delays by about 40 ms.
     """
     app_shell.warm()
     loop = asyncio.get_running_loop()
@@ -123,7 +122,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
 
 
 def settle() -> None:
-    """Take over the settings of `rope-viz app --workers`: uvicorn's workers hear nothing of Streamlit's flags."""
+    """Apply the settings of `rope-viz app --workers`, because uvicorn's workers do not receive Streamlit's flags."""
     if base := os.environ.get("ROPE_VIZ_BASE_PATH"):
         config.set_option("server.baseUrlPath", base)
     few_arenas()
@@ -131,10 +130,10 @@ def settle() -> None:
 
 
 def whole_callbacks() -> None:
-    """Have every callback run to its end.
+    """Let every callback run to its end before another run starts.
 
-    Streamlit takes up another run wherever one touches the session or sends something, in the middle of a callback too:
-    what the reader said would be done by half, and nothing would say it again. Now that run waits for the callback.
+    Streamlit may switch to a newer run whenever a script touches the session, even within a callback. The user's action
+    would then be half done and never repeated.
     """
     check = ScriptRunner._maybe_handle_execution_control_request
     if hasattr(check, "__wrapped__"):
@@ -153,10 +152,10 @@ M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def few_arenas() -> None:
-    """Have all threads share two of glibc's heaps, unless the environment says how many.
+    """Limit glibc to two heaps for all threads, unless MALLOC_ARENA_MAX is set.
 
-    Each run of a page is a thread, and each thread may take a heap of its own, up to eight for a core: what is left in
-    them is not given back. Where the C library is another this does nothing.
+    Each run of a page is a thread, and threads may use up to eight heaps per core, whose free memory is not returned.
+    With another C library this does nothing.
     """
     if "MALLOC_ARENA_MAX" not in os.environ:
         with contextlib.suppress(OSError, TypeError, AttributeError):
@@ -164,9 +163,9 @@ def few_arenas() -> None:
 
 
 def routes(base: str | None = None) -> list[Route]:
-    """The routes of our own, for `st.App`, which puts its own routes under the base path but not those it is given.
+    """Return the app's own routes. `st.App` does not add its base path to them, so they include it.
 
-    `base` is that path, `server.baseUrlPath` unless told otherwise.
+    `base` defaults to `server.baseUrlPath`.
     """
     base = (st.get_option("server.baseUrlPath") if base is None else base).strip("/")
     under = f"/{base}{PREFIX}" if base else PREFIX
@@ -177,5 +176,5 @@ def routes(base: str | None = None) -> list[Route]:
 
 
 def middleware() -> list[Middleware]:
-    """The middleware of our own, for `st.App`."""
+    """Return the app's own middleware for `st.App`."""
     return [Middleware(Guard), Middleware(Packing)]

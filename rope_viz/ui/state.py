@@ -1,4 +1,4 @@
-"""What the reader has chosen, kept in the session and in the address: one value, one place that writes it."""
+"""The user's current choice, stored in the session and in the address; the only module that writes it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import query_params as written
 
 LEARN = "learn"
-"""The page of the tour: its steps have addresses of their own, and what the reader chose waits outside."""
+"""The page of the tour. Its steps have their own addresses; the user's choice is set aside meanwhile."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Chosen:
-    """The current model, layer type and spec, the pinned pair, and what the last link or control could not give."""
+    """The current model, layer type, spec and pinned pair, and the problems of the last link or control."""
 
     model: str
     layer: str
@@ -41,12 +41,12 @@ class Chosen:
 
     @property
     def spec_json(self) -> dict[str, Any]:
-        """The full spec as plain data."""
+        """Return the full spec as plain data."""
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
 
 
 def chosen() -> Chosen:
-    """The current choice. `follow_link` must have run first, as the frame does."""
+    """Return the current choice. Call `follow_link` first."""
     value = st.session_state["chosen"]
     assert isinstance(value, Chosen)
     return value
@@ -58,7 +58,7 @@ def _set(value: Chosen) -> None:
 
 
 def now(page: str) -> Now:
-    """What the pictures of a page are drawn from: the choice, and the page's own choices; found once in a run."""
+    """Return the input of a page's pictures: the choice and the page's own choices; computed once per run."""
     before: tuple[str, Now] | None = st.session_state.get("now")
     if before is not None and before[0] == page and st.session_state.get("now is current"):
         return before[1]
@@ -68,7 +68,7 @@ def now(page: str) -> Now:
     if local:
         st.session_state.setdefault("locals", {}).update(local)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
-    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _held(choice))}
+    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _load_held(choice))}
     mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
     if mine is not None:
@@ -76,7 +76,7 @@ def now(page: str) -> Now:
     if not registry.fits(at.spec, at.model, at.layer):
         names["spec"] = hold("spec", configs.spec_bytes(at.spec), of=at.spec)
     fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names)
-    # The request of the run before remembers what its choices were worked out to be.
+    # The previous request caches the values of its choices, so reuse it if equal.
     if before is None or before != (page, fresh):
         before = st.session_state["now"] = page, fresh
     st.session_state["now is current"] = True
@@ -84,12 +84,12 @@ def now(page: str) -> Now:
 
 
 def look_again() -> None:
-    """At the beginning of a run, and where something was chosen: `now` is another."""
+    """Invalidate the cached `now`: at the start of a run and after a change."""
     st.session_state["now is current"] = False
 
 
 def hold(key: str, content: bytes | None, *, of: object = None) -> str:
-    """Keep for this session what no address can hold, and give the name under which pictures find it."""
+    """Store content that no address can hold for this session; return the name that pictures use, "" for None."""
     mine = st.session_state.setdefault("held", {})
     if content is None:
         mine.pop(key, None)
@@ -106,17 +106,17 @@ def hold(key: str, content: bytes | None, *, of: object = None) -> str:
 
 
 def held(key: str) -> bytes | None:
-    """What is kept for this session under a key."""
+    """Return the content stored for this session under a key, or None."""
     known = st.session_state.get("held", {}).get(key)
     return None if known is None else known[2][blob_store.SALT :]
 
 
 def contents() -> list[bytes]:
-    """All that is kept for this session, for a server that does not know it."""
+    """Return all contents of this session, salted, for a server that lacks them."""
     return [salted for _, _, salted in st.session_state.get("held", {}).values()]
 
 
-def _held(choice: Kept[Any]) -> Held[Any] | None:
+def _load_held(choice: Kept[Any]) -> Held[Any] | None:
     content = held(choice.key)
     if content is None:
         return None
@@ -125,35 +125,35 @@ def _held(choice: Kept[Any]) -> Held[Any] | None:
 
 
 def own() -> Upload | None:
-    """The reader's own config, the last one that was taken; it stays in the session and never stands in a link."""
+    """Return the user's own config, or None; it belongs to the session and is never part of a link."""
     return st.session_state.get("own")
 
 
 def own_text() -> str:
-    """The reader's own config as his browser keeps it; empty where there is none."""
+    """Return the user's own config in the form stored by the browser, "" if there is none."""
     mine = own()
     return "" if mine is None else configs.upload_bytes(mine).decode()
 
 
 def bring_back(text: str, *, here: bool) -> None:
-    """Take the config that the browser kept, where this session has none: after a reload, or with a new server.
+    """Restore the config stored by the browser if this session has none: after a reload, or on a new server.
 
-    It becomes the model where the address says so; `here`: it was kept by this very tab, so that other numbers in the
-    address are the reader's changes of it, and not another model.
+    It becomes the model if the address says so. `here`: this very tab stored it, so different numbers in the address
+    are the user's changes to it and not another model.
     """
     if own() is not None:
         return
     try:
         mine = read_upload(text)
     except ValueError:
-        return  # it was taken once: an older release wrote it, or somebody's hand
+        return  # from an older release, or edited by hand
     now = chosen()
     starts = [spec_url.query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
     if now.model == spec_url.CUSTOM and not here and _without(address(), "pin") not in starts:
         return
     st.session_state["own"] = mine
     for layer, spec in mine.specs.items():
-        # Numbers of a config may lie beyond the knobs, and then the address could not give them as they are.
+        # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
         if now.model == spec_url.CUSTOM and spec_url.query(spec, model=spec_url.CUSTOM, layer=layer) == _without(
             address(), "pin"
         ):
@@ -162,7 +162,7 @@ def bring_back(text: str, *, here: bool) -> None:
 
 
 def forget() -> None:
-    """In a callback: let the reader's own config go, here and in his browser; its numbers stay."""
+    """Remove the user's own config here and in the browser, but keep its numbers (a callback)."""
     written.catch_up()
     st.session_state.pop("own", None)
     st.session_state.get("held", {}).pop("own", None)
@@ -170,7 +170,7 @@ def forget() -> None:
 
 
 def adopt(upload: Upload) -> None:
-    """Make a reader's own config the model."""
+    """Make a user's own config the model."""
     st.session_state["own"] = upload
     st.session_state.pop("forgotten", None)
     layer = upload.layer
@@ -181,12 +181,12 @@ def adopt(upload: Upload) -> None:
 
 
 def start(model: str, layer: str = "") -> RopeSpec:
-    """The spec that a model starts from, the reader's own included."""
+    """Return the spec that a model starts from, the user's own included."""
     return start_of(model, layer, own())
 
 
 def name() -> str:
-    """The chosen model's name."""
+    """Return the chosen model's name."""
     mine, model = own(), chosen().model
     if model == spec_url.CUSTOM:
         return "Custom" if mine is None else mine.name
@@ -194,27 +194,27 @@ def name() -> str:
 
 
 def follow_link(page: str) -> None:
-    """Take the choice from the address where the reader changed it: first visit, typed link, Back and Forward.
+    """Adopt the choice from the address if the user changed it: first visit, typed link, Back and Forward.
 
-    Streamlit empties the query where a link leads to another page; the choice, and what the page itself had, are then
-    written back. Back and Forward find what their address says.
+    Streamlit clears the query when a link opens another page; the choice and the page's own parameters are then written
+    back. After Back and Forward the address wins.
     """
     params = {key: value for key, value in st.query_params.items() if key in (*spec_url.KEYS, "pin")}
     known = st.session_state.get("address")
     moved = st.session_state.get("page") not in (None, page)
-    linked = moved and params in ({}, known) and not _stands(page)
+    linked = moved and params in ({}, known) and not _was_open(page)
     st.session_state["page"] = page
     written.seen(st.query_params.to_dict())
     if page == LEARN:
         _before_tour()
         if linked:
-            return  # a step has an address of its own
+            return  # a step has its own address
     elif _after_tour(params, linked=linked) or linked:
         has = any(key.startswith(f"{page}.") for key in st.query_params)
         write_link(restore=page if linked and not has else "", again=True)
         return
     if moved or known not in (None, params):
-        # A run that was given up may have written what it had into this address.
+        # An aborted run may have written its own query into this address.
         written.write(st.query_params.to_dict())
     if params == known:
         return
@@ -225,15 +225,15 @@ def follow_link(page: str) -> None:
     if own() is not None and spec_url.query(first, model=spec_url.CUSTOM, layer=opened.layer) == _without(
         params, "pin"
     ):
-        # Numbers of a config may lie beyond the knobs; its own link brings them back as they are.
+        # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
         spec, problems = first, ()
     revision = chosen().revision + 1 if known is not None else 0
     _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision))
     st.session_state["address"] = params
 
 
-def _stands(page: str) -> bool:
-    """Whether the browser stood at the page when it asked for it, as after Back; a link is followed from another."""
+def _was_open(page: str) -> bool:
+    """True if the browser was already at the page when it requested it, as after Back but not after a link."""
     context = get_script_run_ctx()
     if context is None or context.context_info is None or not context.context_info.url:
         return False
@@ -243,7 +243,7 @@ def _stands(page: str) -> bool:
 
 
 def open_tour(number: int, params: Mapping[str, str]) -> None:
-    """Begin a step of the tour at its own address; what the reader had before waits until he leaves."""
+    """Open a step of the tour at its own address; the user's choice is set aside until the tour ends."""
     st.session_state["tour"] = number
     ours = {key: value for key, value in params.items() if key in spec_url.KEYS}
     opened = spec_url.read(ours)
@@ -256,7 +256,7 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
 
 
 def _before_tour() -> None:
-    """What the reader has as he enters waits until he leaves: a step never becomes his choice by itself."""
+    """Set the user's choice aside when the tour begins, so that a step never replaces it by itself."""
     if "before tour" not in st.session_state:
         first = spec_url.read({})
         had = st.session_state.get("chosen", Chosen(first.model, first.layer, first.spec))
@@ -264,7 +264,7 @@ def _before_tour() -> None:
 
 
 def _after_tour(params: Mapping[str, str], *, linked: bool) -> bool:
-    """Bring back what the reader had, unless he takes a step's model along or goes back to another; says whether."""
+    """Restore the choice from before the tour and return True, unless the user takes a step's model to another page."""
     st.session_state.pop("tour", None)
     before = st.session_state.pop("before tour", None)
     if before is None or (linked and params):
@@ -277,36 +277,36 @@ def _after_tour(params: Mapping[str, str], *, linked: bool) -> bool:
 
 
 def leave(page: str) -> None:
-    """In a callback: the frame goes to a page with the choice as it is."""
+    """Leave the tour for a page with the current choice (a callback)."""
     st.session_state["go"] = page, address()
     frame_too()
 
 
 def frame_too() -> None:
-    """In a callback of a page, whose controls run that page alone: what stands around it runs as well."""
+    """Rerun the whole app and not only the page's fragment (in a callback)."""
     written.catch_up()
     st.session_state["whole run"] = True
 
 
 @functools.cache
 def menu(folder: Path) -> dict[str, st.Page]:
-    """Name -> page, in the order of the menu, made once per process: each looks at the disk several times."""
+    """Return the pages by name in menu order, made once per process because each makes several disk accesses."""
     first = next(iter(PAGES))
     return {name: st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in PAGES.items()}
 
 
 def page(name: str) -> st.Page:
-    """A page to lead to."""
+    """Return a page to link to."""
     return menu(st.session_state["pages folder"])[name]
 
 
 def link_query() -> dict[str, str]:
-    """The choice as the query of a link to another page, which has what it had of its own."""
+    """Return the choice as the query of a link to another page."""
     return address()
 
 
 def choose(**changes: Any) -> None:
-    """Change the choice, and the address with it: one step for the Back button."""
+    """Change the choice and the address, as one step for the Back button."""
     written.catch_up()
     now = dataclasses.replace(chosen(), **{"problems": (), **changes})
     if now.pin is not None and now.pin >= now.spec.pairs:
@@ -316,15 +316,15 @@ def choose(**changes: Any) -> None:
 
 
 def refuse(problem: str) -> None:
-    """Keep the choice as it is and say why; controls return to it."""
+    """Keep the choice, show the problem and reset the controls."""
     now = chosen()
     _set(dataclasses.replace(now, problems=(problem,), revision=now.revision + 1))
 
 
 def write_link(*, restore: str = "", again: bool = False) -> None:
-    """Write the choice into the address, leaving the pages' own parameters alone: one step for the Back button.
+    """Write the choice into the address, as one step for the Back button; other parameters stay.
 
-    `restore` names a page that gets back what it had of its own. `again`: also where it should stand there already.
+    `restore`: a page whose own parameters are restored. `again`: write even if the address seems unchanged.
     """
     ours = address()
     others = {key: value for key, value in st.query_params.items() if key not in (*spec_url.KEYS, "pin")}
@@ -338,7 +338,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
 
 
 def local(key: str) -> str | None:
-    """A page's own parameter as it stands in the address; it is remembered for when the reader returns to the page."""
+    """Return a page's own parameter from the address, and remember it for a return to the page."""
     value = st.query_params.get(key)
     if value is not None:
         st.session_state.setdefault("locals", {})[key] = value
@@ -346,7 +346,7 @@ def local(key: str) -> str | None:
 
 
 def keep(key: str, value: str, *, default: str) -> None:
-    """Write a page's own parameter into the address, or take it out where it is the default."""
+    """Write a page's own parameter into the address, or remove it if it is the default."""
     written.catch_up()
     kept, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
     for values in (kept, query):
@@ -358,7 +358,7 @@ def keep(key: str, value: str, *, default: str) -> None:
 
 
 def address(of: Chosen | None = None) -> dict[str, str]:
-    """The choice as query parameters."""
+    """Return the choice as query parameters."""
     now = of or chosen()
     ours = spec_url.query(now.spec, model=now.model, layer=now.layer)
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
@@ -373,5 +373,5 @@ def _pin(written: str, pairs: int) -> int | None:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """The value where it is a mapping, else an empty one: for what a browser sends."""
+    """Return the value if it is a mapping, else an empty one; for data from a browser."""
     return value if isinstance(value, Mapping) else {}

@@ -1,7 +1,7 @@
-"""Streamlit's own files on their way to the browser: compressed, once each, and a first page that says what is coming.
+"""Middleware: gzip Streamlit's static files once per process, and add a loading message to its first page.
 
-Streamlit compresses neither, because its middleware would do it again for every reader. Here each file is compressed
-once per process and kept; their names change with their content.
+Streamlit leaves them uncompressed, because its middleware would compress them again for every request. The cache is
+safe: the files' names change with their content.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from rope_viz.ui.picture_route import takes_gzip
 TEXTS = ("text/", "application/javascript", "application/json", "image/svg+xml")
 ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
 MOST = 24 << 20
-"""Bytes of compressed files that are kept; all that Streamlit has are a third of it."""
+"""Bytes of compressed files in the cache; all of Streamlit's files take a third of it."""
 LEAST = 500
 LEVEL = 9
 
 HERE = Path(__file__).parent
 
-# Before the first script runs there is nothing on the page. What stands here is replaced when the app draws itself.
+# Until the first script runs the page is empty. This is shown meanwhile, and replaced by the app.
 COMING = r"""<div id="rv-coming" role="status"><p>
 <b>RoPE Viz</b> is on its way.<br>Some three megabytes come once and your browser keeps them; the first picture follows.
 <noscript><br>It needs JavaScript, which is switched off in this browser.</noscript></p></div>
@@ -62,8 +62,8 @@ STILL
 </style>"""
 
 
-# What an address gets that names nothing below a page. Streamlit would send its first page there too, which finds no
-# script of its own from there and stands still; beside the pages it opens Home, and a banner says why (shell.js).
+# The answer to an address below a page. Streamlit's first page would not find its scripts from there and hang. For an
+# unknown address at the level of the pages it opens Home with a banner (shell.js).
 NOWHERE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>No such page · RoPE Viz</title><style>
 body { font: 17px/1.6 sans-serif; margin: 12vh auto; padding: 0 1.5em; max-width: 34em; }
@@ -72,7 +72,7 @@ body { font: 17px/1.6 sans-serif; margin: 12vh auto; padding: 0 1.5em; max-width
 
 
 class Packing:
-    """Middleware that compresses what Streamlit serves from its disk, and completes its first page."""
+    """Middleware that compresses Streamlit's static files and completes its first page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -85,13 +85,13 @@ class Packing:
         asked = Headers(scope=scope)
         takes = takes_gzip(asked) and "range" not in asked
         if not takes or not any(part in scope["path"] for part in ELSEWHERE):
-            # Streamlit compresses pages below the root itself, and then nothing could be put into them; and it
-            # compresses for whoever names gzip, be it to refuse it.
+            # Streamlit would compress pages below the root itself, so nothing could be inserted; it also compresses
+            # for clients that list gzip only to refuse it.
             scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
         return await self.app(scope, receive, Answer(self, scope["path"], takes, send))
 
     async def packed(self, path: str, tag: str, content: bytes) -> bytes:
-        """A file, compressed; remembered by its path and tag."""
+        """Return a file compressed, cached by its path and tag."""
         found = self._kept.get((path, tag)) if tag else None
         if found is None:
             found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))
@@ -104,7 +104,7 @@ class Packing:
 
 
 class Answer:
-    """One answer on its way: held back until it is whole where it is to be compressed."""
+    """One response, buffered in full if it is to be compressed or changed."""
 
     def __init__(self, packing: Packing, path: str, takes: bool, send: Send) -> None:
         self.packing, self.path, self.takes, self.send = packing, path, takes, send
@@ -113,7 +113,7 @@ class Answer:
         self.parts: list[bytes] = []
 
     async def __call__(self, message: Message) -> None:
-        """What the app sends."""
+        """Forward or buffer one message of the response."""
         if message["type"] == "http.response.start" and self._held(message):
             self.start = message
         elif self.start is None or message["type"] != "http.response.body":
@@ -125,16 +125,16 @@ class Answer:
 
     def _held(self, message: Message) -> bool:
         headers = Headers(raw=message["headers"])
-        # Where an address names no page Streamlit sends the first one all the same, as 404.
+        # For an unknown address Streamlit sends the first page with status 404.
         if message["status"] not in (200, 404) or "content-encoding" in headers:
             return False
         kind = headers.get("content-type", "")
         if self.path.endswith("/_stcore/host-config"):
-            # Beside a deep link Streamlit's client first asks where there is none.
-            self.change = quiet if kind.startswith("application/json") else None
+            # After a deep link Streamlit's client first requests this at a wrong address, without JSON.
+            self.change = without_error_dialogs if kind.startswith("application/json") else None
         elif kind.startswith("text/html") and "/rope-viz/" not in self.path:
-            self.change = nowhere(self.path) or completed
-            if self.change is not completed:
+            self.change = not_found_page(self.path) or complete_first_page
+            if self.change is not complete_first_page:
                 message["status"] = 404
         return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(TEXTS))
 
@@ -143,7 +143,7 @@ class Answer:
         tag = "" if self.change else headers.get("etag", "")
         if self.change:
             content = self.change(content)
-            # The tag is that of Streamlit's file.
+            # These describe Streamlit's unchanged file.
             del headers["etag"], headers["last-modified"]
         if self.takes and len(content) >= LEAST:
             content = await self.packing.packed(self.path, tag, content)
@@ -154,13 +154,13 @@ class Answer:
         await self.send({"type": "http.response.body", "body": content})
 
 
-def quiet(settings: bytes) -> bytes:
-    """Streamlit's settings without its own windows over the page: the app says itself when the server is away."""
+def without_error_dialogs(settings: bytes) -> bytes:
+    """Disable Streamlit's own error dialogs in its settings; the app reports a lost server itself."""
     return json.dumps({**json.loads(settings), "blockErrorDialogs": True}).encode()
 
 
-def nowhere(path: str) -> Callable[[bytes], bytes] | None:
-    """What makes the answer for a path below the app's pages; None where the first page finds its scripts."""
+def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
+    """Return a function that makes the 404 page for a path below the app's pages, None for other paths."""
     base = str(config.get_option("server.baseUrlPath")).strip("/")
     page = path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
     if "/" not in page:
@@ -172,21 +172,21 @@ def nowhere(path: str) -> Callable[[bytes], bytes] | None:
 
 
 @functools.lru_cache(maxsize=4)
-def completed(page: bytes) -> bytes:
-    """Streamlit's first page with a word on what is coming, and without what is loaded before it is needed."""
+def complete_first_page(page: bytes) -> bytes:
+    """Add the loading message to Streamlit's first page, and drop its early font preloads."""
     text = re.sub(r"<link\s+rel=\"preload\"[^>]*as=\"font\"[^>]*>", "", page.decode("utf-8"))
     root = '<div id="root"></div>'
     if root not in text:
         return page
-    return text.replace(root, root + coming()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
+    return text.replace(root, root + loading()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
 
 
 @functools.cache
-def coming() -> str:
-    """What stands in the first page, with the first picture of each page, by the path that leads to the page."""
+def loading() -> str:
+    """Return the loading message with its scripts and each page's first picture, by the page's path."""
     first = {name: next(iter(registry.page(name).pictures)) for name in registry.PAGES}
-    named = {"" if name == "home" else name: begins(registry.picture(name, first[name])) for name in first}
-    named["learn"] = begins(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
+    named = {"" if name == "home" else name: first_picture(registry.picture(name, first[name])) for name in first}
+    named["learn"] = first_picture(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
     parts = {
         "ADDRESS": (HERE / "address.js").read_text(encoding="utf-8"),
         "PICTURES": json.dumps(named),
@@ -196,6 +196,6 @@ def coming() -> str:
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
 
 
-def begins(picture: Picture, query: str = "") -> list[str]:
-    """A page's first picture: its address, with which query, and what draws it."""
+def first_picture(picture: Picture, query: str = "") -> list[str]:
+    """Describe a page's first picture: its address, its query and the script that draws it."""
     return [picture.address, query, KINDS[picture.kind]]

@@ -1,21 +1,21 @@
-// On a slow line the scripts take half a minute and more, the first picture of a page as a file a few seconds: it stands
-// there until the page can draw its own (`picture.js`). Who has the scripts by then, or ever had, does not ask for it.
+// On a slow line the scripts take half a minute or more, but the page's first picture as a file only a few seconds. It is
+// shown until the page can draw its own (`picture.js`). A browser that has the scripts by then never requests it.
 (() => {
-  // Milliseconds: by then any line has brought the page.
+  // Milliseconds after which only a slow line has not loaded the page.
   const LATE = 10000;
-  // Pages change within the app: this is about the first alone.
+  // Later pages open within the app, so only the first one matters.
   const query = new URLSearchParams(location.search);
 
   function ask() {
     if (!ROOT || window.ropeVizStill || document.querySelector("[data-picture]")) return;
-    // The page is there and has no place for a picture.
+    // The page has loaded and has no place for a picture.
     if (document.querySelector("[data-testid=stMain] h1") && !document.querySelector("[data-place]")) return;
     const [picture, begins] = FIRST[PAGE] ?? [];
-    // A query there names a step of the tour.
+    // A query on Learn selects a step of the tour.
     if (!picture || (PAGE === "learn" && query.size)) return;
     for (const [key, value] of new URLSearchParams(begins)) query.set(key, value);
-    for (const key of [...query.keys()].filter((each) => each.startsWith("axes-"))) query.delete(key); // the export dialog's
-    query.set("part", 0); // of what takes long
+    for (const key of [...query.keys()].filter((each) => each.startsWith("axes-"))) query.delete(key); // belongs to the export dialog
+    query.set("part", 0); // the coarse first part of a slow picture
     query.set("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     query.set("width", `${Math.max(320, Math.min(innerWidth - 48, 1000))}px`);
     const image = Object.assign(new Image(), { alt: "The first picture of this page", fetchPriority: "high" });

@@ -1,4 +1,4 @@
-"""A reader's own config.json in the sidebar: dropped or pasted, it becomes the model; refused, nothing changes."""
+"""The sidebar's form for the user's own config.json: a valid one becomes the model, an invalid one changes nothing."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HELP = (
 EXAMPLE = 'Qwen/Qwen3-8B, or {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}'
 HOME = ("localhost", "127.0.0.1", "[::1]", "::1")
 
-# MiB. Far above what is read as a config, and any kind of file: Streamlit would refuse without a visible word.
+# MiB: far above the limit of a config, with any file type, because Streamlit itself rejects files without a message.
 ACCEPTED = 64
 
 
 def box() -> None:
-    """Where a config is dropped, and where it is pasted."""
+    """Show the fields to drop or paste a config."""
     turn = st.session_state.get("upload.turn", 0)
     dropped = f"upload.file.{turn}"
     with st.container(key="upload"):
@@ -46,7 +46,7 @@ def box() -> None:
     problem, typed = st.session_state.pop("upload.problem", ""), st.session_state.pop("upload.typed", False)
     if problem and not typed:
         warn(problem)
-    _found()
+    _show_findings()
     pasted = f"upload.text.{turn}"
     with st.expander("Paste a config, or a model's id", key="paste"), st.form(f"upload.form.{turn}", border=False):
         st.text_area(
@@ -64,7 +64,7 @@ def _dropped(key: str) -> None:
     written.catch_up()
     file = st.session_state.get(key)
     if file is not None:
-        # The field is made anew: it is empty again, and the same file may be dropped once more after a correction.
+        # Make a new, empty field, so that the same file can be dropped again after a correction.
         st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
         _take(file.getvalue())
 
@@ -73,12 +73,12 @@ def _pasted(key: str) -> None:
     written.catch_up()
     text = st.session_state.get(key) or ""
     st.session_state["upload.typed"] = True
-    if _named(text) if is_id(text) else _take(text):
+    if _take_by_id(text) if is_id(text) else _take(text):
         st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
 
 
-def _named(text: str) -> bool:
-    """Take the config of a model by its id, from the cache of the machine that serves, for readers at that machine."""
+def _take_by_id(text: str) -> bool:
+    """Load a model's config by its id from this machine's Hugging Face cache, only for users at this machine."""
     id = text.strip()
     if not at_home():
         problem = "a model's id is looked up in the cache of the machine that serves, for readers at that machine alone"
@@ -101,9 +101,9 @@ def _named(text: str) -> bool:
 
 
 def at_home() -> bool:
-    """Whether the reader sits at the machine that serves: nobody else learns what its cache holds.
+    """True if the user sits at the serving machine; others must not learn what its cache holds.
 
-    A proxy on the machine hands on the name that the reader asked for, or says for whom it asks.
+    A proxy on this machine passes the original host name on, or adds a forwarding header.
     """
     headers = st.context.headers
     host = re.sub(r":\d+$", "", headers.get("Host", "localhost"))
@@ -111,14 +111,14 @@ def at_home() -> bool:
     return host in HOME and not passed_on and st.context.ip_address in (None, *HOME)
 
 
-def _found() -> None:
-    """What the check finds in the config that was taken, in numbers, with the way to the page that says it."""
+def _show_findings() -> None:
+    """Show a summary of the check's findings in the user's config, with a link to the details."""
     mine = state.own()
     if mine is not None and state.chosen().model == spec_url.CUSTOM:
-        told = configs.summed_up(mine.config)
-        if told:
+        found = configs.summed_up(mine.config)
+        if found:
             at = state.link_query()
-            st.page_link(state.page("extend"), label=f"{told}: see Extend", query_params=at)
+            st.page_link(state.page("extend"), label=f"{found}: see Extend", query_params=at)
 
 
 def _take(content: str | bytes) -> bool:
@@ -126,14 +126,14 @@ def _take(content: str | bytes) -> bool:
     try:
         state.adopt(read_upload(content, now.spec, state.name()))
     except ValueError as error:
-        # Said beside the box: at the top of a long page the reader would not see it.
+        # Shown next to the field, because a message at the top of a long page would be missed.
         st.session_state["upload.problem"] = f"Your config was not taken: {error}.{refused(content)}"
         return False
     return True
 
 
 def refused(content: str | bytes) -> str:
-    """What the check finds in a config that was not taken, in numbers and in words; empty where it cannot be read."""
+    """Summarise the check's findings in a rejected config; "" if it is unreadable."""
     try:
         found = check_text(content)[1]
     except ValueError:

@@ -1,4 +1,4 @@
-"""The widget of each kind of choice: drawn from its declaration, its value read from the address and written to it."""
+"""The widget of each kind of choice, created from its declaration; its value is stored in the address."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
 
 SLIDER, GAP = 300, 16
-"""Pixels: how wide a slider is, and how far from the next."""
+"""Pixels: the width of a slider, and the gap to the next."""
 
 
 def control(choice: Choice[Any], now: Now) -> None:
-    """The widget of a choice that is no number, where it has a meaning beside what else was chosen."""
+    """Show the widget of a choice that is not a number, if the choice currently applies."""
     if not choice.when(now):
         return
     key = f"choice.{choice.key}"
@@ -49,14 +49,14 @@ def control(choice: Choice[Any], now: Now) -> None:
     def changed() -> None:
         new = st.session_state[key]
         if isinstance(choice, Several):
-            # What the widget does not show just now stays chosen.
+            # Hidden options stay selected.
             new = (*new, *(name for name in value if name not in choice.visible(now)))
-        # A server that was started anew hears the label of what the one before it offered.
+        # After a restart the server may receive a label that its predecessor offered.
         with contextlib.suppress(ValueError):
             keep(choice.parse(choice.text(tuple(new) if isinstance(new, list) else new)))
 
     if isinstance(choice, Kept):
-        _kept(choice, now)
+        _texts_or_file(choice, now)
         return
     if isinstance(choice, Borders):
         _bar(choice, now, keep)
@@ -106,7 +106,7 @@ def control(choice: Choice[Any], now: Now) -> None:
 
 
 def sliders(choices: Sequence[Number], now: Now) -> None:
-    """The sliders of numbers of one page, beside each other where there is room, of those that have a meaning now."""
+    """Show the sliders of one page's numbers that currently apply, side by side where there is room."""
     shown = {choice.name: choice for choice in choices if choice.when(now)}
     if not shown:
         return
@@ -123,7 +123,7 @@ def sliders(choices: Sequence[Number], now: Now) -> None:
 
 def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
     def changed(written: str) -> None:
-        with contextlib.suppress(ValueError):  # what the bar sends can always be read
+        with contextlib.suppress(ValueError):  # the bar's own values always parse
             keep(choice.settled(choice.parse(written), now))
 
     with st.container(width=520):
@@ -131,8 +131,8 @@ def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
         sections(f"bar.{choice.key}", choice.key, dict(zip(choice.shares(now), counts, strict=True)), changed)
 
 
-def _kept(choice: Kept[Any], now: Now) -> None:
-    """Fields for texts, or a box for a file; what does not fit stays, and a sentence says why it is not shown."""
+def _texts_or_file(choice: Kept[Any], now: Now) -> None:
+    """Show text fields or a file box; unusable content stays, with a warning that says why it is not shown."""
     if choice.suffixes:
         _file(choice)
     elif choice.typed is not None:
@@ -147,7 +147,7 @@ def _kept(choice: Kept[Any], now: Now) -> None:
     if problem:
         warn(f"{choice.instead}: {problem}.")
     elif held is None and choice.suffixes:
-        # After a reload a file may be gone that was too large for the browser, and the address does not say so.
+        # A file too large for the browser's storage is lost on reload, and the address does not say so.
         st.markdown("No file is here: until one is dropped, the page shows its own.")
 
 
@@ -158,11 +158,11 @@ def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
 
     def changed() -> None:
         if turn != browser_storage.turn(choice.key):
-            return  # what the browser says of the empty fields before it shows others is nobody's word
+            return  # ignore the change event of fields that are about to be replaced
         texts.update({name: st.session_state[key] for name, key in keys.items()})
         written = {name: text for name, text in texts.items() if text.strip()}
         state.hold(choice.key, json.dumps(written).encode() if written else None)
-        state.frame_too()  # it tells the browser what to keep
+        state.frame_too()  # the frame tells the browser what to store
 
     for name, (label, placeholder) in fields.items():
         st.session_state[keys[name]] = texts.get(name, "")
@@ -185,18 +185,18 @@ def _file(choice: Kept[Any]) -> None:
 
     def forget() -> None:
         state.hold(choice.key, None)
-        state.frame_too()  # it tells the browser what to keep
+        state.frame_too()  # the frame tells the browser what to store
 
     types = [suffix[1:] for suffix in choice.suffixes]
     dropped = st.file_uploader(choice.label, type=types, key=key, help=choice.help or None, on_change=changed)
     if dropped is None and (content := state.held(choice.key)) is not None:
-        # The browser brought it back, and no script may put a file into the box.
+        # The browser restored it, and no script can put a file into the box.
         st.markdown(plain(f"{vectors.name_of(content)} is still here."))
         st.button("Forget the file", key=f"forget.{choice.key}", on_click=forget)
 
 
 def _line(choice: Line, keep: Any, key: str) -> None:
-    """A line of text; what cannot be taken stays in the field, and a sentence says why."""
+    """Show a text field; an unusable text stays in it, with a warning."""
     written = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
     st.session_state[key] = written
 
@@ -211,7 +211,7 @@ def _line(choice: Line, keep: Any, key: str) -> None:
 
 
 def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
-    """A line as its pieces; what cannot be taken stays in the field, and a sentence says why."""
+    """Show a line as cards, one per piece; an unusable text stays in its field, with a warning."""
     written = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
     parts, problem = None, ""
     try:

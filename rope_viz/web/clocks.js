@@ -1,4 +1,4 @@
-// The clocks: every pair of the current model turning, moved wholly in the browser. picture.js asks for them, rope_viz/figures/clocks.py packs them.
+// The clocks: an animation of every pair of the model, computed in the browser. picture.js requests them, rope_viz/figures/clocks.py packs them.
 
 import { TAU, arrange, count, cycle, dark, digits, paint, score, tokens, turns, whole } from "./dials.js";
 
@@ -6,7 +6,7 @@ export { score, turns };
 
 const LAST = 1e7;
 
-// "128k" and "1_000" are numbers to a reader.
+// Accept numbers such as "128k" and "1_000".
 const parse = (text) => {
   const match = /^\s*([0-9][0-9_, ]*(?:e[0-9]+)?)\s*([km]?)\s*$/i.exec(text);
   return match ? Number(match[1].replace(/[_, ]/g, "")) * { "": 1, k: 1024, m: 1048576 }[match[2].toLowerCase()] : NaN;
@@ -14,12 +14,12 @@ const parse = (text) => {
 
 // --- Motion
 
-// Play goes on to the target length: beyond the trained one is where a long context breaks.
+// Playback continues to the target length, because long contexts fail beyond the trained one.
 const last = (s) => Math.min(LAST, Math.max(s.data.context, s.data.target));
 const end = (s) => (s.loop ? last(s) : LAST);
 
 function advance(s, by) {
-  // A step by hand goes past the end of what is played.
+  // A single step may go beyond the end of playback.
   const both = s.data.mode === "score" && s.moves === "both", top = s.playing ? end(s) : LAST, apart = s.m - s.n;
   const one = s.data.mode === "score" && s.moves === "n" ? "n" : "m";
   let at = s[one] + by;
@@ -41,7 +41,7 @@ function wake(s) {
     if (!s.root.isConnected || !s.seen) return void (s.last = 0);
     if (s.playing) advance(s, (s.back ? -1 : 1) * s.speed * Math.min(0.1, s.last ? (now - s.last) / 1000 : 0));
     s.last = s.playing ? now : 0;
-    // A page that is being left has no width any more.
+    // A page that is being left has no width.
     if (!s.canvas.clientWidth) return void ([s.stale, s.last] = [true, 0]);
     if (s.stale) arrange(s);
     s.stale = false;
@@ -66,7 +66,7 @@ function play(s, on) {
   tell(s);
 }
 
-// At rest: say it to a screen reader, note it for the link.
+// At rest: announce the state to screen readers and record it in the link.
 function tell(s) {
   wake(s);
   inspect(s);
@@ -86,7 +86,7 @@ function tell(s) {
   }, 250);
 }
 
-// The line below the picture: the pair under the hand, else the pinned one.
+// The line below the picture describes the hovered pair, else the pinned one.
 function inspect(s) {
   const i = s.hover ?? s.pin, rate = s.rates[i];
   if (rate === undefined) return void (s.ui.now.textContent = s.data.compact ? "" : matchMedia("(hover: none)").matches ? "Tap a dial to read it and to pin it." : "Hover a dial to read it, click to pin it. Space plays, ← → step, ↑ ↓ choose a pair, Enter pins it.");
@@ -120,7 +120,7 @@ function build(place, data) {
   if (!film && find("video")) Object.assign(find("video"), { disabled: true, title: "This browser records no video; HTML plays offline" });
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, film, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, calm, fresh: true };
-  // The node may be new and the clocks not: they go on as they went.
+  // The node may be new while the clocks exist already: continue from their state.
   for (const name of KEPT) if (place.memory.clocks?.[name] !== undefined) s[name] = place.memory.clocks[name];
   place.memory.clocks = s;
   s.ui = { play: find("play"), scrub: find("scrub"), at: find("at"), speed: find("speed"), pace: root.querySelector("output"), now: root.querySelector(".rv-now"), said: root.querySelector(".rv-said") };
@@ -168,7 +168,7 @@ function build(place, data) {
     const column = Math.floor((x - p.left) / p.size), row = Math.floor((y - p.over) / p.step), i = row * p.columns + column;
     return column >= 0 && column < p.columns && row >= 0 && i < p.dials.length ? i : null;
   };
-  // The keys say what they find, for who does not see it.
+  // Keyboard users hear the description through the live region.
   const choose = (i) => (hover(i), (s.ui.said.textContent = s.ui.now.textContent));
   const hover = (i) => s.hover !== i && ((s.hover = i), inspect(s), wake(s));
   canvas.addEventListener("pointermove", (event) => hover(under(event)));
@@ -189,18 +189,18 @@ function build(place, data) {
   return s;
 }
 
-// The hands stay where they are while the data change, unless the address says otherwise (Back, a typed link, a step of
-// the tour). What the server answers to our own last move may be late, and must not pull them back.
+// The hands keep their positions while the data change, unless the address differs (Back, a typed link, a step of the
+// tour). The server's late answer to the user's own move must not reset them.
 function settle(s, { start, mode, plays, context }) {
   const { m, n } = start, given = `${m},${n}`, was = s.mode;
   const said = given !== s.given && given !== s.at && (was === mode || !plays);
   if (s.m === undefined || (said && s.fresh)) {
     Object.assign(s, { m, n, playing: plays && !s.calm, at: given });
-    // Who wants no motion does not begin where all hands lie on each other, but where training ends.
+    // With reduced motion, start at the trained length instead of 0, where all hands coincide.
     if (m === 0 && plays && mode === "turn" && s.calm) [s.m, s.at] = [Math.min(LAST, context), `${Math.min(LAST, context)},${n}`];
   } else if (said && (was !== mode || performance.now() - s.told > 2000)) Object.assign(s, { m, n, playing: false, at: given });
   else if (was === "turn" && mode === "score") {
-    // A query where the hand was, and a key a little before it, unless a link has set one.
+    // Place the query at the current position and a key a little before it, unless a link has set one.
     s.turned = true;
     if ((s.m = Math.round(s.m)) < s.n || !s.n) [s.m, s.n] = [Math.max(16, s.m), Math.max(0, s.m - 16)];
   }
@@ -209,7 +209,7 @@ function settle(s, { start, mode, plays, context }) {
   s.ui.play.textContent = s.playing ? "Pause" : "Play";
 }
 
-// The frequencies of a spec, or of a knob that moves. Alone on a page of its own, `place` has a root and little more.
+// Show the frequencies of a spec or of a moving knob. On a page of its own, `place` has little more than a root.
 export default function show(place, data) {
   const s = place.root.__clocks ?? build(place, data);
   place.root.__clocks = s;

@@ -1,8 +1,8 @@
-// The picture of the clocks: every pair a dial on a canvas, and the score beside them. clocks.js moves it.
+// The picture of the clocks: every pair as a dial on a canvas, and the score next to them. clocks.js animates it.
 
 export const TAU = 2 * Math.PI;
 
-// The turn a pair has reached, in [0, 1): float64, right to 6e-10 turns at position 10,000,000.
+// The fraction of a turn in [0, 1) that a pair has reached: float64, accurate to 6e-10 turns at position 10,000,000.
 export function turns(position, invFreqOver2Pi) {
   const all = position * invFreqOver2Pi;
   return all - Math.floor(all);
@@ -18,7 +18,7 @@ export const whole = (value) => Math.round(value).toLocaleString("en-US");
 export const tokens = (value) => (value >= 1024 && value % 1024 === 0 ? (value % 1048576 ? `${value / 1024}k` : `${value / 1048576}M`) : whole(value));
 export const count = (all) => (all < 0.005 ? "0" : all < 1 ? all.toFixed(2) : all < 1e5 ? String(Math.floor(all)) : `${(all / 1e6).toFixed(2)}M`);
 
-// Whether a place lies on a dark page.
+// Whether an element is on a dark page.
 export function dark(root) {
   const probe = document.createElement("canvas").getContext("2d");
   probe.fillStyle = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff";
@@ -32,7 +32,7 @@ export function cycle(stops) {
   });
 }
 
-// The number of columns that gives n dials the most room; the names below them only where there is room to read them.
+// Find the number of columns that gives n dials the most room, with names below them only if they are readable.
 function grid(n, width, height) {
   const fit = (label) => {
     let best = { size: 0 };
@@ -64,7 +64,7 @@ export function arrange(s) {
   s.c = Object.fromEntries(Object.entries(data.palette).map(([name, both]) => [name, both[s.dark ? 1 : 0]]));
   s.sweeps = dials.map(({ x, y }) => {
     const sweep = s.ctx.createConicGradient(0, x, y);
-    // Canvas angles run clockwise, the dial's the other way.
+    // Canvas angles run clockwise, those of the dial counterclockwise.
     for (let k = 0; k <= 16; k++) sweep.addColorStop(k / 16, s.wheel[Math.round((1 - k / 16) * 255)]);
     return sweep;
   });
@@ -79,7 +79,7 @@ export const write = (x, text, at, y, size, fill, align = "left", face = "") => 
   x.fillText(text, at, y);
 };
 
-// What stands still: rings by band, the angles seen in training, names and the legend.
+// Paint the static parts: rings by band, the angles seen in training, names and the legend.
 function paintStill(s, x) {
   const { data, c, place } = s;
   x.family = s.ctx.family = s.font;
@@ -133,8 +133,8 @@ export function hand(x, d, turn, reach, colour, width) {
   x.stroke();
 }
 
-// A hand that goes through a share of a turn in one frame is seen as its mean over the frame: it fades into a disc, and
-// no hand seems to stand still or run backwards.
+// A hand that sweeps a share of a turn within one frame is drawn as its mean over the frame: it fades into a disc, and no
+// hand seems to stop or run backwards.
 function steadiness(s, rate) {
   const half = s.playing ? (Math.PI * s.speed * rate) / 60 : 0;
   return half < 1e-4 ? 1 : half >= Math.PI ? 0 : Math.sin(half) / half;
@@ -183,7 +183,7 @@ export function paint(s) {
       x.globalAlpha = steady;
       if (data.plain) hand(x, dial, turns(s.m, s.first[i]), 0.58, c.plain, thick);
       hand(x, dial, turn, 0.8, colour, thick * 1.6);
-      // Where training never was: a double ring in the colour of a warning, and the hand goes out through it.
+      // Beyond the trained angles: a double ring in the warning colour, and the hand crosses it.
       if (data.context * s.first[i] < 1 && s.m * rate > data.context * s.first[i] * (1 + 1e-9)) {
         beyond += 1;
         x.globalAlpha = 1;
@@ -205,7 +205,7 @@ export function paint(s) {
     write(x, text, at, 17, size, colour, "left", "600");
     at += x.measureText(text).width + size;
   }
-  // Only what has room between the position and the legend: whole, else short, else nothing.
+  // Show what fits between the position and the legend: the full text, a short one, or nothing.
   const from = beyond ? at + 8 : Math.max(at + 8, 150), room = s.legend - 12 - from;
   const fits = (texts, size, face) => texts.find((text) => ((x.font = `${face} ${size}px ${s.font}`), x.measureText(text).width <= room));
   const said = beyond ? fits([`${beyond} of ${s.rates.length} hands where training never was`, `${beyond} hands beyond training`, `${beyond} beyond`], 13, "600")
@@ -219,7 +219,7 @@ function frame(x, s, d, pinned) {
   x.strokeRect(d.x - s.place.size / 2 + 1, d.y - s.place.size / 2 + 1, s.place.size - 2, s.place.step - 2);
 }
 
-// A bar per pair, and the running total that ends at the score.
+// Paint a bar per pair, and the running total that ends at the score.
 function paintScore(s, x, d) {
   const { c, place: { aside: a } } = s, n = s.rates.length, high = a.h / n, middle = a.x + a.w / 2;
   let sum = 0;

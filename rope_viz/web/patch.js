@@ -1,5 +1,5 @@
-// The pairs of one patch as clocks: the pointer or the arrow keys move it over its image, wholly in the browser.
-// picture.js asks for it, rope_viz/figures/patch.py packs it.
+// The pairs of one patch as clocks; the pointer or the arrow keys move the patch over its image, all in the browser.
+// picture.js requests it, rope_viz/figures/patch.py packs it.
 
 import { TAU, arrange, dark, digits, hand, tokens, whole, write } from "./dials.js";
 
@@ -10,7 +10,7 @@ const at = (s) => KEYS.map((key) => s[key]);
 const angle = (s, i) => s.data.weights[i].reduce((sum, each, k) => sum + each * s[KEYS[k]], 0);
 const turn = (all) => all / TAU - Math.floor(all / TAU);
 
-// The image as large as it fits into the room beside the dials.
+// The image, as large as the space next to the dials allows.
 function image(s) {
   const { aside: a } = s.place, [, rows, columns] = s.data.sides, cell = Math.min(a.w / columns, a.h / rows);
   return { cell, x: a.x + (a.w - cell * columns) / 2, y: a.y + (s.place.narrow ? (a.h - cell * rows) / 2 : 0), w: cell * columns, h: cell * rows };
@@ -76,7 +76,7 @@ function wake(s) {
   });
 }
 
-// The line below: the pair under the hand, else what may be done.
+// The line below describes the hovered pair, else what the user can do.
 function inspect(s) {
   const i = s.hover, all = i === null ? 0 : angle(s, i);
   s.ui.now.textContent = i === null ? "Move over the image, or use the arrow keys; point at a dial to read it. Grey face: angles within the image."
@@ -85,7 +85,7 @@ function inspect(s) {
   for (const k of [1, 2]) if (document.activeElement !== s.ui.fields[k]) s.ui.fields[k].value = s[KEYS[k]];
 }
 
-// At rest: say it to a screen reader, note it for the link.
+// At rest: announce the state to screen readers and record it in the link.
 function tell(s) {
   clearTimeout(s.timer);
   s.timer = setTimeout(() => {
@@ -149,7 +149,7 @@ function build(place, data) {
   return s;
 }
 
-// The pairs of a part, or of a knob that moves. The patch stays where the hand left it, unless the address says otherwise.
+// Show the pairs of a part or of a moving knob. The patch keeps its place unless the address differs.
 export default function show(place, data) {
   const s = place.root.__patch ?? build(place, data), { t, m, n } = data.start, given = `${m},${n}`;
   place.root.__patch = s;

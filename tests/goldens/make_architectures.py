@@ -100,7 +100,8 @@ def filled_in(name: str, record: dict[str, Any], entry: dict[str, Any]) -> dict[
         if "flat" in entry:
             more = [key for key in record.get("text", {}).get("hoisted", []) if key not in PROBES]
             text["hoisted"] = [*entry["flat"], *more]
-        by_hand = {key: part for key, part in record.get("text", {}).items() if key in ("other_names", "between")}
+        asked = (*named.values(), "hoisted")
+        by_hand = {key: part for key, part in record.get("text", {}).items() if key not in asked}
         found["text"] = {**text, **by_hand}
     defaults = {key: entry[key] for key in (*SIZES, "rope_parameters", "partial_rotary_factor") if key in entry}
     if "default_theta" in entry:

@@ -1,1 +1,1 @@
-"""Streamlit components with JavaScript of our own: knobs, charts, clocks, copy buttons, and what moves them."""
+"""Streamlit components with the app's own JavaScript: knobs, charts, clocks, copy buttons and the page shell."""

@@ -1,5 +1,5 @@
-// A Plotly chart that keeps its zoom and its node while the data change, and exports itself in the browser.
-// picture.js asks for the figure, rope_viz/pictures/wire_format.py packs it.
+// A Plotly chart that keeps its zoom and its node when the data change, and exports itself in the browser.
+// picture.js requests the figure, rope_viz/pictures/wire_format.py packs it.
 
 import { standIn } from "./picture.js";
 import { copyAddress, exporting, file } from "./tools.js";
@@ -7,7 +7,7 @@ import { copyAddress, exporting, file } from "./tools.js";
 const SOURCE = new URL("plotly.min.js", import.meta.url).href;
 let plotly;
 
-// The library comes while the first figure is on its way.
+// Load the library while the first figure is being requested.
 export const prepare = () => loadPlotly();
 
 function loadPlotly() {
@@ -21,12 +21,12 @@ function loadPlotly() {
   })));
 }
 
-// plotly.js takes the browser for most of a second when it starts: clocks on the page are drawn before, or not for two seconds.
+// plotly.js blocks the browser for most of a second when it starts: let clocks on the page draw first, for up to two seconds.
 async function clocksFirst() {
   for (let turn = 0; turn < 40 && document.querySelector(".rv-clocks:not([data-drawn])"); turn++) await new Promise((go) => setTimeout(go, 50));
 }
 
-// --- Light and dark: figures are drawn in the light palette; each of its colours has one twin.
+// --- Light and dark: figures use the light palette; each of its colours has one dark variant.
 
 function luminance(color) {
   const probe = document.createElement("canvas").getContext("2d");
@@ -86,7 +86,7 @@ function build(place) {
   return state;
 }
 
-// The reader's zoom is kept here by axis and laid over every new figure: Plotly keeps only what a mouse did.
+// The user's zoom is stored here by axis and applied to every new figure, because Plotly keeps only zooms by mouse.
 function resetView(state) {
   state.zoomed = {};
   schedule(state);
@@ -101,7 +101,7 @@ function rememberView(state, event) {
   sendView(state);
 }
 
-// A figure that is drawn anew for the part it shows has that part in its address.
+// A figure that is rendered again for its visible range has that range in its address.
 function sendView(state) {
   const { place, message, zoomed } = state;
   Object.assign(place.memory, { zoomed, variant: state.variant });
@@ -126,7 +126,7 @@ function zoomedLayout(state, layout) {
 
 const isNarrow = (width) => width < 560;
 
-// What a figure changes on a narrow screen stands in its layout.meta.narrow: its height, its shapes, and properties of its axes.
+// layout.meta.narrow holds a figure's changes for a narrow screen: its height, shapes, and properties of its axes.
 function overlaid(layout, changes) {
   const out = { ...layout };
   for (const [key, value] of Object.entries(changes)) out[key] = typeof value === "object" && !Array.isArray(value) ? { ...layout[key], ...value } : value;
@@ -136,7 +136,7 @@ function overlaid(layout, changes) {
 function compact(wide, width, traces) {
   if (!isNarrow(width)) return wide;
   const layout = overlaid(wide, wide.meta?.narrow ?? {});
-  // Names at the ends of lines have no room beside the plot, and inside they would lie on curves: they go below it.
+  // Labels at the ends of lines have no room next to a narrow plot and would cover curves inside it: use a legend below.
   const names = new Set(traces.flatMap((trace) => [trace.name, trace.legendgroup]));
   const ends = (layout.annotations ?? []).filter((note) => note.name === "end" && names.has(note.text)), below = ends.length > 0;
   const annotations = (layout.annotations ?? []).filter((note) => !ends.includes(note)).map((note) => (note.name === "end" ? { ...note, xanchor: "right", yshift: (note.yshift ?? 0) + 10, xshift: -2, bgcolor: `${layout.paper_bgcolor}B0` } : note)).map((note) => (note.name === "panel" ? { ...note, font: { ...note.font, size: 11 } } : note));
@@ -147,7 +147,7 @@ function compact(wide, width, traces) {
   return { ...layout, annotations, margin, ...(below ? { showlegend: true, legend } : {}), font: { ...layout.font, size: 11 }, dragmode: false };
 }
 
-// The word on a rule across stays inside the figure: beside the rule where half of it would be cut off, or lie on another.
+// Keep the label of a vertical line inside the figure: shift it if it would be cut off or overlap another.
 function anchored(layout, width) {
   const { range, type } = layout.xaxis, wide = width - (layout.margin?.l ?? 60) - (layout.margin?.r ?? 20);
   if (!range || !layout.shapes) return layout;
@@ -166,7 +166,7 @@ function anchored(layout, width) {
   return { ...layout, shapes: layout.shapes.map((shape) => found.get(shape) ?? shape) };
 }
 
-// In a legend stand the traces whose names stood at their ends; of a band, which is a group of two, the one that is read.
+// The legend lists the traces that had labels at their ends; of a band, a group of two traces, only the main one.
 function named(figure, layout) {
   if (!layout.showlegend || figure.layout.showlegend) return figure.data;
   const shown = new Map(), { data, layout: { annotations } } = figure;
@@ -181,7 +181,7 @@ function schedule(state) {
   if (state.waiting) return state.queue;
   state.waiting = true;
   state.root.dataset.waiting = "yes";
-  // One that failed does not hold up those after it.
+  // A failed drawing must not block the next ones.
   return (state.queue = state.queue.catch(() => {}).then(async () => {
     state.waiting = false;
     try {
@@ -195,7 +195,7 @@ function schedule(state) {
 async function draw(state) {
   const { node, root } = state;
   const Plotly = await loadPlotly();
-  // A page that is being left has no width any more, and Plotly cannot scale its axes to that.
+  // A page that is being left has no width, to which Plotly cannot scale axes.
   state.unseen = !node.clientWidth;
   if (state.unseen) return;
   const { message } = state;
@@ -210,7 +210,7 @@ async function draw(state) {
   node.style.height = `${layout.height}px`;
   state.drawn = { data, layout };
   node.querySelector(".rv-coming")?.remove();
-  // From wide to narrow Plotly leaves a map the margins that its colour bar had before it was laid down, and more.
+  // When a map becomes narrow, Plotly keeps the margins of its former colour bar, so start afresh.
   if (state.narrow !== undefined && state.narrow !== isNarrow(node.clientWidth)) {
     Plotly.purge(node);
     state.listening = false;
@@ -225,8 +225,7 @@ async function draw(state) {
   root.dataset.theme = dark ? "dark" : "light";
 }
 
-// While a knob moves the axes stand still: whether their labels fit, and at which angle, was found out at rest. To measure
-// them again is a sixth of a drawing.
+// While a knob moves, keep the tick labels' fit and angle as found at rest: measuring them takes a sixth of a redraw.
 function keepTicks(layout, full) {
   for (const axis of Object.keys(layout).filter((key) => /^[xy]axis/.test(key))) {
     const tickangle = layout[axis].tickangle ?? full?.[axis]?._lastangle ?? 0;
@@ -248,7 +247,7 @@ function listen(state) {
   });
 }
 
-// In a figure of several maps the cell under the pointer is framed in every other one, with its value.
+// In a figure of several maps, frame the hovered cell in all others and show its value.
 function link(state, event) {
   unlink(state);
   const full = state.node._fullLayout;
@@ -272,11 +271,11 @@ function unlink(state) {
   for (const mark of state.node.querySelectorAll(".rv-mark")) mark.remove();
 }
 
-// A figure; settled once it is drawn.
+// Show a figure; the promise resolves once it is drawn.
 export default function show(place, message) {
   const state = (place.root.__chart ??= build(place));
   state.message = message;
-  // Another figure in the same place has other axes: a zoom has no meaning there.
+  // Another figure in the same place has other axes, so its zoom does not apply.
   if (state.variant !== undefined && state.variant !== message.variant) {
     const asked = place.memory.view;
     state.zoomed = {};

@@ -1,6 +1,6 @@
-// A chart under the keyboard: the arrows walk along its points and say what stands there, + − and 0 zoom, Enter pins.
+// Keyboard control of a chart: arrows move along its points and announce them, + − and 0 zoom, Enter pins.
 
-// The lines of a label, each with a space before the next.
+// The lines of a label, joined by commas.
 const said = (text) => [...(text.querySelectorAll(".line").length ? text.querySelectorAll(".line") : [text])].map((line) => line.textContent.trim()).join(", ");
 
 export function listen(state, zoom, reset) {
@@ -10,7 +10,7 @@ export function listen(state, zoom, reset) {
   root.append(heard);
   let at = null, reading = 0;
 
-  // The trace with the most to say: a map, else the longest line that has a word on its points.
+  // The trace to walk along: a map, else the longest line with labels on its points.
   const walked = () => {
     const full = node._fullData ?? [];
     const map = full.findIndex((trace) => trace.visible === true && trace.z);
@@ -19,7 +19,7 @@ export function listen(state, zoom, reset) {
     return told.sort((a, b) => b[0] - a[0])[0]?.[1] ?? -1;
   };
 
-  // As under a mouse, so that the label has its heading; plotly.js shows it at most every 50 ms, and then it is read.
+  // Hover as by mouse, so that the label has its heading; plotly.js shows it at most every 50 ms, then it is announced.
   function show(trace) {
     const [x, y] = trace.z ? [trace.x?.[at[1]] ?? at[1], trace.y?.[at[0]] ?? at[0]] : [trace.x[at], trace.y[at]];
     const axis = (id) => node._fullLayout[`${id[0]}axis${id.slice(1)}`];

@@ -1,4 +1,4 @@
-// The files of the clocks: a picture, a film and a page that plays offline. Loaded by clocks.js when the first is asked for.
+// Files of the clocks: an image, a video and an offline page. Loaded by clocks.js on first use.
 
 function save(blob, name) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
@@ -31,7 +31,7 @@ async function page(s) {
     return answer.text();
   };
   const style = getComputedStyle(s.root);
-  // Both scripts become one module: what the second imports from the first stands above it.
+  // Join both scripts into one module: the second uses the first one's names without importing them.
   const source = (await read("dials.js")) + (await read("clocks.js")).replace(/^import .*$/m, "").replace(/^export \{.*$/m, "");
   const names = ["background-color", "text-color", "border-color", "primary-color"].map((name) => `--st-${name}:${style.getPropertyValue(`--st-${name}`)}`).join(";");
   const data = JSON.stringify({ ...s.data, start: { m: s.m, n: s.n }, alone: true }).replaceAll("<", "\\u003c");

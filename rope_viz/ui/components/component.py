@@ -1,4 +1,4 @@
-"""Components with JavaScript of our own: a tiny loader inline, the script itself by a cached route."""
+"""Streamlit components with the app's own JavaScript: a small inline loader, and the script from a cached route."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import streamlit as st
 from rope_viz.ui import query_params
 from rope_viz.ui.components.scripts import PREFIX, version
 
-# Streamlit sends inline JavaScript again with every change of data, so only this much is inline. The root of the app is
-# found from Streamlit's own script, because a page may stand at any depth and under a base path. A script that was lost
-# on its way is asked for again, where the browser does that (not every one does).
+# Streamlit resends inline JavaScript with every change of data, so only the loader is inline. It finds the app's root
+# from Streamlit's own script, because pages may be at any depth and under a base path. It retries a script that failed
+# to load, in browsers that do not remember the failure.
 LOADER = """
 const root = document.querySelector('script[type=module][src*="static/js/"]').src.split("/static/js/")[0];
 const wait = (time) => new Promise((go) => setTimeout(go, time));
@@ -31,10 +31,10 @@ export default function (component) {
 
 @functools.cache
 def component(name: str, *, root_class: str, height: int = 0) -> Any:
-    """The mounting function of the component whose script is `<name>.js`; `height` is kept free until it has loaded.
+    """Return the mounting function of the component with script `<name>.js`; `height` px are reserved until it loads.
 
-    A component with another height is another one, whose node Streamlit replaces. What changes its height says so in
-    its data instead: `room`, on a wide and on a narrow screen.
+    Streamlit treats another height as another component and replaces its node. Components whose height varies send
+    `room` in their data instead: the heights on a wide and on a narrow screen.
     """
     mount = st.components.v2.component(
         f"rope_viz_{name}_{height}",
@@ -44,16 +44,16 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
     )
 
     def mounted(*, data: Mapping[str, Any], **options: Any) -> Any:
-        # As bytes: in anything else Streamlit looks for tables first, which takes a tenth of a run.
+        # Send bytes: Streamlit searches anything else for tables, which takes a tenth of a run.
         return mount(data=json.dumps(data).encode(), **options)
 
     return mounted
 
 
 def hears(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
-    """The callback for what a script posts as `at`, a name and a value (`post.js`).
+    """Return a callback that passes the name and value that a script posts as `at` (`post.js`) to `take`.
 
-    The script says it again until it finds its turn in `data`, see `heard`; what was taken is not taken twice.
+    The script repeats a message until `data` confirms its turn (see `heard`); a repeated one is ignored.
     """
 
     def at_changed() -> None:
@@ -70,5 +70,5 @@ def hears(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
 
 
 def heard(key: str) -> Any:
-    """The turn that was taken last, for "taken" in the data."""
+    """Return the turn of the last message taken, for "taken" in the data."""
     return st.session_state.get(f"taken.{key}")

@@ -1,4 +1,4 @@
-// Buttons that put a text, or the address of the page, on the clipboard and say so.
+// Buttons that copy a text, or the page's address, to the clipboard and confirm it.
 
 import { copying } from "./tools.js";
 

@@ -8,5 +8,5 @@ from rope_viz.ui.components.component import component
 
 
 def copy_buttons(key: str, texts: Mapping[str, str | None]) -> None:
-    """One button per entry, label -> text; None copies the address of the page."""
+    """Show one button per entry, label -> text; None copies the page's address."""
     component("copy", root_class="rv-copy", height=48 * len(texts) - 8)(key=key, data={"texts": dict(texts)})

@@ -1,5 +1,5 @@
-// The dialog that makes a file of a picture for a paper: size, type, colours, labels and ranges, with a preview at true
-// size. What it asks is declared in rope_viz/figures/files/style.py and stands, by the same names, in the address.
+// The dialog that exports a picture for a paper: size, type, colours, labels and ranges, with a preview at true size. Its
+// fields are declared in rope_viz/figures/files/style.py and have the same names in the address.
 
 import { copying } from "./tools.js";
 import { LABEL, PARAMETERS, PRESETS } from "./looks.js";
@@ -13,7 +13,7 @@ const GROUPS = {
 const SHOWN = { width: "85mm", height: "60mm", dpi: "288", font: "sans", font_size: "13px", title: "no" };
 const FORMS = { pdf: "PDF", svg: "SVG", png: "PNG", html: "HTML", csv: "CSV", json: "JSON" };
 const WAIT = 350, PER_MM = 96 / 25.4;
-// A size and a look that were chosen for one picture are those of the next one; labels and ranges are its own.
+// Size and style carry over to the next picture; labels and ranges do not.
 const SHARED = [...GROUPS.Size, ...GROUPS.Type, ...GROUPS.Colours];
 let shared = {};
 
@@ -23,7 +23,7 @@ const element = (tag, given = {}, ...inside) => {
   return node;
 };
 
-// The ranges that a reader has zoomed to, as values of the axes; of names and of several panels there are none.
+// The ranges that the user has zoomed to, in axis values; none for categories and for several panels.
 export function zoomed({ message, memory }) {
   const layout = message?.figure?.layout ?? {}, out = {};
   for (const [axis, range] of Object.entries(memory.zoomed ?? {})) {
@@ -35,8 +35,8 @@ export function zoomed({ message, memory }) {
   return out;
 }
 
-// Ranges and scales by number are kept in the page's own link too, so that who opens it finds them here; address.js
-// leaves them there when the server writes the rest.
+// Numeric ranges and scales are also stored in the page's own link, so that the link reproduces them; address.js keeps
+// them when the server writes the rest.
 const word = (place) => `axes-${place.data.picture.replace("/", "-")}`;
 
 function linked(place) {
@@ -52,7 +52,7 @@ function link(place, look) {
   if (to !== location.pathname + location.search + location.hash) history.replaceState(history.state, "", to);
 }
 
-// Fetch a file and give it to the reader; the sentence of a server that refuses, or nothing.
+// Download a file; return the server's sentence if it refuses, else nothing.
 export async function save(place, form, look) {
   const answer = await place.fetched(place.address(form, look));
   if (!answer.ok) return answer.text();
@@ -108,7 +108,7 @@ function build(place) {
   const state = new Export(place, { dialog, form, image, frame, said, address, files });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", (event) => state.changed(event.target));
-  // A press on what is behind it closes it, as everywhere.
+  // A press outside the dialog closes it.
   dialog.addEventListener("pointerdown", (event) => event.target === dialog && dialog.close());
   dialog.addEventListener("close", () => state.leave());
   for (const kind of ["keydown", "keyup", "keypress"]) dialog.addEventListener(kind, (event) => event.stopPropagation());
@@ -122,7 +122,7 @@ class Export {
     Object.assign(this, { place, ...parts, controller: null });
   }
 
-  // What stands in the address: all that is not as usual.
+  // The address contains every field that is not at its default.
   look() {
     const out = {};
     for (const { name, value } of this.form.elements) if (name && name !== "preset" && value.trim()) out[name] = value.trim();
@@ -144,7 +144,7 @@ class Export {
     this.show();
   }
 
-  // The preview: the vector picture itself, a pixel of which is a pixel of the screen.
+  // The preview is the vector picture itself at true size: one of its pixels is a screen pixel.
   async show() {
     const { place, dialog } = this, look = this.look();
     clearTimeout(this.timer);
@@ -194,10 +194,10 @@ class Export {
     if (problem) this.said.textContent = problem;
   }
 
-  // The same file from a terminal.
+  // The command that makes the same file.
   command() {
     const query = (new URL(this.address.value).search || "?").replaceAll("'", "%27");
-    const own = /[?&]own=/.test(query) ? " config.json" : ""; // the reader has it, and no address does
+    const own = /[?&]own=/.test(query) ? " config.json" : ""; // only the user has the config
     return `rope-viz figure '${this.place.data.picture}${query}'${own} -o ${this.place.data.picture.replace("/", "-")}.pdf`;
   }
 

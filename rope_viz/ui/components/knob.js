@@ -1,11 +1,11 @@
-// Sliders that are live: the pictures follow each while it is dragged, and the page itself runs when it is released.
-// One mount shows a column of them. Served by a route; rope_viz/ui/knob.py holds the loader.
+// Live sliders: pictures follow each while it is dragged, and the page runs when it is released. One mount shows a column
+// of them. Served by a route; rope_viz/ui/components/knob.py mounts it.
 
 import { caughtUp, follow, released } from "./picture.js";
 import { Post } from "./post.js";
 import { guard } from "./touch.js";
 
-// The track runs in `steps` equal steps, evenly in the value or in its logarithm.
+// The track has `steps` equal steps, linear in the value or in its logarithm.
 const toTrack = ({ low, high, log }, value) => (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
 
 function fromTrack({ low, high, log, step, integer }, share) {
@@ -14,7 +14,7 @@ function fromTrack({ low, high, log, step, integer }, share) {
   return Math.min(high, Math.max(low, integer ? Math.round(snapped) : snapped));
 }
 
-// On a log track a reader wants round numbers: powers of two and their quarters for lengths, 3 digits otherwise.
+// Round values on a log track: powers of two and their quarters for lengths, 3 digits otherwise.
 function rounded(value, integer) {
   if (!integer) return Number(value.toPrecision(3));
   const unit = 2 ** Math.max(0, Math.floor(Math.log2(value)) - 3);
@@ -29,7 +29,7 @@ export function show(value, unit) {
   return value >= 1e6 && !unit ? digits.toExponential().replace("e+", "e") : String(digits);
 }
 
-// "128k", "4M", "1e6" and "500_000" are all numbers to a reader.
+// Accept numbers such as "128k", "4M", "1e6" and "500_000".
 export function parse(text) {
   const match = /^\s*([0-9][0-9_, ]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([km]?)\s*$/i.exec(text);
   if (!match) return NaN;
@@ -56,7 +56,7 @@ function build({ name, key: address }, send, place) {
     write(knob);
     follow(knob.data.key, knob.value);
   };
-  // The page takes the last value, once the picture on its way has come.
+  // Send the last value to the page, once the current picture has arrived.
   const commit = async () => {
     const { moves } = knob;
     if (!moving()) return;
@@ -66,13 +66,13 @@ function build({ name, key: address }, send, place) {
     send({ name, value: knob.value });
     released();
   };
-  // A held key fires "change" at every repeat: it is one change, committed when the key comes up.
+  // A held key fires "change" at every repeat: treat it as one change, committed when the key comes up.
   let key = false;
   range.addEventListener("input", move);
   range.addEventListener("keydown", () => (key = true));
   range.addEventListener("keyup", () => ((key = false), commit()));
   range.addEventListener("change", () => key || commit());
-  // A thumb that is back where it was taken makes no "change".
+  // A thumb that returns to its start fires no "change".
   const left = () => setTimeout(() => key || commit());
   range.addEventListener("pointerdown", () => ["pointerup", "pointercancel"].forEach((end) => addEventListener(end, left, { once: true, capture: true })));
   range.addEventListener("blur", () => ((key = false), commit()));
@@ -94,8 +94,8 @@ function build({ name, key: address }, send, place) {
   return knob;
 }
 
-// The value under the thumb. Round numbers lie further apart than the steps of the track: a key goes on to the next one,
-// or it would be put back to where it came from at every press.
+// The value under the thumb. Round values are further apart than the track's steps, so a key press moves on to the next
+// one; otherwise the thumb would snap back every time.
 function arrived({ data, range, value }, byKey) {
   const from = Math.round(toTrack(data, value) * range.max), way = Math.sign(range.value - from);
   let at = Number(range.value), found = fromTrack(data, at / range.max);
@@ -122,7 +122,7 @@ function update(knob, data, waits) {
   const steps = data.step ? (data.high - data.low) / data.step : data.integer ? data.high - data.low : 500;
   knob.range.max = data.log ? 1000 : Math.round(steps);
   knob.root.toggleAttribute("data-waits", waits);
-  // The hand wins over what comes back from the server while it is still moving, or its last word is not yet taken.
+  // The user's value wins over the server's while it is moving or not yet confirmed.
   if ("moving" in knob.root.dataset || waits || (!fresh && knob.value === data.value)) return;
   knob.value = data.value;
   knob.note.textContent = "";
@@ -130,7 +130,7 @@ function update(knob, data, waits) {
   write(knob);
 }
 
-// Knobs under a picture are there where the sidebar would cover it.
+// Knobs under a picture are shown only where the sidebar would cover it.
 const phone = matchMedia("(max-width: 640px)");
 
 export default function render(component) {
@@ -159,7 +159,7 @@ export default function render(component) {
     if (!state.shown.has(item.name)) state.shown.set(item.name, build(item, ({ name, value }) => state.post.put(name, value), component.data.under ? "under" : "knob"));
     const knob = state.shown.get(item.name);
     update(knob, item, state.post.has(item.name));
-    // Moving a node ends a drag and loses the focus, so only a new one is put in its place.
+    // Moving a node ends a drag and loses the focus, so only new ones are inserted.
     const place = panel.children[data.knobs.indexOf(item)];
     if (place !== knob.root) panel.insertBefore(knob.root, place ?? null);
   }

@@ -22,11 +22,11 @@ def knobs(
     under: bool = False,
     across: bool = False,
 ) -> None:
-    """Sliders for `shown` (name -> knob and value). `changed(name, value)` is called before the next run.
+    """Show sliders for `shown` (name -> knob and value); call `changed(name, value)` before the next run.
 
-    That is once a slider is released, a number is typed or a key comes up; until then the pictures alone follow. `page`
-    names the page whose own knobs these are. `under`: they stand under a picture, and only on a narrow screen.
-    `across`: they stand beside each other where there is room.
+    That happens when a slider is released, a number is typed or a key comes up; until then only the pictures follow.
+    `page` names the page that owns the knobs. `under`: show them only on a narrow screen, below a picture. `across`:
+    put them side by side where there is room.
     """
 
     def take(name: str, value: Any) -> None:

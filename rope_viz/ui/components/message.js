@@ -10,7 +10,7 @@ export function unpack(buffer) {
     if (!value || !value.$) return value;
     const [dtype, offset, count, columns, low, high] = value.$;
     let flat = new DTYPES[dtype](buffer, origin + offset, count);
-    // While a knob moves a heatmap comes in 8 bits between two ends; 255 is a gap.
+    // For a moving knob a heatmap is sent in 8 bits between two ends; 255 is a gap.
     if (low !== undefined) flat = Float32Array.from(flat, (v) => (v === 255 ? NaN : low + (v * (high - low)) / 254));
     if (!columns) return flat;
     const rows = [];
@@ -19,8 +19,8 @@ export function unpack(buffer) {
   });
 }
 
-// What draws a picture of a kind. Where it was lost on its way the next who asks has it sent again, by another address,
-// since some browsers keep in mind what did not come.
+// The scripts that draw pictures, by kind. If one fails to load, the next request uses another address, because some
+// browsers remember the failure.
 const scripts = {};
 let lost = 0;
 

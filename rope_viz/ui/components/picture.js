@@ -1,23 +1,23 @@
-// Every picture on a page: asked for by its address when it comes near the view, when that changes, and while a knob
-// moves, then coarsely; rope_viz/ui/picture_route.py answers. One component says what belongs into all places.
-// Nothing of it depends on a node that Streamlit may replace: a picture moves into the new one.
+// All pictures of a page: requested by address when they come near the view, when the address changes, and coarsely while
+// a knob moves; rope_viz/ui/picture_route.py answers. One component describes all places. A picture does not depend on
+// nodes that Streamlit may replace: it moves into the new one.
 
 import { drawing, unpack } from "./message.js";
 import { Post } from "./post.js";
-import "./tools.js"; // comes beside, for what draws
+import "./tools.js"; // preload it for the drawing scripts
 
-// Under a knob the first picture in view follows the hand at once; the others at most four times a second, and once it
-// rests. A release waits this long for the picture on its way.
+// While a knob moves, the first picture in view updates at once, the others at most every 250 ms and once the knob rests.
+// A release waits up to PATIENCE for the pending picture. All in milliseconds.
 const OTHERS_EVERY = 250, REST = 120, PATIENCE = 1000;
-// At rest so many are on their way at once; what failed is tried again after so many milliseconds, then twice as many.
+// At rest: the number of simultaneous requests; the first and longest delay of a retry (doubled each time) in milliseconds.
 const AT_ONCE = 3, FIRST_RETRY = 1000, LAST_RETRY = 16000, NEAR = "300px";
 
 const here = new URL(".", import.meta.url), version = here.pathname.split("/").at(-2);
 const places = new Map(); // {address of the picture: its place}
 const post = new Post();
-// What the last run said of each picture; what no address can hold.
+// The last run's description of each picture; the contents that no address can hold.
 let told = {}, kept = null;
-// What a reader did to a picture (zoom, hands) outlives its place.
+// What the user did to a picture (zoom, hands) outlives its place.
 const remembered = new Map();
 
 const near = new IntersectionObserver((entries) => {
@@ -27,7 +27,7 @@ const near = new IntersectionObserver((entries) => {
     mark(target.__place);
   }
   pump();
-}, { rootMargin: NEAR, scrollMargin: NEAR }); // the page scrolls in a box of its own
+}, { rootMargin: NEAR, scrollMargin: NEAR }); // the page scrolls within an element
 
 class Place {
   constructor(slot, { picture, kind }) {
@@ -37,12 +37,12 @@ class Place {
     Object.assign(this, { post, near: false, part: 0, retry: FIRST_RETRY });
     drawing(kind).then((script) => script.prepare?.()).catch(() => {});
     this.memory = remembered.get(picture) ?? remembered.set(picture, {}).get(picture);
-    window.ropeVizStill ??= {}; // none is asked for any more
+    window.ropeVizStill ??= {}; // stops still.js from requesting the placeholder
     places.set(picture, this);
     near.observe(this.root);
   }
 
-  // What a run of the page says: with which query, in which room.
+  // Apply a run's description of the picture: its query and its height.
   take(data) {
     this.data = data;
     this.root.style.minHeight = `${data.room[this.root.clientWidth < 560 ? 1 : 0]}px`;
@@ -52,7 +52,7 @@ class Place {
     this.want();
   }
 
-  // To the server: what was done to the picture.
+  // Tell the server what was done to the picture.
   tell(name, value) {
     post.put(`${this.data.picture} ${name}`, value);
   }
@@ -69,7 +69,7 @@ class Place {
 
   want() {
     const whole = `${this.data.query} ${this.memory.view ?? ""}`;
-    // What takes long comes in parts, coarse first; a change begins again with the first.
+    // Slow pictures arrive in parts, coarse first; a change starts again with the first part.
     if (whole !== this.whole) Object.assign(this, { whole, part: 0 });
     const address = this.address();
     if (address !== this.wanted) {
@@ -79,7 +79,7 @@ class Place {
       this.fail(null);
       clearTimeout(this.again);
       this.blocked = false;
-      // Nobody wants what is on its way, unless it is for the hand on a knob.
+      // The pending request is obsolete, unless it follows a moving knob.
       if (this.asked && this.asked !== address && !this.moving) this.controller.abort();
     }
     mark(this);
@@ -94,7 +94,7 @@ class Place {
     return !this.data.still && (!knob.includes(".") || this.data.knobs.includes(knob));
   }
 
-  // One request and its answer.
+  // Make one request and handle its answer.
   async ask() {
     const address = this.wanted, controller = this.begun(address, false);
     let message;
@@ -118,7 +118,7 @@ class Place {
     }
   }
 
-  // Under the hand on a knob: what draws it, once it has come. What does not come is not missed.
+  // Request a coarse picture for a moving knob and return what draws it. Failures are ignored.
   async follow(knob) {
     const address = this.address("packed", { ...knob, coarse: 1 }), controller = this.begun(address, true);
     try {
@@ -150,7 +150,7 @@ class Place {
   async fetched(address, signal) {
     const answer = await fetch(address, { signal });
     if (answer.status !== 410 || !kept) return answer;
-    // What no address can hold goes along: every content behind its length.
+    // Attach the contents that no address can hold, each prefixed by its length.
     const body = new Blob(kept.flatMap((content) => [new Uint32Array([content.length]), content]));
     return fetch(address, { signal, method: "POST", headers: { "rope-viz": "kept" }, body });
   }
@@ -180,7 +180,7 @@ class Place {
     return this.root.querySelector(":scope > .rv-failed");
   }
 
-  // In its place, moving nothing: what went wrong, and a button that does it again.
+  // Show the problem and a retry button in the picture's place, without changing the layout.
   fail(sentence, again = this.anew) {
     let note = this.failed;
     if (note?.firstChild.textContent !== (sentence || null)) {
@@ -217,7 +217,7 @@ function say(place) {
   if (at && said !== undefined && at.__said !== said) at.innerHTML = at.__said = said;
 }
 
-// On a slow line the first picture of the page came as a file before the scripts (`still.js`): it stands here meanwhile.
+// On a slow line the page's first picture may have arrived as a file (`still.js`): show it meanwhile.
 export function standIn({ root, data }) {
   const word = root.querySelector(".rv-coming:not(img)"), still = window.ropeVizStill;
   if (!word || !still?.image || still.picture !== data.picture) return;
@@ -225,13 +225,13 @@ export function standIn({ root, data }) {
 }
 addEventListener("rv-still", () => places.forEach(standIn));
 
-// Each picture into its place, also where Streamlit has just put another node for it, before that is seen.
+// Put each picture into its place before the next paint, even if Streamlit has just replaced the node.
 function settle(fresh) {
   for (const slot of document.querySelectorAll("[data-place]")) {
     const data = told[slot.dataset.place];
     if (!data) continue;
     const known = places.get(data.picture), place = known ?? new Place(slot, data);
-    // Streamlit may show a place twice while it puts it elsewhere: who takes it from one of them there never ends.
+    // Streamlit may show a place twice while it moves it; taking the picture back and forth would never end.
     if (!place.root.isConnected) slot.replaceChildren(place.root);
     if (fresh || !known) place.take(data);
     say(place);
@@ -240,15 +240,15 @@ function settle(fresh) {
 }
 new MutationObserver((changes) => changes.some(({ target }) => !target.closest(".rv-picture")) && settle(false)).observe(document.body, { subtree: true, childList: true });
 
-// For who looks on: what the place is doing.
+// Expose the state of a place in the DOM.
 function mark(place) {
   const { root, asked, failed, shown, near } = place;
   root.dataset.state = asked ? "asking" : failed ? "failed" : shown && shown === place.wanted ? "shown" : near ? "due" : "far";
 }
 
-// At rest: what is near the view and not yet shown, from the top of the page down.
+// At rest: request what is near the view and not yet shown, from top to bottom.
 function pump() {
-  // A run may take a node away a while before it gives another; what it says at its end ends a picture.
+  // A run may remove a node for a while; only its final description ends a picture.
   for (const [name, place] of places) if (!told[name] && !place.root.isConnected) leave(place);
   if (wanted) return;
   let free = AT_ONCE - all().filter((place) => place.asked).length;
@@ -260,7 +260,7 @@ const inOrder = (test) => all().filter(test).sort((a, b) => (a.root.compareDocum
 
 function leave(place) {
   places.delete(place.data.picture);
-  // What was asked there and not yet taken is asked of nothing any more.
+  // Drop unconfirmed messages of this picture.
   post.drop(`${place.data.picture} `);
   near.unobserve(place.root);
   clearTimeout(place.again);
@@ -273,7 +273,7 @@ addEventListener("online", () => places.forEach((place) => place.anew()));
 
 let wanted = null, ending = false, running = null, rest = 0, settling = 0;
 
-// Pictures in view follow one knob at this value; the last value asked for wins.
+// Pictures in view follow one knob at this value; the last value wins.
 export function follow(knob, value) {
   wanted = { knob, value };
   ending = false;
@@ -288,15 +288,15 @@ function start(resting = false) {
   running ??= run().finally(() => (running = null));
 }
 
-// The hand has left: settled once the first picture shows the last value.
+// The knob was released: resolves once the first picture shows the last value.
 export function caughtUp() {
   ending = true;
   clearTimeout(rest);
   return Promise.race([running, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
 }
 
-// After a release: who gets another address asks at once; the others wait until the page has run, and then go back to
-// what their own one shows.
+// After a release: pictures with a new address request it at once; the others wait for the page's run and then return to
+// their own address.
 export function released(calm = 0) {
   if (wanted) for (const place of all()) place.held = true;
   wanted = null;
@@ -309,7 +309,7 @@ export function released(calm = 0) {
   }, 50);
 }
 
-// While one picture is drawn the next is on its way.
+// While one picture is drawn, the next is already requested.
 async function run() {
   let last = null, draw = null;
   for (;;) {
@@ -336,7 +336,7 @@ function next(last) {
 
 const sentence = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
 
-// In view where it or its sentence is; to look makes the browser lay out the page.
+// Visible if the picture or its sentence is. Cached, because measuring makes the browser compute the layout.
 let seen = [], lookedAt = 0;
 
 function inView() {
@@ -357,14 +357,14 @@ export default function render(component) {
   post.taken(taken);
   if (contents) {
     kept = contents.map((text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
-    post.drop("missing"); // others asked for the same
+    post.drop("missing"); // other pictures reported the same
     for (const place of all()) place.blocked = false;
   }
   told = pictures;
   settle(true);
 }
 
-// Streamlit says its colours to components alone.
+// Streamlit gives its colours only to components, so copy them to the document.
 const SAID = ["background-color", "border-color", "font", "primary-color", "red-text-color", "secondary-background-color", "text-color"];
 const sheet = document.head.appendChild(document.createElement("style"));
 let theme = "";

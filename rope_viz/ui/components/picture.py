@@ -1,4 +1,4 @@
-"""The places of pictures on a page: the browser asks for what belongs there by its address."""
+"""The places of pictures on a page; the browser requests each picture by its address."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from rope_viz.pictures.picture_request import Now
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component, heard, hears
 
-# What stands below a picture, wide and narrow.
+# Pixels of the tools below a picture, on a wide and on a narrow screen.
 TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
 
 KEY = "pictures"
 _places: ContextVar[dict[str, tuple[Picture, Now]]] = ContextVar("places")
-"""The places of the page that runs, by address."""
+"""The places of the running page, by address."""
 
 
 def rooms(pictures: Iterable[Picture], now: Now) -> str:
-    """Rules of style that keep the room of these pictures free from the first moment, before any script has come."""
+    """Return CSS rules that reserve the height of these pictures before any script has loaded."""
     rules = []
     for picture in pictures:
         if not picture.refuses(now):
@@ -40,7 +40,7 @@ def rooms(pictures: Iterable[Picture], now: Now) -> str:
 
 
 def _room(picture: Picture, now: Now) -> tuple[int, int]:
-    """Pixels that a picture takes with what stands below it, on a wide and on a narrow screen."""
+    """Return a picture's height in pixels with its tools, on a wide and on a narrow screen."""
     below = TOOLS[KINDS[picture.kind]]
     wide, narrow = (height + tools for height, tools in zip(picture.heights(now), below, strict=True))
     return wide, narrow
@@ -48,7 +48,7 @@ def _room(picture: Picture, now: Now) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def places() -> Iterator[None]:
-    """Around a page: at its end one component says what belongs into all its places; one for each would cost more."""
+    """Collect the places of a page and mount one component for all of them, which is cheaper than one each."""
     found: dict[str, tuple[Picture, Now]] = {}
     before = _places.set(found)
     try:
@@ -59,7 +59,7 @@ def places() -> Iterator[None]:
 
 
 def place(picture: Picture, now: Now) -> None:
-    """Keep a place for the picture. The same text in every run, so that Streamlit leaves alone what was drawn there."""
+    """Reserve a place. Its HTML is equal in every run, so that Streamlit keeps what the browser put there."""
     word = '<p class="rv-coming" role="status">The picture is on its way.</p>'
     st.html(f'<div data-place="{picture.address}">{word}</div>')
     _places.get()[picture.address] = picture, now
@@ -73,22 +73,22 @@ def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
         elif address not in places:
             return
         elif what == "pin" and isinstance(value, int):
-            _pinned(*places[address], value)
+            _store_pin(*places[address], value)
         elif what == "at" and isinstance(value, Mapping):
-            _rested(*places[address], value)
+            _store_positions(*places[address], value)
 
     data: dict[str, Any] = {
-        "pictures": {address: _said(*each) for address, each in places.items()},
+        "pictures": {address: _describe(*each) for address, each in places.items()},
         "taken": heard(KEY),
     }
     if st.session_state.pop("missed", False):
-        # Once: the browser remembers them.
+        # Sent once: the browser remembers them.
         data["kept"] = [base64.b64encode(content).decode() for content in state.contents()]
     component("picture", root_class="rv-pictures")(key=KEY, data=data, on_at_change=hears(KEY, take))
 
 
-def _said(picture: Picture, now: Now) -> dict[str, Any]:
-    """What the browser needs to know of a picture, to ask for it and to leave room."""
+def _describe(picture: Picture, now: Now) -> dict[str, Any]:
+    """Return what the browser needs to request the picture and to reserve its height."""
     return {
         "picture": picture.address,
         "kind": KINDS[picture.kind],
@@ -102,7 +102,7 @@ def _said(picture: Picture, now: Now) -> dict[str, Any]:
     }
 
 
-def _pinned(picture: Picture, now: Now, value: int) -> None:
+def _store_pin(picture: Picture, now: Now, value: int) -> None:
     choice = picture.sets
     if choice is not None and not isinstance(choice, Positions):
         state.keep(choice.key, choice.text(choice.settled(value, now)), default=choice.text(choice.default(now)))
@@ -110,10 +110,10 @@ def _pinned(picture: Picture, now: Now, value: int) -> None:
         state.choose(pin=None if value == state.chosen().pin else value)
 
 
-def _rested(picture: Picture, now: Now, at: Mapping[str, Any]) -> None:
+def _store_positions(picture: Picture, now: Now, at: Mapping[str, Any]) -> None:
     m, n = at.get("m"), at.get("n")
     choice = picture.sets
     if at.get("step") != st.session_state.get("tour"):
-        return  # the dials of the step before came to rest while the next was on its way
+        return  # a late message from the previous step's dials
     if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
         state.keep(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))

@@ -1,9 +1,9 @@
-// What a reader asks of the server is asked again until the server has taken it: a run may be lost with the connection, and
-// a server that was started anew does not take the first word of a page that it does not know. One word at a time, the last
-// of each name. `hears` in component.py is the other end.
+// Messages to the server, repeated until confirmed: a run may be lost with the connection, and a restarted server ignores
+// the first message of a page it does not know. One message at a time, the latest of each name. The server's part is
+// `hears` in component.py.
 
-// An answer may take this long, at first and at most: what was said again on its way is one more run, and one that leads
-// back where a link was clicked meanwhile.
+// Initial and longest time to wait for a confirmation. A message repeated too early costs a run, which would even undo a
+// page change by a link clicked meanwhile.
 const FIRST = 600, MOST = 5000, TO_PAGES = 'header a, nav a, [data-testid="stSidebarNav"] a, [data-testid="stPageLink"] a';
 let patience = FIRST, left = -MOST;
 addEventListener("click", ({ target }) => target.closest?.(TO_PAGES) && (left = performance.now()), true);
@@ -31,14 +31,14 @@ export class Post {
     this.send();
   }
 
-  // Under the same turn each time, so that what was taken is not taken twice.
+  // Use the same turn for every repetition, so that a message is not applied twice.
   send() {
     this.flight.tries += 1;
     this.component.setStateValue("at", { ...this.flight });
     this.watch(this.flight.turn);
   }
 
-  // Not taken although the server answers and rests: once more.
+  // Repeat the message if it is unconfirmed although the server answers and is idle.
   watch(turn, calm = 0) {
     setTimeout(() => {
       if (this.flight?.turn !== turn || !this.component.parentElement.isConnected) return;
@@ -49,7 +49,7 @@ export class Post {
     }, 100);
   }
 
-  // All whose names begin so.
+  // Drop all messages whose name begins so.
   drop(begin) {
     for (const name of this.waiting.keys()) if (name.startsWith(begin)) this.waiting.delete(name);
     if (!this.flight?.name.startsWith(begin)) return;

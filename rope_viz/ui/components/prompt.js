@@ -1,9 +1,9 @@
-// A prompt put together from pieces, one card for each: text, image, film, sound. Each can be changed, moved and taken away.
+// A prompt builder with one card per piece (text, image, video, audio), each of which can be edited, moved and removed.
 
 import { dark } from "./dials.js";
 import { Post } from "./post.js";
 
-// What a piece of each kind is asked for: [name, unit behind the field, what it is called, least, most, whole].
+// Fields of each kind of piece: [name, unit behind the field, label, minimum, maximum, whole number].
 const FIELDS = {
   text: [["tokens", "tokens", "tokens", 0, 9999999, true]],
   image: [["width", "×", "width in pixels", 1, 99999, true], ["height", "px", "height in pixels", 1, 99999, true]],
@@ -20,7 +20,7 @@ const FRESH = {
 
 const number = (value) => String(Number(Number(value).toFixed(3)));
 
-// As `Wanted.written` in rope_viz/multi_axis/prompt_syntax.py has it, which reads it.
+// The same text as `Wanted.written` in rope_viz/multi_axis/prompt_syntax.py, which parses it.
 function written({ what, tokens, width, height, seconds, rate }) {
   if (what === "text") return `text ${number(tokens)}`;
   if (what === "image") return `image ${number(width)}x${number(height)}`;
@@ -145,13 +145,13 @@ export default function render(component) {
   for (const [what, colours] of Object.entries(data.colours)) root.style.setProperty(`--rv-${what}`, colours[night ? 1 : 0]);
   state.post.component = component;
   state.post.taken(data.taken);
-  // The hand wins over what comes back from the server while its last word is not yet taken.
+  // The user's edit wins over the server's until it is confirmed.
   if (state.post.has(data.key)) return;
   const seen = JSON.stringify([data.line, data.kinds, data.most]);
   if (seen === state.seen) return;
   state.seen = seen;
   state.field.setAttribute("maxlength", data.longest);
-  // What this hand wrote stands here already: it keeps its place.
+  // Keep the cards if they already show this line, so that the focus is not lost.
   if (data.pieces && state.pieces.length && composed(state) === data.pieces.map(written).join(", ") && root.contains(document.activeElement)) {
     if (state.field !== document.activeElement) state.field.value = data.line;
     return;

@@ -1,4 +1,4 @@
-"""A prompt as cards, one for each piece, that are changed, moved and taken away; and as the line that they make."""
+"""A prompt builder: one editable, movable card per piece, and the same prompt as a line of text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rope_viz.figures.prompt import TINTS
 from rope_viz.ui.components.component import component, heard, hears
 from rope_viz.ui.components.sections import both
 
-CARD, FOOT, ACROSS = 90, 72, 5  # pixels of a card and of what stands below, and cards beside each other
+CARD, FOOT, ACROSS = 90, 72, 5  # pixels of a card and of the part below, and cards per row
 
 
 def prompt(
@@ -23,10 +23,10 @@ def prompt(
     most: int,
     longest: int,
 ) -> None:
-    """The builder of `line`, which its `pieces` say; None where it cannot be read, and the last cards stay.
+    """Show the builder of `line`, parsed into `pieces` (None if unreadable: the last cards stay).
 
-    `changed` takes the new line before the next run. `kinds` of pieces are offered, at most `most` of them; a line has
-    at most `longest` characters.
+    `changed` receives the new line before the next run. `kinds` are offered, at most `most` pieces and `longest`
+    characters.
     """
 
     def take(_: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""The scripts that the app serves beside Streamlit's: our own and plotly.js, compressed once per process."""
+"""The app's own scripts and plotly.js, compressed once per process."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ HERE = Path(__file__).parent
 OWN = [*HERE.glob("*.js"), *web.FOLDER.glob("*.js")]
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 SCRIPTS = {path.name: path for path in [*sorted(OWN, key=lambda path: path.name), PLOTLY]}
-# plotly.js is one function, an argument of the call that makes it. Browsers take such a function for one that may never
-# be called and read its four megabytes twice; one in parentheses they read once, and while it comes.
+# plotly.js is one function passed as an argument. Browsers parse such a function lazily, so its four megabytes would be
+# parsed twice; one in parentheses is parsed once, while it loads.
 ARGUMENT = (b"self : this, () => {\n", b"\n}));")
 IN_PARENTHESES = (b"self : this, (() => {\n", b"\n})));")
 
 
 def source(name: str) -> bytes:
-    """A script by name."""
+    """Return a script by name."""
     if name in MADE:
         return MADE[name]()
     content = SCRIPTS[name].read_bytes()
@@ -36,7 +36,7 @@ def source(name: str) -> bytes:
 
 
 def called_at_once(library: bytes) -> bytes:
-    """plotly.js with parentheses around its one function; as it is where it is built in another way."""
+    """Put parentheses around plotly.js's one function; return a differently built one unchanged."""
     start, end = ARGUMENT
     if library.count(start) != 1 or not library.rstrip().endswith(end):
         return library
@@ -44,18 +44,18 @@ def called_at_once(library: bytes) -> bytes:
 
 
 def looks() -> bytes:
-    """The parameters of a file and the presets, for the dialog: made of what the address and the flags are read by."""
+    """Make the export dialog's script from the parameters and presets that the address and the flags use."""
     parameters = {key: dataclasses.asdict(parameter) for key, parameter in PARAMETERS.items()}
     return module(PARAMETERS=parameters, PRESETS=PRESETS, LABEL=LABEL)
 
 
 def words() -> bytes:
-    """The sentence of every word of the glossary, by the anchor of its links."""
+    """Make a script of the glossary: the sentence of each term by the anchor of its links."""
     return module(WORDS=glossary.listed())
 
 
 def module(**values: Any) -> bytes:
-    """A script that exports these."""
+    """Return a script that exports these values."""
     return "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in values.items()).encode()
 
 
@@ -65,12 +65,12 @@ NAMES = (*SCRIPTS, *MADE)
 
 @functools.cache
 def packed(name: str) -> tuple[bytes, bytes, str]:
-    """A script, its gzip form and its tag; read and compressed once per process."""
+    """Return a script, its gzip form and its tag; read and compressed once per process."""
     content = source(name)
     return content, gzip.compress(content, compresslevel=9), hashlib.sha256(content).hexdigest()[:16]
 
 
 @functools.cache
 def version() -> str:
-    """One tag for all scripts together: it stands in their address, so that a browser may keep them for good."""
+    """Return one tag for all scripts, used in their address so that browsers may cache them for ever."""
     return hashlib.sha256("".join(packed(name)[2] for name in NAMES).encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-// A whole divided among axes as a bar: its borders are dragged, or moved by the arrow keys, and the pictures follow.
+// A bar that divides a whole among axes: borders are dragged or moved by arrow keys, and the pictures follow.
 
 import { dark } from "./dials.js";
 import { caughtUp, follow, released } from "./picture.js";
@@ -8,7 +8,7 @@ const text = (state) => state.counts.join(",");
 
 const before = (state, k) => state.counts.slice(0, k + 1).reduce((sum, each) => sum + each, 0);
 
-// Border k between the parts k and k + 1, so that `left` lie before it; those beside it give way, no other.
+// Move border k, between parts k and k + 1, so that `left` are before it; only the two parts next to it change.
 function move(state, k, left) {
   const low = before(state, k - 1), high = before(state, k + 1), at = Math.min(Math.max(low, Math.round(left)), high);
   if (at === before(state, k)) return;
@@ -82,7 +82,7 @@ export default function render(component) {
   const state = (bar.__state ??= { bar, moves: 0, names: "", post: new Post() });
   state.post.component = component;
   state.post.taken(data.taken);
-  // The hand wins over what comes back from the server while it is still moving.
+  // The user's drag wins over the server's value.
   const moving = "moving" in bar.dataset || state.post.has("counts");
   Object.assign(state, { data, counts: moving ? state.counts : data.counts.slice() });
   if (state.names !== names) {

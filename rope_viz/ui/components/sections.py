@@ -1,4 +1,4 @@
-"""A bar whose borders are dragged: how the pairs are divided among the axes."""
+"""A bar with movable borders that divides the pairs among the axes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HEIGHT = 40
 
 
 def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable[[str], None]) -> None:
-    """The bar of `shares` (axis -> pairs). `changed` takes the new ones as text, once a border is let go.
+    """Show the bar of `shares` (axis -> pairs); `changed` receives the new ones as text when a border is released.
 
-    Until then the pictures that use the choice follow.
+    Until then only the pictures that use the choice follow.
     """
 
     def take(_: str, counts: Any) -> None:
@@ -37,5 +37,5 @@ def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable
 
 
 def both(colour: str) -> list[str]:
-    """A colour and its dark twin."""
+    """Return a colour and its dark variant."""
     return [colour, theme.DARK[colour]]

@@ -1,5 +1,5 @@
-// What stands around every page: links inside the app stay in the tab and keep the session; a banner says when the server
-// is away; what the reader brought is kept in his browser. Nothing of it depends on a node: it listens on the document.
+// The browser part of the frame: links inside the app stay in the tab and session, a banner reports a lost server, and the
+// user's config and files are stored in the browser. It listens on the document, so it does not depend on any node.
 
 import { Post } from "./post.js";
 import { WORDS } from "./words.js";
@@ -8,17 +8,17 @@ const root = new URL("../../", import.meta.url);
 const post = new Post();
 let component = null;
 
-// The page that an address of the app names, with its query; null for any other address.
+// The app's page that an address names, with the URL; null for any other address.
 function inside(address) {
   const url = new URL(address, location.href);
   if (url.origin !== location.origin || url.hash && url.pathname === location.pathname && url.search === location.search) return null;
-  // A text says /rotation, wherever the app stands.
+  // Texts link to /rotation even if the app is below a base path.
   const path = url.pathname.startsWith(root.pathname) ? url.pathname.slice(root.pathname.length) : url.pathname.slice(1);
   const page = path.replace(/\/$/, "") || component.data.first;
   return component.data.pages.includes(page) ? { page, url } : null;
 }
 
-// For who opens it beside: the same place with the same choice.
+// Complete the link's address, so that it also works in a new tab, with the same choice.
 function complete(anchor) {
   const found = inside(anchor.href);
   if (!found || anchor.closest('[data-testid="stPageLink"], nav, header')) return;
@@ -36,13 +36,13 @@ function complete(anchor) {
 
 const completeAll = () => document.querySelectorAll("main a[href], [data-testid=stSidebar] a[href]").forEach(complete);
 
-// On a phone the menu lies over the page: it closes once a page was chosen.
+// On a phone the menu covers the page: close it once a page was chosen.
 document.addEventListener("click", ({ target }) => {
   if (innerWidth >= 768 || !target.closest?.("[data-testid=stSidebarNav] a")) return;
   setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click());
 });
 
-// In the capturing phase: before the page's own handlers.
+// Capture the click before the page's own handlers.
 document.addEventListener("click", (event) => {
   const anchor = event.target.closest?.("a[data-inside]");
   if (!anchor || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
@@ -51,7 +51,7 @@ document.addEventListener("click", (event) => {
   post.put("go", { page, query: Object.fromEntries(new URLSearchParams(query)) });
 }, true);
 
-// --- A word of the field: one sentence beside it
+// --- Glossary terms: one sentence in a note
 
 let open = null;
 
@@ -76,7 +76,7 @@ function explain(anchor) {
   note.focus({ preventScroll: true });
 }
 
-// Beside its word, also while the page scrolls; gone with it.
+// Place the note at its term, also while the page scrolls; close it when the term leaves the view.
 function beside(note) {
   const at = open?.getBoundingClientRect();
   if (!at || at.bottom < 0 || at.top > innerHeight) return close(false);
@@ -95,7 +95,7 @@ document.addEventListener("click", (event) => {
 document.addEventListener("keydown", (event) => event.key === "Escape" && open && close(true));
 document.addEventListener("scroll", () => open && beside(document.querySelector(".rv-sentence")), true);
 
-// --- Another page by a key: what had the focus is gone with the page before, so the new page gets it
+// --- Page change by keyboard: the focused element is gone, so focus the new page
 
 let page = location.pathname, keys = false;
 
@@ -111,7 +111,7 @@ function arrive() {
   main?.focus({ preventScroll: true });
 }
 
-// --- The server is away
+// --- Lost server
 
 let met = false, away = 0;
 
@@ -136,24 +136,24 @@ function connection() {
     clearTimeout(away);
     say("server", "");
     if (met && away) {
-      // Streamlit's client does not ask for a run when it comes back, and a server that was started anew knows no part of
-      // a page before the first: what is chosen there would be done by nobody.
+      // Streamlit's client does not request a run after a reconnect, and a restarted server does not know the page's
+      // widgets before the first run, so input would be lost.
       component.setTriggerValue("back", Date.now());
-      // Pictures that did not come are asked for again.
+      // Retry failed pictures.
       dispatchEvent(new Event("online"));
     }
     [met, away] = [true, 0];
   } else if (met && !away) away = setTimeout(() => say("server", AWAY), 1000);
 }
 
-// --- The reader's own config: in this tab's storage, and in the browser's for a new tab
+// --- The user's own config: in this tab's storage, and in the browser's for new tabs
 
 const OWN = "rope-viz.own";
 const stores = () => ["sessionStorage", "localStorage"].map((name) => {
   try {
     return window[name];
   } catch {
-    return null; // a browser may forbid it
+    return null; // the browser may forbid storage
   }
 });
 
@@ -175,7 +175,7 @@ function own({ own: text, forgotten }) {
   else if (forgotten) stores().forEach((store) => store?.removeItem(OWN));
 }
 
-// --- His vectors and files, which no address holds: in this tab's storage
+// --- The user's vectors and files, which no address can hold: in this tab's storage
 
 const HELD = "rope-viz.held";
 
@@ -183,7 +183,7 @@ function stored() {
   try {
     return JSON.parse(stores()[0]?.getItem(HELD)) ?? {};
   } catch {
-    return {}; // somebody else's words
+    return {}; // not written by this app
   }
 }
 
@@ -194,13 +194,13 @@ function held({ held: names, contents }) {
   try {
     if (now !== JSON.stringify(before)) tab?.setItem(HELD, now);
   } catch {
-    tab?.removeItem(HELD); // too much together: after a reload the page says that no file is here
+    tab?.removeItem(HELD); // too large: after a reload the page reports that there is no file
   }
   if (Object.keys(contents).length) post.put("kept", Object.values(names));
 }
 
-// A new session, after a reload, in another tab or with another server, may not know what this browser does: it is told so
-// until it has heard it. All at once: of two words on one line Streamlit may lose the first.
+// A new session (after a reload, in another tab, on another server) may not know what this browser stores, so repeat it
+// until the server confirms. Send all at once: Streamlit may drop the first of two trigger values set in the same tick.
 let knows = "", again = 0;
 
 function bring(wait) {
@@ -233,7 +233,7 @@ export default function render(given) {
     const attributeFilter = ["href", "target", "data-test-connection-state"];
     new MutationObserver(() => (completeAll(), connection(), arrive())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
   }
-  // What the query of a link says may have changed.
+  // The query of links may have changed.
   document.querySelectorAll("a[data-inside]").forEach((anchor) => {
     const { page, query, anchor: hash } = anchor.dataset;
     anchor.href = new URL(`${page === given.data.first ? "" : page}${query}${hash}`, root).href;
@@ -243,7 +243,7 @@ export default function render(given) {
   if (knows !== given.data.session) bring(3000);
   if (knows === given.data.session) held(given.data);
   own(given.data);
-  // Streamlit shows the first page where an address names none.
+  // Streamlit shows the first page for an unknown address.
   const asked = first ? (window.ropeVizAsked ?? "").slice(root.pathname.length).replace(/\/$/, "") : "";
   if (asked && !given.data.pages.includes(asked)) {
     say("page", `There is no page ${asked.slice(0, 40)}. This is the first one; the others stand above.`);

@@ -1,4 +1,4 @@
-"""What stands around every page in the browser: links that stay in the tab, a banner, what the reader brought kept."""
+"""The browser part of the frame: links within the tab, the connection banner, and stored configs and files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY = "shell"
 
 
 def mount(pages: list[str], query: Mapping[str, str]) -> None:
-    """One per run of the app. `query` is the choice, which a link without one of its own carries along."""
+    """Mount the shell, once per run. `query` is the choice, which links without a query carry along."""
     data = {
         "pages": pages,
         "first": pages[0],
@@ -30,27 +30,27 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
     show = component("shell", root_class="rv-shell")
-    show(key=KEY, data=data, on_at_change=hears(KEY, _said), on_brought_change=_brought, on_back_change=_here)
+    show(key=KEY, data=data, on_at_change=hears(KEY, _take_message), on_brought_change=_restore, on_back_change=_rerun)
 
 
 def asked() -> tuple[str, dict[str, str]] | None:
-    """The page that a link was clicked to before this run, and the link's own query; said once."""
+    """Return the page and query of the link clicked before this run, once; None if there is none."""
     found: tuple[str, dict[str, str]] | None = st.session_state.pop("go", None)
     return found
 
 
-def _said(name: str, value: Any) -> None:
+def _take_message(name: str, value: Any) -> None:
     if name == "kept":
         browser_storage.told(value)
     elif isinstance(value, Mapping) and isinstance(value.get("query"), Mapping):
         st.session_state["go"] = str(value.get("page")), {str(key): str(each) for key, each in value["query"].items()}
 
 
-def _here() -> None:
-    """The server is back: the run that follows is all that is wanted."""
+def _rerun() -> None:
+    """Do nothing: after a reconnect only the rerun is needed."""
 
 
-def _brought() -> None:
+def _restore() -> None:
     if "brought" in st.session_state:
         return
     st.session_state["brought"] = True

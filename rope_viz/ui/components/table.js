@@ -1,11 +1,11 @@
-// A table of numbers or words: sorted by a click on a head, filtered where it is long, copied and downloaded whole.
-// picture.js asks for it, rope_viz/pictures/wire_format.py packs it.
+// A table of numbers or text: sorted by a click on a column head, filtered if long, copied and downloaded whole.
+// picture.js requests it, rope_viz/pictures/wire_format.py packs it.
 
 import { copyAddress, exporting, file } from "./tools.js";
 
 const LONG = 20;
 
-// As a reader wants it: six significant digits, no trailing zeros.
+// Format with six significant digits, no trailing zeros.
 const written = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
 
 function build(place) {

@@ -1,22 +1,22 @@
-// The buttons under a picture that all kinds share, and the one that copies.
+// The buttons under a picture that all kinds share, and the copy button.
 
 import { drawing } from "./message.js";
 
 export const copyAddress = (place, form = "svg") =>
   Object.assign(copying("Copy address", () => place.address(form)), { title: "The address of this picture, for a document" });
 
-// What a script that comes when it is first needed does. Where it, or what it asks for, does not come, that is said.
+// Load a script on first use and run it. If it or its request fails, say so with a retry button.
 export async function brought(place, what, script, does) {
   const again = () => brought(place, what, script, does);
   try {
     place.fail(await does(await drawing(script)), again);
   } catch (error) {
-    // What is not fetched is a TypeError.
+    // A failed fetch is a TypeError.
     place.fail(`${what} did not come: ${error instanceof TypeError ? "no answer from the server" : error.message}.`, again);
   }
 }
 
-// A file as the server makes it, of the part that is shown.
+// A button that downloads the server's file of the visible range.
 export function file(place, form, text, help) {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: text, title: help });
   button.dataset.format = form;
@@ -28,7 +28,7 @@ export function file(place, form, text, help) {
   return button;
 }
 
-// The dialog for a file in a size and style of one's own.
+// The button that opens the export dialog.
 export function exporting(place) {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Export …", title: "A file for a paper: size, type, labels, ranges" });
   button.dataset.do = "export";
@@ -37,7 +37,7 @@ export function exporting(place) {
   return button;
 }
 
-// A button that copies a text, as it is when it is pressed, and says for a moment what came of it.
+// A button that copies a text, read when it is pressed, and briefly shows the result.
 export function copying(name, text, refusal = "Not allowed here") {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
   button.addEventListener("click", async () => {
@@ -47,7 +47,7 @@ export function copying(name, text, refusal = "Not allowed here") {
   return button;
 }
 
-// Without a secure context there is no clipboard API; the old command still works there.
+// Without a secure context there is no clipboard API; fall back to the old command.
 const copied = async (text) => (navigator.clipboard ? navigator.clipboard.writeText(text).then(() => true, () => byHand(text)) : byHand(text));
 
 function byHand(text) {

@@ -1,5 +1,5 @@
-// A slider under a finger: only a drag to the side moves it. A swipe up or down that begins on it scrolls the page, and a
-// tap does nothing: both would change the model of a reader who wanted to read on.
+// Touch on a slider: only a sideways drag moves it. A vertical swipe scrolls the page and a tap does nothing, so that
+// scrolling does not change the model by accident.
 
 const FAR = 6, TAP = 700;
 
@@ -21,7 +21,7 @@ export function guard(range) {
   }, { passive: true });
   range.addEventListener("touchend", end);
   range.addEventListener("touchcancel", end);
-  // Before the slider's own listeners: what it made of anything else is taken back.
+  // Runs before the slider's own listeners and reverts changes by other gestures.
   const held = () => (from !== null && !slides) || performance.now() - ended < TAP;
   for (const kind of ["input", "change"]) {
     range.addEventListener(kind, (event) => {
