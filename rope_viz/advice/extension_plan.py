@@ -16,7 +16,7 @@ from rope_viz.embedding.spec import require_number
 from rope_viz.models.catalog import Model
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.models.user_config import listed
+from rope_viz.models.user_config import join_words
 
 MOST_SEQUENCES = 4096
 
@@ -42,7 +42,7 @@ class Memory:
             return (f"The memory is not known: {self.problem.rstrip('.')}.",)
         many = f"{self.sequences:,} sequences of " if self.sequences > 1 else ""
         each = f", {human(self.cache.per_token)} for every further token" if self.cache.per_token else ""
-        groups = listed([f"{group.layers} layers with {describe_kind(group)}" for group in self.cache.groups])
+        groups = join_words([f"{group.layers} layers with {describe_kind(group)}" for group in self.cache.groups])
         out = [
             f"KV cache in {self.cache.dtype}: {human(self.cached)} for {many}{length:,} tokens{each} ({groups}).",
             f"Weights: {human(self.weights)} ({self.stored}).",

@@ -21,8 +21,8 @@ from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_numbe
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, from_config
 from rope_viz.models.rope_config import ORIGINAL
-from rope_viz.models.shipped_scaling import TRAINED_WITH, added_later, alike, family
-from rope_viz.models.shipped_scaling import fits as differs_by_factor
+from rope_viz.models.shipped_scaling import TRAINED_WITH, family_name, is_added_later, is_same_scaling
+from rope_viz.models.shipped_scaling import is_factor_for_length as differs_by_factor
 
 Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
 RANKS: tuple[Rank, ...] = get_args(Rank)
@@ -171,7 +171,7 @@ def describe_owner(config: ModelConfig, recognised: Identity) -> str:
     model, spec = recognised.model, recognised.spec
     if model is None:
         return "what the config has"
-    name = family(model)
+    name = family_name(model)
     if recognised.exact:
         return f"what {name} ships with"
     if recognised.departs:
@@ -180,7 +180,7 @@ def describe_owner(config: ModelConfig, recognised: Identity) -> str:
         made = documented_spec(config, recognised, one["rope_scaling"])
         if is_same_embedding(made, dataclasses.replace(spec, target=one["to"])):
             return f"which the maker of {name} documents"
-    if spec in from_config(model.config).values() and added_later(model):
+    if spec in from_config(model.config).values() and is_added_later(model):
         return f"which the maker of {name} documents"
     return f"which {name} does not ship with"
 
@@ -190,7 +190,7 @@ def find_shipped_way(recognised: Identity, target: int) -> Way | None:
     model, ships, spec = recognised.model, recognised.shipped, recognised.spec
     if model is None or ships is None or ships.target < target or recognised.trained.length >= target:
         return None
-    name, label = family(model), LABELS[ships.scaling.name]
+    name, label = family_name(model), LABELS[ships.scaling.name]
     if recognised.departs:
         title = f"{label} as {name} ships with it, which reaches {ships.target:,} tokens; yours has "
         title += " and ".join(recognised.departs.values())
@@ -322,13 +322,14 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     if spec.scaling.name == "dynamic":
         yield f"Up to {spec.context:,} tokens nothing changes: dynamic NTK scales by the length."
         return
-    if recognised.shipped is not None and alike(spec, recognised.shipped):
+    if recognised.shipped is not None and is_same_scaling(spec, recognised.shipped):
         yield "The model was trained with this scaling: short texts are read as its maker meant them."
         return
     if best.rank == "as it is" and recognised.departs and recognised.model is not None:
         yield (
-            f"{family(recognised.model)} was trained with other numbers ({' and '.join(recognised.departs.values())}): "
-            "short texts are read otherwise than it learned, unless whoever changed them trained it so."
+            f"{family_name(recognised.model)} was trained with other numbers "
+            f"({' and '.join(recognised.departs.values())}): short texts are read otherwise than it learned, unless "
+            "whoever changed them trained it so."
         )
         return
     if best.rank == "as it is" and recognised.model is None:

@@ -24,7 +24,7 @@ from rope_viz.advice.lint import SEVERITIES, Finding, repair
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.find_configs import found
 from rope_viz.cli.output import named, one_line
-from rope_viz.models.json_source import Raw, lines, read_raw
+from rope_viz.models.json_source import Raw, find_key_lines, read_raw
 
 EXIT = {"error": 2, "warning": 1, "note": 1}
 UNREAD = 3
@@ -207,4 +207,4 @@ def print_findings(report: Report) -> None:
 
 def spots(report: Report) -> dict[str, tuple[int, int]]:
     """Return {key in the config: (line, column)}, {} for an unreadable file."""
-    return {} if report.raw is None else lines(report.raw.text)
+    return {} if report.raw is None else find_key_lines(report.raw.text)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rope_viz.models.catalog import catalog
-from rope_viz.models.hf_cache import NAME, in_cache
+from rope_viz.models.hf_cache import NAME, find_in_cache
 from rope_viz.models.json_source import LARGEST
 
 # Folders without a model's own files.
@@ -41,7 +41,7 @@ def found(name: str) -> list[tuple[str, Callable[[], bytes]]]:
         return [(name, make_reader(path))]
     if name in catalog():
         return [(name, lambda: json.dumps(dict(catalog()[name].config)).encode())]
-    cached = in_cache(name)
+    cached = find_in_cache(name)
     if cached is None:
         raise ValueError("no such file, and no such model in the list or in the local Hugging Face cache")
     return [(name, make_reader(cached))]

@@ -27,7 +27,7 @@ from rope_viz.embedding.spec import RopeSpec, shorten
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.user_config import listed
+from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Comparison, compare, histories
 from rope_viz.runtimes.provenance import Known
@@ -180,8 +180,8 @@ def layer_remarks(result: Export) -> list[str]:
     """Say which layers the export changes, if layer types differ."""
     if not result.changed:
         return []
-    stays = f"; those of type {listed(list(result.kept))} stay as they are" if result.kept else ""
-    return [f"changes the layers of type {listed(list(result.changed))}{stays}"]
+    stays = f"; those of type {join_words(list(result.kept))} stay as they are" if result.kept else ""
+    return [f"changes the layers of type {join_words(list(result.changed))}{stays}"]
 
 
 def removals(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.spec_url import fitted, method_knobs, number, with_method
-from rope_viz.models.user_config import parse
+from rope_viz.models.spec_url import method_knobs, parse_number, with_method, with_sizes
+from rope_viz.models.user_config import parse_config
 
 NAMES = "config.json, its folder, a model of the list or of the local Hugging Face cache, or - for stdin"
 LISTS = ("short_factor", "long_factor")
@@ -54,7 +54,7 @@ def flag(name: str) -> str:
 def amount(written: str) -> float:
     """Read a number such as 128k or 1e6, for argparse."""
     try:
-        return number(written)
+        return parse_number(written)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -73,7 +73,7 @@ def read_config(name: str) -> Mapping[str, Any]:
         sources = found(name)
         if len(sources) > 1:
             raise ValueError(f"this folder holds {len(sources)} configs: name one of them")
-        return parse(sources[0][1]())
+        return parse_config(sources[0][1]())
 
 
 def refuse_diffusion(config: Mapping[str, Any]) -> None:
@@ -102,7 +102,7 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
         changes["rotary_dim"] = 0
     if "context" in changes and "target" not in changes:
         changes["target"] = max(spec.target, int(changes["context"])) if parsed.model else 0
-    spec = fitted(spec, **changes)
+    spec = with_sizes(spec, **changes)
     if parsed.scaling is not None:
         spec = with_method(spec, parsed.scaling)
     return with_knobs(spec, parsed), config, layer or None

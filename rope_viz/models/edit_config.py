@@ -15,7 +15,7 @@ from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import Params
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, rope_type, share_for, to_config
+from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, partial_factor_for, read_rope_type, to_config
 from rope_viz.models.text_config import Part, Path
 
 Config: TypeAlias = dict[str, Any]
@@ -204,7 +204,7 @@ class Current:
         """Return the rope dicts of the layer types that stay, such that a longer model changes nothing in them."""
         found: Config = {}
         for layer, params in self.config.rope_parameters.items():
-            kind, spec = rope_type(self.config.fields, params), self.config.specs[layer]
+            kind, spec = read_rope_type(self.config.fields, params), self.config.specs[layer]
             rope = copy.deepcopy(params)
             rope.setdefault("rope_type", kind)
             rope.pop("type", None)
@@ -236,7 +236,7 @@ class Current:
         if isinstance(given, (int, float)) and int(head_dim * given) == spec.rotary_dim:
             return float(given)
         if spec.rotary_dim != head_dim:
-            return share_for(spec.rotary_dim, head_dim)
+            return partial_factor_for(spec.rotary_dim, head_dim)
         others = [given, self.config.fields.default("partial_rotary_factor")]
         others += [self.raw.get(key) for key in ("partial_rotary_factor", "rotary_pct")]
         return 1.0 if any(value is not None for value in others) else None

@@ -23,47 +23,47 @@ PAGE = re.compile(
 )
 
 
-def is_id(text: str) -> bool:
-    """Whether a text is a model's id, `owner/name`, perhaps with a revision, or its page's address on the hub."""
-    id = id_of(text.strip())
+def is_model_id(text: str) -> bool:
+    """Return whether a text is a model id, `owner/name` with an optional revision, or its page on the Hub."""
+    id = model_id_of_page(text.strip())
     return "/" in id.partition("@")[0] and len(id) <= LONGEST and ID.fullmatch(id) is not None
 
 
-def id_of(text: str) -> str:
-    """The id, perhaps with a revision, whose page on the hub this is, or its config's page; other text as it is."""
+def model_id_of_page(text: str) -> str:
+    """Return the model id of a page on the Hub, or of a config's page; any other text unchanged."""
     page = PAGE.fullmatch(text)
     if page is None:
         return text
     return page["name"] + (f"@{unquote(page['revision'])}" if page["revision"] else page["at"] or "")
 
 
-def caches() -> list[Path]:
-    """The hub folders of the local Hugging Face cache, in the order in which huggingface_hub looks for its own."""
+def find_cache_folders() -> list[Path]:
+    """Return the folders of the local Hugging Face cache, in the order in which huggingface_hub searches them."""
     home = os.environ.get("HF_HOME")
-    base = expanded(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+    base = expand_home(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
     named = [os.environ.get(key) for key in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")]
-    found = [expanded(name) for name in named if name]
-    return [*found, (expanded(home) if home else base) / "hub"]
+    found = [expand_home(name) for name in named if name]
+    return [*found, (expand_home(home) if home else base) / "hub"]
 
 
-def expanded(name: str) -> Path:
-    """The path with ~ written out, as far as it is known whose: a user of a number alone has no home."""
+def expand_home(name: str) -> Path:
+    """Return the path with ~ expanded where the home folder is known."""
     return Path(os.path.expanduser(name))
 
 
-def in_cache(id: str) -> Path | None:
-    """The config.json of a model in the cache, by its id, `owner/name` or `owner/name@revision`; None where it is not.
+def find_in_cache(id: str) -> Path | None:
+    """Return the config.json of a model in the local cache, by `owner/name` or `owner/name@revision`; None if absent.
 
     Its page's address on the hub stands for the id.
 
     A cache keeps `models--owner--name/snapshots/<commit>/config.json`, and in `refs` the commit that a name stands for.
     """
-    id = id_of(id)
+    id = model_id_of_page(id)
     asked = None if len(id) > LONGEST or ".." in id else ID.fullmatch(id)
     if asked is None:
         return None
     parts, revision = asked["name"].split("/"), asked["revision"]
-    for cache in caches():
+    for cache in find_cache_folders():
         folder = cache / "--".join(("models", *parts))
         snapshots = folder / "snapshots"
         if not snapshots.is_dir():

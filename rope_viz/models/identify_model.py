@@ -16,7 +16,13 @@ from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.config_reader import Fields, name_config
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, find_main_layer
-from rope_viz.models.shipped_scaling import TRAINED_WITH, added_later, departures, family, shipped
+from rope_viz.models.shipped_scaling import (
+    TRAINED_WITH,
+    family_name,
+    find_departures,
+    find_shipped_spec,
+    is_added_later,
+)
 from rope_viz.models.text_config import find_text_part, read_text_fields
 
 # Lengths, which people change, and the base under its many names, which is compared as what it comes out as.
@@ -75,15 +81,15 @@ class Identity:
 
         None, too, where the reader says that it was trained on another length than the list does.
         """
-        if self.model is None or self.trained.source == OWN_WORD or added_later(self.model):
+        if self.model is None or self.trained.source == OWN_WORD or is_added_later(self.model):
             return None
-        found = shipped(self.model, self.layer)
+        found = find_shipped_spec(self.model, self.layer)
         return None if found is None or found.scaling.name == "none" else found
 
     @functools.cached_property
     def departs(self) -> Mapping[str, str]:
         """{key: in words} of what the config's scaling has otherwise than what the model ships with."""
-        return {} if self.shipped is None else departures(self.spec, self.shipped)
+        return {} if self.shipped is None else find_departures(self.spec, self.shipped)
 
     @property
     def exact(self) -> bool:
@@ -145,22 +151,29 @@ def identify_model(
     """
     wanted = layer if layer in specs else (known.layer if known is not None and known.layer in specs else None)
     layer = wanted if wanted is not None else find_main_layer(specs)
-    spec, close = specs[layer], [] if known is not None else likenesses(config, fields, specs[find_main_layer(specs)])
+    spec, close = (
+        specs[layer],
+        [] if known is not None else find_similar_models(config, fields, specs[find_main_layer(specs)]),
+    )
     found = max((one for one in close if one.enough), key=lambda one: one.order, default=None)
     model = known if found is None else found.model
-    signs = () if found is None else marks(config, fields, found.model)
+    signs = () if found is None else find_fine_tune_signs(config, fields, found.model)
     how = "" if model is None else "model"
     if found is not None:
-        how = "fine-tune" if signs else "model" if called(config) else "numbers"
+        how = "fine-tune" if signs else "model" if read_own_name(config) else "numbers"
     limit = fields.required("max_position_embeddings")
     length = find_trained_length(fields, model, spec, limit, trained)
     room = model_room(model, spec, limit, length)
-    name = family(model) if model is not None else name_config(config)
-    mistakes = () if trained is not None else tuple(mistaken(spec, model, limit, length, room, find_original(fields)))
-    missing = "" if model is None or spec.scaling.name != "none" else left_out(close, model, limit)
+    name = family_name(model) if model is not None else name_config(config)
+    mistakes = (
+        ()
+        if trained is not None
+        else tuple(find_length_mistakes(spec, model, limit, length, room, find_original(fields)))
+    )
+    missing = "" if model is None or spec.scaling.name != "none" else find_missing_scaling(close, model, limit)
     mistakes = tuple(f"{text}{missing}" for text in mistakes)
     agree = (0, 0) if found is None else (found.agree, found.known)
-    near = "" if model is not None else not_quite(close)
+    near = "" if model is not None else explain_nearest(close)
     return Identity(name, model, how, signs, layer, spec, length, limit, room, mistakes, agree, near)
 
 
@@ -186,28 +199,30 @@ class Likeness:
         return self.based and self.agree >= few
 
 
-def likenesses(config: Mapping[str, Any], fields: Fields, spec: RopeSpec) -> list[Likeness]:
-    """The models of the list that have this type and contradict none of the sizes."""
+def find_similar_models(config: Mapping[str, Any], fields: Fields, spec: RopeSpec) -> list[Likeness]:
+    """Return the catalog entries of this type that contradict none of the config's sizes."""
     if any(fields.raw(key) is None for key in NEEDED):
         return []
     kind = fields.architecture.twin or fields.kind
     found = (
-        likeness(config, fields, spec, model) for model in catalog().values() if model.config.get("model_type") == kind
+        compare_with_model(config, fields, spec, model)
+        for model in catalog().values()
+        if model.config.get("model_type") == kind
     )
     return [one for one in found if one is not None]
 
 
-def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: Model) -> Likeness | None:
-    """How a config stands to a model of its type; None where one of its sizes is another."""
-    head_dim, listed = known_numbers(model.id)
-    ours = numbers(fields)
+def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: Model) -> Likeness | None:
+    """Return how a config relates to an entry of its type; None where one of its sizes differs."""
+    head_dim, listed = entry_numbers(model.id)
+    ours = read_sizes(fields)
     said = {key for key in listed if key in ours}
     if head_dim != fields.head_dim() or any(ours[key] != listed[key] for key in said - {VOCABULARY}):
         return None
     specs = model_specs(model.id)
     based = any(abs(one.base / spec.base - 1.0) < 1e-6 for one in specs.values())
     main = specs[main_layer(model, specs)]
-    name, own = plain_name(called(config)), plain_name(model.name)
+    name, own = simplify_name(read_own_name(config)), simplify_name(model.name)
     words = len(own) if own and own in name else 0
     vocabulary = ours.get(VOCABULARY) == listed.get(VOCABULARY)
     scaled, plain = main.scaling == spec.scaling, main.scaling.name == "none"
@@ -218,15 +233,15 @@ def likeness(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: M
 
 
 @functools.cache
-def known_numbers(id: str) -> tuple[int, Mapping[str, float]]:
-    """The head size and the numbers of a model of the list."""
+def entry_numbers(id: str) -> tuple[int, Mapping[str, float]]:
+    """Return the head size and the sizes of an entry."""
     model = catalog()[id]
     fields = read_text_fields(find_text_part(model.whole))
-    return fields.head_dim(), numbers(fields)
+    return fields.head_dim(), read_sizes(fields)
 
 
-def numbers(fields: Fields) -> dict[str, float]:
-    """{key: number} of what a config says of its sizes, under the usual names, without lengths and bases."""
+def read_sizes(fields: Fields) -> dict[str, float]:
+    """Return {key: number} of a config's sizes under the usual names, without lengths and bases."""
     usual = fields.architecture.aliases
     return {
         usual.get(key, key): value
@@ -235,12 +250,12 @@ def numbers(fields: Fields) -> dict[str, float]:
     }
 
 
-def not_quite(close: list[Likeness]) -> str:
-    """Which model of the list comes nearest, and why it is not said to be it; empty where none comes near."""
+def explain_nearest(close: list[Likeness]) -> str:
+    """Return a sentence on the nearest entry and why it is not this model; empty where none is near."""
     best = max(close, key=lambda one: (one.agree, one.based, one.order), default=None)
     if best is None or best.agree < 3:
         return ""
-    share = f"{best.agree} of the {best.known} numbers that the list knows of {family(best.model)}"
+    share = f"{best.agree} of the {best.known} numbers that the list knows of {family_name(best.model)}"
     if not best.based and best.agree >= ENOUGH - 1:
         return (
             f"It has {share}, and another base: trained further, or changed, so what that was trained on says little."
@@ -248,21 +263,23 @@ def not_quite(close: list[Likeness]) -> str:
     return f"It has {share}: too few to call it that." if best.based else ""
 
 
-def left_out(close: list[Likeness], model: Model, says: int) -> str:
-    """Another model of the same numbers that reaches this length by its own scaling, which may have been left out."""
+def find_missing_scaling(close: list[Likeness], model: Model, says: int) -> str:
+    """Return a sentence where another entry of the same sizes reaches this length by its own scaling; else empty."""
     for one in close:
         spec = model_specs(one.model.id)[main_layer(one.model, model_specs(one.model.id))]
-        other = one.enough and family(one.model) != family(model)
+        other = one.enough and family_name(one.model) != family_name(model)
         if other and spec.scaling.name != "none" and one.model.config.get("max_position_embeddings") == says:
-            return f" {family(one.model)} has the same numbers and this length: with it, its rope_scaling is missing."
+            return (
+                f" {family_name(one.model)} has the same numbers and this length: with it, its rope_scaling is missing."
+            )
     return ""
 
 
-def marks(config: Mapping[str, Any], fields: Fields, model: Model) -> tuple[str, ...]:
-    """What tells a fine-tune from the model itself."""
-    found, named = [], called(config)
-    name = plain_name(named)
-    if name and not (name.startswith(plain_name(model.name)) and len(name) - len(plain_name(model.name)) < 3):
+def find_fine_tune_signs(config: Mapping[str, Any], fields: Fields, model: Model) -> tuple[str, ...]:
+    """Return what tells a fine-tune from the model itself."""
+    found, named = [], read_own_name(config)
+    name = simplify_name(named)
+    if name and not (name.startswith(simplify_name(model.name)) and len(name) - len(simplify_name(model.name)) < 3):
         found.append(f"it is named {named[:60]}")
     ours, theirs = fields.config.get("vocab_size"), model.sizes.get("vocab_size")
     if isinstance(ours, int) and theirs and ours != theirs:
@@ -276,14 +293,14 @@ def marks(config: Mapping[str, Any], fields: Fields, model: Model) -> tuple[str,
     return tuple(found)
 
 
-def called(config: Mapping[str, Any]) -> str:
-    """The name that a config has for itself, empty where it has none."""
+def read_own_name(config: Mapping[str, Any]) -> str:
+    """Return the name that a config has for itself, empty where it has none."""
     value = config.get("_name_or_path")
     return "" if not isinstance(value, str) else re.split(r"[/\\]", value.rstrip("/\\"))[-1]
 
 
-def plain_name(name: str) -> str:
-    """Letters and digits of a name, without what the list adds in brackets."""
+def simplify_name(name: str) -> str:
+    """Return letters and digits of a name, without what the catalog adds in brackets."""
     return re.sub(r"[^a-z0-9]", "", re.sub(r"\(.*?\)|, YaRN.*", "", name).lower())
 
 
@@ -321,24 +338,24 @@ def model_room(model: Model | None, spec: RopeSpec, limit: int, trained: Trained
     return limit - trained.length if own == limit and limit < 2 * trained.length else 0
 
 
-def mistaken(
+def find_length_mistakes(
     spec: RopeSpec, model: Model | None, says: int, trained: TrainedLength, room: int, given: int | None
 ) -> list[str]:
-    """What the length keys say that cannot be meant."""
+    """Return sentences on length keys that cannot be meant."""
     out: list[str] = []
     if model is None:
         return out
     own = model.config.get("max_position_embeddings")
     if spec.scaling.name == "none" and says > trained.length and not room and own != says:
         out.append(
-            f"max_position_embeddings is {says:,} and nothing scales the positions, but {family(model)} was trained on "
-            f"{trained.length:,} tokens. Raising this key alone teaches it nothing: beyond {trained.length:,} its slow "
-            "pairs reach angles they never had."
+            f"max_position_embeddings is {says:,} and nothing scales the positions, but the trained length of "
+            f"{family_name(model)} is {trained.length:,} tokens. Raising this key alone teaches it nothing: beyond "
+            f"{trained.length:,} its slow pairs reach angles they never had."
         )
     theirs = find_original(read_text_fields(find_text_part(model.config)))
     if spec.scaling.name in PRETRAINED_TYPES and given is not None and given not in (trained.length, theirs):
         out.append(
-            f"{ORIGINAL} is {given:,}, and {family(model)} was trained on {trained.length:,} tokens: the factor "
+            f"{ORIGINAL} is {given:,}, and {family_name(model)} was trained on {trained.length:,} tokens: the factor "
             "counts from the trained length."
         )
     return out

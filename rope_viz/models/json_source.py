@@ -43,10 +43,10 @@ class Raw:
 
 
 def read_raw(data: str | bytes) -> Raw:
-    """The object that a JSON text holds. Raises `ValueError` with one sentence that says what to do."""
+    """Read the object of a JSON text. Raises `ValueError` with one sentence that says what to do."""
     if len(data) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so no config.json")
-    text = decoded(data) if isinstance(data, bytes) else data
+    text = decode_utf8(data) if isinstance(data, bytes) else data
     marked = text.startswith("\ufeff")
     text = text.removeprefix("\ufeff")
     if not text.strip():
@@ -68,7 +68,7 @@ def read_raw(data: str | bytes) -> Raw:
         other = next((said for begin, said in OTHERS.items() if text.lstrip().startswith(begin)), None)
         if other is not None:
             raise ValueError(other) from None
-        raise ValueError(f"it is not JSON: {fault(text, error)}") from None
+        raise ValueError(f"it is not JSON: {describe_json_error(text, error)}") from None
     except RecursionError:
         raise ValueError("it is not JSON that can be read: nested too deeply") from None
     except ValueError:
@@ -76,13 +76,13 @@ def read_raw(data: str | bytes) -> Raw:
         raise ValueError("it holds a number that is too long") from None
     if not isinstance(config, dict):
         raise ValueError(f"a config must be an object, {{…}}, got {shorten(config)}")
-    if deeper(config, DEEPEST):
+    if is_deeper(config, DEEPEST):
         raise ValueError(f"it is nested more than {DEEPEST} levels deep, and no config is")
-    return Raw(config, text, tuple(places(config, twice)) if twice else (), marked)
+    return Raw(config, text, tuple(find_repeated_keys(config, twice)) if twice else (), marked)
 
 
-def deeper(part: Any, levels: int) -> bool:
-    """Whether objects and lists are nested deeper than so many levels."""
+def is_deeper(part: Any, levels: int) -> bool:
+    """Return whether objects and lists are nested deeper than `levels`."""
     level = [part]
     for _ in range(levels + 1):
         level = [
@@ -96,8 +96,8 @@ def deeper(part: Any, levels: int) -> bool:
     return True
 
 
-def decoded(data: bytes) -> str:
-    """The text of a file in UTF-8. Raises `ValueError` that says what it may be instead."""
+def decode_utf8(data: bytes) -> str:
+    """Return the text of a UTF-8 file. Raises `ValueError` that says what the file may be instead."""
     if b"\x00" in data[:4096] or data[:2] in MARKS:
         unmarked = data[:2] in (b"{\x00", b"\x00{")
         kind = MARKS.get(data[:2]) or ("UTF-16" if unmarked else None)
@@ -113,8 +113,8 @@ def decoded(data: bytes) -> str:
         raise ValueError(f"it is not JSON: not even text in UTF-8{hint}") from None
 
 
-def fault(text: str, error: json.JSONDecodeError) -> str:
-    """What is wrong with a text that is no JSON, in words that say what to change."""
+def describe_json_error(text: str, error: json.JSONDecodeError) -> str:
+    """Return what is wrong with a text that is no JSON, and what to change."""
     message = error.msg.removesuffix(" at")
     where, rest, before = f"line {error.lineno}, column {error.colno}", text[error.pos :], text[: error.pos].rstrip()
     if rest.startswith(("//", "/*", "#")):
@@ -134,8 +134,8 @@ def fault(text: str, error: json.JSONDecodeError) -> str:
     return f"{message} at {where}"
 
 
-def places(part: Any, twice: Mapping[int, list[str]], path: Path = ()) -> Iterator[Path]:
-    """Where the keys stand that stand twice in one object."""
+def find_repeated_keys(part: Any, twice: Mapping[int, list[str]], path: Path = ()) -> Iterator[Path]:
+    """Return the paths of keys that occur twice in one object."""
     waiting: list[tuple[Any, Path]] = [(part, path)]
     while waiting:
         part, path = waiting.pop()
@@ -146,8 +146,8 @@ def places(part: Any, twice: Mapping[int, list[str]], path: Path = ()) -> Iterat
             waiting += [(inner, (*path, str(index))) for index, inner in enumerate(part)]
 
 
-def lines(text: str) -> dict[str, tuple[int, int]]:
-    """{place of a key, joined by dots: its line and column, from 1}; of a repeated key the last one."""
+def find_key_lines(text: str) -> dict[str, tuple[int, int]]:
+    """Return {path of a key, joined by dots: its line and column, from 1}; of a repeated key the last one."""
     found: dict[str, tuple[int, int]] = {}
     stack: list[list[Any]] = []
     line, start = 1, 0

@@ -22,7 +22,7 @@ from rope_viz.models.layer_patterns import (
     resolve_layer_types,
 )
 from rope_viz.models.rope_config import PRETRAINED_TYPES, build_specs, find_main_layer
-from rope_viz.models.rope_parameters import Layers, rope_layers
+from rope_viz.models.rope_parameters import Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
 from rope_viz.models.unknown_types import describe_doubt
 
@@ -83,7 +83,7 @@ class ModelConfig:
     def rope_parameters(self) -> Layers:
         """The RoPE parameters by layer type, defaults filled in; "" is the only key where all layers share one."""
         with normalise_errors():
-            return rope_layers(self.fields)
+            return resolve_rope_parameters(self.fields)
 
     @functools.cached_property
     def specs(self) -> dict[str, RopeSpec]:

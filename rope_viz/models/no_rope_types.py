@@ -55,15 +55,15 @@ NOT_ROTARY = {
 }
 
 
-def reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
-    """Why this model has no rotary embedding, empty where it has one.
+def find_no_rope_reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
+    """Return why a model has no rotary embedding; empty where it has one.
 
     `listed` says whether the type is one whose code was read: of others the unmistakable keys are believed.
     """
     key, value = "position_embedding_type", config.get("position_embedding_type")
-    kind = kind or by_class(config)
+    kind = kind or type_of_class(config)
     if kind in reasons():
-        if names_another(config) or rotates_after_all(config) or (kind == "mpt" and rotates_by_mosaic(config)):
+        if names_other_class(config) or asks_for_rotary(config) or (kind == "mpt" and has_mosaic_rope(config)):
             return ""
         if isinstance(value, str) and NOT_ROTARY.get(value.lower()) == "alibi":
             return f"{key} is {shorten(value)}, so {explain('alibi')}"
@@ -81,7 +81,7 @@ def reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
         return f"its 13B models do not rotate, {explain('alibi')}"
     if kind == "zamba2" and config.get("use_mem_rope") is False:
         return f"use_mem_rope is false, so {explain('hybrid')}"
-    if kind == "olmo_hybrid" and without_base(config):
+    if kind == "olmo_hybrid" and has_null_base(config):
         return f"rope_theta is null, so {explain('hybrid')}"
     attention = config.get("attn_config")
     if not listed and isinstance(attention, Mapping) and attention.get("alibi") is True:
@@ -94,34 +94,34 @@ def reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
     return ""
 
 
-def by_class(config: Mapping[str, Any]) -> str:
-    """The type of a config without one that names a class whose type has no rotary embedding; empty for any other."""
+def type_of_class(config: Mapping[str, Any]) -> str:
+    """Return the type without RoPE that the config's class name means, where it names no type; else empty."""
     named = config.get("architectures")
     name = str(named[0]) if isinstance(named, list) and named else ""
     letters = re.match(r"(\w+?)(LMHead|For[A-Z]|DoubleHeads|Model\b|PreTrained)", name)
     return "" if letters is None else types_by_letters().get(letters[1].lower(), "")
 
 
-def rotates_after_all(config: Mapping[str, Any]) -> bool:
-    """Whether a type that usually does not rotate is told to: code that travels with the model, and sound encoders."""
+def asks_for_rotary(config: Mapping[str, Any]) -> bool:
+    """Return whether a type that usually has no RoPE asks for it, as remote code and sound encoders do."""
     told = (config.get("position_embedding_type"), config.get("position_embeddings_type"))
     return any(isinstance(value, str) and value.lower() in ("rotary", "rope") for value in told)
 
 
-def names_another(config: Mapping[str, Any]) -> bool:
-    """Whether the class that a config names is known to be another's: Grok 2 is published as a "git"."""
+def names_other_class(config: Mapping[str, Any]) -> bool:
+    """Return whether the named class is known to belong to another type: Grok 2 is published as "git"."""
     named = config.get("architectures")
     return isinstance(named, list) and "Grok1ForCausalLM" in named
 
 
-def without_base(config: Mapping[str, Any]) -> bool:
-    """Whether the config says null where OLMo Hybrid looks for its base."""
+def has_null_base(config: Mapping[str, Any]) -> bool:
+    """Return whether the base is null where OLMo Hybrid reads it."""
     params = config.get("rope_scaling") or config.get("rope_parameters")
     places = [params if isinstance(params, Mapping) and "rope_theta" in params else config]
     return all("rope_theta" in place and place["rope_theta"] is None for place in places)
 
 
-def rotates_by_mosaic(config: Mapping[str, Any]) -> bool:
-    """Whether MPT's own attn_config turns RoPE on, as llm-foundry does; transformers has ALiBi only."""
+def has_mosaic_rope(config: Mapping[str, Any]) -> bool:
+    """Return whether MPT's attn_config turns RoPE on, as llm-foundry does; transformers has ALiBi only."""
     attention = config.get("attn_config")
     return isinstance(attention, Mapping) and attention.get("rope") is True

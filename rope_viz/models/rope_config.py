@@ -31,7 +31,7 @@ def build_specs(fields: Fields, layers: Layers) -> dict[str, RopeSpec]:
     """Return the embedding of each layer type. Raises `ValueError` where no layer rotates or a number is wrong."""
     if not layers:
         raise ValueError("rope_parameters names no layer with a rotary embedding")
-    return {layer: spec_of(fields, layer, params) for layer, params in layers.items()}
+    return {layer: build_spec(fields, layer, params) for layer, params in layers.items()}
 
 
 def find_main_layer(layers: Mapping[str, Any]) -> str:
@@ -40,7 +40,7 @@ def find_main_layer(layers: Mapping[str, Any]) -> str:
 
 
 def to_config(spec: RopeSpec) -> dict[str, Any]:
-    """A config.json fragment in today's form that `from_config` and transformers read as this embedding.
+    """Return a config.json fragment in today's form that `from_config` and transformers read as this embedding.
 
     Raises `ValueError` where transformers has no such method.
     """
@@ -53,7 +53,7 @@ def to_config(spec: RopeSpec) -> dict[str, Any]:
             raise ValueError("proportional scaling in a config rotates the whole head: set rotary_dim to head_dim")
         params["partial_rotary_factor"] = spec.scaling.share
     elif spec.rotary_dim != spec.head_dim:
-        params["partial_rotary_factor"] = share_for(spec.rotary_dim, spec.head_dim)
+        params["partial_rotary_factor"] = partial_factor_for(spec.rotary_dim, spec.head_dim)
     for field in dataclasses.fields(spec.scaling):
         value = getattr(spec.scaling, field.name)
         if field.name not in ("name", "share") and value is not None and value != ():
@@ -72,46 +72,46 @@ def to_config(spec: RopeSpec) -> dict[str, Any]:
     return {"head_dim": spec.head_dim, "max_position_embeddings": length, "rope_parameters": params, **interleaved}
 
 
-def share_for(rotary_dim: int, head_dim: int) -> float:
-    """A partial_rotary_factor that comes out as this many dimensions although readers round down."""
+def partial_factor_for(rotary_dim: int, head_dim: int) -> float:
+    """Return a partial_rotary_factor that gives this many dimensions although readers round down."""
     share = rotary_dim / head_dim
     return share if int(head_dim * share) == rotary_dim else math.nextafter(share, 1.0)
 
 
-def spec_of(fields: Fields, layer: str, params: Params) -> RopeSpec:
-    """One embedding from the parameters of its layer type, all defaults filled in."""
+def build_spec(fields: Fields, layer: str, params: Params) -> RopeSpec:
+    """Return the embedding of one layer type from its RoPE parameters, defaults filled in."""
     sizes = fields.layer(layer) if layer else fields
     head_dim = sizes.head_dim()
     length = sizes.required("max_position_embeddings")
-    kind = rope_type(fields, params)
-    base = number(params, "rope_theta")
+    kind = read_rope_type(fields, params)
+    base = read_number(params, "rope_theta")
     require_number(base, "rope_theta", above=1.0, most=1e30)
-    rotary_dim = rotated(fields, params, kind, head_dim)
+    rotary_dim = rotary_dim_of(fields, params, kind, head_dim)
     if head_dim % 2 and rotary_dim == head_dim and fields.architecture.pads_odd_head:
         # The class default has an odd quotient; transformers rotates it with one more dimension than there is.
         head_dim += 1
-    context = length if kind == "dynamic" else pretrained_length(fields, layer, params, kind, length)
+    context = length if kind == "dynamic" else find_original_length(fields, layer, params, kind, length)
     target = length
     if kind == "dynamic" and params.get("max_position_embeddings") is not None:
-        target = whole(params, "max_position_embeddings")
+        target = read_length(params, "max_position_embeddings")
     return RopeSpec(
         head_dim=head_dim,
         rotary_dim=rotary_dim,
         base=base,
         context=context,
         target=target,
-        scaling=scaling_of(fields, layer, params, kind, length / context),
-        pairing=pairing(fields),
+        scaling=build_scaling(fields, layer, params, kind, length / context),
+        pairing=pairing_of(fields),
     )
 
 
-def rope_type(fields: Fields, params: Params) -> str:
-    """The type of scaling, under today's name."""
+def read_rope_type(fields: Fields, params: Params) -> str:
+    """Return the type of scaling under today's name."""
     kind = params.get("rope_type", params.get("type", "default"))
     kind = "default" if kind is None else kind
     if not isinstance(kind, str):
         raise ValueError(f"rope_type must be a name, got {shorten(kind)}")
-    kind = meant(RENAMED_TYPES.get(kind, kind))
+    kind = normalise_rope_type(RENAMED_TYPES.get(kind, kind))
     if kind == "yarn" and fields.architecture.runtime("transformers").get("su_is_longrope"):
         return "longrope"
     if kind not in ROPE_TYPES:
@@ -119,8 +119,8 @@ def rope_type(fields: Fields, params: Params) -> str:
     return kind
 
 
-def meant(kind: str) -> str:
-    """A type that is spelled with capitals or marks, "YaRN" or "Llama-3", as it is meant; any other as it stands.
+def normalise_rope_type(kind: str) -> str:
+    """Return a type spelled with capitals or punctuation, "YaRN" or "Llama-3", as it is meant; others unchanged.
 
     No runtime takes it so: transformers 5.23.0 looks it up as it is and raises KeyError.
     """
@@ -128,8 +128,8 @@ def meant(kind: str) -> str:
     return kind if kind in ROPE_TYPES else next((name for name in ROPE_TYPES if name == letters), kind)
 
 
-def rotated(fields: Fields, params: Params, kind: str, head_dim: int) -> int:
-    """How many dimensions of the head rotate."""
+def rotary_dim_of(fields: Fields, params: Params, kind: str, head_dim: int) -> int:
+    """Return how many dimensions of the head rotate."""
     share = params.get("partial_rotary_factor")
     share = (fields.architecture.rope.plain_partial_default if kind == "default" else 1.0) if share is None else share
     require_number(share, "partial_rotary_factor", least=0.0, most=1.0)
@@ -142,17 +142,17 @@ def rotated(fields: Fields, params: Params, kind: str, head_dim: int) -> int:
     return dim
 
 
-def pretrained_length(fields: Fields, layer: str, params: Params, kind: str, length: int) -> int:
-    """original_max_position_embeddings: at the top it wins over the one in flat parameters; missing, it is `length`."""
+def find_original_length(fields: Fields, layer: str, params: Params, kind: str, length: int) -> int:
+    """Return original_max_position_embeddings: the top-level key wins over flat parameters; default `length`."""
     name = "original_max_position_embeddings"
     outer = fields.size(name)
     if kind in PRETRAINED_TYPES and not layer and outer is not None:
         return outer
-    return length if params.get(name) is None else whole(params, name)
+    return length if params.get(name) is None else read_length(params, name)
 
 
-def pairing(fields: Fields) -> Pairing:
-    """Which dimensions form a pair in the code of this architecture."""
+def pairing_of(fields: Fields) -> Pairing:
+    """Return which dimensions form a pair in the code of this architecture."""
     asked = fields.config.get("rope_interleave")
     if asked is None or not fields.architecture.reads_rope_interleave:
         return fields.architecture.pairing
@@ -161,47 +161,47 @@ def pairing(fields: Fields) -> Pairing:
     return "interleaved" if asked else "half"
 
 
-def scaling_of(fields: Fields, layer: str, params: Params, kind: str, ratio: float) -> Scaling:
-    """The scaling method with the knobs that the parameters hold."""
+def build_scaling(fields: Fields, layer: str, params: Params, kind: str, ratio: float) -> Scaling:
+    """Return the scaling method with the knobs of the parameters."""
     if kind == "default":
         return Scaling()
     if kind == "dynamic" and fields.architecture.rope.alpha_is_ntk and params.get("alpha"):
-        return NtkAware(factor=number(params, "alpha"))
+        return NtkAware(factor=read_number(params, "alpha"))
     if kind == "proportional":
         share = params.get("partial_rotary_factor")
-        return Proportional(share=1.0 if share is None else float(share), factor=number(params, "factor", 1.0))
+        return Proportional(share=1.0 if share is None else float(share), factor=read_number(params, "factor", 1.0))
     if kind == "longrope":
-        attention = optional(params, "attention_factor")
+        attention = read_optional(params, "attention_factor")
         if fields.architecture.rope.short_mscale_is_attention and params.get("short_mscale") is not None:
-            attention = number(params, "short_mscale")
+            attention = read_number(params, "short_mscale")
         return LongRope(
-            short_factor=factors(params, "short_factor"),
-            long_factor=factors(params, "long_factor"),
-            factor=optional(params, "factor"),
+            short_factor=read_factors(params, "short_factor"),
+            long_factor=read_factors(params, "long_factor"),
+            factor=read_optional(params, "factor"),
             attention=attention,
         )
     if kind == "yarn":
         return Yarn(
-            factor=number(params, "factor", ratio),
-            beta_fast=number(params, "beta_fast", 32.0) or 32.0,
-            beta_slow=number(params, "beta_slow", 1.0) or 1.0,
-            truncate=truncates(params, layer),
-            attention=optional(params, "attention_factor"),
-            mscale=optional(params, "mscale"),
-            mscale_all_dim=optional(params, "mscale_all_dim"),
+            factor=read_number(params, "factor", ratio),
+            beta_fast=read_number(params, "beta_fast", 32.0) or 32.0,
+            beta_slow=read_number(params, "beta_slow", 1.0) or 1.0,
+            truncate=read_truncate(params, layer),
+            attention=read_optional(params, "attention_factor"),
+            mscale=read_optional(params, "mscale"),
+            mscale_all_dim=read_optional(params, "mscale_all_dim"),
         )
-    factor = number(params, "factor")
+    factor = read_number(params, "factor")
     if kind == "llama3":
         return Llama3(
             factor=factor,
-            low_freq_factor=number(params, "low_freq_factor"),
-            high_freq_factor=number(params, "high_freq_factor"),
+            low_freq_factor=read_number(params, "low_freq_factor"),
+            high_freq_factor=read_number(params, "high_freq_factor"),
         )
     return Linear(factor=factor) if kind == "linear" else DynamicNtk(factor=factor)
 
 
-def truncates(params: Params, layer: str) -> bool:
-    """Whether YaRN rounds its correction range."""
+def read_truncate(params: Params, layer: str) -> bool:
+    """Return whether YaRN rounds its correction range."""
     value = params.get("truncate", True)
     if value is not None and not isinstance(value, (bool, int)):
         raise ValueError(f"truncate must be true or false, got {shorten(value)}")
@@ -209,13 +209,13 @@ def truncates(params: Params, layer: str) -> bool:
     return True if layer else bool(value)
 
 
-def optional(params: Params, key: str) -> float | None:
-    """A number, or None where the key is absent."""
-    return None if params.get(key) is None else number(params, key)
+def read_optional(params: Params, key: str) -> float | None:
+    """Return a number, or None where the key is absent."""
+    return None if params.get(key) is None else read_number(params, key)
 
 
-def number(params: Params, key: str, default: float | None = None) -> float:
-    """A finite number, or the default where the key is absent."""
+def read_number(params: Params, key: str, default: float | None = None) -> float:
+    """Return a finite number, or the default where the key is absent."""
     value = params.get(key, default)
     value = default if value is None else value
     if value is None:
@@ -226,14 +226,14 @@ def number(params: Params, key: str, default: float | None = None) -> float:
     return float(value)
 
 
-def whole(params: Params, key: str) -> int:
-    """A length in tokens."""
+def read_length(params: Params, key: str) -> int:
+    """Return a length in tokens."""
     require_number(params[key], key, least=1, most=MAX_LENGTH, integer=True)
     return int(params[key])
 
 
-def factors(params: Params, key: str) -> tuple[float, ...]:
-    """A list of LongRoPE divisors."""
+def read_factors(params: Params, key: str) -> tuple[float, ...]:
+    """Return a list of LongRoPE divisors."""
     values = params.get(key)
     if not isinstance(values, (list, tuple)) or not values:
         raise ValueError(f"{key} must be a list of numbers, got {shorten(values)}")

@@ -28,8 +28,8 @@ LAYER_TYPES = frozenset(
 FLAT = frozenset(("rope_type", "type", "factor", "rope_theta"))
 
 
-def rope_layers(fields: Fields) -> Layers:
-    """The RoPE parameters by layer type, by "" where all layers share one; defaults are filled in."""
+def resolve_rope_parameters(fields: Fields) -> Layers:
+    """Return the RoPE parameters by layer type, "" where all layers share one, with defaults filled in."""
     refuse_shared(fields)
     reading = fields.architecture.rope
     layers = RULES[reading.rule](fields)
@@ -39,11 +39,11 @@ def rope_layers(fields: Fields) -> Layers:
         if reading.global_heads:
             wanted.add("full_attention")
         layers = {layer: layers[layer] for layer in sorted(wanted) if layers.get(layer) is not None}
-    return late_partial(fields, layers) if reading.late_partial else layers
+    return fill_late_partial(fields, layers) if reading.late_partial else layers
 
 
-def late_partial(fields: Fields, layers: Layers) -> Layers:
-    """Some classes fill partial_rotary_factor in only when the first scaled layer is computed, and then for all.
+def fill_late_partial(fields: Fields, layers: Layers) -> Layers:
+    """Fill in partial_rotary_factor as classes do that compute it with the first scaled layer, and then for all.
 
     Layers that come before it and are plain keep the whole head.
     """
@@ -58,7 +58,7 @@ def late_partial(fields: Fields, layers: Layers) -> Layers:
     return layers
 
 
-def folded(fields: Fields) -> Layers:
+def fold_keys(fields: Fields) -> Layers:
     """The general rule: rope_scaling before rope_parameters, then the old top-level keys, then the class default."""
     params = rope_mapping(fields)
     for layer in nested_keys(params):
@@ -85,7 +85,7 @@ def default_parameters(fields: Fields) -> Params:
 
 
 def fill_defaults(fields: Fields, params: Params, theta: float, partial: Any = None) -> Layers:
-    """Nested or flat parameters with base and partial factor filled in where they are missing."""
+    """Return nested or flat parameters with base and partial factor filled in where they are missing."""
     nested = nested_keys(params)
     layers: Layers = {}
     for key in nested or [""]:
@@ -103,7 +103,7 @@ def fill_defaults(fields: Fields, params: Params, theta: float, partial: Any = N
 
 
 def nested_keys(params: Params) -> list[str]:
-    """The layer types that parameters are nested by, empty where they are flat."""
+    """Return the layer types that parameters are nested by; empty where they are flat."""
     nested = [key for key, part in params.items() if key in LAYER_TYPES and (part is None or isinstance(part, Mapping))]
     if nested or not FLAT.isdisjoint(params):
         return nested
@@ -174,7 +174,7 @@ def ultrabert(fields: Fields) -> Layers:
     if isinstance(bases, list) and types and not fields.config.get("rope_parameters"):
         return {kind: {"rope_type": "default", "rope_theta": base} for kind, base in zip(types, bases, strict=False)}
     refuse_flat(fields)
-    return folded(fields)
+    return fold_keys(fields)
 
 
 def mistral4(fields: Fields) -> Layers:
@@ -213,16 +213,16 @@ def step3p5(fields: Fields) -> Layers:
     layers: Layers = {}
     for index, kind in enumerate(types):
         if kind not in layers:
-            layers[kind] = {"rope_type": "default", "rope_theta": nth(fields, "rope_theta", index, 10_000.0)}
+            layers[kind] = {"rope_type": "default", "rope_theta": read_nth(fields, "rope_theta", index, 10_000.0)}
             if fields.config.get("partial_rotary_factors"):
-                layers[kind]["partial_rotary_factor"] = nth(fields, "partial_rotary_factors", index, None)
+                layers[kind]["partial_rotary_factor"] = read_nth(fields, "partial_rotary_factors", index, None)
     if "full_attention" in layers:
         layers["full_attention"].update(fields.mapping("rope_scaling") or {})
     return layers
 
 
-def nth(fields: Fields, key: str, index: int, default: Any) -> Any:
-    """An entry of a list with one value per layer, or the value itself where it is one for all."""
+def read_nth(fields: Fields, key: str, index: int, default: Any) -> Any:
+    """Return an entry of a list with one value per layer, or the value itself where it is one for all."""
     value = fields.config.get(key)
     if isinstance(value, list):
         if index >= len(value):
@@ -275,7 +275,7 @@ def telechat(fields: Fields) -> Layers:
 
 
 def telechat_growth(fields: Fields, length: int) -> int:
-    """What its base is multiplied by, to the power d/(d-2), at a length: 2^ceil(log2(length / 8192) + 1) - 1, or 1."""
+    """Return the growth of the base at a length, before the power d/(d-2): 2^ceil(log2(length / 8192) + 1) - 1."""
     longest = max(length, fields.size("training_seqlen") or fields.required("max_position_embeddings"))
     return max(int(2.0 ** math.ceil(math.log2(longest / 8192) + 1)) - 1, 1)
 
@@ -288,13 +288,13 @@ def qwen1(fields: Fields) -> Layers:
 
 def base_under(fields: Fields) -> Layers:
     """Types that keep their base under another name, or under a key of an object."""
-    base = at(fields.config, fields.architecture.rope.base_key)
+    base = get_dotted(fields.config, fields.architecture.rope.base_key)
     base = fields.config.get("rope_theta") if base is None else base
-    return folded(fields.with_values(general_rules=True, rope_theta=base))
+    return fold_keys(fields.with_values(general_rules=True, rope_theta=base))
 
 
-def at(config: Mapping[str, Any], name: str) -> Any:
-    """The value under a key, or, with a dot in the name, under a key of an object."""
+def get_dotted(config: Mapping[str, Any], name: str) -> Any:
+    """Return the value under a key, or, with a dot in the name, under a key of an object."""
     outer, _, inner = name.partition(".")
     part = config.get(outer)
     return part if not inner else part.get(inner) if isinstance(part, Mapping) else None
@@ -325,7 +325,7 @@ def deepseek_v4(fields: Fields) -> Layers:
 
 
 def deepseek_v4_partial(fields: Fields) -> Any:
-    """partial_rotary_factor, else qk_rope_head_dim over head_dim, else the class default 64/512."""
+    """Return partial_rotary_factor, else qk_rope_head_dim over head_dim, else the class default 64/512."""
     partial, rotated = fields.config.get("partial_rotary_factor"), fields.config.get("qk_rope_head_dim")
     if partial is not None or rotated is None:
         return 0.125 if partial is None else partial
@@ -337,12 +337,12 @@ def partial_from_rotary_dim(fields: Fields) -> Layers:
     """MiniMax: rotary_dim is a number of dimensions."""
     rotary = fields.size("rotary_dim")
     if rotary is None or fields.config.get("partial_rotary_factor") is not None:
-        return folded(fields)
-    return folded(fields.with_values(general_rules=True, partial_rotary_factor=rotary / fields.head_dim()))
+        return fold_keys(fields)
+    return fold_keys(fields.with_values(general_rules=True, partial_rotary_factor=rotary / fields.head_dim()))
 
 
 RULES: dict[str, Callable[[Fields], Layers]] = {
-    "": folded,
+    "": fold_keys,
     "as_given": as_given,
     "base_under": base_under,
     "chatglm": chatglm,
@@ -359,7 +359,7 @@ RULES: dict[str, Callable[[Fields], Layers]] = {
     "telechat": telechat,
     "theta_only": lambda fields: plain_rope(fields.theta()),
     "ultrabert": ultrabert,
-    "without_rope_scaling": lambda fields: folded(fields.with_values(rope_scaling=None)),
+    "without_rope_scaling": lambda fields: fold_keys(fields.with_values(rope_scaling=None)),
     "written_base": lambda _: plain_rope(10_000.0),
 }
 """By the name that a record gives as `rope.rule`."""

@@ -19,21 +19,23 @@ NEAR = 0.05
 """Lengths that are this close, in parts, are the same."""
 
 
-def family(model: Model) -> str:
-    """What to call a model of the list: without the method that one of its entries adds."""
+def family_name(model: Model) -> str:
+    """Return the name of an entry without the method that it adds."""
     return model.name.partition(", YaRN")[0]
 
 
-def added_later(model: Model) -> bool:
-    """Whether the scaling of an entry is what its maker advises to add, and not what the model was trained with."""
-    name = family(model)
+def is_added_later(model: Model) -> bool:
+    """Return whether the maker advises an entry's scaling but did not train the model with it."""
+    name = family_name(model)
     return any(
-        one.documented for one in catalog().values() if name in (family(one), family(one).removesuffix(" Instruct"))
+        one.documented
+        for one in catalog().values()
+        if name in (family_name(one), family_name(one).removesuffix(" Instruct"))
     )
 
 
-def shipped(model: Model, layer: str) -> RopeSpec | None:
-    """The embedding that a model of the list ships with for layers of this type; None where the list has none."""
+def find_shipped_spec(model: Model, layer: str) -> RopeSpec | None:
+    """Return the embedding that a model ships with for layers of this type; None where the catalog has none."""
     specs = model_specs(model.id)
     main = main_layer(model, specs)
     if layer not in specs and layer not in ("", "full_attention", "main") and main != layer:
@@ -41,27 +43,31 @@ def shipped(model: Model, layer: str) -> RopeSpec | None:
     return specs.get(layer, specs[main])
 
 
-def departures(ours: RopeSpec, theirs: RopeSpec) -> dict[str, str]:
-    """{key: in words} of what a scaling has otherwise than the one that ships; {} where both turn every pair alike."""
-    if alike(ours, theirs):
+def find_departures(ours: RopeSpec, theirs: RopeSpec) -> dict[str, str]:
+    """Return {key: in words} of how a scaling differs from the shipped one; {} where both compute the same."""
+    if is_same_scaling(ours, theirs):
         return {}
     if ours.scaling.name != theirs.scaling.name:
-        return {"rope_type": f"{named(ours)}, not {named(theirs)}"}
+        return {"rope_type": f"{describe_method(ours)}, not {describe_method(theirs)}"}
     found: dict[str, str] = {}
     for field in dataclasses.fields(theirs.scaling):
         mine, its = (getattr(one.scaling, field.name) for one in (ours, theirs))
         key = KEYS.get(field.name, field.name)
         if mine != its and its is None:
-            found[key] = f"{key} {shown(mine)}, not the formula's"
+            found[key] = f"{key} {format_value(mine)}, not the formula's"
         elif mine != its:
-            found[key] = f"{key} {shown(mine)}, not {shown(its)}" if mine is not None else f"no {key}, not {shown(its)}"
+            found[key] = (
+                f"{key} {format_value(mine)}, not {format_value(its)}"
+                if mine is not None
+                else f"no {key}, not {format_value(its)}"
+            )
     if ours.context != theirs.context and ours.scaling.name in PRETRAINED_TYPES:
         found[ORIGINAL] = f"{ORIGINAL} {ours.context:,}, not {theirs.context:,}"
     return found
 
 
-def alike(ours: RopeSpec, theirs: RopeSpec) -> bool:
-    """Whether two embeddings scale alike, whatever the length that either is written for."""
+def is_same_scaling(ours: RopeSpec, theirs: RopeSpec) -> bool:
+    """Return whether two embeddings scale alike, whatever length either is written for."""
     if ours.scaling.name != theirs.scaling.name:
         return False
     if ours.scaling == theirs.scaling and (ours.context == theirs.context or ours.scaling.name not in PRETRAINED_TYPES):
@@ -76,8 +82,8 @@ def alike(ours: RopeSpec, theirs: RopeSpec) -> bool:
     )
 
 
-def fits(ours: RopeSpec, theirs: RopeSpec, keys: Mapping[str, Any]) -> bool:
-    """Whether what differs is a factor for another length, as who trains a model further may well choose."""
+def is_factor_for_length(ours: RopeSpec, theirs: RopeSpec, keys: Mapping[str, Any]) -> bool:
+    """Return whether the difference is only a factor for another length, as in further training."""
     if not keys or set(keys) - {"factor"} or isinstance(ours.scaling, LongRope):
         return False
     if abs(ours.target / theirs.target - 1.0) < NEAR:
@@ -88,16 +94,16 @@ def fits(ours: RopeSpec, theirs: RopeSpec, keys: Mapping[str, Any]) -> bool:
     return (factor > its) == (ours.target > theirs.target)
 
 
-def named(spec: RopeSpec) -> str:
-    """A method in a sentence, with its factor where it has one."""
+def describe_method(spec: RopeSpec) -> str:
+    """Return a method in words, with its factor where it has one."""
     if spec.scaling.name == "none":
         return "no scaling"
     factor = getattr(spec.scaling, "factor", None)
-    return LABELS[spec.scaling.name] + (f" with factor {shown(factor)}" if factor is not None else "")
+    return LABELS[spec.scaling.name] + (f" with factor {format_value(factor)}" if factor is not None else "")
 
 
-def shown(value: Any) -> str:
-    """A value of a key as a file has it; a list by what it is."""
+def format_value(value: Any) -> str:
+    """Return a value as a file has it; a list by its ends."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

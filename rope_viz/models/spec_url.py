@@ -36,7 +36,7 @@ class Opened:
 
 
 def method_knobs() -> dict[str, Knob]:
-    """The knobs of all methods by field name; fields of one name share one key in links and flags."""
+    """Return the knobs of all methods by field name; fields of one name share a key in addresses and flags."""
     return {name: item for method in METHODS.values() for name, item in knobs(method).items()}
 
 
@@ -44,20 +44,20 @@ KEYS = ("model", "layer", *SIZES, "method", *method_knobs(), "truncate", *LISTS,
 
 
 def model_spec(model: str, layer: str = "") -> RopeSpec:
-    """The spec a model starts from; `CUSTOM` starts from the default spec, a layer it lacks from its main one."""
+    """Return the spec that a model starts from; an unknown layer starts from the main one."""
     if model == CUSTOM:
         return RopeSpec()
     specs = read_catalog_model(model).start_specs
-    return specs.get(layer) or specs[main_layer(model)]
+    return specs.get(layer) or specs[main_layer_of(model)]
 
 
-def main_layer(model: str) -> str:
-    """The layer type to show first."""
+def main_layer_of(model: str) -> str:
+    """Return the layer type to show first."""
     return models.main_layer(catalog()[model], model_specs(model))
 
 
 def with_method(spec: RopeSpec, method: str) -> RopeSpec:
-    """The spec with this scaling method, its factor set to what the target asks for.
+    """Return the spec with this method, its factor set to target over original length.
 
     A model that has the method already keeps the rest of it: its own bands and attention factor.
     """
@@ -68,14 +68,14 @@ def with_method(spec: RopeSpec, method: str) -> RopeSpec:
     return dataclasses.replace(spec, scaling=scaling)
 
 
-def resized(spec: RopeSpec, head_dim: int) -> RopeSpec:
-    """The spec with another head size: the rotated share stays; lists made for other pairs are dropped."""
+def resize(spec: RopeSpec, head_dim: int) -> RopeSpec:
+    """Return the spec with another head size: the rotated share stays, lists for other pairs are dropped."""
     rotary = max(2, 2 * round(head_dim * spec.rotary_dim / spec.head_dim / 2))
-    return fitted(spec, head_dim=head_dim, rotary_dim=min(rotary, head_dim))
+    return with_sizes(spec, head_dim=head_dim, rotary_dim=min(rotary, head_dim))
 
 
-def fitted(spec: RopeSpec, **changes: Any) -> RopeSpec:
-    """The spec with changed sizes; LongRoPE lists that no longer have one number per pair are dropped."""
+def with_sizes(spec: RopeSpec, **changes: Any) -> RopeSpec:
+    """Return the spec with changed sizes; LongRoPE lists without one number per pair are dropped."""
     bare = dataclasses.replace(spec, scaling=Scaling(), **changes)
     scaling = spec.scaling
     if isinstance(scaling, LongRope) and bare.pairs != spec.pairs:
@@ -83,35 +83,35 @@ def fitted(spec: RopeSpec, **changes: Any) -> RopeSpec:
     return dataclasses.replace(bare, scaling=scaling)
 
 
-def moved(spec: RopeSpec, name: str, value: float) -> RopeSpec:
-    """The spec with one knob, of its sizes or its method, at another value."""
+def move_knob(spec: RopeSpec, name: str, value: float) -> RopeSpec:
+    """Return the spec with one knob, of its sizes or its method, at another value."""
     of_method = knobs(spec.scaling)
     knob = (knobs(spec) | of_method)[name]
     if name == "head_dim":
-        return resized(spec, int(value))
+        return resize(spec, int(value))
     change: dict[str, Any] = {name: int(value) if knob.integer else float(value)}
     if name in of_method:
         return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **change))
-    return fitted(spec, **change)
+    return with_sizes(spec, **change)
 
 
-def query(spec: RopeSpec, *, model: str, layer: str = "") -> dict[str, str]:
-    """The shortest query that `read` turns back into this spec."""
+def write_query(spec: RopeSpec, *, model: str, layer: str = "") -> dict[str, str]:
+    """Return the shortest query that `read_query` turns back into this spec."""
     start = model_spec(model, layer)
     out: dict[str, str] = {}
     if model != DEFAULT_MODEL:
         out["model"] = model
-    if layer and (model == CUSTOM or layer != main_layer(model)):
+    if layer and (model == CUSTOM or layer != main_layer_of(model)):
         out["layer"] = layer
     if spec.head_dim != start.head_dim:
         out["dim"] = str(spec.head_dim)
-        start = resized(start, spec.head_dim)
+        start = resize(start, spec.head_dim)
     for key, name in SIZES.items():
         if getattr(spec, name) != getattr(start, name):
-            out[key] = text(getattr(spec, name))
+            out[key] = format_value(getattr(spec, name))
     if spec.pairing != start.pairing:
         out["pairing"] = spec.pairing
-    sized = fitted(start, **{name: getattr(spec, name) for name in SIZES.values()})
+    sized = with_sizes(start, **{name: getattr(spec, name) for name in SIZES.values()})
     if spec.scaling.name != start.scaling.name:
         out["method"] = spec.scaling.name
         sized = with_method(dataclasses.replace(sized, scaling=Scaling()), spec.scaling.name)
@@ -119,12 +119,12 @@ def query(spec: RopeSpec, *, model: str, layer: str = "") -> dict[str, str]:
     for item in dataclasses.fields(spec.scaling):
         value = getattr(spec.scaling, item.name)
         if item.init and value != getattr(sized.scaling, item.name):
-            out[keys.get(item.name, item.name)] = text(value)
+            out[keys.get(item.name, item.name)] = format_value(value)
     return out
 
 
-def read(params: Mapping[str, str]) -> Opened:
-    """The spec a query describes. Never raises: what cannot be taken is left out and named in `problems`."""
+def read_query(params: Mapping[str, str]) -> Opened:
+    """Return the spec of a query. Never raises: what cannot be read is left out and named in `problems`."""
     problems: list[str] = []
     model = params.get("model", DEFAULT_MODEL)
     if model != CUSTOM and model not in catalog():
@@ -135,7 +135,7 @@ def read(params: Mapping[str, str]) -> Opened:
         problems.append(f"This model has no layers named {shorten(layer)}.")
         layer = ""
     if not layer and model != CUSTOM:
-        layer = main_layer(model)
+        layer = main_layer_of(model)
     spec = model_spec(model, layer)
     for key, name in SIZES.items():
         if key in params:
@@ -149,31 +149,31 @@ def read(params: Mapping[str, str]) -> Opened:
     return Opened(model, layer, spec, tuple(problems))
 
 
-def number(written: str) -> float:
-    """A number as a person writes it: 128k, 4M, 1e6, 500_000. Raises `ValueError` for anything else."""
+def parse_number(written: str) -> float:
+    """Return a number as people write it: 128k, 4M, 1e6, 500_000. Raises `ValueError` for anything else."""
     match = NUMBER.fullmatch(written[:40])
     if not match or len(written) > 40:
         raise ValueError(f"{shorten(written)} is not a number")
     return float(match[1].replace("_", "").replace(",", "")) * UNITS[match[2].lower()]
 
 
-def text(value: Any) -> str:
-    """A field's value as it stands in a link: the shortest text that reads back equal."""
+def format_value(value: Any) -> str:
+    """Return a field's value as it is in an address: the shortest text that parses back to it."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return ",".join(text(item) for item in value)
+        return ",".join(format_value(item) for item in value)
     if isinstance(value, str):
         return value
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def clamped(written: str, key: str, knob: Knob, problems: list[str]) -> float | None:
-    """The number within the knob's ends and on its step, None where it is no number; says what it changed."""
+def clamp_knob(written: str, key: str, knob: Knob, problems: list[str]) -> float | None:
+    """Return the number within the knob's range and on its step; None where it is no number. Adds what it changed."""
     try:
-        value = number(written)
+        value = parse_number(written)
     except ValueError as error:
         problems.append(f"{key} in the link: {error}.")
         return None
@@ -182,18 +182,20 @@ def clamped(written: str, key: str, knob: Knob, problems: list[str]) -> float | 
         step = int(knob.step or 1)
         inside = step * round(inside / step)
     if inside != value:
-        problems.append(f"{key} = {shorten(written)[1:-1]} in the link is not possible; this is {text(inside)}.")
+        problems.append(
+            f"{key} = {shorten(written)[1:-1]} in the link is not possible; this is {format_value(inside)}."
+        )
     return inside
 
 
 def _take_size(spec: RopeSpec, key: str, name: str, written: str, problems: list[str]) -> RopeSpec:
-    value = clamped(written, key, knobs(RopeSpec)[name], problems)
+    value = clamp_knob(written, key, knobs(RopeSpec)[name], problems)
     if value is None:
         return spec
     try:
         if name == "head_dim":
-            return resized(spec, int(value))
-        return fitted(spec, **{name: int(value) if knobs(RopeSpec)[name].integer else value})
+            return resize(spec, int(value))
+        return with_sizes(spec, **{name: int(value) if knobs(RopeSpec)[name].integer else value})
     except ValueError as error:
         problems.append(f"{key} in the link was left out: {error}.")
         return spec
@@ -229,7 +231,7 @@ def _knob_value(item: dataclasses.Field[Any], written: str, key: str, problems: 
         return written == "yes"
     if written == "" and item.default is None:
         return None
-    value = clamped(written, key, item.metadata["knob"], problems)
+    value = clamp_knob(written, key, item.metadata["knob"], problems)
     if value is None:
         raise ValueError("it must be a number")
     return value

@@ -16,7 +16,7 @@ from rope_viz.embedding.spec import shorten
 from rope_viz.models import no_rope_types
 from rope_viz.models.architecture import Architecture, TextPart, find_architecture
 from rope_viz.models.config_reader import Fields, read_model_type
-from rope_viz.models.unknown_types import refuse_others, unlisted_fields
+from rope_viz.models.unknown_types import read_unknown_fields, refuse_others
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -56,17 +56,17 @@ class Part:
 
 
 def find_text_part(config: Mapping[str, Any]) -> Part:
-    """The language model inside a config, which may be the whole config. Raises `ValueError` naming a wrong key."""
+    """Return the language model inside a config, which may be the whole. Raises `ValueError` naming a wrong key."""
     part = Part(config, None, read_model_type(config))
     for _ in range(DEEPEST):
         found = find_architecture(part.kind)
         if found is None:
-            key = wrapper_key(part.config)
+            key = find_wrapper_key(part.config)
             if key is None:
                 break
-            part = opened(part, key)
+            part = open_part(part, key)
         elif found.text is not None:
-            part = unwrapped(part, found.text)
+            part = unwrap(part, found.text)
         else:
             break
     # DeepSeek VL2 Tiny has the attention of the first DeepSeek MoE in its language model, and the type of the second.
@@ -75,17 +75,17 @@ def find_text_part(config: Mapping[str, Any]) -> Part:
     return dataclasses.replace(part, kind=kind, architecture=record if record is None or record.text is None else None)
 
 
-def unwrapped(part: Part, text: TextPart) -> Part:
-    """The language model of a wrapper whose class is known."""
+def unwrap(part: Part, text: TextPart) -> Part:
+    """Return the language model of a wrapper that has a record."""
     keys = text.path
-    between = inside(part.config, keys[:1])
+    between = get_object(part.config, keys[:1])
     if text.between and between is not None:
         path, loaded, kind = (*part.path, keys[0]), (*part.loaded, keys[0]), read_model_type(between) or text.between
         return Part(between, None, kind, path, loaded, part.stands, (), part.unlisted)
-    inner = inside(part.config, keys)
+    inner = get_object(part.config, keys)
     for name in text.other_names:
         if inner is None and part.config.get(name) is not None:
-            keys, inner = (name,), inside(part.config, (name,))
+            keys, inner = (name,), get_object(part.config, (name,))
     taken: Path = ()
     stands, path = inner is not None and part.stands, (*part.path, *keys)
     if inner is None:
@@ -101,8 +101,8 @@ def unwrapped(part: Part, text: TextPart) -> Part:
     return Part({**fills, **inner}, None, kind, path, loaded, stands, taken, part.unlisted)
 
 
-def opened(part: Part, key: str) -> Part:
-    """The part that a wrapper of unknown type keeps under this key; it may go without a type of its own."""
+def open_part(part: Part, key: str) -> Part:
+    """Return the part that a wrapper without a record keeps under this key; it may name no type."""
     inner = part.config[key]
     unlisted = part.kind if part.unlisted is None else part.unlisted
     return Part(
@@ -110,13 +110,13 @@ def opened(part: Part, key: str) -> Part:
     )
 
 
-def wrapper_key(config: Mapping[str, Any]) -> str | None:
-    """The key under which a config of unknown type keeps its language model; None where it is one itself."""
-    complete = speaks(config)
+def find_wrapper_key(config: Mapping[str, Any]) -> str | None:
+    """Return the key under which a config of unknown type keeps its language model; None where it is one itself."""
+    complete = has_attention_keys(config)
     for key in TEXT_KEYS:
         inner = config.get(key)
         # A model of its own may have a decoder, and a config with both the text twice: then what is inside must speak.
-        if isinstance(inner, Mapping) and (not complete or speaks(inner)):
+        if isinstance(inner, Mapping) and (not complete or has_attention_keys(inner)):
             return key
     if complete:
         return None
@@ -124,18 +124,20 @@ def wrapper_key(config: Mapping[str, Any]) -> str | None:
     found = [
         key
         for key, inner in config.items()
-        if isinstance(inner, Mapping) and not BESIDE_TEXT.search(key) and (speaks(inner) or wrapper_key(inner))
+        if isinstance(inner, Mapping)
+        and not BESIDE_TEXT.search(key)
+        and (has_attention_keys(inner) or find_wrapper_key(inner))
     ]
     return found[0] if len(found) == 1 else None
 
 
-def speaks(config: Mapping[str, Any]) -> bool:
-    """Whether these are the keys of a model with attention, and not of what is wrapped around one."""
+def has_attention_keys(config: Mapping[str, Any]) -> bool:
+    """Return whether these are the keys of a model with attention, and not of a wrapper."""
     return any(config.get(key) is not None for key in HEADS)
 
 
-def inside(config: Mapping[str, Any], keys: Path) -> Mapping[str, Any] | None:
-    """The object at a place, None where there is none. Raises `ValueError` where something else stands there."""
+def get_object(config: Mapping[str, Any], keys: Path) -> Mapping[str, Any] | None:
+    """Return the object at a path, None where there is none. Raises `ValueError` where the value is no object."""
     part: Mapping[str, Any] | None = config
     for key in keys:
         found: Any = None if part is None else part.get(key)
@@ -150,14 +152,14 @@ def read_text_fields(part: Part) -> Fields:
 
     Raises `NoRope` where it has no rotary embedding, and `ValueError` where it is no language model.
     """
-    why = no_rope_types.reason(part.kind, part.config, listed=part.architecture is not None)
+    why = no_rope_types.find_no_rope_reason(part.kind, part.config, listed=part.architecture is not None)
     if why:
         raise no_rope_types.NoRope(
-            f"{shown_type(part.kind or no_rope_types.by_class(part.config))} has no rotary embedding: {why}"
+            f"{shown_type(part.kind or no_rope_types.type_of_class(part.config))} has no rotary embedding: {why}"
         )
     if part.architecture is None:
         refuse_others(part.config, part.kind)
-        return unlisted_fields(part.config, part.kind, part.unlisted)
+        return read_unknown_fields(part.config, part.kind, part.unlisted)
     if part.architecture.not_text:
         raise ValueError(f"model_type must be a language model's: {part.kind} has positions in more than one dimension")
     if part.kind == "chatglm" and part.config.get("position_encoding_2d") is True:

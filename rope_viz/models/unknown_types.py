@@ -8,7 +8,7 @@ from typing import Any
 from rope_viz.embedding.spec import shorten
 from rope_viz.models.architecture import Architecture, RopeReading, listed_types
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.rope_parameters import at
+from rope_viz.models.rope_parameters import get_dotted
 
 # {the usual key: names that cannot be mistaken for anything else, whatever the type}
 UNMISTAKABLE = {
@@ -64,14 +64,16 @@ def refuse_others(config: Mapping[str, Any], kind: str) -> None:
         raise ValueError(f"{found} ({shorten(base)})" if isinstance(base, str) else found)
 
 
-def unlisted_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -> Fields:
-    """The fields of a model type outside the list, defaults of a Llama behind them."""
+def read_unknown_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -> Fields:
+    """Return the fields of a model type without a record, with the defaults of a Llama."""
     read, taken = dict(config), []
     head_size = "head_dim"
     for usual, others in UNMISTAKABLE.items():
-        name = next((name for name in others if config.get(usual) is None and at(config, name) is not None), None)
+        name = next(
+            (name for name in others if config.get(usual) is None and get_dotted(config, name) is not None), None
+        )
         if name is not None:
-            read[usual] = at(config, name)
+            read[usual] = get_dotted(config, name)
             taken.append(name)
     if config.get("qk_rope_head_dim") is not None:
         head_size = "qk_rope_head_dim"
@@ -95,13 +97,13 @@ def unlisted_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -
     return Fields(read, architecture, own_keys=tuple(taken), wrapper=wrapper)
 
 
-def letters(kind: str) -> str:
-    """A model type without capitals and marks."""
+def letters_of(kind: str) -> str:
+    """Return a model type in lower case, without punctuation."""
     return "".join(letter for letter in kind.lower() if letter.isalnum())
 
 
 def describe_doubt(fields: Fields) -> str:
-    """One sentence where this model type, or its wrapper's, is outside the list; empty where both were read."""
+    """Return a sentence where this model type, or its wrapper's, has no record; empty where both have one."""
     if fields.is_listed:
         if not fields.wrapper:
             return ""
@@ -109,7 +111,7 @@ def describe_doubt(fields: Fields) -> str:
     if not fields.kind:
         used = f"{', '.join(fields.own_keys)} is" if fields.own_keys else "it is"
         return f"There is no model_type, and transformers refuses that: {used} read by the general rules."
-    spelled = next((name for name in sorted(listed_types()) if letters(name) == letters(fields.kind)), "")
+    spelled = next((name for name in sorted(listed_types()) if letters_of(name) == letters_of(fields.kind)), "")
     if spelled:
         return f"model_type {shorten(fields.kind)} is not in the list, where {spelled} is: transformers knows no other."
     used = f", with {', '.join(fields.own_keys)} of its own," if fields.own_keys else ""

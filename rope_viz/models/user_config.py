@@ -14,7 +14,7 @@ from rope_viz.embedding.spec import RopeSpec, shorten
 from rope_viz.models.json_source import LARGEST as LARGEST
 from rope_viz.models.json_source import read_raw
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.rope_config import ROPE_TYPES, find_main_layer, meant
+from rope_viz.models.rope_config import ROPE_TYPES, find_main_layer, normalise_rope_type
 
 DEEPEST = 32
 MOST_KEYS = 1000
@@ -43,8 +43,8 @@ class Upload:
         return ModelConfig.read(self.config)
 
 
-def parse(text: str | bytes, notes: list[str] | None = None) -> dict[str, Any]:
-    """The object that a JSON text holds. What is odd about the text is added to `notes`. Raises `ValueError`."""
+def parse_config(text: str | bytes, notes: list[str] | None = None) -> dict[str, Any]:
+    """Return the object of a JSON text, and add what is odd about the text to `notes`. Raises `ValueError`."""
     raw = read_raw(text)
     if notes is not None and raw.repeated:
         shown = ", ".join(shorten(place[-1]) for place in raw.repeated[:3])
@@ -69,8 +69,8 @@ def check_shape(config: Mapping[str, Any]) -> None:
             waiting += [(item, depth + 1) for item in part if isinstance(item, (dict, list))]
 
 
-def completed(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str, Any], list[str]]:
-    """A bare rope_scaling as a whole config with the sizes of `current`, and what was filled in; others unchanged."""
+def complete_config(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str, Any], list[str]]:
+    """Return a bare rope_scaling as a whole config with the sizes of `current`, and what was filled in."""
     if is_rope_dict(config) or is_layered(config):
         config = {"rope_parameters" if is_layered(config) or "rope_theta" in config else "rope_scaling": config}
     rope = config.get("rope_scaling") or config.get("rope_parameters")
@@ -82,7 +82,7 @@ def completed(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str, Any]
     if "head_dim" not in config:
         missing["head_dim"] = current.head_dim
     if "max_position_embeddings" not in config:
-        missing["max_position_embeddings"] = reach(dicts[0], current)
+        missing["max_position_embeddings"] = extended_length(dicts[0], current)
     if "rope_theta" not in config and any("rope_theta" not in part for part in dicts):
         missing["rope_theta"] = current.base
     said = {
@@ -93,8 +93,8 @@ def completed(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str, Any]
     return {**missing, **config}, [said[key] for key in missing]
 
 
-def reach(rope: Mapping[str, Any], current: RopeSpec) -> int:
-    """The length a rope dict extends to: the trained length it names times its factor, else the current one."""
+def extended_length(rope: Mapping[str, Any], current: RopeSpec) -> int:
+    """Return the length that a rope dict extends to: its original length times its factor, else the current one."""
     original, factor = rope.get("original_max_position_embeddings"), rope.get("factor")
     kind = rope.get("rope_type", rope.get("type"))
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (original, factor))
@@ -104,18 +104,18 @@ def reach(rope: Mapping[str, Any], current: RopeSpec) -> int:
 
 
 def is_rope_dict(part: Any) -> bool:
-    """Whether this is what stands under rope_scaling: a type or a factor, and nothing of a model around it."""
+    """Return whether this is the content of rope_scaling: a type or a factor, and no key of a model."""
     if not isinstance(part, dict) or any(key in part for key in (*SIZES, "model_type", "rope_scaling")):
         return False
     kind = part.get("rope_type", part.get("type"))
-    return meant(kind) in (*ROPE_TYPES, "su", "mrope") if isinstance(kind, str) else "factor" in part
+    return normalise_rope_type(kind) in (*ROPE_TYPES, "su", "mrope") if isinstance(kind, str) else "factor" in part
 
 
 def is_layered(part: Any) -> bool:
-    """Whether this is rope_parameters nested by layer type."""
+    """Return whether this is rope_parameters nested by layer type."""
     return isinstance(part, dict) and bool(part) and all(is_rope_dict(item) for item in part.values())
 
 
-def listed(items: list[str]) -> str:
-    """Items in a sentence."""
+def join_words(items: list[str]) -> str:
+    """Return items in a sentence: "a, b and c"."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -10,7 +10,7 @@ from rope_viz.embedding.axis_sections import anatomy
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import name_config, read_model_type
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.user_config import Upload, check_shape, completed, listed, parse
+from rope_viz.models.user_config import Upload, check_shape, complete_config, join_words, parse_config
 from rope_viz.multi_axis.model_axes import from_model, is_encoder
 
 SIDE = 64  # patches along the side of an image: 1024 pixels of FLUX
@@ -22,13 +22,15 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     Raises `ValueError` with one sentence that says what is wrong.
     """
     notes: list[str] = []
-    config = parse(text, notes)
+    config = parse_config(text, notes)
     check_shape(config)
     if isinstance(config.get("_class_name"), str) or encodes(config):
         return of_axes(config, notes)
-    config, filled = completed(config, current or RopeSpec())
+    config, filled = complete_config(config, current or RopeSpec())
     if filled:
-        notes.append(f"Your config leaves out {listed(filled)}: taken from {name}. Change them with the knobs below.")
+        notes.append(
+            f"Your config leaves out {join_words(filled)}: taken from {name}. Change them with the knobs below."
+        )
     return single_axis_upload(config, notes)
 
 

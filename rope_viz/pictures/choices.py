@@ -218,18 +218,18 @@ class Number(Choice[Any]):
     def parse(self, written: str) -> float:
         knob = self.knob
         try:
-            value = spec_url.number(written)
+            value = spec_url.parse_number(written)
         except ValueError as error:
             raise ValueError(f"{self.key}: {error}") from None
         if not knob.low <= value <= knob.high or (knob.integer and value != int(value)):
             kind = "a whole number" if knob.integer else "a number"
-            ends = f"{spec_url.text(knob.low)} to {spec_url.text(knob.high)}"
+            ends = f"{spec_url.format_value(knob.low)} to {spec_url.format_value(knob.high)}"
             raise ValueError(f"{self.key} must be {kind} from {ends}, not {shorten(written)}")
         return int(value) if knob.integer else value
 
     def near(self, written: str) -> float:
         """Read a number and clamp it to the knob's range. Raise `ValueError` if it is not a number."""
-        value = min(max(spec_url.number(written), self.knob.low), self.knob.high)
+        value = min(max(spec_url.parse_number(written), self.knob.low), self.knob.high)
         return round(value) if self.knob.integer else value
 
     def settled(self, value: float, now: Now) -> float:
@@ -238,7 +238,7 @@ class Number(Choice[Any]):
         return round(value) if knob.integer else float(value)
 
     def says(self) -> str:
-        return f"{spec_url.text(self.knob.low)} to {spec_url.text(self.knob.high)}"
+        return f"{spec_url.format_value(self.knob.low)} to {spec_url.format_value(self.knob.high)}"
 
 
 def length(

@@ -56,7 +56,7 @@ class Choice(Generic[T]):
 
     def text(self, value: T) -> str:
         """Return the text form, which `parse` reads."""
-        return spec_url.text(value)
+        return spec_url.format_value(value)
 
     def says(self) -> str:
         """Describe the accepted text, for the command line's help."""

@@ -30,7 +30,7 @@ def address(picture: Picture, query: Mapping[str, str]) -> str:
 
 def seen(picture: Picture, now: Now) -> dict[str, str]:
     """Return the part of a picture's query about its zoom and refinement."""
-    view = {"view": ",".join(map(spec_url.text, now.view))} if picture.zooms and now.view is not None else {}
+    view = {"view": ",".join(map(spec_url.format_value, now.view))} if picture.zooms and now.view is not None else {}
     part = min(now.part, picture.parts(now) - 1)
     return view | ({"part": str(part)} if part else {})
 

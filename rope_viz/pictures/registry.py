@@ -69,7 +69,7 @@ def read(page: Page, query: Mapping[str, str]) -> Now:
         if key not in known:
             raise ValueError(f"There is nothing named {shorten(key)} to choose here.")
     ours = {key: text for key, text in query.items() if key in spec_url.KEYS}
-    opened = spec_url.read(ours)
+    opened = spec_url.read_query(ours)
     if opened.problems:
         raise ValueError(" ".join(opened.problems))
     held = {key: query[key] for key in ("own", "spec") if key in query}
@@ -91,9 +91,9 @@ def moved(page: Page, now: Now, name: str, value: str) -> Now:
     knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)
     if knob is None:
         raise ValueError(f"There is no knob {shorten(name)} here.")
-    number = spec_url.number(value)
+    number = spec_url.parse_number(value)
     require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
-    spec = spec_url.moved(now.spec, name, number)
+    spec = spec_url.move_knob(now.spec, name, number)
     pin = now.pin if now.pin is not None and now.pin < spec.pairs else None
     return dataclasses.replace(now, spec=spec, pin=pin)
 
@@ -155,8 +155,8 @@ def fits(spec: RopeSpec, model: str, layer: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _linked(spec: RopeSpec, model: str, layer: str) -> tuple[Mapping[str, str], bool]:
-    out = spec_url.query(spec, model=model, layer=layer)
-    opened = spec_url.read(out)
+    out = spec_url.write_query(spec, model=model, layer=layer)
+    opened = spec_url.read_query(out)
     same = opened.spec == spec and not opened.problems and (opened.model, opened.layer) == (model, layer)
     return out, same and len(urlencode(out)) <= LONGEST
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.models.model_config import Source
-from rope_viz.models.user_config import listed
+from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
 from rope_viz.runtimes.releases import RELEASES
@@ -120,7 +120,7 @@ class History:
 
     def sentence(self, name: str) -> str:
         """Return since when there is a difference, in words: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
-        parts = [f"{verdict} in {listed(list(versions))}" for versions, verdict in self.spans[:-1]]
+        parts = [f"{verdict} in {join_words(list(versions))}" for versions, verdict in self.spans[:-1]]
         versions, verdict = self.spans[-1]
         return f"{name}: {', '.join(parts)}, {verdict} since {versions[0]}"
 

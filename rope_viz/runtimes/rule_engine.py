@@ -20,7 +20,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields, Params
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.rope_config import RENAMED_TYPES, find_main_layer, scaling_of
+from rope_viz.models.rope_config import RENAMED_TYPES, build_scaling, find_main_layer
 
 KINDS = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
 EXTENDED = ("yarn", "llama3", "longrope")
@@ -311,7 +311,7 @@ def build_spec(case: Case) -> RopeSpec:
         base=case.base,
         context=context,
         target=case.limit,
-        scaling=scaling_of(case.fields, "", params, case.kind, case.limit / context),
+        scaling=build_scaling(case.fields, "", params, case.kind, case.limit / context),
         pairing=case.architecture.pairing,
     )
 

@@ -171,7 +171,7 @@ def _optional(spec: RopeSpec) -> None:
     if isinstance(scaling, LongRope):
         for name, label in (("short_factor", "Short divisors"), ("long_factor", "Long divisors")):
             key = f"list.{name}"
-            st.session_state[key] = ", ".join(spec_url.text(value) for value in getattr(scaling, name))
+            st.session_state[key] = ", ".join(spec_url.format_value(value) for value in getattr(scaling, name))
             st.text_area(
                 label,
                 key=key,
@@ -210,7 +210,7 @@ def _default(scaling: Any, name: str) -> Any:
 
 def _take_model(model: str) -> None:
     mine = state.own()
-    layer = spec_url.main_layer(model) if model != spec_url.CUSTOM else mine.layer if mine is not None else ""
+    layer = spec_url.main_layer_of(model) if model != spec_url.CUSTOM else mine.layer if mine is not None else ""
     state.choose(model=model, layer=layer, spec=state.start(model, layer))
 
 
@@ -228,7 +228,7 @@ def _take_method(method: str) -> None:
 
 
 def _take_knob(name: str, value: float) -> None:
-    _try(lambda: spec_url.moved(state.chosen().spec, name, value))
+    _try(lambda: spec_url.move_knob(state.chosen().spec, name, value))
 
 
 def _take_field(name: str, key: str) -> None:

@@ -148,13 +148,13 @@ def bring_back(text: str, *, here: bool) -> None:
     except ValueError:
         return  # from an older release, or edited by hand
     now = chosen()
-    starts = [spec_url.query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
+    starts = [spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
     if now.model == spec_url.CUSTOM and not here and _without(address(), "pin") not in starts:
         return
     st.session_state["own"] = mine
     for layer, spec in mine.specs.items():
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
-        if now.model == spec_url.CUSTOM and spec_url.query(spec, model=spec_url.CUSTOM, layer=layer) == _without(
+        if now.model == spec_url.CUSTOM and spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) == _without(
             address(), "pin"
         ):
             changed = dataclasses.replace(now, layer=layer, spec=spec, problems=(), revision=now.revision + 1)
@@ -218,11 +218,11 @@ def follow_link(page: str) -> None:
         written.write(st.query_params.to_dict())
     if params == known:
         return
-    opened = spec_url.read(params)
+    opened = spec_url.read_query(params)
     pin = _pin(params.get("pin", ""), opened.spec.pairs)
     spec, problems = opened.spec, opened.problems
     first = start(opened.model, opened.layer)
-    if own() is not None and spec_url.query(first, model=spec_url.CUSTOM, layer=opened.layer) == _without(
+    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == _without(
         params, "pin"
     ):
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
@@ -246,7 +246,7 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
     """Open a step of the tour at its own address; the user's choice is set aside until the tour ends."""
     st.session_state["tour"] = number
     ours = {key: value for key, value in params.items() if key in spec_url.KEYS}
-    opened = spec_url.read(ours)
+    opened = spec_url.read_query(ours)
     revision = chosen().revision + 1
     _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
     st.session_state["locals"] = {}
@@ -258,7 +258,7 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
 def _before_tour() -> None:
     """Set the user's choice aside when the tour begins, so that a step never replaces it by itself."""
     if "before tour" not in st.session_state:
-        first = spec_url.read({})
+        first = spec_url.read_query({})
         had = st.session_state.get("chosen", Chosen(first.model, first.layer, first.spec))
         st.session_state["before tour"] = had, st.session_state.get("locals", {})
 
@@ -360,7 +360,7 @@ def keep(key: str, value: str, *, default: str) -> None:
 def address(of: Chosen | None = None) -> dict[str, str]:
     """Return the choice as query parameters."""
     now = of or chosen()
-    ours = spec_url.query(now.spec, model=now.model, layer=now.layer)
+    ours = spec_url.write_query(now.spec, model=now.model, layer=now.layer)
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
 
 

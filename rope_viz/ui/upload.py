@@ -9,7 +9,7 @@ import streamlit as st
 from rope_viz.advice.lint import summary
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.models import spec_url
-from rope_viz.models.hf_cache import id_of, in_cache, is_id
+from rope_viz.models.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import LARGEST
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.ui import configs, state
@@ -73,7 +73,7 @@ def _pasted(key: str) -> None:
     written.catch_up()
     text = st.session_state.get(key) or ""
     st.session_state["upload.typed"] = True
-    if _take_by_id(text) if is_id(text) else _take(text):
+    if _take_by_id(text) if is_model_id(text) else _take(text):
         st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
 
 
@@ -85,13 +85,13 @@ def _take_by_id(text: str) -> bool:
         st.session_state["upload.problem"] = f"Your config was not taken: {problem}. Drop its config.json."
         return False
     try:
-        path = in_cache(id)
+        path = find_in_cache(id)
         content = None if path is None else path.read_bytes()[: LARGEST + 1]
     except (OSError, ValueError) as error:
         st.session_state["upload.problem"] = f"Your config was not taken: the cache cannot be read, {error}."
         return False
     if content is None:
-        name = id_of(id)
+        name = model_id_of_page(id)
         st.session_state["upload.problem"] = (
             f"Your config was not taken: {name} is not in the local Hugging Face cache of the machine that serves. "
             f"There, hf download {name.partition('@')[0]} config.json fetches it; or drop the file."

@@ -16,7 +16,7 @@ from rope_viz.embedding.spec import knobs
 from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
-from rope_viz.models.spec_url import moved
+from rope_viz.models.spec_url import move_knob
 from rope_viz.runtimes import RUNTIMES, emulate
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
@@ -162,7 +162,7 @@ def test_after_any_knob_the_config_stays_the_readers_own(case, data):
         else data.draw(st.floats(knob.low, knob.high))
     )
     try:
-        spec = moved(start, name, value)
+        spec = move_knob(start, name, value)
     except ValueError:
         return
     asked = runtime_matrix.config_for(spec, start=start, config=config, layer=layer, name="mine")

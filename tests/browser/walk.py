@@ -262,7 +262,7 @@ class Walk:
         hidden = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert hidden <= 0, f"{hidden} pixels wider than the screen"
         address = dict(parse_qsl(urlsplit(page.url).query))
-        opened = spec_url.read({key: text for key, text in address.items() if key in spec_url.KEYS})
+        opened = spec_url.read_query({key: text for key, text in address.items() if key in spec_url.KEYS})
         plain = not opened.problems and page.get_by_role("button", name="Forget my config").count() == 0
         for place in page.evaluate(SEEN):
             assert place["state"] == "shown", f"{place['name']} is {place['state']}"
@@ -271,7 +271,7 @@ class Walk:
             assert place["same"], f"{place['name']} shows something else than the page asks for"
             asked = dict(parse_qsl(place["asked"], keep_blank_values=True))
             if plain and "spec" not in asked:
-                drawn = spec_url.read({key: text for key, text in asked.items() if key in spec_url.KEYS})
+                drawn = spec_url.read_query({key: text for key, text in asked.items() if key in spec_url.KEYS})
                 assert drawn.spec == opened.spec, f"{place['name']} is of {drawn.spec}, the address of {opened.spec}"
         if plain:
             self.compare(page.evaluate(VALUES), opened.spec)

@@ -231,7 +231,7 @@ def test_the_address_of_a_config_of_ones_own_is_drawn_with_the_config_behind_it(
     config.write_text(json.dumps(LONGROPE | {"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 4.0}}))
     assert figure(name, config, "-o", by_name) == 0
     (spec,) = from_config(json.loads(config.read_text())).values()
-    query = urlencode(spec_url.query(spec, model=spec_url.CUSTOM) | {"own": "A" * 43})
+    query = urlencode(spec_url.write_query(spec, model=spec_url.CUSTOM) | {"own": "A" * 43})
     assert figure(f"{name}?{query}", "-o", by_address) == 2
     assert "name it behind the address" in capsys.readouterr().err
     assert figure(f"{name}?{query}", config, "-o", by_address) == 0

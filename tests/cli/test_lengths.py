@@ -54,7 +54,7 @@ def assert_pages_agree(now, wanted):
         assert rows["original length"] == f"{original:,} tokens"
     for page in registry.PAGES:
         assert (
-            registry.read(registry.page(page), spec_url.query(now.spec, model=now.model, layer=now.layer)).spec
+            registry.read(registry.page(page), spec_url.write_query(now.spec, model=now.model, layer=now.layer)).spec
             == now.spec
         )
 
@@ -65,7 +65,7 @@ def test_a_model_of_the_list_has_one_trained_length(capsys, id):
     original = config.original_length if config.has_original_length else None
     if catalog()[id].layer is None:
         assert_every_command_agrees(capsys, id, (config.trained_length.length, original, config.limit))
-    opened = spec_url.read({"model": id})
+    opened = spec_url.read_query({"model": id})
     assert_pages_agree(Now(opened.spec, id, opened.layer), (config.trained_length.length, None, config.limit))
 
 
@@ -86,10 +86,10 @@ def test_a_new_method_starts_from_the_trained_length(tmp_path):
     assert main(words) == 0
     drawn = json.loads(out.read_text())["spec"]
     assert (drawn["context"], drawn["target"], drawn["scaling"]["factor"]) == (32768, 131072, 4.0)
-    spec = spec_url.read({"model": "qwen3-8b", "method": "yarn", "target": "131072"}).spec
+    spec = spec_url.read_query({"model": "qwen3-8b", "method": "yarn", "target": "131072"}).spec
     assert (spec.context, spec.target, spec.scaling.factor) == (32768, 131072, 4.0)
     # An address that names the length draws what it drew.
-    named = spec_url.read({"model": "qwen3-8b", "method": "yarn", "target": "131072", "trained": "40960"}).spec
+    named = spec_url.read_query({"model": "qwen3-8b", "method": "yarn", "target": "131072", "trained": "40960"}).spec
     assert (named.context, named.scaling.factor) == (40960, 3.2)
 
 

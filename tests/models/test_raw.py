@@ -6,7 +6,7 @@ import pytest
 
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.cli.main import main
-from rope_viz.models.json_source import LARGEST, lines, read_raw
+from rope_viz.models.json_source import LARGEST, find_key_lines, read_raw
 
 GOOD = {
     "model_type": "llama",
@@ -120,7 +120,7 @@ def test_numbers_that_are_none_are_refused_where_rope_reads_them():
 
 @pytest.mark.parametrize("text", [TEXT, json.dumps({"a": {"b": [{"c": 1}, {"c": '"x": {'}], "d\\n": {}}, "e": "}"})])
 def test_the_line_of_every_key_is_where_it_stands(text):
-    places = lines(text)
+    places = find_key_lines(text)
     config = json.loads(text)
     rows = text.split("\n")
 

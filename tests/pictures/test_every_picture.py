@@ -28,7 +28,7 @@ DTYPES = {"f8": np.float64, "f4": np.float32, "i4": np.int32, "i1": np.int8, "u1
 
 
 def of(model="qwen3-8b-yarn", **more):
-    return Now(spec_url.model_spec(model), model, spec_url.main_layer(model), **more)
+    return Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
 
 
 def unpacked(content):
@@ -173,13 +173,13 @@ def test_no_walk_over_models_methods_and_knobs_breaks_it(picture, data):
         knob = {**knobs(spec), **knobs(spec.scaling)}.get(name)
         if knob and getattr(spec, name, getattr(spec.scaling, name, None)) is not None:
             try:
-                spec = spec_url.moved(spec, name, at_share(knob, share))
+                spec = spec_url.move_knob(spec, name, at_share(knob, share))
             except ValueError:
                 continue  # a sentence to the reader, and the knob goes back
     page = registry.page(picture.page)
     own = [choice for choice in page.choices if isinstance(choice, Number)]
     given = {choice.key: at_share(choice.knob, data.draw(SHARES)) for choice in own}
-    now = Now(spec, model, spec_url.main_layer(model), given=given, coarse=data.draw(strategies.booleans()))
+    now = Now(spec, model, spec_url.main_layer_of(model), given=given, coarse=data.draw(strategies.booleans()))
     if picture.refuses(now):
         with pytest.raises(ValueError, match=r"\w"):
             picture(now)

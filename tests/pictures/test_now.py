@@ -63,7 +63,7 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
         if value is not None:
             given[choice.key] = value
     pin = data.draw(strategies.sampled_from([None, 0, 3]))
-    now = Now(spec_url.model_spec(model), model, spec_url.main_layer(model), pin=pin, given=given)
+    now = Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), pin=pin, given=given)
     query = registry.query(now, picture)
     again = registry.read(page, query)
     assert registry.key(again, picture) == registry.key(now, picture)

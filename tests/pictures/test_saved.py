@@ -24,7 +24,7 @@ OWN = read_upload(json.dumps(LONGROPE))
 
 
 def of(picture, model="qwen3-8b-yarn", **more):
-    now = Now(spec_url.model_spec(model), model, spec_url.main_layer(model), **more)
+    now = Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
     return picture.finished(now)
 
 
@@ -84,7 +84,7 @@ def test_json_of_the_running_app_after_an_upload_draws_again_elsewhere(address, 
     """The address in it names a content that only that server keeps."""
     picture = registry.picture(*address.split("/"))
     name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(OWN))
-    query = spec_url.query(OWN.specs[""], model=spec_url.CUSTOM) | {"own": name}
+    query = spec_url.write_query(OWN.specs[""], model=spec_url.CUSTOM) | {"own": name}
     now = registry.read(registry.page(picture.page), query)
     made, direct = drawn(picture, now, "json"), {form: drawn(picture, now, form) for form in ("csv", "svg", "html")}
     assert ("own=" in json.loads(made)["address"]) == picture.config

@@ -15,7 +15,7 @@ each_of_axes = pytest.mark.parametrize("picture", AXES, ids=[picture.name for pi
 
 
 def of(model, **more):
-    return Now(spec_url.model_spec(model), model, spec_url.main_layer(model), **more)
+    return Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
 
 
 def remarks(content):

@@ -17,7 +17,7 @@ class Query(dict):
 def test_two_sessions_in_one_thread_have_requests_of_their_own(monkeypatch):
     sessions = {}
     for model in ("llama-2-7b", "qwen3-8b"):
-        layer = spec_url.main_layer(model)
+        layer = spec_url.main_layer_of(model)
         sessions[model] = {"chosen": state.Chosen(model, layer, spec_url.model_spec(model, layer))}
     found = []
     for model in [*sessions, *sessions]:

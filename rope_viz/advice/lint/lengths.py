@@ -7,7 +7,7 @@ from typing import Any
 
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.rope_config import ORIGINAL
-from rope_viz.models.shipped_scaling import family, fits
+from rope_viz.models.shipped_scaling import family_name, is_factor_for_length
 from rope_viz.runtimes.compare import find_max_ratio
 
 
@@ -53,11 +53,11 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
     if ours.scaling.name == "none" and ours.target <= found.trained.length:
         return
     fine_tune = found.how == "fine-tune" and ours.scaling.name != "none"
-    severity: Severity = "note" if fine_tune or fits(ours, theirs, found.departs) else "warning"
+    severity: Severity = "note" if fine_tune or is_factor_for_length(ours, theirs, found.departs) else "warning"
     site = view.site_for(found.layer)
     key = next((key for key in departs if site is not None and key in site.rope), "")
     place = ".".join(part for part in (view.place("rope_scaling") if site is None else site.key, key) if part)
-    text = f"{' and '.join(departs.values())} as {family(found.model)} ships with and was trained with."
+    text = f"{' and '.join(departs.values())} as {family_name(found.model)} ships with and was trained with."
     text += " A model that was trained further may have another." if severity == "note" else ""
     length = min(ours.target, theirs.target)
     yield Finding("", severity, place, text, find_max_ratio(ours.inv_freq(length), theirs.inv_freq(length)))

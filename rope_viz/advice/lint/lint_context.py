@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.model_config import ModelConfig, Source, from_config
-from rope_viz.models.rope_config import number, optional, rope_type
+from rope_viz.models.rope_config import read_number, read_optional, read_rope_type
 from rope_viz.models.rope_parameters import Layers, nested_keys
 from rope_viz.runtimes.compare import Effect, find_max_ratio
 
@@ -58,11 +58,11 @@ class Site:
 
     def number(self, key: str, default: float | None = None) -> float:
         """Return a number of the dict, or the default. Raises `ValueError` where there is neither."""
-        return number(self.rope, key, default)
+        return read_number(self.rope, key, default)
 
     def optional(self, key: str) -> float | None:
         """Return a number of the dict, None where the key is absent."""
-        return optional(self.rope, key)
+        return read_optional(self.rope, key)
 
 
 class View:
@@ -133,7 +133,7 @@ class View:
 
     def scaling_type(self, rope: Mapping[str, Any]) -> str:
         """Return the type of scaling that a rope dict names."""
-        return rope_type(self.fields, dict(rope))
+        return read_rope_type(self.fields, dict(rope))
 
     def changed(self, path: Path, **changes: Any) -> Config:
         """Return a copy of the config with these entries at that place; None removes one."""

@@ -9,7 +9,7 @@ from rope_viz.advice.lint.lint_context import Finding, Severity, Site, View
 from rope_viz.embedding.scaling import DynamicNtk, mscale
 from rope_viz.embedding.spec import shorten
 from rope_viz.models.model_config import from_config
-from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, optional
+from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_optional
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, find_max_ratio
 
@@ -155,7 +155,7 @@ def mscale_keys(view: View) -> Iterator[Finding]:
     and sin to their ratio, often 1; llama.cpp ignores it; mscale alone counts in mlx-lm and TensorRT-LLM only.
     """
     usual = view.fields.default("rope_parameters") or {}
-    trained = [optional(usual, key) for key in ("mscale", "mscale_all_dim")]
+    trained = [read_optional(usual, key) for key in ("mscale", "mscale_all_dim")]
     for site in view.sites_of("yarn"):
         pair, factor = [site.optional(key) for key in ("mscale", "mscale_all_dim")], site.number("factor", 1.0)
         explicit = site.rope.get("attention_factor") is not None
@@ -198,7 +198,7 @@ def longrope_lists(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0 _validate_longrope_rope_parameters warns and then fails on the shapes.
     """
     for site in view.sites_of("longrope"):
-        share = optional(view.layers[site.layer], "partial_rotary_factor")
+        share = read_optional(view.layers[site.layer], "partial_rotary_factor")
         pairs = (int(view.fields.head_dim() * (1.0 if share is None else share)) + 1) // 2
         for key in ("short_factor", "long_factor"):
             values = site.rope.get(key)

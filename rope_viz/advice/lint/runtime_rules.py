@@ -8,7 +8,7 @@ from rope_viz.advice.lint.lint_context import Config, Finding, View, inside
 from rope_viz.embedding.spec import shorten
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.rope_config import ROPE_TYPES, meant
+from rope_viz.models.rope_config import ROPE_TYPES, normalise_rope_type
 from rope_viz.runtimes import Emulation, emulate, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.compare import Comparison, compare, compare_with
 from rope_viz.runtimes.releases import REFERENCE, RELEASES
@@ -87,10 +87,14 @@ def type_spelling(view: View) -> Iterator[Finding]:
     for site in view.sites:
         for key in ("rope_type", "type"):
             given = site.rope.get(key)
-            if isinstance(given, str) and meant(given) != given and meant(given) in ROPE_TYPES:
+            if (
+                isinstance(given, str)
+                and normalise_rope_type(given) != given
+                and normalise_rope_type(given) in ROPE_TYPES
+            ):
                 shown = shorten(given).strip(chr(39))
-                text = f'"{shown}" is read here as {meant(given)}, which is the only spelling that runtimes know.'
-                repaired = view.changed(site.path, **{key: meant(given)})
+                text = f'"{shown}" is read here as {normalise_rope_type(given)}, the only spelling that runtimes know.'
+                repaired = view.changed(site.path, **{key: normalise_rope_type(given)})
                 yield Finding("", "error", f"{site.key}.{key}", text, None, repaired)
 
 

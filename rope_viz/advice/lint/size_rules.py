@@ -8,7 +8,7 @@ from dataclasses import replace
 from rope_viz.advice.lint.lint_context import Finding, View
 from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers
 from rope_viz.models.model_config import from_config
-from rope_viz.models.rope_config import optional
+from rope_viz.models.rope_config import read_optional
 from rope_viz.models.unknown_types import describe_doubt
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import find_max_ratio
@@ -160,7 +160,7 @@ def partial_ignored(view: View) -> Iterator[Finding]:
     if view.fields.architecture.partial_rotary:
         return
     for layer, params in view.layers.items():
-        share, spec = optional(params, "partial_rotary_factor"), view.specs[layer]
+        share, spec = read_optional(params, "partial_rotary_factor"), view.specs[layer]
         if share is None or share >= 1 or spec.scaling.name != "none":
             continue
         text = f"partial_rotary_factor {share:g} is ignored by transformers for this architecture; vLLM honours it."

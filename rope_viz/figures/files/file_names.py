@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.spec_url import text
+from rope_viz.models.spec_url import format_value
 
 LONGEST = 180
 
@@ -31,9 +31,9 @@ def stem(
     first, *others = list(dict.fromkeys(models)) or [""]
     parts = ["rope-" + picture.replace(".", "-"), first]
     if spec is not None:
-        parts += [f"d{spec.head_dim}", f"base{text(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
+        parts += [f"d{spec.head_dim}", f"base{format_value(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
         if spec.scaling.name != "none":
-            parts.append(spec.scaling.name + text(spec.scaling.factor_for(spec)))
+            parts.append(spec.scaling.name + format_value(spec.scaling.factor_for(spec)))
     if others:
         parts.append("vs_" + "_".join(others))
     parts += list(extra)
@@ -56,7 +56,7 @@ def spanned(low: float | None, high: float | None, before: str = "") -> str:
 
 def plain(value: float) -> str:
     """Format a number: whole ones in full, others with six significant digits."""
-    return text(value) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
+    return format_value(value) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def shortened(name: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.embedding.spec import shorten
-from rope_viz.models.spec_url import number, text
+from rope_viz.models.spec_url import format_value, parse_number
 
 # Pixels are 1/96 inch, as in CSS.
 UNITS = {"px": 1.0, "mm": 96.0 / 25.4, "cm": 960.0 / 25.4, "in": 96.0, "pt": 96.0 / 72.0}
@@ -177,7 +177,7 @@ class Style:
             elif isinstance(value, bool):
                 out[field.name] = "yes" if value else "no"
             else:
-                out[field.name] = text(value)
+                out[field.name] = format_value(value)
         return out
 
     def _check_range(self, letter: str) -> None:
@@ -304,7 +304,7 @@ def _number(given: Any, name: str) -> float | None:
         raise ValueError(f"{name} must be a number, not {shorten(given)}")
     word = str(given).strip().replace("−", "-")
     try:
-        value = number(word.removeprefix("-")) if isinstance(given, str) else abs(float(given))
+        value = parse_number(word.removeprefix("-")) if isinstance(given, str) else abs(float(given))
     except ValueError:
         raise ValueError(f"{name} must be a number, not {shorten(given)}") from None
     if not math.isfinite(value) or value > 1e30:

@@ -11,7 +11,7 @@ from rope_viz.figures.axes import LOOKS, lanes_of
 from rope_viz.figures.prompt import RUNTIMES, following, signed, written
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import counted
-from rope_viz.models.user_config import listed
+from rope_viz.models.user_config import join_words
 from rope_viz.multi_axis.image_layouts import ALL_HEADS, Role, Scene
 from rope_viz.multi_axis.prompt_syntax import Laid, Wanted, first_difference
 from rope_viz.studies.axis_extrapolation import METHODS, Carried, Peak, peaks, unturned
@@ -102,7 +102,7 @@ def turning(scene: Scene) -> str:
             parts.append(f"**{inside} of {len(here.length)}** within {lane.side:,} {lane.unit} (the fastest in {span})")
         else:
             parts.append(f"{counted(len(here.length), 'pair')} of {lane.look.word}, the fastest in {span}")
-    return f"{scene.name}, {scene.part}: pairs that finish a turn are {listed(parts)}."
+    return f"{scene.name}, {scene.part}: pairs that finish a turn are {join_words(parts)}."
 
 
 def prompt(layout: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "") -> str:
@@ -162,7 +162,7 @@ def standing(pairs: Sequence[int], runtime: str) -> str:
     """Name the pairs that no section claims in a runtime, which therefore have zero frequency."""
     if not pairs:
         return ""
-    which = listed([str(pair) for pair in pairs]) if len(pairs) <= 6 else f"{len(pairs)} pairs"
+    which = join_words([str(pair) for pair in pairs]) if len(pairs) <= 6 else f"{len(pairs)} pairs"
     pair = "pair " if len(pairs) == 1 else "pairs " if len(pairs) <= 6 else ""
     return f"In {RUNTIMES.get(runtime, runtime)} {pair}{which} stand still: no section claims them."
 

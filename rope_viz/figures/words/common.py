@@ -12,7 +12,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.figures.scaling import compare_factor
 from rope_viz.figures.theme import digits, tokens
-from rope_viz.models.user_config import listed
+from rope_viz.models.user_config import join_words
 
 
 def frequencies(spec: RopeSpec) -> str:
@@ -21,7 +21,7 @@ def frequencies(spec: RopeSpec) -> str:
     text = f"{wavelengths}: {unturned(spec, 'completed a turn')} in {training(spec)}."
     if not is_scaled(spec):
         return text[0].upper() + text[1:]
-    return f"Before scaling {text} Scaled, {ends(spec.inv_freq(spec.target), 'turns')}: {listed(changes(spec))}."
+    return f"Before scaling {text} Scaled, {ends(spec.inv_freq(spec.target), 'turns')}: {join_words(changes(spec))}."
 
 
 def is_scaled(spec: RopeSpec) -> bool:

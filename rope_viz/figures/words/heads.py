@@ -7,7 +7,7 @@ import numpy as np
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures.words.recall import percent
-from rope_viz.models.user_config import listed
+from rope_viz.models.user_config import join_words
 
 NAMES = ("kept", "blended", "divided")
 
@@ -34,7 +34,7 @@ def one(
     carried = [f"{percent(abs(value) / total)} {name}" for name, value in sums.items() if abs(value) / total >= 0.05]
     kind = "by position" if positional > 0.5 else "by content"
     text = f"Head {head} goes {kind} ({percent(positional)} of its logits' variance is distance)"
-    text += f"; what it attends to is lifted by pairs that are {listed(carried)}." if carried else "."
+    text += f"; what it attends to is lifted by pairs that are {join_words(carried)}." if carried else "."
     if scaled:
         text += f" Scaling takes its attention within 64 tokens from {percent(before)} to {percent(after)}."
     return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rope_viz.embedding.spec import FloatArray, shorten
 from rope_viz.figures.theme import tokens
-from rope_viz.models.user_config import listed
+from rope_viz.models.user_config import join_words
 
 FINDS = 0.9
 LEAST = 0.8  # a head with less than this share of its attention in training has failed
@@ -51,8 +51,8 @@ def why(previous: float, finder: float, share: float) -> str:
     if not lost:
         return "Both heads still look where they did in training."
     if share > FINDS:
-        return f"It copes, although {listed(lost)}."
-    return f"{listed(lost)[0].upper()}{listed(lost)[1:]}."
+        return f"It copes, although {join_words(lost)}."
+    return f"{join_words(lost)[0].upper()}{join_words(lost)[1:]}."
 
 
 def maps(lengths: tuple[int, ...], plain: FloatArray, current: FloatArray, label: str) -> str:
@@ -104,7 +104,7 @@ def by_pair(values: FloatArray, what: str) -> str:
         return f"No pair lifts {what} any more."
     total = float(values[values > 0].sum())
     share = float(values[top].sum()) / total
-    return f"{percent(share)} of what lifts {what} comes from pairs {listed([str(pair) for pair in top])}."
+    return f"{percent(share)} of what lifts {what} comes from pairs {join_words([str(pair) for pair in top])}."
 
 
 def carried(values: FloatArray, before: float, how: str, length: int) -> str:
@@ -139,7 +139,7 @@ def recover(rows: dict[str, tuple[float, float, float, float]], last: int) -> st
         f"{percent(now)})"
         for method, (before, after, was, now) in rows.items()
     ]
-    return f"{last:,} steps take {listed(parts)}." if parts else "Choose a method to see how it recovers."
+    return f"{last:,} steps take {join_words(parts)}." if parts else "Choose a method to see how it recovers."
 
 
 def chains(excess: float, beyond: float | None, trained: int) -> str:

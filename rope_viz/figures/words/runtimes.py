@@ -9,7 +9,7 @@ from rope_viz.advice.runtime_matrix import Asked, Board, Row, models, release_hi
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
-from rope_viz.models.user_config import listed
+from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.provenance import converted_only, executed_counts
 from rope_viz.runtimes.releases import REFERENCE, format_name
@@ -36,11 +36,11 @@ def agreement(board: Board) -> str:
     refusing = [row.name for row in rows if refuses(row) and row.name not in unknown]
     parts = [*gathered(rows), *other]
     if refusing:
-        parts.append(f"{listed(refusing)} {'refuse' if len(refusing) > 1 else 'refuses'} it")
+        parts.append(f"{join_words(refusing)} {'refuse' if len(refusing) > 1 else 'refuses'} it")
     if ruled:
-        parts.append(f"{listed(ruled)} by rule, not executed")
+        parts.append(f"{join_words(ruled)} by rule, not executed")
     if unknown:
-        parts.append(f"of {listed(unknown)} it is **not known**")
+        parts.append(f"of {join_words(unknown)} it is **not known**")
     if len(same) == len(rows):
         softmax = "and, where it was measured, softmax"
         all_agree = f"**All {len(rows)} runtimes agree** on frequencies, factor on cos and sin {softmax}"
@@ -60,7 +60,7 @@ def gathered(rows: list[Row]) -> list[str]:
     for row in rows:
         if row.comparison.effect:
             out.setdefault(row.verdict, []).append(row.name)
-    return [f"{listed(names)} {'are' if len(names) > 1 else 'is'} off by **{text}**" for text, names in out.items()]
+    return [f"{join_words(names)} {'are' if len(names) > 1 else 'is'} off by **{text}**" for text, names in out.items()]
 
 
 def whose(asked: Asked, length: int | None) -> str:
@@ -125,7 +125,7 @@ def several(answers: Sequence[AxesAnswer]) -> str:
     if len(groups) == 1:
         parts = [f"{film} at {next(iter(groups)):g} everywhere."]
     elif groups:
-        parts = [f"{film} {'; '.join(f'**at {at:g}** in {listed(names)}' for at, names in groups.items())}."]
+        parts = [f"{film} {'; '.join(f'**at {at:g}** in {join_words(names)}' for at, names in groups.items())}."]
     else:
         parts = []
     diffs = [f"in {answer.name} {answer.against}" for answer in answers if answer.against not in ("-", "agrees")]

@@ -25,7 +25,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, shorten
 from rope_viz.models.rope_config import build_specs, find_main_layer
-from rope_viz.models.rope_parameters import rope_layers
+from rope_viz.models.rope_parameters import resolve_rope_parameters
 from rope_viz.models.text_config import find_text_part, read_text_fields
 
 
@@ -70,27 +70,27 @@ class Model:
 
 @functools.cache
 def catalog() -> Mapping[str, Model]:
-    """{id: model}, sorted by name, read once."""
+    """Return {id: model} of all entries, sorted by name."""
     files = Path(__file__).parent.glob("*.json")
-    models = [read(file.stem, file.read_text(encoding="utf-8")) for file in files]
+    models = [read_entry(file.stem, file.read_text(encoding="utf-8")) for file in files]
     return MappingProxyType({model.id: model for model in sorted(models, key=lambda model: model.name.lower())})
 
 
 @functools.cache
 def model_specs(id: str) -> Mapping[str, RopeSpec]:
-    """{layer type: embedding} of a model of the list, "" where all layers share one. Raises `ValueError` by name."""
+    """Return {layer type: embedding} of an entry, "" where all layers share one. Raises `ValueError` for no entry."""
     if id not in catalog():
         raise ValueError(f"there is no model {shorten(id)} in the list")
     fields = read_text_fields(find_text_part(catalog()[id].config))
-    return MappingProxyType(build_specs(fields, rope_layers(fields)))
+    return MappingProxyType(build_specs(fields, resolve_rope_parameters(fields)))
 
 
 def main_layer(model: Model, specs: Mapping[str, RopeSpec]) -> str:
-    """The layer type an entry is about: its own, else the full-attention layers, else the first."""
+    """Return the layer type that an entry is about."""
     return model.layer if model.layer is not None and model.layer in specs else find_main_layer(specs)
 
 
-def read(id: str, text: str) -> Model:
-    """One entry from the text of its file."""
+def read_entry(id: str, text: str) -> Model:
+    """Return an entry from the text of its file."""
     config = json.loads(text)
     return Model(id=id, config=MappingProxyType(config), **config["_about"])
