@@ -157,4 +157,5 @@ def test_a_method_that_a_config_cannot_say_has_answers_and_no_repair():
     now = registry.read(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})
     assert page.pictures["curves"](now).fig.data
     repairs = {row.repair for row in pictures.answers(now).rows}
-    assert "nothing: a config of this architecture cannot say this" in repairs
+    assert repairs - {""}
+    assert all(repair.startswith("nothing: ") for repair in repairs - {""})
