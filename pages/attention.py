@@ -8,12 +8,12 @@ page.controls(attention.SENTENCE)
 with page.row():
     page.controls(attention.OFFSET, attention.SHOW, attention.CAUSAL)
 page.show(attention.maps)
-page.under("base", "factor")
+page.mobile_knobs("base", "factor")
 page.legend(
     "Rows ask, columns are looked at; the darker, the more. Framed: the rows of the word that comes twice. Above "
     "each map: whether these rows are equal, and what a move changes."
 )
-page.onward("rotation", "Now see the turning that does it")
+page.next_page_link("rotation", "Now see the turning that does it")
 
 page.section("Sinusoidal and RoPE", says=attention.products)
 left, right = page.columns(1, 1)
@@ -30,6 +30,6 @@ with left:
     page.show(attention.weights)
 with right:
     page.show(attention.costs)
-page.says(attention.costs)
+page.picture_sentence(attention.costs)
 page.explain("attention")
 page.words()

@@ -8,7 +8,7 @@ with page.row():
     page.controls(*axes_model.WHICH, *axes_model.OTHER)
 page.show(axes.sight)
 page.legend("A position has one number for each axis; every pair turns with the axis that it listens to.")
-page.onward("rotation", "Now see one axis: how the pairs turn along a text")
+page.next_page_link("rotation", "Now see one axis: how the pairs turn along a text")
 with page.row():
     page.controls(axes.REACH, axes.SHADES)
 

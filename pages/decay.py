@@ -9,12 +9,12 @@ with page.row():
     page.controls(decay.SHOW, decay.AXIS, decay.LENGTH, decay.LOG)
 page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE, decay.MODELS)
 page.show(decay.curves)
-page.under("base", "context", "target", "factor")
+page.mobile_knobs("base", "context", "target", "factor")
 page.legend(
     "High: a query and an equal key that far apart still agree. Upright rules: the trained and the target length."
     " The marks show where a curve first falls below 0."
 )
-page.onward("attention", "Now see it in the attention of a sentence")
+page.next_page_link("attention", "Now see it in the attention of a sentence")
 page.controls(decay.BACKEND)
 
 page.section("Pair by pair at one distance", says=decay.pairs)

@@ -8,7 +8,7 @@ page.start("Extend", words.INTRO)
 now = page.now(extend.PAGE)
 
 if extend.problem(now):
-    page.say(extend.problem(now))
+    page.paragraph(extend.problem(now))
 else:
     page.section("1 · What you have")
     extend_sections.have(extend.answer(now))
@@ -22,13 +22,13 @@ else:
     page.section("3 · What to do, and why", says=extend.ways)
     page.show(extend.ways)
     page.controls(extend.WAY)
-    page.says(extend.speeds)
+    page.picture_sentence(extend.speeds)
     page.show(extend.speeds)
-    page.says(extend.options)
+    page.picture_sentence(extend.options)
     page.show(extend.options)
-    page.say(words.short(extend.answer(now)))
+    page.paragraph(words.short(extend.answer(now)))
     page.link("recall", "What a small trained reader still finds with each method: Recall")
-    page.says(extend.memory)
+    page.picture_sentence(extend.memory)
     page.show(extend.memory)
 
     page.section("4 · What to write")

@@ -6,12 +6,12 @@ from rope_viz.ui import page
 page.start("Frequencies", says=frequencies.wavelengths)
 page.controls(frequencies.AXIS)
 page.show(frequencies.wavelengths)
-page.under("base", "context", "target", "factor")
+page.mobile_knobs("base", "context", "target", "factor")
 page.legend(
     "Each point of a line is a pair; high up are the slow ones. Shaded grey: a turn takes longer than the whole "
     "training. Green, ochre and red columns: what scaling does."
 )
-page.onward("scaling", "Now see what scaling does to the slow pairs")
+page.next_page_link("scaling", "Now see what scaling does to the slow pairs")
 
 page.section(
     "The θᵢ bands", "Every row is a pair, every column a range of positions, drawn as its exact mean. Zoom in."

@@ -14,10 +14,10 @@ STARTS = [
 ]
 
 page.start("RoPE Viz", page.text("home"))
-page.lead("learn", "New here? Learn it in twelve steps")
+page.primary_button("learn", "New here? Learn it in twelve steps")
 page.show(home.turning)
-page.under("base", "context", "target", "factor")
-page.onward("learn", "Start the tour")
+page.mobile_knobs("base", "context", "target", "factor")
+page.next_page_link("learn", "Start the tour")
 page.explain("picture")
 page.starts(STARTS)
 page.questions(

@@ -8,12 +8,12 @@ page.start("Precision", says=precision.errors)
 with page.row():
     page.controls(precision.WHERE, precision.POSITION)
 page.show(precision.errors)
-page.under("base", "head_dim")
+page.mobile_knobs("base", "head_dim")
 page.legend(
     "Each line is one rounding by itself; a line that rises grows with the position, a flat one does not. 1 turn "
     "is the worst there is."
 )
-page.onward("kernels", "Now see how exactly kernels rotate")
+page.next_page_link("kernels", "Now see how exactly kernels rotate")
 
 page.section("The score as both positions move", says=precision.scores)
 page.controls(precision.SHOW, precision.COMPARE)
@@ -24,6 +24,6 @@ page.show(precision.roundings)
 
 where = page.now(precision.PAGE)[precision.WHERE]
 page.section("Who rounds where", words.practised(where))
-page.say(words.practices(where))
+page.paragraph(words.practices(where))
 page.explain("precision")
 page.words()

@@ -19,7 +19,7 @@ page.section("Switch pairs off", says=recall.switched)
 with page.row():
     page.controls(recall.BAND, recall.HOW, recall.FIRST, recall.LAST)
 page.show(recall.switched)
-page.says(recall.carry)
+page.picture_sentence(recall.carry)
 page.controls(recall.AT)
 page.show(recall.carry)
 
@@ -27,7 +27,7 @@ page.section("The two heads at work")
 for pictures in ((recall.previous, recall.previous_pairs), (recall.finder, recall.finder_pairs)):
     for column, picture in zip(page.columns(1, 1), pictures, strict=True):
         with column:
-            page.says(picture)
+            page.picture_sentence(picture)
             page.show(picture)
 
 page.section("Steps to recover", says=recall.recover)

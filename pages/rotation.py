@@ -7,12 +7,12 @@ page.start("Rotation", says=rotation.turning)
 with page.row():
     page.controls(rotation.SHOW, rotation.PLAIN)
 page.show(rotation.turning)
-page.under("base", "context", "target", "factor")
+page.mobile_knobs("base", "context", "target", "factor")
 page.legend(
     "Each dial is one pair, its hand at the angle mθᵢ. Grey face: angles seen in training. Ring: kept, blended or"
     " divided by scaling. Below: the pair, and its turns since position 0."
 )
-page.onward("frequencies", "Now see how fast every pair turns")
+page.next_page_link("frequencies", "Now see how fast every pair turns")
 
 page.section("The matrix", says=rotation.matrices)
 with page.row():

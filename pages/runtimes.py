@@ -12,16 +12,16 @@ if runtimes.diffusion(now):
 else:
     page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
     page.show(runtimes.curves)
-    page.under("base", "context", "target", "factor")
+    page.mobile_knobs("base", "context", "target", "factor")
     page.legend(
         "A flat line at 1 agrees with the reference; a line that leaves it is a runtime whose pair turns faster "
         "(above) or slower (below)."
     )
-    page.onward("precision", "Now see from where on rounding matters")
+    page.next_page_link("precision", "Now see from where on rounding matters")
 
     page.section("Runtime by runtime", says=runtimes.matrix)
     page.show(runtimes.matrix)
-    page.say(f"{words.TABLE} {words.counts()}")
+    page.paragraph(f"{words.TABLE} {words.counts()}")
 
 if runtimes.several(now):
     page.section("Images and films", says=runtimes.axes)
@@ -29,7 +29,7 @@ if runtimes.several(now):
     page.link("axes", "Where each token of a prompt stands, in two runtimes: Axes")
 
 page.section("Check", "What is wrong with this config, by how much, and where the rule comes from.")
-configs.findings(runtimes.asked(now))
+configs.findings(runtimes.config_in_question(now))
 
 if not runtimes.diffusion(now):
     page.link("extend", "What to write for a longer context, for each runtime: Extend")

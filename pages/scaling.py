@@ -8,12 +8,12 @@ with page.row():
     page.controls(scaling.SHOW, scaling.AXIS)
 page.controls(scaling.COMPARE)
 page.show(scaling.comparison)
-page.under("factor", "context", "target", "base")
+page.mobile_knobs("factor", "context", "target", "base")
 page.legend(
     "1 is a pair's full speed, 1/s the whole slowing. Columns: what the model's own method keeps, blends and "
     "divides. The other lines are other methods at the same factor."
 )
-page.onward("decay", "Now see what that does to the score")
+page.next_page_link("decay", "Now see what that does to the score")
 
 page.section("Side by side", says=scaling.methods)
 page.show(scaling.methods)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding import scaling as methods
-from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
+from rope_viz.embedding.spec import RopeSpec, Scaling, short_repr
 from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import NOT_KNOWN, Emulation, emulate
@@ -83,7 +83,7 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
     taken, else the closest. Raises `ValueError` for an unknown target, and for a config that cannot be read.
     """
     if to not in TARGETS:
-        raise ValueError(f"the target must be one of {', '.join(TARGETS)}, got {shorten(to)}")
+        raise ValueError(f"the target must be one of {', '.join(TARGETS)}, got {short_repr(to)}")
     runtime, version, drafts = TARGETS[to]
     model = config_to_change(config, spec)
     best: Export | None = None

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend, mscale
-from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number, short_repr
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
 from rope_viz.runtimes.llamacpp import parse_flags
 
@@ -188,7 +188,7 @@ def read_value(file: BinaryIO, kind: int) -> Any:
             return None
         return [read_value(file, inner) for _ in range(size)]
     if kind not in NUMBERS:
-        raise ValueError(f"the GGUF file holds a value of type {shorten(kind)}")
+        raise ValueError(f"the GGUF file holds a value of type {short_repr(kind)}")
     return read_number(file, NUMBERS[kind])
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.server_process import Served
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 
 PACKAGE = Path(__file__).parents[1]
 NEEDED = ("streamlit", "plotly", "matplotlib")
@@ -87,7 +87,7 @@ def base_of(written: str) -> str:
         if part in (".", "..") or not PART.fullmatch(part):
             raise ValueError(
                 f"--base-path must be letters, digits, . _ ~ and - between slashes, such as tools/rope: "
-                f"{shorten(part)} is not possible"
+                f"{short_repr(part)} is not possible"
             )
     return "/".join(parts)
 
@@ -117,7 +117,7 @@ def try_port(host: str, port: int) -> None:
         if number in (errno.EACCES, errno.EPERM):
             raise ValueError(f"port {port} of {host} is not for this user: try --port 8501") from None
         raise ValueError(
-            f"--host {shorten(host)} is no address of this machine: try 127.0.0.1, or 0.0.0.0 for all of them"
+            f"--host {short_repr(host)} is no address of this machine: try 127.0.0.1, or 0.0.0.0 for all of them"
         ) from None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.spec import tokens
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.tiny_lm.capture import capture_folder
 
 MOST = 1000  # layers or heads in a list
@@ -43,10 +43,10 @@ def numbers(written: str) -> list[int]:
     for part in written.split(","):
         first, dash, last = part.strip().partition("-")
         if not all(word.isascii() and word.isdecimal() and len(word) < 6 for word in (first, last if dash else first)):
-            raise argparse.ArgumentTypeError(f"{shorten(written)} is no list of numbers such as 0,5,10-12")
+            raise argparse.ArgumentTypeError(f"{short_repr(written)} is no list of numbers such as 0,5,10-12")
         ends = int(first), int(last if dash else first)
         if ends[1] < ends[0] or len(found) + ends[1] - ends[0] >= MOST:
-            raise argparse.ArgumentTypeError(f"{shorten(written)} must rise and name at most {MOST} numbers")
+            raise argparse.ArgumentTypeError(f"{short_repr(written)} must rise and name at most {MOST} numbers")
         found += [number for number in range(ends[0], ends[1] + 1) if number not in found]
     return found
 

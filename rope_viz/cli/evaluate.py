@@ -15,7 +15,7 @@ import numpy as np
 from rope_viz.advice.export import TARGETS, export
 from rope_viz.cli.spec import read_config, read_model, tokens
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.tiny_lm.completion_clients import Counted, Engine, Local, Server
 from rope_viz.tiny_lm.evaluation_plan import Evaluation, read_evaluation
@@ -121,7 +121,7 @@ def server_engines(parsed: argparse.Namespace) -> Found:
     for word in parsed.server:
         method, equals, url = word.partition("=")
         if not equals or not method or method in makers:
-            raise ValueError(f"a server must be METHOD=URL, each method once, got {shorten(word)}")
+            raise ValueError(f"a server must be METHOD=URL, each method once, got {short_repr(word)}")
         Server(url, "")  # reject an invalid address before any request
         about[method] = {"engine": "server", "url": url, "chat": parsed.chat}
         makers[method] = lambda url=url: server(parsed, url)  # type: ignore[misc]
@@ -162,7 +162,7 @@ def scaled(config: ModelConfig, methods: str, factor: float | None, longest: int
     found = {}
     for method in methods.split(","):
         if method not in OFFERED:
-            raise ValueError(f"a method must be one of {', '.join(OFFERED)}, got {shorten(method)}")
+            raise ValueError(f"a method must be one of {', '.join(OFFERED)}, got {short_repr(method)}")
         scaling = METHODS[method]() if method == "none" else METHODS[method](factor=factor)  # type: ignore[call-arg]
         target = max(longest, spec.context)
         found[method] = dataclasses.replace(spec, scaling=scaling, target=target)

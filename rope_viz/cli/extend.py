@@ -14,7 +14,7 @@ from rope_viz.advice.report import data, markdown, text
 from rope_viz.advice.runtime_instructions import NAMES
 from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.catalog import catalog
 
 FORMATS = {"text": text, "markdown": markdown, "json": data}
@@ -50,7 +50,7 @@ def run(parsed: argparse.Namespace) -> int:
     runtimes = [name for given in parsed.runtime or ["transformers"] for name in given.split(",")]
     for name in runtimes:
         if name not in NAMES:
-            raise ValueError(f"--runtime must be one of {', '.join(NAMES)}, got {shorten(name)}")
+            raise ValueError(f"--runtime must be one of {', '.join(NAMES)}, got {short_repr(name)}")
     config = read_config(parsed.config)
     known = catalog().get(parsed.config) if not Path(parsed.config).exists() else None
     with named(parsed.config):
@@ -68,7 +68,7 @@ def run(parsed: argparse.Namespace) -> int:
         )
     ways = [way.id for way in made.advice.ways]
     if parsed.way and parsed.way not in ways:
-        raise ValueError(f"--way must be one of {', '.join(ways)}, got {shorten(parsed.way)}")
+        raise ValueError(f"--way must be one of {', '.join(ways)}, got {short_repr(parsed.way)}")
     print(FORMATS[parsed.format](made), end="" if parsed.format != "json" else "\n")
     if parsed.output:
         if not made.file.fit:

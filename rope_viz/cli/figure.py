@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from rope_viz.cli.spec import LISTS, add_spec_flags, flag, read_spec
-from rope_viz.embedding.spec import RopeSpec, knobs, shorten
+from rope_viz.embedding.spec import RopeSpec, knobs, short_repr
 from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
 from rope_viz.models import spec_url
@@ -90,7 +90,7 @@ def run(parsed: argparse.Namespace) -> int:
         for key in flags_besides_style(parsed, name):
             raise ValueError(f"a saved file says all but the look: leave {key} out, or name the picture instead")
         saved = Path(parsed.picture).read_bytes()
-        Path(parsed.output).write_bytes(export.again(saved, form, given_looks))
+        Path(parsed.output).write_bytes(export.redraw_saved(saved, form, given_looks))
         return 0
     asked = query_of(parsed.picture)
     if asked is not None or not name.strip("/").partition("/")[2]:
@@ -106,9 +106,9 @@ def run(parsed: argparse.Namespace) -> int:
             raise ValueError(NOT_IN_IT["spec" if "spec" in asked else "own"])
         styled = {key: asked.pop(key) for key in list(asked) if is_key(key)}
         look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
-        now = registry.read(registry.page(picture.page), asked)
+        now = registry.read_request(registry.page(picture.page), asked)
         if brought:
-            now = dataclasses.replace(now, own=chosen(parsed).own)
+            now = dataclasses.replace(now, own=read_flags(parsed).own)
         Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
         return 0
     given: dict[str, Any] = {}
@@ -118,7 +118,7 @@ def run(parsed: argparse.Namespace) -> int:
         given[choice.key] = (
             Held("", choice.decode(choice.load(text))) if isinstance(choice, Kept) else choice.parse(text)
         )
-    now = chosen(parsed)
+    now = read_flags(parsed)
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
     now = dataclasses.replace(now, pin=pin, given=given, view=view)
@@ -126,7 +126,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def chosen(parsed: argparse.Namespace) -> Now:
+def read_flags(parsed: argparse.Namespace) -> Now:
     """Return the request that the flags describe. Raise `ValueError` with one sentence."""
     from rope_viz.pictures.picture_request import Now
 
@@ -163,7 +163,7 @@ def query_of(word: str) -> dict[str, str] | None:
         return None
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     if repeated := [key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place])]:
-        raise ValueError(f"the address says one thing twice: leave one {shorten(repeated[0])} out")
+        raise ValueError(f"the address says one thing twice: leave one {short_repr(repeated[0])} out")
     # The asking version and the ranges of a page's charts do not affect the picture.
     return {key: text for key, text in pairs if key != "v" and not key.startswith("axes-")}
 
@@ -212,12 +212,12 @@ def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:
 def render(picture: Picture, now: Now, form: str, look: Style) -> bytes:
     """Render a picture to a file's bytes. Raise `ValueError` with the renderer's sentence, freed of Markdown."""
     from rope_viz.pictures import export
-    from rope_viz.pictures.wire_format import bare
+    from rope_viz.pictures.wire_format import strip_markup
 
     try:
         return export.render(picture, now, form, look)
     except ValueError as error:
-        raise ValueError(bare(str(error))) from None
+        raise ValueError(strip_markup(str(error))) from None
 
 
 def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
@@ -226,9 +226,9 @@ def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
     for written in parsed.label:
         line, equals, text = written.partition("=")
         if not equals:
-            raise ValueError(f"--label takes LINE=TEXT, not {shorten(written)}")
+            raise ValueError(f"--label takes LINE=TEXT, not {short_repr(written)}")
         if LABEL + line in given:
-            raise ValueError(f"--label names the line {shorten(line)} twice: leave one out")
+            raise ValueError(f"--label names the line {short_repr(line)} twice: leave one out")
         given[LABEL + line] = text
     return given
 
@@ -264,7 +264,9 @@ def flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:
 
 def help_of(choice: Choice[Any]) -> str:
     """Return one line of help."""
-    return ". ".join(text for text in (choice.label, choice.help.rstrip("."), choice.says()) if text).replace("%", "%%")
+    return ". ".join(text for text in (choice.label, choice.help.rstrip("."), choice.describe()) if text).replace(
+        "%", "%%"
+    )
 
 
 def description(name: str) -> str:

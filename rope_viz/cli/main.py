@@ -19,7 +19,7 @@ if sys.argv[1:2] and sys.argv[1] in ("check", "table", "compare", "runtimes", "e
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rope_viz import __version__
-from rope_viz.cli.output import one_line, patient
+from rope_viz.cli.output import ignore_broken_pipe, one_line
 from rope_viz.embedding.spec import UNCOMPUTABLE
 from rope_viz.models.no_rope_types import NoRope
 
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     # Without a command, open the dashboard.
     given = (sys.argv[1:] if arguments is None else list(arguments)) or ["app"]
-    with patient():
+    with ignore_broken_pipe():
         try:
             return run_command(parser(given).parse_args(joined(given)))
         except ModuleNotFoundError as error:

@@ -51,7 +51,7 @@ class Patient:
 
 
 @contextlib.contextmanager
-def patient() -> Iterator[None]:
+def ignore_broken_pipe() -> Iterator[None]:
     """Wrap both streams within this context and flush them at its end."""
     streams = [stream and Patient(stream) for stream in (sys.stdout, sys.stderr)]  # None: there is no such stream
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):

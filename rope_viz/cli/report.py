@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.figure import chosen
+from rope_viz.cli.figure import read_flags
 from rope_viz.cli.spec import add_spec_flags
 
 FORMATS = ("html", "md")
@@ -34,7 +34,7 @@ def run(parsed: argparse.Namespace) -> int:
     form = parsed.format or {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}.get(path.suffix.lower())
     if form is None:
         raise ValueError(f"{path}: the file must end in .html or .md, or --format say which it is")
-    now = chosen(parsed)
+    now = read_flags(parsed)
     if form == "html":
         path.write_bytes(report.to_html(now))
         return 0

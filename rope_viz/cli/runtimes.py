@@ -23,7 +23,7 @@ from rope_viz.cli.spec import (
     tokens,
 )
 from rope_viz.embedding.scaling import Proportional
-from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import ModelConfig, from_config
@@ -95,7 +95,7 @@ def releases(written: Sequence[str]) -> dict[str, str]:
     pairs = [word.partition("=") for word in written]
     for name, sign, version in pairs:
         if not (name and sign and version):
-            raise ValueError(f"--release must be RUNTIME=VERSION, such as vllm=0.8.5, got {shorten(name)}")
+            raise ValueError(f"--release must be RUNTIME=VERSION, such as vllm=0.8.5, got {short_repr(name)}")
     return {name: version for name, _, version in pairs}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from rope_viz.cli.find_configs import found
 from rope_viz.cli.output import named as named
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
-from rope_viz.embedding.spec import Knob, RopeSpec, knobs, shorten
+from rope_viz.embedding.spec import Knob, RopeSpec, knobs, short_repr
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.spec_url import method_knobs, parse_number, with_method, with_sizes
@@ -63,7 +63,7 @@ def tokens(written: str) -> int:
     """Read a whole number of tokens, for argparse."""
     value = amount(written)
     if value != int(value) or value < 1:
-        raise argparse.ArgumentTypeError(f"{shorten(written)} is not a whole number of tokens")
+        raise argparse.ArgumentTypeError(f"{short_repr(written)} is not a whole number of tokens")
     return int(value)
 
 
@@ -94,8 +94,8 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
             specs, layer = read.start_specs, layer or read.main_layer
         if layer not in specs:
             if "" in specs:
-                raise ValueError(f"all layers share one embedding: leave the layer {shorten(layer)} out")
-            raise ValueError(f"layer must be one of {', '.join(specs)}, got {shorten(layer)}")
+                raise ValueError(f"all layers share one embedding: leave the layer {short_repr(layer)} out")
+            raise ValueError(f"layer must be one of {', '.join(specs)}, got {short_repr(layer)}")
         spec = specs[layer]
     changes = {name: getattr(parsed, name) for name in knobs(RopeSpec) if getattr(parsed, name) is not None}
     if "head_dim" in changes and "rotary_dim" not in changes:

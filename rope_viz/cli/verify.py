@@ -12,7 +12,7 @@ import numpy as np
 
 from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 
 LARGEST = 1 << 20
 
@@ -48,11 +48,11 @@ def run(parsed: argparse.Namespace) -> int:
         specs = model.specs
     layer = parsed.layer or model.main_layer
     if layer not in specs:
-        raise ValueError(f"layer must be one of {', '.join(specs)}, got {shorten(layer)}")
+        raise ValueError(f"layer must be one of {', '.join(specs)}, got {short_repr(layer)}")
     if parsed.flags and not parsed.source.startswith("gguf:"):
         raise ValueError("--flags are those of llama.cpp, for gguf:FILE")
     with named(parsed.source):
-        held = read(parsed.source, parsed.flags, layer)
+        held = read_source(parsed.source, parsed.flags, layer)
     found = verify(specs[layer], held, parsed.length)
     if parsed.json:
         effect = found.effect and {"ratio": found.effect.ratio, "pair": found.effect.pair}
@@ -63,7 +63,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0 if found.took else 1
 
 
-def read(source: str, flags: str | None, layer: str) -> Held:
+def read_source(source: str, flags: str | None, layer: str) -> Held:
     """Read the frequencies that `--from` names. Raise `ValueError` if that is not possible."""
     kind, _, place = source.partition(":")
     if kind == "gguf" and place:

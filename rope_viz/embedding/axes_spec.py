@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.exact_angles import finite
-from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, frozen, shorten
+from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, frozen, short_repr
 
 Dims: TypeAlias = NDArray[np.int64]
 Order: TypeAlias = Literal["blocks", "pair by pair"]
@@ -76,7 +76,7 @@ class AxesSpec:
         needed = int(self.dims.max()) + 1
         size = self.head_dim or needed
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < needed:
-            raise ValueError(f"head_dim must be a whole number of at least {needed}, got {shorten(self.head_dim)}")
+            raise ValueError(f"head_dim must be a whole number of at least {needed}, got {short_repr(self.head_dim)}")
         put(self, "head_dim", int(size))
 
     @property
@@ -107,7 +107,7 @@ class AxesSpec:
     def index(self, axis: str) -> int:
         """Return the column of the named axis. Raises `ValueError` that lists the axes."""
         if axis not in self.axes:
-            raise ValueError(f"axis must be one of {', '.join(self.axes)}, got {shorten(axis)}")
+            raise ValueError(f"axis must be one of {', '.join(self.axes)}, got {short_repr(axis)}")
         return self.axes.index(axis)
 
     def along(self, axis: str) -> FloatArray:
@@ -225,7 +225,7 @@ def ladder_per_axis(
     if order == "pair by pair":
         flat.sort(key=lambda entry: entry[2])
     elif order != "blocks":
-        raise ValueError(f"order must be 'blocks' or 'pair by pair', got {shorten(order)}")
+        raise ValueError(f"order must be 'blocks' or 'pair by pair', got {short_repr(order)}")
     inv_freq = np.array([frequency for frequency, _, _ in flat])
     factor = np.array([factors[k] for _, k, _ in flat])
     return AxesSpec(
@@ -320,7 +320,7 @@ def placed(inv_freq: FloatArray, axis: Sequence[int], count: int) -> FloatArray:
     if len(axis) != len(inv_freq):
         raise ValueError(f"every pair needs an axis: {len(inv_freq)} pairs, {len(axis)} axes given")
     if any(not STILL <= k < count for k in axis):
-        raise ValueError(f"an axis must be from 0 to {count - 1}, got {shorten(sorted(set(axis)))}")
+        raise ValueError(f"an axis must be from 0 to {count - 1}, got {short_repr(sorted(set(axis)))}")
     weights = np.zeros((len(inv_freq), count))
     rotating = [i for i, k in enumerate(axis) if k != STILL]
     weights[rotating, [axis[i] for i in rotating]] = inv_freq[rotating]
@@ -330,7 +330,7 @@ def placed(inv_freq: FloatArray, axis: Sequence[int], count: int) -> FloatArray:
 def paired(pairs: int, pairing: Pairing, *, start: int = 0) -> Dims:
     """Return the dimensions of each pair, (pairs, 2), counted from `start`: (i, i + pairs) or (2i, 2i + 1)."""
     if pairing not in PAIRINGS:
-        raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(pairing)}")
+        raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(pairing)}")
     i = np.arange(pairs, dtype=np.int64)
     both = (i, i + pairs) if pairing == "half" else (2 * i, 2 * i + 1)
     return np.stack(both, axis=1) + start
@@ -359,7 +359,7 @@ def checked_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
     """Return one distinct name per axis, or raise `ValueError`."""
     names = tuple(axes) or (("position",) if count == 1 else tuple(f"axis {k}" for k in range(count)))
     if len(names) != count or len(set(names)) != count or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"axes must be {count} different names, got {shorten(names)}")
+        raise ValueError(f"axes must be {count} different names, got {short_repr(names)}")
     return names
 
 
@@ -374,12 +374,12 @@ def checked_factor(factor: ArrayLike, pairs: int) -> float | FloatArray:
 def checked_counts(counts: Sequence[int]) -> tuple[int, ...]:
     """Return section sizes as integers of at least 0, or raise `ValueError`."""
     if not isinstance(counts, (list, tuple)) or not 1 <= len(counts) <= MAX_AXES:
-        raise ValueError(f"sections must be a list of pair counts, got {shorten(counts)}")
+        raise ValueError(f"sections must be a list of pair counts, got {short_repr(counts)}")
     for count in counts:
         number = isinstance(count, (int, float)) and not isinstance(count, bool) and math.isfinite(count)
         if not number or not 0 <= count == math.floor(count) <= MAX_SECTION:
             raise ValueError(
-                f"sections must be whole numbers of at least 0 and at most {MAX_SECTION:,}, got {shorten(count)}"
+                f"sections must be whole numbers of at least 0 and at most {MAX_SECTION:,}, got {short_repr(count)}"
             )
     return tuple(int(count) for count in counts)
 

@@ -43,7 +43,7 @@ class Riflex(Scaling):
         require_number(self.pair, "pair", least=0, most=spec.pairs, integer=True)
         require_number(self.repeats, "repeats", least=0, integer=True)
 
-    def chosen(self, spec: RopeSpec) -> int:
+    def slowed_pair(self, spec: RopeSpec) -> int:
         """Return the slowed pair, counted from 1: the first whose period, in whole frames, is nearest."""
         if self.pair:
             return int(self.pair)
@@ -52,7 +52,7 @@ class Riflex(Scaling):
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         frequencies = np.array(spec.plain_inv_freq)
-        frequencies[self.chosen(spec) - 1] = TURN_SHARE * 2.0 * math.pi / (length or spec.target)
+        frequencies[self.slowed_pair(spec) - 1] = TURN_SHARE * 2.0 * math.pi / (length or spec.target)
         return frozen(frequencies)
 
 

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.axes_spec import STILL, AxesSpec, checked_counts, interleaved, placed, sections_then
-from rope_viz.embedding.spec import FloatArray, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 
 Way: TypeAlias = Literal["sections", "interleaved", "in turn", "own"]
 
@@ -132,7 +132,9 @@ def rebuilt(
     for axis, base in bases.items():
         require_number(base, "a base", above=1.0)
         if axis not in current.ladders:
-            raise ValueError(f"there is no ladder {shorten(axis)} with a base; there are {', '.join(current.ladders)}")
+            raise ValueError(
+                f"there is no ladder {short_repr(axis)} with a base; there are {', '.join(current.ladders)}"
+            )
     rotating = np.flatnonzero(spec.owner != STILL)
     if current.shared:
         frequencies = spec.weights.sum(axis=1)[rotating]
@@ -163,7 +165,7 @@ def settled(current: Anatomy, counts: Mapping[str, int]) -> dict[str, int]:
     sizes = checked_counts([counts.get(axis, 0) for axis in current.counts])
     pairs = sum(current.counts.values())
     if sum(sizes) != pairs or set(counts) - set(current.counts):
-        raise ValueError(f"sections must add up to the {pairs} pairs that turn, got {shorten(dict(counts))}")
+        raise ValueError(f"sections must add up to the {pairs} pairs that turn, got {short_repr(dict(counts))}")
     return dict(zip(current.counts, sizes, strict=True))
 
 

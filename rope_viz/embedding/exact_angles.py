@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.embedding.spec import FloatArray, short_repr
 
 FixedTurns: TypeAlias = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 Distances: TypeAlias = NDArray[np.int64]
@@ -77,7 +77,7 @@ def finite(values: ArrayLike, name: str) -> FloatArray:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, got {shorten(values)}") from None
+        raise ValueError(f"{name} must be numbers, got {short_repr(values)}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers")
     return array

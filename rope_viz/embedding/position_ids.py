@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.axes_spec import THW
-from rope_viz.embedding.spec import FloatArray, frozen, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, frozen, require_number, short_repr
 
 Kind: TypeAlias = Literal["text", "image", "video", "audio", "marker"]
 Resume: TypeAlias = Literal["side", "largest"]
@@ -83,12 +83,12 @@ class Piece:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"a piece must be one of {', '.join(KINDS)}, got {shorten(self.kind)}")
+            raise ValueError(f"a piece must be one of {', '.join(KINDS)}, got {short_repr(self.kind)}")
         require_number(self.tokens, "tokens", least=0, most=MAX_TOKENS, integer=True)
         for step in self.pace:
             require_number(step, "a step in time", least=-MOST_PACE, most=MOST_PACE)
         if len(self.grid) != 3:
-            raise ValueError(f"a grid must be frames, rows and columns, got {shorten(self.grid)}")
+            raise ValueError(f"a grid must be frames, rows and columns, got {short_repr(self.grid)}")
         for size in self.grid:
             require_number(size, "a grid's sides", least=1, most=MAX_TOKENS, integer=True)
 

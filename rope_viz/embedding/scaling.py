@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, frozen, knob, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, frozen, knob, require_number, short_repr
 
 # Bounds of a factor or divisor; within them no formula here overflows.
 LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
@@ -156,7 +156,7 @@ class Yarn(Scaling):
         require_turns(self.beta_fast, "beta_fast")
         require_turns(self.beta_slow, "beta_slow")
         if not isinstance(self.truncate, bool):
-            raise ValueError(f"truncate must be true or false, got {shorten(self.truncate)}")
+            raise ValueError(f"truncate must be true or false, got {short_repr(self.truncate)}")
         optional = (self.attention, self.mscale, self.mscale_all_dim)
         for name, value in zip(("attention_factor", "mscale", "mscale_all_dim"), optional, strict=True):
             if value is not None:
@@ -243,7 +243,7 @@ class LongRope(Scaling):
         for name in ("short_factor", "long_factor"):
             values = getattr(self, name)
             if not isinstance(values, Iterable):
-                raise ValueError(f"{name} must be a list of numbers, got {shorten(values)}")
+                raise ValueError(f"{name} must be a list of numbers, got {short_repr(values)}")
             object.__setattr__(self, name, tuple(values))  # configs hold lists, but a method must be hashable
 
     def check(self, spec: RopeSpec) -> None:
@@ -388,5 +388,5 @@ def parse_factors(text: str | Sequence[float]) -> tuple[float, ...]:
         try:
             found.append(float(word))
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"LongRoPE factors must be numbers, got {shorten(word)}") from None
+            raise ValueError(f"LongRoPE factors must be numbers, got {short_repr(word)}") from None
     return tuple(found)

@@ -66,7 +66,7 @@ def require_number(
 ) -> None:
     """Raise `ValueError` that names the field unless `value` is a finite number within the bounds."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name} must be a number, got {shorten(value)}")
+        raise ValueError(f"{name} must be a number, got {short_repr(value)}")
     try:
         number = float(value)
     except OverflowError:
@@ -74,17 +74,17 @@ def require_number(
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     if integer and number != int(number):
-        raise ValueError(f"{name} must be a whole number, got {shorten(value)}")
+        raise ValueError(f"{name} must be a whole number, got {short_repr(value)}")
     if above is not None and not number > above:
-        raise ValueError(f"{name} must be greater than {above:g}, got {shorten(value)}")
+        raise ValueError(f"{name} must be greater than {above:g}, got {short_repr(value)}")
     if least is not None and number < least:
-        raise ValueError(f"{name} must be at least {least:g}, got {shorten(value)}")
+        raise ValueError(f"{name} must be at least {least:g}, got {short_repr(value)}")
     if most is not None and number > most:
         limit = f"{most:,.0f}" if most < 1e15 else f"{most:g}"
-        raise ValueError(f"{name} must be at most {limit}, got {shorten(value)}")
+        raise ValueError(f"{name} must be at most {limit}, got {short_repr(value)}")
 
 
-def shorten(value: Any, limit: int = 40) -> str:
+def short_repr(value: Any, limit: int = 40) -> str:
     """Return the value's repr for an error message, cut to `limit` characters."""
     if isinstance(value, np.number):
         value = value.item()
@@ -206,9 +206,9 @@ class RopeSpec:
         if 2 * self.pairs > self.head_dim:
             raise ValueError(f"rotary_dim must be even, got {self.rotary_dim}")
         if not isinstance(self.scaling, Scaling):
-            raise ValueError(f"scaling must be a scaling method, got {shorten(self.scaling)}")
+            raise ValueError(f"scaling must be a scaling method, got {short_repr(self.scaling)}")
         if self.pairing not in PAIRINGS:
-            raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(self.pairing)}")
+            raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(self.pairing)}")
         self.scaling.check(self)
         if type(self.scaling) is not Scaling:  # any base within its bounds gives finite frequencies
             (_computes if self._ours else _computes.__wrapped__)(self)

@@ -60,7 +60,7 @@ class Range:
     quick: bool = False
 
     @staticmethod
-    def of(
+    def from_length(
         length: int, view: tuple[float, float] | None, *, log: bool, quick: bool = False, backend: str = "numpy"
     ) -> Range:
         """Return the range of 0 … length − 1 that the user zoomed to; `view` is in powers of ten on a log axis."""
@@ -75,7 +75,7 @@ class Range:
     def thinning(self, pairs: int, *, shares: int = 1) -> Thinning:
         """Return which distances are computed for curves with this many pairs that share the work."""
         work = QUICK_WORK if self.quick else WORK
-        return Thinning.of(self.start, self.stop, pairs, shares=shares, work=work)
+        return Thinning.for_curve(self.start, self.stop, pairs, shares=shares, work=work)
 
     @property
     def whole(self) -> tuple[float, float]:
@@ -107,7 +107,7 @@ def score_and_bound(spec: RopeSpec, distance: int, own: Parts) -> tuple[float, f
     inv_freq, (a, b, unrotated) = spec.inv_freq(spec.target), own
     s = decay.s_curve(inv_freq, start=distance, stop=distance + 1)
     most = float(decay.score_bound(a, b, s)[0]) + abs(unrotated)
-    return float(scores.at(inv_freq, a, b, [distance])[0]) + unrotated, most
+    return float(scores.scores_at(inv_freq, a, b, [distance])[0]) + unrotated, most
 
 
 def whole(length: int, log: bool) -> tuple[float, float]:
@@ -323,7 +323,7 @@ def first_negative(spec: RopeSpec, limit: int) -> int | None:
 def _first_negative(raw: bytes, limit: int, unrotated: float) -> int | None:
     inv_freq = np.frombuffer(raw)
     return decay.first_negative(
-        inv_freq, limit, unrotated=unrotated, thinning=Thinning.of(0, limit, len(inv_freq), shares=2)
+        inv_freq, limit, unrotated=unrotated, thinning=Thinning.for_curve(0, limit, len(inv_freq), shares=2)
     )
 
 

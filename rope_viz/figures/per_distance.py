@@ -75,7 +75,7 @@ def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None)
 def total(spec: RopeSpec, distance: int, own: Parts) -> float:
     """Return the score at one distance."""
     a, b, unrotated = own
-    return float(scores.at(spec.inv_freq(spec.target), a, b, [distance])[0]) + unrotated
+    return float(scores.scores_at(spec.inv_freq(spec.target), a, b, [distance])[0]) + unrotated
 
 
 def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.Figure:
@@ -176,4 +176,4 @@ def _feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[flo
 
 def thinned(rotary_dim: int, length: int, bases: int) -> Thinning:
     """Return which distances are computed for each of this many bases."""
-    return Thinning.of(0, length, rotary_dim // 2, shares=bases, work=3 * WORK * min(1.0, 128 / rotary_dim))
+    return Thinning.for_curve(0, length, rotary_dim // 2, shares=bases, work=3 * WORK * min(1.0, 128 / rotary_dim))

@@ -99,7 +99,7 @@ CHECKED: ContextVar[bool] = ContextVar("checked", default=True)
 
 
 @contextlib.contextmanager
-def unchecked() -> Iterator[None]:
+def skip_validation() -> Iterator[None]:
     """Skip Plotly's property validation inside this context.
 
     Validation takes up to three quarters of the time to build a figure. The tests validate every figure of the app, and

@@ -27,7 +27,7 @@ def rotate(
     """Implement `rope_viz.kernels.rotate` for several tensors that may differ only in their number of heads."""
     turn = _turn(inv_freq, table, xs[0].device, pairing, attention_factor, inverse)
     for x in xs:
-        reference.check(x, turn.pairs, pairing, attention_factor)
+        reference.require_shapes(x, turn.pairs, pairing, attention_factor)
         if x.shape[:-2] != xs[0].shape[:-2]:
             raise ValueError(f"q and k must share batch and tokens, got {tuple(xs[0].shape)} and {tuple(x.shape)}")
     places = _places(positions, xs[0], turn)

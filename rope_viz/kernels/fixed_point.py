@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.embedding.spec import FloatArray, short_repr
 
 IntArray: TypeAlias = NDArray[np.int64]
 Float32Array: TypeAlias = NDArray[np.float32]
@@ -78,7 +78,7 @@ def checked_positions(positions: Any) -> IntArray:
     if array.dtype == np.bool_ or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"positions must be integers, got {array.dtype}; for others pass a table of cos and sin")
     if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"positions must fit 64 bits with a sign, got {shorten(int(array.max()))}")
+        raise ValueError(f"positions must fit 64 bits with a sign, got {short_repr(int(array.max()))}")
     return array.astype(np.int64)
 
 

@@ -32,7 +32,7 @@ def rotate(
         raise ValueError(f"x must be of a float dtype, got {x.dtype}")
     cos, sin = cos_sin(positions, inv_freq, table, x.shape[-3] if x.ndim > 2 else 0)
     pairs = cos.shape[-1]
-    check(x, pairs, pairing, attention_factor)
+    require_shapes(x, pairs, pairing, attention_factor)
     if cos.shape[:-1] not in (x.shape[-3:-2], x.shape[:-2]):
         raise ValueError(f"positions must have shape {x.shape[-3:-2]} or {x.shape[:-2]}, got {cos.shape[:-1]}")
     turn = (cos + 1j * sin)[..., None, :] * attention_factor
@@ -89,7 +89,7 @@ def halves(pairs: int, pairing: Pairing) -> tuple[slice, slice]:
     return slice(0, pairs), slice(pairs, 2 * pairs)
 
 
-def check(x: Any, pairs: int, pairing: Any, attention_factor: Any) -> None:
+def require_shapes(x: Any, pairs: int, pairing: Any, attention_factor: Any) -> None:
     """Raise `ValueError` unless x has a token, a head and a head dimension that holds the pairs."""
     if pairing not in PAIRINGS:
         raise ValueError(f"pairing must be 'half' or 'interleaved', got {pairing!r}")

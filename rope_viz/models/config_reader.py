@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, FloatArray, require_number, shorten
+from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, FloatArray, require_number, short_repr
 from rope_viz.models.architecture import Architecture, find_architecture
 
 Params: TypeAlias = dict[str, Any]
@@ -43,7 +43,7 @@ class ConfigReader:
 
     def __init__(self, config: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
         if not isinstance(config, Mapping):
-            raise ValueError(f"a config must be an object, got {shorten(config)}")
+            raise ValueError(f"a config must be an object, got {short_repr(config)}")
         self.config, self._defaults = config, defaults or {}
 
     def defaults(self) -> Mapping[str, Any]:
@@ -112,9 +112,9 @@ class ConfigReader:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and count:
             value, label = [value] * count, self.name(*names)
         if not isinstance(value, (list, tuple)):
-            raise ValueError(f"{self.name(*names)} must be a list of numbers, got {shorten(value)}")
+            raise ValueError(f"{self.name(*names)} must be a list of numbers, got {short_repr(value)}")
         if count is not None and len(value) != count:
-            raise ValueError(f"{self.name(*names)} must have {count} numbers, got {shorten(list(value))}")
+            raise ValueError(f"{self.name(*names)} must have {count} numbers, got {short_repr(list(value))}")
         for part in value:
             require_number(part, label, **bounds)
         return [float(part) for part in value]
@@ -132,7 +132,7 @@ class ConfigReader:
         try:
             array = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"{self.name(*names)} must be rows of numbers alike, got {shorten(value)}") from None
+            raise ValueError(f"{self.name(*names)} must be rows of numbers alike, got {short_repr(value)}") from None
         if not np.all(np.isfinite(array)):
             raise ValueError(f"{self.name(*names)} must be finite numbers")
         return array
@@ -141,7 +141,7 @@ class ConfigReader:
         """Return a copy of the object under these names, None where it is absent or empty."""
         value = self.raw(*names)
         if value is not None and not isinstance(value, Mapping):
-            raise ValueError(f"{self.name(*names)} must be an object, got {shorten(value)}")
+            raise ValueError(f"{self.name(*names)} must be an object, got {short_repr(value)}")
         return (
             {name: dict(part) if isinstance(part, Mapping) else part for name, part in value.items()} if value else None
         )
@@ -154,14 +154,14 @@ class ConfigReader:
         """Return true or false."""
         value = self.value(*names)
         if value is not None and not isinstance(value, bool):
-            raise ValueError(f"{self.name(*names)} must be true or false, got {shorten(value)}")
+            raise ValueError(f"{self.name(*names)} must be true or false, got {short_repr(value)}")
         return default if value is None else value
 
     def choice(self, *names: str, options: Sequence[str], default: str = "") -> str:
         """Return one of the options; the first where the config names none and there is no `default`."""
         value = self.value(*names)
         if value is not None and value not in options:
-            raise ValueError(f"{self.name(*names)} must be one of {', '.join(options)}, got {shorten(value)}")
+            raise ValueError(f"{self.name(*names)} must be one of {', '.join(options)}, got {short_repr(value)}")
         return value if value is not None else default or options[0]
 
     def head_size(self, default: int | None = None, *, width: str = "", derived: bool = False) -> int:
@@ -263,7 +263,7 @@ class Fields(ConfigReader):
         if value is None:
             return None
         if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
-            raise ValueError(f"layer_types must be a list of names, got {shorten(value)}")
+            raise ValueError(f"layer_types must be a list of names, got {short_repr(value)}")
         return [RENAMED_LAYERS.get(str(name), str(name)) for name in value]
 
     def layer(self, layer: str) -> Fields:
@@ -303,7 +303,7 @@ def read_model_type(config: Mapping[str, Any]) -> str:
     """Return the model type that a config names, empty where it names none."""
     value = config.get("model_type")
     if value is not None and not isinstance(value, str):
-        raise ValueError(f"model_type must be a name, got {shorten(value)}")
+        raise ValueError(f"model_type must be a name, got {short_repr(value)}")
     return value or ""
 
 

@@ -110,7 +110,7 @@ def write_new_keys(source: Source, spec: RopeSpec, layer: str | None = None) -> 
     stays as it is: read the result back to see. Raises `ValueError` where transformers has no such method, or where the
     config cannot be read or has no such layers.
     """
-    now = Current.of(ModelConfig.read(source), layer)
+    now = Current.from_config(ModelConfig.read(source), layer)
     rope = {**now.model_keys(now.layer), **now.parameters(spec, now.layer)}
     if now.layer:
         rope = {**now.keys_beside_layers(), **now.other_layers(), now.layer: rope}
@@ -130,7 +130,7 @@ def write_old_keys(source: Source, spec: RopeSpec, layer: str | None = None, *, 
     `both_types` writes the type under both its names, as mlx-lm's model files differ in which they read. Raises
     `ValueError` as `write_new_keys` does.
     """
-    now = Current.of(ModelConfig.read(source), layer)
+    now = Current.from_config(ModelConfig.read(source), layer)
     # The one rope_scaling belongs to the full layers where layer types differ.
     shared = now.layer if now.layer in ("", "full_attention", "main") else now.config.main_layer
     full = spec if shared == now.layer else now.config.specs[shared]
@@ -168,7 +168,7 @@ class Current:
     raw: Mapping[str, Any]
 
     @classmethod
-    def of(cls, config: ModelConfig, layer: str | None) -> Current:
+    def from_config(cls, config: ModelConfig, layer: str | None) -> Current:
         """Return the config with the layer type that is meant. Raises `ValueError` where it has no such layers."""
         specs = config.specs
         found = config.main_layer if not layer or "" in specs else layer

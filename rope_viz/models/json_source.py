@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -75,7 +75,7 @@ def read_raw(data: str | bytes) -> Raw:
         # A number of more digits than Python converts.
         raise ValueError("it holds a number that is too long") from None
     if not isinstance(config, dict):
-        raise ValueError(f"a config must be an object, {{…}}, got {shorten(config)}")
+        raise ValueError(f"a config must be an object, {{…}}, got {short_repr(config)}")
     if is_deeper(config, DEEPEST):
         raise ValueError(f"it is nested more than {DEEPEST} levels deep, and no config is")
     return Raw(config, text, tuple(find_repeated_keys(config, twice)) if twice else (), marked)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rope_viz.embedding.spec import require_number, shorten
+from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.architecture import LayerPattern
 from rope_viz.models.config_reader import RENAMED_LAYERS, Fields
 
@@ -106,7 +106,7 @@ def read_old_layer_types(fields: Fields) -> list[str] | None:
 def read_numbers(given: object, key: str) -> Sequence[float]:
     """Return a list of numbers. Raises `ValueError` naming the key where it is something else."""
     if not isinstance(given, (list, tuple)):
-        raise ValueError(f"{key} must be a list of numbers, got {shorten(given)}")
+        raise ValueError(f"{key} must be a list of numbers, got {short_repr(given)}")
     for value in given:
         require_number(int(value) if isinstance(value, bool) else value, f"{key} entries")
     return given

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.catalog import Model, catalog
 from rope_viz.models.config_reader import Fields
@@ -49,7 +49,7 @@ class ModelConfig:
         if isinstance(source, ModelConfig):
             return source
         if not isinstance(source, Mapping):
-            raise ValueError(f"a config must be an object, got {shorten(source)}")
+            raise ValueError(f"a config must be an object, got {short_repr(source)}")
         return cls(dict(source), known)
 
     @functools.cached_property
@@ -174,7 +174,7 @@ class ModelConfig:
 def read_catalog_model(id: str) -> ModelConfig:
     """Return the config of a model of the catalog. Raises `ValueError` for an id that is not there."""
     if id not in catalog():
-        raise ValueError(f"there is no model {shorten(id)} in the list")
+        raise ValueError(f"there is no model {short_repr(id)} in the list")
     return ModelConfig.read(catalog()[id].config, known=catalog()[id])
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 
 
 class NoRope(ValueError):  # noqa: N818 - nothing is wrong
@@ -66,7 +66,7 @@ def find_no_rope_reason(kind: str, config: Mapping[str, Any], *, listed: bool) -
         if names_other_class(config) or asks_for_rotary(config) or (kind == "mpt" and has_mosaic_rope(config)):
             return ""
         if isinstance(value, str) and NOT_ROTARY.get(value.lower()) == "alibi":
-            return f"{key} is {shorten(value)}, so {explain('alibi')}"
+            return f"{key} is {short_repr(value)}, so {explain('alibi')}"
         return explain(reasons()[kind])
     if not listed and "ssm_cfg" in config and not config.get("attn_layer_idx"):
         return explain("recurrent")
@@ -74,7 +74,7 @@ def find_no_rope_reason(kind: str, config: Mapping[str, Any], *, listed: bool) -
         wanted = {"esm": "rotary", "granitemoehybrid": "rope"}.get(kind)
         known = NOT_ROTARY.get(value.lower()) if isinstance(value, str) else None
         if known or (wanted and key in config and value != wanted):
-            return f"{key} is {shorten(value)}, so {explain(known or 'none')}"
+            return f"{key} is {short_repr(value)}, so {explain(known or 'none')}"
     if (kind == "falcon" or not listed) and (config.get("alibi") is True or config.get("use_alibi") is True):
         return f"alibi is true, so {explain('alibi')}"
     if kind == "baichuan" and config.get("hidden_size") == 5120:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
-from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, shorten
+from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, short_repr
 from rope_viz.models.config_reader import Fields, Params
 from rope_viz.models.rope_parameters import Layers
 
@@ -110,12 +110,12 @@ def read_rope_type(fields: Fields, params: Params) -> str:
     kind = params.get("rope_type", params.get("type", "default"))
     kind = "default" if kind is None else kind
     if not isinstance(kind, str):
-        raise ValueError(f"rope_type must be a name, got {shorten(kind)}")
+        raise ValueError(f"rope_type must be a name, got {short_repr(kind)}")
     kind = normalise_rope_type(RENAMED_TYPES.get(kind, kind))
     if kind == "yarn" and fields.architecture.runtime("transformers").get("su_is_longrope"):
         return "longrope"
     if kind not in ROPE_TYPES:
-        raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {shorten(kind)}")
+        raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {short_repr(kind)}")
     return kind
 
 
@@ -157,7 +157,7 @@ def pairing_of(fields: Fields) -> Pairing:
     if asked is None or not fields.architecture.reads_rope_interleave:
         return fields.architecture.pairing
     if not isinstance(asked, bool):
-        raise ValueError(f"rope_interleave must be true or false, got {shorten(asked)}")
+        raise ValueError(f"rope_interleave must be true or false, got {short_repr(asked)}")
     return "interleaved" if asked else "half"
 
 
@@ -204,7 +204,7 @@ def read_truncate(params: Params, layer: str) -> bool:
     """Return whether YaRN rounds its correction range."""
     value = params.get("truncate", True)
     if value is not None and not isinstance(value, (bool, int)):
-        raise ValueError(f"truncate must be true or false, got {shorten(value)}")
+        raise ValueError(f"truncate must be true or false, got {short_repr(value)}")
     # transformers 5.23.0 looks for it in the outer dictionary, so that nested parameters always round.
     return True if layer else bool(value)
 
@@ -236,7 +236,7 @@ def read_factors(params: Params, key: str) -> tuple[float, ...]:
     """Return a list of LongRoPE divisors."""
     values = params.get(key)
     if not isinstance(values, (list, tuple)) or not values:
-        raise ValueError(f"{key} must be a list of numbers, got {shorten(values)}")
+        raise ValueError(f"{key} must be a list of numbers, got {short_repr(values)}")
     if len(values) > MAX_HEAD_DIM:
         raise ValueError(f"{key} must have one number per pair, got {len(values)}")
     for value in values:

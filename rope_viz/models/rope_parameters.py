@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from rope_viz.embedding.spec import MAX_HEAD_DIM, require_number, shorten
+from rope_viz.embedding.spec import MAX_HEAD_DIM, require_number, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields, Params
 
@@ -117,7 +117,7 @@ def global_and_local(fields: Fields) -> Layers:
     for layer, (key, default) in fields.architecture.rope.bases.items():
         part = params.get(layer) or {"rope_type": "default"}
         if not isinstance(part, Mapping):
-            raise ValueError(f"rope_parameters.{layer} must be an object, got {shorten(part)}")
+            raise ValueError(f"rope_parameters.{layer} must be an object, got {short_repr(part)}")
         # Only `rope_type` of an old rope_scaling counts here: its older name `type` loses to the default.
         scaled = scaling if fields.architecture.rope.scales_both or layer == "full_attention" else {}
         layers[layer] = {**part, **scaled}
@@ -249,7 +249,7 @@ def dots3(fields: Fields) -> Layers:
     for kind in types:
         part = params.get(kind) if nested_keys(params) else params
         if part is not None and not isinstance(part, Mapping):
-            raise ValueError(f"rope_parameters.{kind} must be an object, got {shorten(part)}")
+            raise ValueError(f"rope_parameters.{kind} must be an object, got {short_repr(part)}")
         sizes = fields.layer(kind)
         base = fields.theta() if params else bases[kind]
         share = sizes.required("qk_rope_head_dim") / sizes.head_dim()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, parse_factors
-from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, Scaling, knobs, shorten
+from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, Scaling, knobs, short_repr
 from rope_viz.models import catalog as models
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import read_catalog_model
@@ -128,11 +128,11 @@ def read_query(params: Mapping[str, str]) -> Opened:
     problems: list[str] = []
     model = params.get("model", DEFAULT_MODEL)
     if model != CUSTOM and model not in catalog():
-        problems.append(f"There is no model {shorten(model)} in the list; this is {catalog()[DEFAULT_MODEL].name}.")
+        problems.append(f"There is no model {short_repr(model)} in the list; this is {catalog()[DEFAULT_MODEL].name}.")
         model = DEFAULT_MODEL
     layer = params.get("layer", "")
     if layer and not (LAYER.fullmatch(layer) if model == CUSTOM else layer in model_specs(model)):
-        problems.append(f"This model has no layers named {shorten(layer)}.")
+        problems.append(f"This model has no layers named {short_repr(layer)}.")
         layer = ""
     if not layer and model != CUSTOM:
         layer = main_layer_of(model)
@@ -144,7 +144,7 @@ def read_query(params: Mapping[str, str]) -> Opened:
         if params["pairing"] in PAIRINGS:
             spec = dataclasses.replace(spec, pairing=params["pairing"])  # type: ignore[arg-type]
         else:
-            problems.append(f"pairing must be half or interleaved, not {shorten(params['pairing'])}.")
+            problems.append(f"pairing must be half or interleaved, not {short_repr(params['pairing'])}.")
     spec = _take_method(spec, params, problems)
     return Opened(model, layer, spec, tuple(problems))
 
@@ -153,7 +153,7 @@ def parse_number(written: str) -> float:
     """Return a number as people write it: 128k, 4M, 1e6, 500_000. Raises `ValueError` for anything else."""
     match = NUMBER.fullmatch(written[:40])
     if not match or len(written) > 40:
-        raise ValueError(f"{shorten(written)} is not a number")
+        raise ValueError(f"{short_repr(written)} is not a number")
     return float(match[1].replace("_", "").replace(",", "")) * UNITS[match[2].lower()]
 
 
@@ -183,7 +183,7 @@ def clamp_knob(written: str, key: str, knob: Knob, problems: list[str]) -> float
         inside = step * round(inside / step)
     if inside != value:
         problems.append(
-            f"{key} = {shorten(written)[1:-1]} in the link is not possible; this is {format_value(inside)}."
+            f"{key} = {short_repr(written)[1:-1]} in the link is not possible; this is {format_value(inside)}."
         )
     return inside
 
@@ -204,7 +204,7 @@ def _take_size(spec: RopeSpec, key: str, name: str, written: str, problems: list
 def _take_method(spec: RopeSpec, params: Mapping[str, str], problems: list[str]) -> RopeSpec:
     method = params.get("method", spec.scaling.name)
     if method not in METHODS:
-        problems.append(f"There is no scaling method {shorten(method)}; this is {LABELS[spec.scaling.name]}.")
+        problems.append(f"There is no scaling method {short_repr(method)}; this is {LABELS[spec.scaling.name]}.")
     elif method != spec.scaling.name:
         try:
             spec = with_method(spec, method)
@@ -227,7 +227,7 @@ def _knob_value(item: dataclasses.Field[Any], written: str, key: str, problems: 
         return parse_factors(written[:20_000])
     if item.name == "truncate":
         if written not in ("yes", "no"):
-            raise ValueError(f"it must be yes or no, not {shorten(written)}")
+            raise ValueError(f"it must be yes or no, not {short_repr(written)}")
         return written == "yes"
     if written == "" and item.default is None:
         return None

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models import no_rope_types
 from rope_viz.models.architecture import Architecture, TextPart, find_architecture
 from rope_viz.models.config_reader import Fields, read_model_type
@@ -142,7 +142,7 @@ def get_object(config: Mapping[str, Any], keys: Path) -> Mapping[str, Any] | Non
     for key in keys:
         found: Any = None if part is None else part.get(key)
         if found is not None and not isinstance(found, Mapping):
-            raise ValueError(f"{key} must be an object, got {shorten(found)}")
+            raise ValueError(f"{key} must be an object, got {short_repr(found)}")
         part = found
     return part
 
@@ -171,4 +171,4 @@ def read_text_fields(part: Part) -> Fields:
 
 def shown_type(kind: str) -> str:
     """Return a model type as it stands in a sentence."""
-    return shorten(kind).strip("'\"") if kind else "this model"
+    return short_repr(kind).strip("'\"") if kind else "this model"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import Architecture, RopeReading, listed_types
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.rope_parameters import get_dotted
@@ -61,7 +61,7 @@ def refuse_others(config: Mapping[str, Any], kind: str) -> None:
         found = "it names neither a model_type nor any size of a model, so it is no config.json of one"
     if found is not None:
         base = config.get("base_model_name_or_path", config.get("text_model_id"))
-        raise ValueError(f"{found} ({shorten(base)})" if isinstance(base, str) else found)
+        raise ValueError(f"{found} ({short_repr(base)})" if isinstance(base, str) else found)
 
 
 def read_unknown_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -> Fields:
@@ -107,15 +107,19 @@ def describe_doubt(fields: Fields) -> str:
     if fields.is_listed:
         if not fields.wrapper:
             return ""
-        return f"model_type {shorten(fields.wrapper)} is not in the list: the {fields.kind} in it is read by its code."
+        return (
+            f"model_type {short_repr(fields.wrapper)} is not in the list: the {fields.kind} in it is read by its code."
+        )
     if not fields.kind:
         used = f"{', '.join(fields.own_keys)} is" if fields.own_keys else "it is"
         return f"There is no model_type, and transformers refuses that: {used} read by the general rules."
     spelled = next((name for name in sorted(listed_types()) if letters_of(name) == letters_of(fields.kind)), "")
     if spelled:
-        return f"model_type {shorten(fields.kind)} is not in the list, where {spelled} is: transformers knows no other."
+        return (
+            f"model_type {short_repr(fields.kind)} is not in the list, where {spelled} is: transformers knows no other."
+        )
     used = f", with {', '.join(fields.own_keys)} of its own," if fields.own_keys else ""
     return (
-        f"model_type {shorten(fields.kind)} is not in the list: it is read{used} by the general rules, "
+        f"model_type {short_repr(fields.kind)} is not in the list: it is read{used} by the general rules, "
         "and its own code may do otherwise."
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.json_source import LARGEST as LARGEST
 from rope_viz.models.json_source import read_raw
 from rope_viz.models.model_config import ModelConfig
@@ -47,7 +47,7 @@ def parse_config(text: str | bytes, notes: list[str] | None = None) -> dict[str,
     """Return the object of a JSON text, and add what is odd about the text to `notes`. Raises `ValueError`."""
     raw = read_raw(text)
     if notes is not None and raw.repeated:
-        shown = ", ".join(shorten(place[-1]) for place in raw.repeated[:3])
+        shown = ", ".join(short_repr(place[-1]) for place in raw.repeated[:3])
         notes.append(f"In your config {shown} stands more than once; the last one counts, as in transformers.")
     if notes is not None and raw.marked and isinstance(text, bytes):
         notes.append("Your file starts with a byte order mark, which transformers does not read: save it without.")

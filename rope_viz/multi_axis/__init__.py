@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.position_ids import Positions
-from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import read_diffusion
 from rope_viz.multi_axis.diffusion_positions import diffusion_positions
@@ -38,7 +38,7 @@ RUNTIME_NAMES = {
 }
 
 
-def read(family: str, config: Mapping[str, Any]) -> Specs:
+def read_family(family: str, config: Mapping[str, Any]) -> Specs:
     """Return the rotation of a family's config; a list of them, one per head, where heads differ.
 
     The config is what the published class takes: the text or the vision part of a config.json, or the arguments of a
@@ -61,7 +61,7 @@ def read(family: str, config: Mapping[str, Any]) -> Specs:
         if runtime in ("vllm", "sglang", "mlx-vlm"):
             return in_float32(allocation(runtime, config))
         return read_text(str(config.get("model_type") or "qwen2_vl"), config)
-    raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {shorten(family)}")
+    raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {short_repr(family)}")
 
 
 def positions(family: str, config: Mapping[str, Any]) -> tuple[FloatArray, float | None]:
@@ -94,12 +94,12 @@ def placed(family: str, config: Mapping[str, Any]) -> Positions:
         return music_positions(given)
     if group in ("dit", "positions"):
         return diffusion_positions(name, config)
-    raise ValueError(f"there are no positions for {shorten(family)}")
+    raise ValueError(f"there are no positions for {short_repr(family)}")
 
 
 def split_family(family: str) -> tuple[str, str]:
     """Return (group, name) of a family like "text/qwen2_vl"."""
     if not isinstance(family, str) or "/" not in family or f"{family.split('/')[0]}/" not in GROUPS:
-        raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {shorten(family)}")
+        raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {short_repr(family)}")
     group, name = family.split("/", 1)
     return group, name

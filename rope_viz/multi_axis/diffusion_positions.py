@@ -15,7 +15,7 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import THW
 from rope_viz.embedding.position_ids import Positions, centred, grid, line, product, require_tokens, spaced
-from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
 from rope_viz.multi_axis.grid_positions import Lay, listed_grids, pick_tokens, read_shape, read_sides
@@ -172,7 +172,7 @@ def cropped_sides(given: ConfigReader, rows: int, columns: int, high: int, wide:
     else:
         corners = given.array("crops_coords")
     if corners.shape != (2, 2):
-        found = shorten(given.value("crops_coords"))
+        found = short_repr(given.value("crops_coords"))
         raise ValueError(f"crops_coords must be [[top, left], [bottom, right]], got {found}")
     return [spaced(start, stop, side) for start, stop, side in zip(*corners, (rows, columns), strict=True)]
 
@@ -266,7 +266,7 @@ def minimax_h3(given: ConfigReader) -> Positions:
     latents = given.sizes("latents", count=2)
     patch = given.sizes("patch", "patch_size", default=(2, 2))[-2:]
     if len(patch) != 2 or any(side < step for side, step in zip(latents, patch, strict=True)):
-        raise ValueError(f"patch must be rows and columns no larger than the latents, got {shorten(patch)}")
+        raise ValueError(f"patch must be rows and columns no larger than the latents, got {short_repr(patch)}")
     require_tokens(frames, *(side // step for side, step in zip(latents, patch, strict=True)))
     area = math.sqrt(math.prod(latents))
     high, wide = (aspect(side, step, area) for side, step in zip(latents, patch, strict=True))
@@ -274,7 +274,7 @@ def minimax_h3(given: ConfigReader) -> Positions:
     blocks = [words(count, 0)]
     anchors = given.value("keyframe_anchors") or ()
     if not isinstance(anchors, (list, tuple)):
-        raise ValueError(f'keyframe_anchors must be a list of "first" and "last", got {shorten(anchors)}')
+        raise ValueError(f'keyframe_anchors must be a list of "first" and "last", got {short_repr(anchors)}')
     for anchor in anchors:
         blocks.append(product([float(count) if anchor == "first" else count + sum(spans) - FRAME_RESCALE], high, wide))
     audio = given.size("audio_latents", default=0, least=0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import THW
 from rope_viz.embedding.position_ids import Positions, grid, merge_order, product, require_tokens
-from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models.config_reader import MAX_SIDE, ConfigReader
 from rope_viz.multi_axis.learned_directions import HW, WH
 from rope_viz.multi_axis.vision import tower_name
@@ -63,7 +63,7 @@ def pick_tokens(values: FloatArray, tokens: Any, name: str = "tokens", frames: i
             return np.asarray(values[index], dtype=np.float64)
     except (TypeError, ValueError, IndexError):
         pass
-    raise ValueError(f"{name} must be from 0 to {len(values) - 1}, got {shorten(tokens)}")
+    raise ValueError(f"{name} must be from 0 to {len(values) - 1}, got {short_repr(tokens)}")
 
 
 def grids(given: ConfigReader) -> list[tuple[int, ...]]:
@@ -80,7 +80,7 @@ def listed_grids(given: ConfigReader, *names: str, count: int = 3) -> list[tuple
     many = given.value(*names)
     if not isinstance(many, (list, tuple)) or not many:
         order = "[frames, rows, columns]" if count == 3 else "[rows, columns]"
-        raise ValueError(f"{names[0]} must be a list of {order}, got {shorten(many)}")
+        raise ValueError(f"{names[0]} must be a list of {order}, got {short_repr(many)}")
     found = [tuple(ConfigReader({names[0]: part}).sizes(names[0], count=count)) for part in many]
     for sides in found:
         require_tokens(*sides)
@@ -91,9 +91,9 @@ def read_sides(given: ConfigReader, most: int = 3) -> list[int]:
     """Return the sides of the one grid, which the config names or gives in pixels or latents with a patch size."""
     sides = written_sides(given)
     if not 2 <= len(sides) <= most:
-        raise ValueError(f"grid must be rows and columns, with frames in front for video, got {shorten(sides)}")
+        raise ValueError(f"grid must be rows and columns, with frames in front for video, got {short_repr(sides)}")
     if min(sides) < 1:
-        raise ValueError(f"the image must be at least one patch on every side, its grid is {shorten(sides)}")
+        raise ValueError(f"the image must be at least one patch on every side, its grid is {short_repr(sides)}")
     require_tokens(*sides)
     return sides
 
@@ -113,7 +113,7 @@ def written_sides(given: ConfigReader) -> list[int]:
     single = isinstance(given.value(*patch_names), (int, float))
     patch = given.sizes(*patch_names, default=[1], count=1 if single else None)
     if not 2 <= len(sides) <= 3 or not 1 <= len(patch) <= 3:
-        raise ValueError(f"latents must be rows and columns, with frames in front for video, got {shorten(sides)}")
+        raise ValueError(f"latents must be rows and columns, with frames in front for video, got {short_repr(sides)}")
     # One number is for rows and columns; time has a key of its own.
     full = [1, *(patch * 2 if len(patch) == 1 else patch)][-len(sides) :]
     if len(patch) < len(sides) == 3:

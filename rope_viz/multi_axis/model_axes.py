@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.axes_spec import AxesSpec
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import ConfigReader, read_model_type
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.text_config import TEXT_KEYS
@@ -35,7 +35,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     Raises `ValueError` that says what is missing or not known.
     """
     if not isinstance(config, Mapping):
-        raise ValueError(f"a config must be an object, got {shorten(config)}")
+        raise ValueError(f"a config must be an object, got {short_repr(config)}")
     if isinstance(config.get("_class_name"), str):
         return diffusion(config)
     kind = read_model_type(config)
@@ -58,7 +58,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     if kind == "musicflamingo":
         parts["audio"] = musicflamingo(config)
     if not parts:
-        raise ValueError(f"the config's model_type {shorten(kind)} has no rotary embedding that is known here")
+        raise ValueError(f"the config's model_type {short_repr(kind)} has no rotary embedding that is known here")
     return parts
 
 
@@ -95,7 +95,7 @@ def vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
     for place in inner_parts(config):
         inner = place.get("vision_config")
         if inner is not None and not isinstance(inner, Mapping):
-            raise ValueError(f"vision_config must be an object, got {shorten(inner)}")
+            raise ValueError(f"vision_config must be an object, got {short_repr(inner)}")
         if inner is not None:
             return inner
     return config

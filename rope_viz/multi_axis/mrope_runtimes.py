@@ -14,7 +14,7 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import THW, AxesSpec, checked_counts, interleaved, paired, placed, shared_ladder
 from rope_viz.embedding.scaling import Yarn
-from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, RopeSpec, Scaling, shorten
+from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, RopeSpec, Scaling, short_repr
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.model_config import from_config
 from rope_viz.multi_axis.text import (
@@ -150,5 +150,5 @@ def rescale_sections(counts: Sequence[int], pairs: int) -> tuple[int, ...]:
     sizes = [max(1, int(count * pairs / total)) for count in counts]
     sizes[-1] += pairs - sum(sizes)
     if sizes[-1] < 0:
-        raise ValueError(f"mrope_section cannot be fitted to {pairs} pairs, got {shorten(list(counts))}")
+        raise ValueError(f"mrope_section cannot be fitted to {pairs} pairs, got {short_repr(list(counts))}")
     return tuple(sizes)

@@ -29,7 +29,7 @@ from rope_viz.embedding.position_ids import (
     require_tokens,
     weave,
 )
-from rope_viz.embedding.spec import require_number, shorten
+from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.text import all_axes, find_axes, xdrope_axes
 
@@ -51,7 +51,7 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
         return hunyuan(given) if kind == "hunyuan_vl" else neomme(given)
     if not traits:
         known = ", ".join(name for name, axes in all_axes().items() if axes.prompt)
-        raise ValueError(f"there is no model type {shorten(kind)} whose prompts are known; there are {known}")
+        raise ValueError(f"there is no model type {short_repr(kind)} whose prompts are known; there are {known}")
     manner = find_manner(kind, runtime, given)
     if "audio" in traits and given.flag("use_audio_in_video"):
         chunk = int(read_rate(kind, given) * given.number("seconds_per_chunk", default=2.0))
@@ -68,7 +68,7 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
 def find_manner(kind: str, runtime: str, given: ConfigReader) -> Manner:
     """Return how this runtime lays out the prompts of this model type."""
     if runtime not in RUNTIMES:
-        raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {shorten(runtime)}")
+        raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {short_repr(runtime)}")
     traits = prompt_traits(kind)
     merge = 1 if kind == "glm_image" else given.size("spatial_merge_size", "spatial_conv_size", default=2)
     if runtime == "llama.cpp":
@@ -111,7 +111,7 @@ def read_seconds(given: ConfigReader, index: int) -> float | None:
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
         seconds = [seconds]
     if not isinstance(seconds, (list, tuple)) or index >= len(seconds):
-        raise ValueError(f"second_per_grid_ts must have one number per video, got {shorten(seconds)}")
+        raise ValueError(f"second_per_grid_ts must have one number per video, got {short_repr(seconds)}")
     require_number(seconds[index], "second_per_grid_ts entries")
     return float(seconds[index])
 
@@ -166,11 +166,11 @@ def entries(given: ConfigReader) -> list[tuple[str, Any]]:
     """Return the pieces of a layout as (kind, size)."""
     layout = given.value("layout")
     if not isinstance(layout, (list, tuple)):
-        raise ValueError(f"layout must be a list of pieces, got {shorten(layout)}")
+        raise ValueError(f"layout must be a list of pieces, got {short_repr(layout)}")
     kinds = ("text", "image", "video", "audio")
     for piece in layout:
         if not isinstance(piece, (list, tuple)) or len(piece) != 2 or piece[0] not in kinds:
-            raise ValueError(f"a piece must be like ['text', 4] or ['image', [1, 6, 8]], got {shorten(piece)}")
+            raise ValueError(f"a piece must be like ['text', 4] or ['image', [1, 6, 8]], got {short_repr(piece)}")
     return [(name, size) for name, size in layout]
 
 
@@ -184,7 +184,7 @@ def read_tokens(size: Any) -> int:
 def three(size: Any) -> tuple[int, int, int]:
     """Return (frames, rows, columns); two numbers are rows and columns of one frame."""
     if not isinstance(size, (list, tuple)) or len(size) not in (2, 3):
-        raise ValueError(f"a grid must be frames, rows and columns of patches, got {shorten(size)}")
+        raise ValueError(f"a grid must be frames, rows and columns of patches, got {short_repr(size)}")
     for side in size:
         require_number(side, "a grid's sides", least=1, most=MAX_TOKENS, integer=True)
     frames, rows, columns = [1, *map(int, size)][-3:]

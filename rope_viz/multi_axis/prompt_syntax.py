@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.position_ids import Positions, patches
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import SECTION_KEYS, read_model_type
 from rope_viz.multi_axis.model_axes import inner_parts, size_or, vision_part
 from rope_viz.multi_axis.prompt_positions import TEMPORAL, lay_out, prompt_traits
@@ -127,14 +127,14 @@ def piece(part: str) -> Wanted:
     matches = ((what, form.fullmatch(part)) for what, form in FORMS.items())
     what, match = next((pair for pair in matches if pair[1]), ("text", None))
     if match is None:
-        raise ValueError(f"{TAKES}; not {shorten(part)}")
+        raise ValueError(f"{TAKES}; not {short_repr(part)}")
     given = {name: text for name, text in match.groupdict().items() if text is not None}
     numbers = {name: float(text) if name in ("seconds", "rate") else int(text) for name, text in given.items()}
     wanted = Wanted(what, **numbers)  # type: ignore[arg-type]
     if what in ("image", "video") and min(wanted.width, wanted.height) < 1:
-        raise ValueError(f"an image needs sides of at least one pixel, not {shorten(part)}")
+        raise ValueError(f"an image needs sides of at least one pixel, not {short_repr(part)}")
     if not 0.0 < wanted.rate <= 240.0:
-        raise ValueError(f"a film needs a rate above 0 and up to 240 frames a second, not {shorten(part)}")
+        raise ValueError(f"a film needs a rate above 0 and up to 240 frames a second, not {short_repr(part)}")
     return wanted
 
 

@@ -24,7 +24,7 @@ from rope_viz.embedding.axes_spec import (
     shared_ladder,
     without_rotation,
 )
-from rope_viz.embedding.spec import FloatArray, RopeSpec, shorten
+from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
 from rope_viz.models.architecture import Axes, all_architectures, find_architecture
 from rope_viz.models.config_reader import SECTION_KEYS
 from rope_viz.models.model_config import ModelConfig, from_config
@@ -86,7 +86,7 @@ def read_text(kind: str, config: Mapping[str, Any]) -> AxesSpec:
     layers = text_layers(kind, config)
     wanted = config.get("layer_type")
     if wanted is not None and (not isinstance(wanted, str) or wanted not in layers):
-        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {shorten(wanted)}")
+        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {short_repr(wanted)}")
     layer = next((name for name in (wanted, "", "full_attention") if name in layers), next(iter(layers)))
     return in_float32(layers[layer])
 
@@ -160,7 +160,7 @@ def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int
     """Return the axis of every pair, (pairs,). Raises `ValueError` where sections must add up and do not."""
     if pattern != "interleaved" and sum(counts) != pairs:
         raise ValueError(
-            f"mrope_section must add up to the {pairs} pairs that rotate, {shorten(list(counts))} is {sum(counts)}"
+            f"mrope_section must add up to the {pairs} pairs that rotate, {short_repr(list(counts))} is {sum(counts)}"
         )
     if pattern == "scheduled":
         return schedule_pairs(counts)
@@ -168,7 +168,7 @@ def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int
         # Sections beyond the third begin again with the first axis, as transformers cuts them.
         return [section % 3 for section, count in enumerate(counts) for _ in range(count)]
     if len(counts) != 3:
-        raise ValueError(f"mrope_section must have three numbers, got {shorten(list(counts))}")
+        raise ValueError(f"mrope_section must have three numbers, got {short_repr(list(counts))}")
     if pattern == "interleaved":
         return interleaved(counts, pairs)
     # ERNIE names its sections h, w, t; Bailing t, h, w. Both lay the pairs out alike.
@@ -187,7 +187,7 @@ def schedule_pairs(counts: Sequence[int]) -> list[int]:
     [0, 1, 2, 0]
     """
     if len(counts) not in (2, 3):
-        raise ValueError(f"mrope_section must have two or three numbers, got {shorten(list(counts))}")
+        raise ValueError(f"mrope_section must have two or three numbers, got {short_repr(list(counts))}")
     last = [0] if len(counts) == 3 else []
     wanted = [counts[0] - len(last), *counts[1:]]
     given, order = [0] * len(wanted), list[int]()
@@ -205,7 +205,7 @@ def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
     Dimension i and its partner i + pairs fall into different blocks, so this is no rotation.
     """
     if sum(counts) != spec.pairs:
-        raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {shorten(list(counts))}")
+        raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {short_repr(list(counts))}")
     axis = [k for k, count in enumerate(counts) for _ in range(2 * count)]
     first = shared_ladder(spec, axis[: spec.pairs], xdrope_axes(counts))
     return without_rotation(first, placed(np.asarray(spec.inv_freq()), axis[spec.pairs :], len(counts)))
@@ -214,6 +214,6 @@ def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
 def xdrope_axes(counts: Sequence[int]) -> tuple[str, ...]:
     """Return the names of as many axes: width, height and image last."""
     if len(counts) < 3:
-        raise ValueError(f"mrope_section must have at least three numbers, got {shorten(list(counts))}")
+        raise ValueError(f"mrope_section must have at least three numbers, got {short_repr(list(counts))}")
     more = len(counts) - len(XDROPE_AXES)
     return (*(f"axis {k}" for k in range(more)), *XDROPE_AXES) if more > 0 else XDROPE_AXES[-len(counts) :]

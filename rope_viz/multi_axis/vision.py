@@ -27,7 +27,7 @@ from rope_viz.embedding.axes_spec import (
     placed,
     shared_ladder,
 )
-from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, require_number, shorten
+from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, require_number, short_repr
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.learned_directions import HW, WH, lightglue, rope_mixed
 from rope_viz.multi_axis.names import find_known_name, plain_name
@@ -95,7 +95,7 @@ def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
         return rule(ConfigReader(config, defaults))
     if name not in TOWERS:
         known = ", ".join(sorted({*TOWERS, *SPECIAL}))
-        raise ValueError(f"there is no vision tower {shorten(kind)} with positions here; there are {known}")
+        raise ValueError(f"there is no vision tower {short_repr(kind)} with positions here; there are {known}")
     tower = TOWERS[name]
     given = ConfigReader(config, tower.defaults)
     size = read_memory_head(given) if tower is MEMORY else given.head_size(width=tower.width, derived=tower.derived)

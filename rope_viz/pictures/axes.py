@@ -16,7 +16,7 @@ from rope_viz.multi_axis.image_layouts import ROLES, Role, Scene
 from rope_viz.multi_axis.prompt_syntax import LONGEST, USUAL, WHATS, Laid, Reader, lay, pieces, reader, taken
 from rope_viz.multi_axis.text import find_axes
 from rope_viz.pictures import decay
-from rope_viz.pictures.axes_model import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, models, scene, shown
+from rope_viz.pictures.axes_model import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, compared_scenes, models, scene
 from rope_viz.pictures.axis_choice import roles
 from rope_viz.pictures.choices import Number, Pick, Pieces, Positions
 from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
@@ -29,7 +29,7 @@ ALL: tuple[Choice[Any], ...] = (*WHICH, *CHANGES)
 SHOWN: tuple[Choice[Any], ...] = (*ALL, *OTHER)
 REACH = Number(key="axes.reach", knob=axes.REACH, usual=32)
 SHADES = Pick(
-    key="axes.shades", label="Colours", options=axes.SHADES, when=lambda now: len(shown(now)) > 1, needs=SHOWN
+    key="axes.shades", label="Colours", options=axes.SHADES, when=lambda now: len(compared_scenes(now)) > 1, needs=SHOWN
 )
 
 
@@ -160,21 +160,21 @@ def middle(of: Scene) -> tuple[int, int]:
     REACH,
     SHADES,
     height=axes.HEIGHT,
-    narrow=lambda now: axes.narrow_height(len(shown(now))),
+    narrow=lambda now: axes.narrow_height(len(compared_scenes(now))),
     config=True,
 )
 def sight(now: Now) -> Figure:
     """The score of a patch with the patches around it."""
-    both, reach = shown(now), int(now[REACH])
+    both, reach = compared_scenes(now), int(now[REACH])
     figure = axes.sight(both, reach, shades=now[SHADES], coarse=now.coarse)
     title = f"The score of a patch with those up to {reach:,} rows and columns away: {axes.named(both)}"
     return Figure(figure, title, words.sight(both, reach), variant="sight")
 
 
-@PAGE.picture(*SHOWN, height=lambda now: axes.speeds_height(shown(now)), config=True)
+@PAGE.picture(*SHOWN, height=lambda now: axes.speeds_height(compared_scenes(now)), config=True)
 def speeds(now: Now) -> Figure:
     """Which axis owns which frequencies: a tick for every pair at its wavelength."""
-    both = shown(now)
+    both = compared_scenes(now)
     return Figure(axes.speeds(both), f"The wavelengths of every axis: {axes.named(both)}", words.speeds(both))
 
 

@@ -302,7 +302,7 @@ def _differs(own: Anatomy, axis: str, base: float) -> bool:
     return abs(base / min(max(own.ladders[axis].base, BASE_KNOB.low), BASE_KNOB.high) - 1.0) > 1e-12
 
 
-def shown(now: Now) -> list[Scene]:
+def compared_scenes(now: Now) -> list[Scene]:
     """Return the part and, if one is chosen, the part to compare with."""
     first, name = scene(now), now[BESIDE]
     if name == NOTHING:

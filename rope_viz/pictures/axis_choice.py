@@ -58,7 +58,7 @@ def looked(now: Now, choice: Pick[Along]) -> RopeSpec:
     return now.spec if axis == "all" else along(now.spec, roles(now)[axis])
 
 
-def said(now: Now, choice: Pick[Along]) -> str:
+def axis_sentence(now: Now, choice: Pick[Along]) -> str:
     """Return the start of a page's sentence that names the chosen axis, "" for a model with one axis."""
     found, axis = roles(now), now[choice]
     if not found:

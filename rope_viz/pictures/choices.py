@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from rope_viz.embedding.spec import Knob, RopeSpec, shorten
+from rope_viz.embedding.spec import Knob, RopeSpec, short_repr
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import blob_store
@@ -49,12 +49,12 @@ class Pick(Choice[Name]):
         for name in self.options:
             if name == written:
                 return name
-        raise ValueError(f"{self.key} must be one of {', '.join(self.options)}, not {shorten(written)}")
+        raise ValueError(f"{self.key} must be one of {', '.join(self.options)}, not {short_repr(written)}")
 
     def settled(self, value: Name, now: Now) -> Name:
         return value if value in self.shown(now) else self.default(now)
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return ", ".join(self.options)
 
 
@@ -76,7 +76,7 @@ class Menu(Choice[str]):
 
     def parse(self, written: str) -> str:
         if not self.check(written):
-            raise ValueError(f"{self.key} has no entry {shorten(written)}")
+            raise ValueError(f"{self.key} has no entry {short_repr(written)}")
         return written
 
     def settled(self, value: str, now: Now) -> str:
@@ -95,7 +95,9 @@ class Borders(Choice[tuple[int, ...]]):
     def parse(self, written: str) -> tuple[int, ...]:
         words = written.split(",")
         if not 1 <= len(words) <= 16 or not all(re.fullmatch(r"[0-9]{1,4}", word) for word in words):
-            raise ValueError(f"{self.key} must be whole numbers with commas, such as 24,20,20, not {shorten(written)}")
+            raise ValueError(
+                f"{self.key} must be whole numbers with commas, such as 24,20,20, not {short_repr(written)}"
+            )
         return tuple(int(word) for word in words)
 
     def settled(self, value: tuple[int, ...], now: Now) -> tuple[int, ...]:
@@ -105,7 +107,7 @@ class Borders(Choice[tuple[int, ...]]):
     def text(self, value: tuple[int, ...]) -> str:
         return ",".join(map(str, value))
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return "pairs of each axis, such as 24,20,20"
 
 
@@ -128,7 +130,7 @@ class Several(Choice[Names]):
         names = tuple(dict.fromkeys(name for name in written.split(",") if name))
         for name in names:
             if name not in self.options:
-                raise ValueError(f"{self.key} may hold {', '.join(self.options)}, not {shorten(name)}")
+                raise ValueError(f"{self.key} may hold {', '.join(self.options)}, not {short_repr(name)}")
         return names
 
     def settled(self, value: Names, now: Now) -> Names:
@@ -147,7 +149,7 @@ class Several(Choice[Names]):
     def text(self, value: Names) -> str:
         return ",".join(value)
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return "any of " + ", ".join(self.options)
 
 
@@ -164,13 +166,13 @@ class Models(Choice[Names]):
         names = tuple(dict.fromkeys(name for name in written.split(",") if name))
         for name in names:
             if name not in catalog():
-                raise ValueError(f"{self.key} may hold models of the list, not {shorten(name)}")
+                raise ValueError(f"{self.key} may hold models of the list, not {short_repr(name)}")
         return names
 
     def text(self, value: Names) -> str:
         return ",".join(value)
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return "models of the list, with commas"
 
 
@@ -190,10 +192,10 @@ class Switch(Choice[bool]):
 
     def parse(self, written: str) -> bool:
         if written not in ("yes", "no"):
-            raise ValueError(f"{self.key} must be yes or no, not {shorten(written)}")
+            raise ValueError(f"{self.key} must be yes or no, not {short_repr(written)}")
         return written == "yes"
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return "yes, no"
 
 
@@ -224,7 +226,7 @@ class Number(Choice[Any]):
         if not knob.low <= value <= knob.high or (knob.integer and value != int(value)):
             kind = "a whole number" if knob.integer else "a number"
             ends = f"{spec_url.format_value(knob.low)} to {spec_url.format_value(knob.high)}"
-            raise ValueError(f"{self.key} must be {kind} from {ends}, not {shorten(written)}")
+            raise ValueError(f"{self.key} must be {kind} from {ends}, not {short_repr(written)}")
         return int(value) if knob.integer else value
 
     def near(self, written: str) -> float:
@@ -237,7 +239,7 @@ class Number(Choice[Any]):
         value = min(max(value, knob.low), knob.high)
         return round(value) if knob.integer else float(value)
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return f"{spec_url.format_value(self.knob.low)} to {spec_url.format_value(self.knob.high)}"
 
 
@@ -289,7 +291,7 @@ class Pieces(Line):
     kinds: Callable[[Now], Sequence[str]]
     count: int
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return f"pieces with commas between them, such as {self.usual}"
 
 
@@ -306,11 +308,11 @@ class Positions(Choice[tuple[int, int]]):
     def parse(self, written: str) -> tuple[int, int]:
         words = written.split(",")
         if len(words) != 2 or not all(word.isascii() and word.isdecimal() and len(word) < 9 for word in words):
-            raise ValueError(f"{self.key} must be two positions with a comma between them, not {shorten(written)}")
+            raise ValueError(f"{self.key} must be two positions with a comma between them, not {short_repr(written)}")
         m, n = (min(int(word), self.most) for word in words)
         return m, n
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return "two positions, m,n"
 
 
@@ -351,7 +353,7 @@ class Kept(Choice[Held[T] | None]):
     def text(self, value: Held[T] | None) -> str:
         return "" if value is None else value.name
 
-    def says(self) -> str:
+    def describe(self) -> str:
         return "a file"
 
 

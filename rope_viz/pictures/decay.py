@@ -6,7 +6,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import decay, per_distance, scaling
 from rope_viz.figures.words import decay as words
 from rope_viz.pictures import vectors
-from rope_viz.pictures.axis_choice import axis_of, looked, said
+from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Models, Number, Pick, Several, Switch, length, model_specs
 from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
@@ -85,20 +85,22 @@ PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, 
 
 def user_qk(now: Now) -> vectors.Own:
     """Return the q and k that the user chose, or the default random ones if the view needs none."""
-    return vectors.chosen(now, now[SOURCE] if _has_qk(now) else "seed", now[SEED], now[TYPED], now[FILE])
+    return vectors.select_head(now, now[SOURCE] if _has_qk(now) else "seed", now[SEED], now[TYPED], now[FILE])
 
 
 @PAGE.picture(*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, zooms=True, sets=AT, config=True)
 def curves(now: Now) -> Figure:
     """The score over the distance."""
     spec, shown, log, length = looked(now, AXIS), now[SHOW], now[LOG], now[LENGTH]
-    where = decay.Range.of(length, now.seen(decay.whole(length, log)), log=log, quick=now.coarse, backend=now[BACKEND])
+    where = decay.Range.from_length(
+        length, now.seen(decay.whole(length, log)), log=log, quick=now.coarse, backend=now[BACKEND]
+    )
     names = now[COMPARE]
     others = scaling.compared(spec, scaling.alternatives(spec, names), model_specs(now[MODELS]), name=now.name)
     own = user_qk(now)
     sequence = None if now.coarse else own.sequence
     figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)
-    sentence = said(now, AXIS) + words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens)
+    sentence = axis_sentence(now, AXIS) + words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens)
     return Figure(figure, title, sentence, variant=f"{shown}-log" if log else shown, pins="x")
 
 

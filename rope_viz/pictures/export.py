@@ -24,7 +24,7 @@ from rope_viz.pictures import provenance, registry
 from rope_viz.pictures.outputs import Clocks, Figure, Kind, Patch, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.wire_format import bare, cells, columns, marked, packed, prose
+from rope_viz.pictures.wire_format import cells, columns, escape_markup, markdown_to_html, packed, strip_markup
 
 FORMS = {
     "packed": "application/octet-stream",
@@ -44,7 +44,7 @@ WHOLE = ("png", "pdf")
 
 def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
     """Render a picture in one of `FORMS`. Raise `ValueError` with a sentence if it cannot be rendered."""
-    with theme.unchecked():
+    with theme.skip_validation():
         drawn = picture(now)
         if form == "packed":
             return packed(picture, now, drawn)
@@ -97,12 +97,12 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
     zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
     facts = {"picture": picture.address, "view": view, "address": address, **own, **zoom}
     # The spec is the sidebar's, even if a page shows other models.
-    shown = registry.shown(now, picture)
+    shown = registry.other_models(now, picture)
     of = {"models": ", ".join(shown.values())} if shown else {}
-    return facts | of | {"sentence": bare(drawn.sentence), "spec": now.spec_json}
+    return facts | of | {"sentence": strip_markup(drawn.sentence), "spec": now.spec_json}
 
 
-def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
+def redraw_saved(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
     """Redraw a picture from its saved JSON in another format; `look` overrides parts of the saved style.
 
     Figures and tables are redrawn from the file's numbers, clocks from its spec and config. Raise `ValueError` with a
@@ -118,7 +118,7 @@ def again(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
         if form in ("csv", "json") or not (fig.data and fig.data[0].type == "table"):
             meta = kept if form == "json" else provenance.said_of(kept)
             return files.render(fig, form, options=style, title=title, meta=meta)
-        drawn = provenance.turning(kept) or Table(fig.table(), title, marked(str(kept.get("sentence") or "")))
+        drawn = provenance.turning(kept) or Table(fig.table(), title, escape_markup(str(kept.get("sentence") or "")))
         return to_file(drawn, form, style, provenance.said_of(kept))
     except Exception as error:
         if isinstance(error, (ValueError, OSError)) and "could not convert" not in str(error):
@@ -154,7 +154,9 @@ def table_page(drawn: Table, look: Style, facts: Mapping[str, Any]) -> bytes:
         "<tr>" + "".join(f"<td>{html.escape('' if cell is None else str(cell))}</td>" for cell in row) + "</tr>"
         for row in zip(*given.values(), strict=True)
     )
-    body = f"<p>{prose(drawn.sentence)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    body = (
+        f"<p>{markdown_to_html(drawn.sentence)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    )
     style = "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #8884}"
     return _page(drawn.title, body, look, facts, style)
 

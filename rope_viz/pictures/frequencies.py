@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rope_viz.figures import frequencies
 from rope_viz.figures.words import common as words
-from rope_viz.pictures.axis_choice import axis_of, looked, said
+from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Pick, length
 from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
@@ -21,7 +21,7 @@ def wavelengths(now: Now) -> Figure:
     """The wavelength of every pair, before and after scaling."""
     spec = looked(now, AXIS)
     title = f"Wavelength of each of {spec.pairs} pairs in tokens per turn, before and after scaling"
-    sentence = said(now, AXIS) + words.frequencies(spec)
+    sentence = axis_sentence(now, AXIS) + words.frequencies(spec)
     return Figure(frequencies.wavelengths(spec, pin=now.pin), title, sentence, pins="x")
 
 

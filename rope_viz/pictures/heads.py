@@ -67,7 +67,7 @@ def decode(content: bytes) -> Captured:
     return read_capture(content.partition(b"\0")[2])
 
 
-def check(held: Held[Captured], now: Now) -> object:
+def require_drawable(held: Held[Captured], now: Now) -> object:
     """Raise `ValueError` if the layer cannot be drawn."""
     return looked(now)
 
@@ -79,7 +79,7 @@ FILE = Kept(
     "heads. A larger one in the terminal: `rope-viz figure heads/across --file qk.safetensors -o heads.svg`.",
     decode=decode,
     load=load,
-    check=check,
+    check=require_drawable,
     suffixes=(".safetensors",),
     instead="Not shown",
 )
@@ -141,7 +141,7 @@ def analyse_layer(capture: Capture, number: int) -> Looked:
     """Analyse a layer. Raise `ValueError` for values that are not numbers."""
     layer, spec = capture.layer(number), capture.spec(number)
     heads = layer.as_heads(spec)
-    positional = studies.positional(heads, Turning.of(spec, heads.tokens))
+    positional = studies.positional(heads, Turning.from_spec(spec, heads.tokens))
     order = tuple(int(head) for head in np.argsort(-positional, kind="stable"))
     return Looked(capture.name, number, layer, heads, spec, studies.by_pair(heads, spec.pairs), positional, order)
 
@@ -198,11 +198,11 @@ def distance(now: Now) -> Figure:
     one = one_head(what, head)
     curves, near, last = [], [], what.spec
     for label, colour, dash, spec in compared_specs(now, what):
-        values = studies.mean_logit(one, Turning.of(spec, one.tokens))[0]
+        values = studies.mean_logit(one, Turning.from_spec(spec, one.tokens))[0]
         curves.append((label, colour, dash, *columns(values)))
-        near.append(float(studies.attention_by_distance(one, 0, Turning.of(spec, one.tokens))[:NEAR].sum()))
+        near.append(float(studies.attention_by_distance(one, 0, Turning.from_spec(spec, one.tokens))[:NEAR].sum()))
         last = spec
-    parts = studies.contributions(one, 0, Turning.of(last, one.tokens))
+    parts = studies.contributions(one, 0, Turning.from_spec(last, one.tokens))
     number = what.layer.heads[head] if what.layer.heads else head
     sentence = words.one(
         number, bands(last), parts, float(what.positional[head]), min(near[0], 1), min(near[-1], 1), len(near) > 1
@@ -217,7 +217,7 @@ def attention(now: Now) -> Figure:
     what, head = open_head(now)
     one = one_head(what, head)
     curves = [
-        (label, colour, dash, studies.attention_by_distance(one, 0, Turning.of(spec, one.tokens)))
+        (label, colour, dash, studies.attention_by_distance(one, 0, Turning.from_spec(spec, one.tokens)))
         for label, colour, dash, spec in compared_specs(now, what)
     ]
     fig = recall.attention_by_distance(curves, most=min(NEAR, one.tokens))
@@ -230,7 +230,7 @@ def pairs(now: Now) -> Figure:
     what, head = open_head(now)
     one = one_head(what, head)
     drawn = compared_specs(now, what)
-    found = [studies.contributions(one, 0, Turning.of(spec, one.tokens)) for *_, spec in drawn]
+    found = [studies.contributions(one, 0, Turning.from_spec(spec, one.tokens)) for *_, spec in drawn]
     before = found[0] if len(found) > 1 else None
     fig = recall.parts(found[-1], bands(drawn[-1][3]), before=before, still=what.still)
     return Figure(fig, "What each pair adds to the logits of the open head")

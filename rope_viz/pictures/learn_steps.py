@@ -47,7 +47,7 @@ class Step:
     @property
     def start(self) -> Now:
         """Return the initial state of the step."""
-        return registry.read(registry.page(self.page), self.query)
+        return registry.read_request(registry.page(self.page), self.query)
 
 
 FOUR = {"model": "custom", "dim": "8", "base": "100", "trained": "128", "target": "128"}

@@ -58,7 +58,7 @@ class Choice(Generic[T]):
         """Return the text form, which `parse` reads."""
         return spec_url.format_value(value)
 
-    def says(self) -> str:
+    def describe(self) -> str:
         """Describe the accepted text, for the command line's help."""
         return ""
 

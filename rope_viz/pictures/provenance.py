@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.files import Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
@@ -46,7 +46,7 @@ def kept(picture: Picture, now: Now) -> dict[str, Any]:
     """Return what a picture depends on besides the spec, for its JSON: the choices and the user's config."""
     own = {"config": now.own.config} if picture.config and now.own is not None else {}
     try:
-        return own | {"choices": registry.chosen(now, picture)}
+        return own | {"choices": registry.choices_query(now, picture)}
     except KeyError:
         return own
 
@@ -80,14 +80,14 @@ def _now(picture: Picture, saved: Mapping[str, Any]) -> Now:
         # Files from older releases have no choices.
         query = dict(parse_qsl(urlsplit(saved["address"]).query, keep_blank_values=True))
         try:
-            return registry.read(page, query)
+            return registry.read_request(page, query)
         except contents.UnknownError:
             raise ValueError(TOO_LITTLE) from None
     if not isinstance(spec, dict) or not isinstance(choices, dict):
         raise ValueError(TOO_LITTLE)
     model, layer = (str(spec.get(key) or "") for key in ("model", "layer"))
     if model != spec_url.CUSTOM and model not in catalog():
-        raise ValueError(f"the spec in this file names the model {shorten(model)}, which is not in the list")
+        raise ValueError(f"the spec in this file names the model {short_repr(model)}, which is not in the list")
     rest = {key: value for key, value in spec.items() if key not in ("model", "layer")}
     try:
         made = configs.spec_of(json.dumps(rest).encode())

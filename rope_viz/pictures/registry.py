@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from rope_viz.embedding.spec import RopeSpec, knobs, require_number, shorten
+from rope_viz.embedding.spec import RopeSpec, knobs, require_number, short_repr
 from rope_viz.models import spec_url
 from rope_viz.pictures import blob_store, configs
 from rope_viz.pictures.choices import Borders, Held, Number
@@ -44,7 +44,7 @@ ASKED = ("pin", "view", "knob", "value", "coarse", "part", "own", "spec")
 def page(name: str) -> Page:
     """Return a page by name, loaded on first use. Raise `KeyError` with a sentence for an unknown one."""
     if name not in PAGES:
-        raise KeyError(f"There is no page {shorten(name)}; the pages are {', '.join(PAGES)}.")
+        raise KeyError(f"There is no page {short_repr(name)}; the pages are {', '.join(PAGES)}.")
     found: Page = importlib.import_module(f"rope_viz.pictures.{name}").PAGE
     return found
 
@@ -53,7 +53,7 @@ def picture(page_name: str, name: str) -> Picture:
     """Return a picture by page and name. Raise `KeyError` with a sentence for an unknown one."""
     found = page(page_name).pictures
     if name not in found:
-        raise KeyError(f"There is no picture {shorten(name)} on the page {page_name}; it has {', '.join(found)}.")
+        raise KeyError(f"There is no picture {short_repr(name)} on the page {page_name}; it has {', '.join(found)}.")
     return found[name]
 
 
@@ -62,12 +62,12 @@ def pictures() -> list[Picture]:
     return [each for name in PAGES for each in page(name).pictures.values()]
 
 
-def read(page: Page, query: Mapping[str, str]) -> Now:
+def read_request(page: Page, query: Mapping[str, str]) -> Now:
     """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid."""
     known = {*spec_url.KEYS, *ASKED, *(choice.key for choice in page.choices)}
     for key in query:
         if key not in known:
-            raise ValueError(f"There is nothing named {shorten(key)} to choose here.")
+            raise ValueError(f"There is nothing named {short_repr(key)} to choose here.")
     ours = {key: text for key, text in query.items() if key in spec_url.KEYS}
     opened = spec_url.read_query(ours)
     if opened.problems:
@@ -90,7 +90,7 @@ def moved(page: Page, now: Now, name: str, value: str) -> Now:
         return dataclasses.replace(now, given={**now.given, name: choice.parse(value)})
     knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)
     if knob is None:
-        raise ValueError(f"There is no knob {shorten(name)} here.")
+        raise ValueError(f"There is no knob {short_repr(name)} here.")
     number = spec_url.parse_number(value)
     require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
     spec = spec_url.move_knob(now.spec, name, number)
@@ -127,10 +127,10 @@ def query(now: Now, picture: Picture) -> dict[str, str]:
         out = {key: text for key, text in out.items() if key in ("model", "layer")} | {"spec": now.held["spec"]}
     if picture.config and now.own is not None:
         out["own"] = now.held["own"]
-    return out | chosen(now, picture)
+    return out | choices_query(now, picture)
 
 
-def chosen(now: Now, picture: Picture) -> dict[str, str]:
+def choices_query(now: Now, picture: Picture) -> dict[str, str]:
     """Return the part of the query for the pin and the page's own choices. Raise `KeyError` as `query` does."""
     out = {"pin": str(now.pin)} if picture.pin and now.pin is not None else {}
     for choice in page(picture.page).choices:
@@ -141,14 +141,14 @@ def chosen(now: Now, picture: Picture) -> dict[str, str]:
     return out
 
 
-def shown(now: Now, picture: Picture) -> dict[str, str]:
+def other_models(now: Now, picture: Picture) -> dict[str, str]:
     """Return {id: name} of the models in a picture, {} if it shows just the sidebar's."""
     shows = page(picture.page).shows
     found = {} if shows is None else dict(shows(now, picture))
     return {} if list(found) == [now.model] else found
 
 
-def fits(spec: RopeSpec, model: str, layer: str) -> bool:
+def fits_in_url(spec: RopeSpec, model: str, layer: str) -> bool:
     """True if an address can hold the spec; otherwise it must be stored and named in `Now.held`."""
     return _linked(spec, model, layer)[1]
 
@@ -183,7 +183,7 @@ def pin_of(query: Mapping[str, str], pairs: int) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) < pairs):
-        raise ValueError(f"pin must be a pair from 0 to {pairs - 1}, not {shorten(text)}.")
+        raise ValueError(f"pin must be a pair from 0 to {pairs - 1}, not {short_repr(text)}.")
     return int(text)
 
 
@@ -191,7 +191,7 @@ def part_of(query: Mapping[str, str]) -> int:
     """Read the part of a slow picture. Raise `ValueError` if it is invalid."""
     text = query.get("part", "0")
     if not (text.isascii() and text.isdecimal() and len(text) < 3):
-        raise ValueError(f"part must be a number from 0 to 99, not {shorten(text)}.")
+        raise ValueError(f"part must be a number from 0 to 99, not {short_repr(text)}.")
     return int(text)
 
 
@@ -203,7 +203,7 @@ def view_of(query: Mapping[str, str]) -> tuple[float, float] | None:
     try:
         low, high = sorted(float(end) for end in text.split(","))
     except ValueError:
-        raise ValueError(f"view must be two numbers with a comma between them, not {shorten(text)}.") from None
+        raise ValueError(f"view must be two numbers with a comma between them, not {short_repr(text)}.") from None
     if not (-1e15 < low < high < 1e15):
-        raise ValueError(f"view must be a range of finite numbers, not {shorten(text)}.")
+        raise ValueError(f"view must be a range of finite numbers, not {short_repr(text)}.")
     return low, high

@@ -20,7 +20,7 @@ from rope_viz.pictures import export, registry
 from rope_viz.pictures.outputs import Clocks, Figure, Kind, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.wire_format import bare, cells, prose
+from rope_viz.pictures.wire_format import cells, markdown_to_html, strip_markup
 
 MOST_ROWS = 200
 # Draw each chart when it scrolls near the view, fitted to its width.
@@ -61,7 +61,7 @@ def parts(now: Now) -> Iterator[Part]:
         if reason := picture.refuses(now):
             yield Part(picture, None, reason)
             continue
-        with theme.unchecked():
+        with theme.skip_validation():
             drawn = picture(picture.finished(now))
         if isinstance(drawn, Table) and not any(len(values) for values in cells(drawn).values()):
             continue  # empty until the user measures or uploads something
@@ -117,7 +117,7 @@ def to_html(now: Now) -> bytes:
         menu.append(f'<a href="#{name}">{html.escape(title)}</a>')
         body.append(f'<section id="{name}"><h2>{html.escape(title)}</h2>')
         for part in mine:
-            body.append(f"<h3>{html.escape(part.title)}</h3><p>{prose(part.sentence)}</p>")
+            body.append(f"<h3>{html.escape(part.title)}</h3><p>{markdown_to_html(part.sentence)}</p>")
             place = part.picture.address.replace("/", "-")
             label = html.escape(part.title)
             if isinstance(part.drawn, Figure):
@@ -237,7 +237,7 @@ def _row(values: Sequence[str]) -> str:
 
 def as_text(cell: Any) -> str:
     """Format a table cell."""
-    return "" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else bare(str(cell))
+    return "" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else strip_markup(str(cell))
 
 
 def escaped(text: str) -> str:

@@ -29,19 +29,19 @@ ALL = Switch(key="runtimes.all", label="Also the models on which all agree")
 PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL))
 
 
-def asked(now: Now) -> Asked:
+def config_in_question(now: Now) -> Asked:
     """Return the config in question: the model's own, or one made from the knobs."""
     return _config_for(now.spec, now.model, now.layer, now.own)
 
 
-def at(now: Now) -> int | None:
+def sequence_length(now: Now) -> int | None:
     """Return the length of the sequence, None for short ones."""
     return now.spec.target if now[AT] == "target" else None
 
 
 def answers(now: Now) -> Board:
     """Return every runtime's answer."""
-    return _answers(now.spec, now.model, now.layer, now.own, at(now), now[VLLM], now[SGLANG])
+    return _answers(now.spec, now.model, now.layer, now.own, sequence_length(now), now[VLLM], now[SGLANG])
 
 
 def diffusion(now: Now) -> str:
@@ -77,7 +77,7 @@ def curves(now: Now) -> Figure:
 @PAGE.picture(AT, VLLM, SGLANG, config=True, height=430, refuses=diffusion)
 def matrix(now: Now) -> Table:
     """Every runtime's answer in words, why, and what repairs it."""
-    sentence = words.whose(asked(now), at(now))
+    sentence = words.whose(config_in_question(now), sequence_length(now))
     return Table(runtimes.matrix(answers(now)), "What each runtime makes of this config", sentence, words=True)
 
 

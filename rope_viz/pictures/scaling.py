@@ -5,7 +5,7 @@ from __future__ import annotations
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import scaling
 from rope_viz.figures.words import common as words
-from rope_viz.pictures.axis_choice import axis_of, looked, said
+from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Pick, Several
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
@@ -37,7 +37,7 @@ def comparison(now: Now) -> Figure:
         # The pairs of one axis may have gaps: connect the lines across them and mark the actual pairs by points.
         figure.update_traces(connectgaps=True, mode="lines+markers", selector={"type": "scatter", "mode": "lines"})
     pins = "" if now[SHOW] == "ramp" else "x"
-    return Figure(figure, title, said(now, AXIS) + words.scaling(spec), variant=now[SHOW], pins=pins)
+    return Figure(figure, title, axis_sentence(now, AXIS) + words.scaling(spec), variant=now[SHOW], pins=pins)
 
 
 @PAGE.picture(AXIS, COMPARE, config=True, height=lambda now: ROW * (2 + len(now[COMPARE])))

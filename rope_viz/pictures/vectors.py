@@ -122,7 +122,7 @@ def random(spec: RopeSpec, seed: int = 0) -> dict[str, FloatArray]:
     return {"q": q[0], "k": k[0]}
 
 
-def chosen(
+def select_head(
     now: Now,
     source: str,
     seed: int,

@@ -30,7 +30,7 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
         "kind": KINDS[picture.kind],
         "picture": picture.address,
         "title": drawn.title,
-        "sentence": glossary.linked_html(prose(drawn.sentence)),
+        "sentence": glossary.linked_html(markdown_to_html(drawn.sentence)),
         "variant": drawn.variant,
         "file": file(picture, now, drawn.variant),
     }
@@ -58,7 +58,7 @@ def file(picture: Picture, now: Now, variant: str = "", look: Style | None = Non
     zoom = now.view if picture.zooms and not (look.xmin is not None and look.xmax is not None) else None
     extra = [part for part in (spanned(*zoom, "zoom") if zoom else "", *given) if part]
     name = f"{picture.page}-{variant or picture.name}"
-    own = registry.shown(now, picture)
+    own = registry.other_models(now, picture)
     spec = now.spec if not own or now.model in own else None
     return stem(name, [*(own or [now.model]), *others], spec=spec, span=span, extra=extra)
 
@@ -125,7 +125,7 @@ def framed(message: Mapping[str, Any], arrays: bytes = b"") -> bytes:
     return struct.pack("<I", len(header)) + header + arrays
 
 
-def prose(sentence: str) -> str:
+def markdown_to_html(sentence: str) -> str:
     """Return a sentence as HTML; its Markdown is limited to **bold**, *emphasis*, `code` and backslash escapes."""
     out, end = [], 0
     for found in MARKS.finditer(sentence):
@@ -136,16 +136,16 @@ def prose(sentence: str) -> str:
             out.append(html.escape(sign))
             continue
         tag = "code" if code else "strong" if bold else "em"
-        out.append(f"<{tag}>{html.escape(code) if code else prose(bold or emphasis)}</{tag}>")
+        out.append(f"<{tag}>{html.escape(code) if code else markdown_to_html(bold or emphasis)}</{tag}>")
     return "".join([*out, html.escape(sentence[end:])])
 
 
-def bare(sentence: str) -> str:
+def strip_markup(sentence: str) -> str:
     """Return a sentence without markup."""
-    return html.unescape(re.sub(r"</?(code|strong|em)>", "", prose(sentence)))
+    return html.unescape(re.sub(r"</?(code|strong|em)>", "", markdown_to_html(sentence)))
 
 
-def marked(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Escape the markup signs of plain text."""
     return re.sub(r"([\\`*])", r"\\\1", text)
 

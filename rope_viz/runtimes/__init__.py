@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
-from rope_viz.embedding.spec import FloatArray, checked_length, shorten
+from rope_viz.embedding.spec import FloatArray, checked_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.runtimes import gguf_converter, llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
 from rope_viz.runtimes.provenance import Known, find_provenance
@@ -102,7 +102,7 @@ def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | 
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), known)
     is_remote = (name, release) == RUNTIMES[0] and case.architecture.remote_code
-    remote = f"{shorten(case.model).strip(chr(39))} is remote code, not in transformers" if is_remote else ""
+    remote = f"{short_repr(case.model).strip(chr(39))} is remote code, not in transformers" if is_remote else ""
     return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=known, remote=remote)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend, mscale
-from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, short_repr
 from rope_viz.runtimes.rule_engine import Case
 
 FLAGS = {
@@ -44,20 +44,20 @@ def parse_flags(flags: str | Mapping[str, object] | None) -> dict[str, str | flo
     else:
         words = shlex.split(re.sub(r"\([^)]*\)", " ", re.sub(r"\(n_ctx (\d+)\)", r" -c \1 ", flags)).replace("=", " "))
     if len(words) % 2:
-        raise ValueError(f"every llama.cpp flag needs a value, got {shorten(' '.join(words))}")
+        raise ValueError(f"every llama.cpp flag needs a value, got {short_repr(' '.join(words))}")
     found: dict[str, str | float] = {}
     for name, value in zip(words[::2], words[1::2], strict=True):
         if name not in FLAGS:
-            raise ValueError(f"unknown llama.cpp flag {shorten(name)}; known are {', '.join(FLAGS)}")
+            raise ValueError(f"unknown llama.cpp flag {short_repr(name)}; known are {', '.join(FLAGS)}")
         if name == "--rope-scaling":
             if value not in ("none", "linear", "yarn"):
-                raise ValueError(f"--rope-scaling must be none, linear or yarn, got {shorten(value)}")
+                raise ValueError(f"--rope-scaling must be none, linear or yarn, got {short_repr(value)}")
             found["scaling"] = value
             continue
         try:
             found[FLAGS[name]] = float(value)
         except ValueError:
-            raise ValueError(f"{name} must be a number, got {shorten(value)}") from None
+            raise ValueError(f"{name} must be a number, got {short_repr(value)}") from None
         require_number(found[FLAGS[name]], name)
     return found
 

@@ -10,7 +10,7 @@ import functools
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
 from rope_viz.runtimes.releases import OLDER, format_version
@@ -44,7 +44,7 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     """Return how the answer of a runtime for this model with this type of scaling is known."""
     record, kind = fields.architecture, fields.kind
     if not record.listed or fields.wrapper:
-        return Known("not known", f"the code of {shorten(fields.wrapper or kind)} was not read")
+        return Known("not known", f"the code of {short_repr(fields.wrapper or kind)} was not read")
     at = f"{runtime} {format_version(release)}"
     for golden, types in record.executed.get(at, {}).items():
         with_type = scaling if scaling in types else f"other types, {scaling} by its rules"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ def format_release(runtime: str, release: str) -> str:
 def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]:
     """Return the full name and version. Raises `ValueError` that lists what is known."""
     if runtime not in RELEASES:
-        raise ValueError(f"runtime must be one of {', '.join(RELEASES)}, got {shorten(runtime)}")
+        raise ValueError(f"runtime must be one of {', '.join(RELEASES)}, got {short_repr(runtime)}")
     versions = RELEASES[runtime].releases
     if version is None:
         return runtime, versions[0]
     found = next((release for release in versions if version in (release, format_version(release))), None)
     if found is None:
         short = ", ".join(map(format_version, versions))
-        raise ValueError(f"version of {runtime} must be one of {short}, got {shorten(version)}")
+        raise ValueError(f"version of {runtime} must be one of {short}, got {short_repr(version)}")
     return runtime, found
 
 

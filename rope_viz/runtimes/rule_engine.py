@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend
-from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields, Params
 from rope_viz.models.model_config import ModelConfig
@@ -154,7 +154,7 @@ def find_layer(layers: Mapping[str, Params], layer_type: str | None) -> str:
         return find_main_layer(layers)
     named = layer_type.split(" ")[0]
     if named not in layers:
-        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {shorten(layer_type)}")
+        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {short_repr(layer_type)}")
     return named
 
 
@@ -297,7 +297,7 @@ def mscale_of(case: Case, key: str, default: float = 0.0) -> float:
 def build_spec(case: Case) -> RopeSpec:
     """Return the spec by the formulas of transformers 5.23.0. Raises `ValueError`, or `Refused` for the type."""
     if case.kind not in KINDS:
-        raise Refused(f"unknown rope type {shorten(case.kind)}")
+        raise Refused(f"unknown rope type {short_repr(case.kind)}")
     context = case.context or (case.original if case.kind in EXTENDED else case.limit)
     if case.kind == "longrope":
         for key in ("short_factor", "long_factor"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
@@ -88,7 +88,7 @@ def refuse_conflicting_types(case: Case) -> Case:
     new, old = case.rope.get("rope_type"), case.rope.get("type")
     if new is None or old is None or new == old or [old, new] in (["su", "longrope"], ["mrope", "default"]):
         return case
-    raise Refused(f"rope_type {shorten(new)} and type {shorten(old)} contradict each other")
+    raise Refused(f"rope_type {short_repr(new)} and type {short_repr(old)} contradict each other")
 
 
 @rule("phi3-renamed", has(TRANSFORMERS, "su_is_longrope"), has_type("yarn"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.embedding.spec import MAX_LENGTH, require_number, shorten
+from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.config_reader import Fields
 from rope_viz.runtimes.rule_engine import Case, Refused, Test, has_type, is_not, is_scaled, refuse, rule
 
@@ -52,7 +52,7 @@ def check_whole_numbers(fields: Fields) -> Iterator[Refusal]:
             continue
         if isinstance(value, bool) or not isinstance(value, int):
             meant = parse_whole_number(value)
-            yield Refusal(key, f"{key} must be a whole number, got {shorten(value)}", meant, meant is not None)
+            yield Refusal(key, f"{key} must be a whole number, got {short_repr(value)}", meant, meant is not None)
         elif key in (*POSITIVE, *OPTIONAL_PARTS):
             yield from check_number(key, value, least=0 if key in OPTIONAL_PARTS else 1)
     for key in ("num_attention_heads", "num_hidden_layers"):
@@ -88,7 +88,7 @@ def check_own_keys(fields: Fields) -> Iterator[Refusal]:
             yield Refusal("hidden_size", text)
     for key in validation.flags:
         if config.get(key) is not None and not isinstance(config[key], bool):
-            yield Refusal(key, f"{key} must be true or false, got {shorten(config[key])}")
+            yield Refusal(key, f"{key} must be true or false, got {short_repr(config[key])}")
     for key in validation.not_null:
         if key in config and config[key] is None:
             yield Refusal(key, f"{key} is null: leave it out or fill it in", None, True)
@@ -114,7 +114,7 @@ def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
     if key in config and unlisted:
         value = config[key]
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
-            what = "null" if value is None else shorten(value)
+            what = "null" if value is None else short_repr(value)
             yield Refusal(key, f"{key} is {what} and there is no layer_types: the class divides by it, write a number")
     if validation.lists_no_rope_layers:
         yield from check_no_rope_layers(fields)
@@ -132,7 +132,7 @@ def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
     config, exact = fields.config, fields.architecture.layers.chunk is not None
     rotating, count = config.get("no_rope_layers"), fields.size("num_hidden_layers")
     if rotating is not None and not (isinstance(rotating, list) and all(type(one) is int for one in rotating)):
-        yield Refusal("no_rope_layers", f"no_rope_layers must be a list of 0 and 1, got {shorten(rotating)}")
+        yield Refusal("no_rope_layers", f"no_rope_layers must be a list of 0 and 1, got {short_repr(rotating)}")
     elif rotating is not None and count is not None and config.get("layer_types") is None:
         wrong = rotating and len(rotating) != count if exact else len(rotating) < count
         if wrong:
@@ -167,7 +167,7 @@ def refuse_old_name(case: Case) -> Case:
     """Old names of types are known to single classes only."""
     named = case.rope.get("rope_type", case.rope.get("type"))
     if named in OLD_NAMES and named not in case.architecture.validation.old_rope_types:
-        raise Refused(f"KeyError: its table of functions has no rope type {shorten(named)}")
+        raise Refused(f"KeyError: its table of functions has no rope type {short_repr(named)}")
     return case
 
 

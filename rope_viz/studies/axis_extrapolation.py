@@ -16,7 +16,7 @@ from rope_viz.embedding.axes_spec import STILL
 from rope_viz.embedding.axis_scaling import TURN_SHARE, ImageYarn
 from rope_viz.embedding.axis_sections import anatomy
 from rope_viz.embedding.scaling import NtkAware, Yarn
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, require_number, short_repr
 from rope_viz.multi_axis.image_layouts import Role, Scene
 from rope_viz.studies import scores
 from rope_viz.studies.distance_2d import angles
@@ -84,7 +84,7 @@ def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0)
     if role not in scene.roles:
         raise ValueError(f"there is no {role} here; there are {', '.join(scene.roles)}")
     if method not in offered(scene, role):
-        raise ValueError(f"method must be one of {', '.join(offered(scene, role))} here, got {shorten(method)}")
+        raise ValueError(f"method must be one of {', '.join(offered(scene, role))} here, got {short_repr(method)}")
     weights = seen.along(role)
     if not weights.any() and seen.second is not None:
         # A table that is not a rotation: only the second members may use this direction.

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, require_number, short_repr
 from rope_viz.studies.rotation import IntArray, other_pairing, pairing_permutation, rotate
 from rope_viz.studies.vectors import normals
 
@@ -39,7 +39,7 @@ def conversion_code(spec: RopeSpec, heads: int, source: Pairing, to: Pairing, li
     """
     require_number(heads, "heads", least=1, most=MAX_HEADS, integer=True)
     if library not in ("numpy", "torch"):
-        raise ValueError(f"library must be 'numpy' or 'torch', got {shorten(library)}")
+        raise ValueError(f"library must be 'numpy' or 'torch', got {short_repr(library)}")
     rotated = 2 * spec.pairs
     split = f"{spec.pairs}, 2" if source == "interleaved" else f"2, {spec.pairs}"
     swap = "swapaxes" if library == "numpy" else "transpose"

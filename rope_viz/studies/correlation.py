@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.exact_angles import FixedTurns, checked_inv_freq, fixed_angles, fixed_turns
-from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, shorten
+from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, short_repr
 
 Complex: TypeAlias = NDArray[np.complex128]
 
@@ -42,7 +42,7 @@ def mean_logits(
     """
     query, key = np.asarray(q), np.asarray(k)
     omega = checked_inv_freq(inv_freq)
-    check(query, key, 2 * len(omega))
+    require_heads(query, key, 2 * len(omega))
     if query.shape[2] % 2:
         query, key = (np.pad(x, ((0, 0), (0, 0), (0, 1))) for x in (query, key))
     heads, tokens, dim = query.shape
@@ -100,7 +100,7 @@ def rotations(turn: FixedTurns, tokens: int) -> Complex:
 def members(head_dim: int, pairs: int, pairing: Pairing) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return first and second dimension of every pair: rotating pairs first, then the rest in twos."""
     if pairing not in PAIRINGS:
-        raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(pairing)}")
+        raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(pairing)}")
     pair, rest = np.arange(pairs), np.arange(2 * pairs, head_dim, 2)
     first, second = (pair, pair + pairs) if pairing == "half" else (2 * pair, 2 * pair + 1)
     return np.concatenate([first, rest]), np.concatenate([second, rest + 1])
@@ -111,7 +111,7 @@ def padded(least: int) -> int:
     return min(odd << max(0, (-(-least // odd) - 1).bit_length()) for odd in (1, 3, 5, 9, 15))
 
 
-def check(query: NDArray[Any], key: NDArray[Any], rotated: int) -> None:
+def require_heads(query: NDArray[Any], key: NDArray[Any], rotated: int) -> None:
     """Raise `ValueError` unless these are heads of one sequence."""
     if query.ndim != 3 or key.ndim != 3 or query.shape[1:] != key.shape[1:] or not query.size:
         raise ValueError(

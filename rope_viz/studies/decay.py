@@ -23,11 +23,11 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
 from rope_viz.studies.error_budget import Thinning
 from rope_viz.studies.scores import (
     MAX_DISTANCES,
-    at,
     checked_coefficients,
     checked_range,
     coefficients,
     curve,
+    scores_at,
     unrotated_score,
     unrotated_share,
 )
@@ -125,7 +125,7 @@ def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
 
 def looked_at(spec: RopeSpec, length: int) -> Thinning:
     """Return the distances that `first_negative_distance` computes."""
-    return Thinning.of(0, min(length, LONGEST), spec.pairs, shares=len(METHODS))
+    return Thinning.for_curve(0, min(length, LONGEST), spec.pairs, shares=len(METHODS))
 
 
 def feasible_bases(
@@ -195,11 +195,11 @@ def distribution(
     step = max(1, (1 << 21) // int(samples))
     for first in range(0, len(wanted), step):
         part = slice(first, first + step)
-        values = at(omega, a, b, wanted[part]) + unrotated_part
+        values = scores_at(omega, a, b, wanted[part]) + unrotated_part
         percentiles[:, part] = np.percentile(values, ranks, axis=0)
         mean[part], spread[part] = values.mean(axis=0), values.std(axis=0, ddof=1)
     copies = 2.0 * sigma**2 if kind == "noisy-copy" else 0.0
-    expected = copies * (at(omega, np.ones(len(omega)), None, wanted) + 0.5 * unrotated)
+    expected = copies * (scores_at(omega, np.ones(len(omega)), None, wanted) + 0.5 * unrotated)
     return Distribution(wanted, ranks, percentiles, mean, spread / math.sqrt(samples), expected)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.exact_angles import MAX_DISTANCE, exact_angles, finite
-from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.embedding.spectrum import bin_mean
 from rope_viz.studies.scores import checked_coefficients
 
@@ -184,7 +184,7 @@ def turned_on(
     for axis in (*moved, *at):
         spec.index(axis)
     if len(set(moved)) != len(moved) or set(moved) & set(at):
-        raise ValueError(f"the axes of a map must differ from each other and from those held, got {shorten(moved)}")
+        raise ValueError(f"the axes of a map must differ from each other and from those held, got {short_repr(moved)}")
     angle = np.zeros(spec.pairs)
     for axis, displacement in at.items():
         angle = angle + angles(spec.along(axis), places([displacement], "at"))[0]

@@ -21,7 +21,7 @@ class Thinning:
     step: int
 
     @staticmethod
-    def of(start: int, stop: int, pairs: int, *, shares: int = 1, work: float = WORK) -> Thinning:
+    def for_curve(start: int, stop: int, pairs: int, *, shares: int = 1, work: float = WORK) -> Thinning:
         """Thin [start, stop) for a curve of this many pairs that gets one of `shares` equal shares of the work."""
         most = max(1024, int(work / (max(pairs, 1) * max(shares, 1))))
         if stop - start <= most:

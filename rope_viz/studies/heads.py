@@ -29,7 +29,7 @@ class Turning:
     attention_factor: float = 1.0
 
     @staticmethod
-    def of(spec: RopeSpec, length: int | None = None) -> Turning:
+    def from_spec(spec: RopeSpec, length: int | None = None) -> Turning:
         """Return the rotation of a spec in a sequence of `length` tokens."""
         return Turning(spec.inv_freq(length), spec.attention_factor(length))
 

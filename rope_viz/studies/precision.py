@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, frozen, require_number, shorten
+from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, frozen, require_number, short_repr
 from rope_viz.studies.rotation import ComplexArray, as_complex, position_angles
 from rope_viz.studies.rounding import round_to
 from rope_viz.studies.vectors import normals
@@ -338,7 +338,7 @@ def in_words(value: float) -> str:
 def checked_rounding(where: str) -> Rounding:
     """Return the rounding of that name, or raise `ValueError`."""
     if not isinstance(where, str) or where not in ROUNDINGS:
-        raise ValueError(f"the rounding must be one of {', '.join(ROUNDINGS)}, got {shorten(where)}")
+        raise ValueError(f"the rounding must be one of {', '.join(ROUNDINGS)}, got {short_repr(where)}")
     return ROUNDINGS[where]
 
 
@@ -346,7 +346,7 @@ def checked_positions(positions: ArrayLike) -> NDArray[np.int64]:
     """Return whole positions from 0 to 2^31, shape (positions,), or raise `ValueError`."""
     values = np.atleast_1d(np.asarray(positions))
     if values.ndim != 1 or values.dtype.kind not in "iu":
-        raise ValueError(f"positions must be a row of whole numbers, got {shorten(positions)}")
+        raise ValueError(f"positions must be a row of whole numbers, got {short_repr(positions)}")
     if values.size and (values.min() < 0 or values.max() > MAX_LENGTH):
         raise ValueError(f"positions must be from 0 to {MAX_LENGTH:,}, got {values.min():,} to {values.max():,}")
     return values.astype(np.int64)

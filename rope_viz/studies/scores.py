@@ -26,7 +26,7 @@ from rope_viz.embedding.exact_angles import (
     fixed_angles,
     fixed_turns,
 )
-from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, shorten
+from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, short_repr
 from rope_viz.studies.error_budget import Thinning
 
 Backend: TypeAlias = Literal["numpy", "torch"]
@@ -115,7 +115,7 @@ def curve_envelope(
     return centers(edges), low, high
 
 
-def at(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distances: ArrayLike) -> FloatArray:
+def scores_at(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distances: ArrayLike) -> FloatArray:
     """Return the score at any whole distances; negative ones are keys after their query.
 
     Shapes as in `curve`: `distances` is (n,), the result (n,) or (batch, n). Raises `ValueError` likewise.
@@ -252,12 +252,12 @@ def multiplier(backend: Backend, device: str | None) -> Multiply:
     """Return the function (left, right, out) that multiplies on this device, or raise `ValueError`."""
     if backend == "numpy":
         if device not in (None, "cpu"):
-            raise ValueError(f"device must be 'cpu' with the numpy backend, got {shorten(device)}")
+            raise ValueError(f"device must be 'cpu' with the numpy backend, got {short_repr(device)}")
         return multiply_numpy
     if backend != "torch":
-        raise ValueError(f"backend must be 'numpy' or 'torch', got {shorten(backend)}")
+        raise ValueError(f"backend must be 'numpy' or 'torch', got {short_repr(backend)}")
     if device not in (None, "cpu", "cuda", "mps"):
-        raise ValueError(f"device must be 'cpu', 'cuda' or 'mps', got {shorten(device)}")
+        raise ValueError(f"device must be 'cpu', 'cuda' or 'mps', got {short_repr(device)}")
     try:
         import torch
     except ImportError:
@@ -326,7 +326,7 @@ def split_pairs(vector: ArrayLike, pairing: Pairing, name: str) -> tuple[FloatAr
     if values.ndim == 0 or values.shape[-1] % 2 or not values.shape[-1]:
         raise ValueError(f"{name} must have an even number of rotated dimensions, got shape {values.shape}")
     if pairing not in PAIRINGS:
-        raise ValueError(f"pairing must be 'half' or 'interleaved', got {shorten(pairing)}")
+        raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(pairing)}")
     half = values.shape[-1] // 2
     if pairing == "half":
         return values[..., :half], values[..., half:]

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 
 MAX_HEADER = 8 << 20  # bytes of JSON
 MAX_AXES = 8
@@ -50,7 +50,7 @@ class TensorFile:
     def read(self, name: str) -> NDArray[Any]:
         """Read a tensor in its own dtype, BF16 as float32. Raises `ValueError` for an unknown name or a cut file."""
         if name not in self.entries:
-            raise ValueError(f"the file has no tensor {shorten(name)}")
+            raise ValueError(f"the file has no tensor {short_repr(name)}")
         entry = self.entries[name]
         if isinstance(self.source, bytes):
             raw = self.source[entry.first : entry.last]
@@ -59,7 +59,7 @@ class TensorFile:
                 file.seek(entry.first)
                 raw = file.read(entry.last - entry.first)
         if len(raw) != entry.last - entry.first:
-            raise ValueError(f"the file ends within tensor {shorten(name)}: it was cut after it was opened")
+            raise ValueError(f"the file ends within tensor {short_repr(name)}: it was cut after it was opened")
         values = np.frombuffer(raw, DTYPES[entry.kind])
         if entry.kind == "BF16":  # the upper half of a float32
             values = (values.astype(np.uint32) << 16).view(np.float32)
@@ -94,7 +94,7 @@ def open_tensors(source: str | Path | bytes, *, most: int = 1024) -> TensorFile:
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].first, item[1].last)):
         if entry.first != end:
-            raise ValueError(f"tensor {shorten(name)} must begin where the one before it ends")
+            raise ValueError(f"tensor {short_repr(name)} must begin where the one before it ends")
         end = entry.last
     if end != total - 8 - size:
         raise ValueError("the file is not a safetensors file: there are bytes that belong to no tensor")
@@ -111,7 +111,7 @@ def write_tensors(
     parts, end = [], 0
     for name, array in tensors.items():
         if array.dtype.newbyteorder("<") not in NAMES:
-            raise ValueError(f"tensor {shorten(name)} must be float16, float32 or float64, got {array.dtype}")
+            raise ValueError(f"tensor {short_repr(name)} must be float16, float32 or float64, got {array.dtype}")
         raw = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         kind = NAMES[array.dtype.newbyteorder("<")]
         header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [end, end + len(raw)]}
@@ -151,17 +151,19 @@ def parsed(text: bytes) -> dict[str, Any]:
 
 def checked(name: str, entry: Any, body: int) -> Entry:
     """Check one entry of the header; its offsets count from the end of the header."""
-    label = f"tensor {shorten(name)}"
+    label = f"tensor {short_repr(name)}"
     if not isinstance(entry, dict):
         raise ValueError(f"{label} has no proper header entry")
     kind, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not isinstance(kind, str) or kind not in DTYPES:
-        raise ValueError(f"{label} must be F16, BF16, F32 or F64, got {shorten(kind)}")
+        raise ValueError(f"{label} must be F16, BF16, F32 or F64, got {short_repr(kind)}")
     if not (is_sizes(shape) and is_sizes(offsets)) or len(offsets) != 2 or len(shape) > MAX_AXES:
         raise ValueError(f"{label} must have a shape and two offsets of whole numbers")
     first, last = offsets
     if not first <= last <= body or math.prod(shape) * DTYPES[kind].itemsize != last - first:
-        raise ValueError(f"{label} claims shape {shorten(shape)} of {kind}, which does not fit its bytes in the file")
+        raise ValueError(
+            f"{label} claims shape {short_repr(shape)} of {kind}, which does not fit its bytes in the file"
+        )
     return Entry(kind, tuple(shape), first, last)
 
 

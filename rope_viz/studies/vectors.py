@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rope_viz.embedding.spec import FloatArray, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 from rope_viz.studies.tensors import open_tensors
 
 Kind: TypeAlias = Literal["iid", "noisy-copy"]
@@ -41,7 +41,7 @@ def read_vectors(name: str, data: bytes) -> dict[str, FloatArray]:
     """
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"the file must end in {', '.join(SUFFIXES)}, got {shorten(PurePath(name).name)}")
+        raise ValueError(f"the file must end in {', '.join(SUFFIXES)}, got {short_repr(PurePath(name).name)}")
     require_size(len(data), "the file")
     if suffix == ".npy":
         return {PurePath(name).stem: read_npy(data, "the file")}
@@ -70,7 +70,7 @@ def parse_numbers(text: str) -> FloatArray:
             continue
         bad = [word for word in words if not is_number(word)]
         if bad:
-            raise ValueError(f"line {number} must hold numbers only, got {shorten(bad[0])}")
+            raise ValueError(f"line {number} must hold numbers only, got {short_repr(bad[0])}")
         rows.append([float(word) for word in words])
         if len(rows[-1]) != len(rows[0]):
             raise ValueError(f"line {number} has {len(rows[-1])} numbers where the first has {len(rows[0])}")
@@ -117,7 +117,7 @@ def random_vectors(
     require_number(sigma, "sigma", least=0.0)
     require_number(noise, "noise", least=0.0)
     if kind not in KINDS:
-        raise ValueError(f"kind must be 'iid' or 'noisy-copy', got {shorten(kind)}")
+        raise ValueError(f"kind must be 'iid' or 'noisy-copy', got {short_repr(kind)}")
     random = np.random.default_rng(int(seed))
     q = sigma * random.standard_normal((int(count), int(head_dim)))
     other = random.standard_normal((int(count), int(head_dim)))
@@ -150,7 +150,7 @@ def parse_vector(text: str | Sequence[float], size: int) -> FloatArray:
         try:
             number = float(word)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"a vector must be made of numbers, got {shorten(word)}") from None
+            raise ValueError(f"a vector must be made of numbers, got {short_repr(word)}") from None
         require_number(number, "a vector's entry", least=-1e30, most=1e30)
         numbers.append(number)
     if len(numbers) != size:
@@ -176,7 +176,7 @@ def read_npy(data: bytes, label: str) -> FloatArray:
     dtype, body = np.dtype(kind[1]), data[end:]
     sizes = [int(size) for size in shape[1].replace(",", " ").split()]
     if len(sizes) > 8 or max(sizes, default=0) > MAX_BYTES or math.prod(sizes) * dtype.itemsize != len(body):
-        raise ValueError(f"{label} claims shape {shorten(tuple(sizes))} of {dtype} but holds {len(body)} bytes")
+        raise ValueError(f"{label} claims shape {short_repr(tuple(sizes))} of {dtype} but holds {len(body)} bytes")
     return real(np.frombuffer(body, dtype).reshape(sizes, order="F" if order[1] == "True" else "C"), label)
 
 
@@ -194,7 +194,7 @@ def read_npz(data: bytes) -> dict[str, FloatArray]:
                 # A member unpacks to no more than its declared size, whatever the compressed bytes hold.
                 with archive.open(member) as stream:
                     name = member.filename.removesuffix(".npy")
-                    arrays[name] = read_npy(stream.read(member.file_size), shorten(name))
+                    arrays[name] = read_npy(stream.read(member.file_size), short_repr(name))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
         raise ValueError("the file is not a readable .npz file") from None
     return arrays
@@ -203,7 +203,7 @@ def read_npz(data: bytes) -> dict[str, FloatArray]:
 def read_safetensors(data: bytes) -> dict[str, FloatArray]:
     """Read every F16, BF16, F32 or F64 tensor of a safetensors file."""
     file = open_tensors(data, most=MAX_TENSORS)
-    return {name: real(file.read(name), f"tensor {shorten(name)}") for name in file.entries}
+    return {name: real(file.read(name), f"tensor {short_repr(name)}") for name in file.entries}
 
 
 def real(values: np.ndarray[Any, Any], label: str) -> FloatArray:

@@ -86,7 +86,7 @@ def best(
 def find_head(model: Reader, layer: int) -> int:
     """Return the head of a layer with the most attention on the right tokens within the trained length."""
     spec, length = model.spec, model.spec.context
-    questions, turn = text(length, 0), Turning.of(model.spec, length)
+    questions, turn = text(length, 0), Turning.from_spec(model.spec, length)
     heads = heads_of(model, spec, length, 0, None)[layer]
     if layer == 0:
         rows, targets = np.sort(questions.places[0]) + 1, np.sort(questions.places[0])

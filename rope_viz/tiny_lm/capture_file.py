@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rope_viz.embedding.spec import RopeSpec, require_number, shorten
+from rope_viz.embedding.spec import RopeSpec, require_number, short_repr
 from rope_viz.models.model_config import from_config
 from rope_viz.studies.heads import Heads
 from rope_viz.studies.tensors import TensorFile, open_tensors, write_tensors
@@ -87,7 +87,7 @@ def write_capture(
 ) -> None:
     """Write layers with their config. Raises `ValueError` for values that float16 cannot hold."""
     if dtype not in DTYPES:
-        raise ValueError(f"dtype must be {' or '.join(DTYPES)}, got {shorten(dtype)}")
+        raise ValueError(f"dtype must be {' or '.join(DTYPES)}, got {short_repr(dtype)}")
     tensors = {}
     for number, layer in sorted(layers.items()):
         for part, values in (("q", layer.q), ("k", layer.k)):
@@ -137,7 +137,7 @@ def read_capture(source: str | Path | bytes) -> Captured:
 def number_of(text: str) -> int:
     """Parse the index of a layer."""
     if not (text.isascii() and text.isdecimal() and len(text) < 6):
-        raise ValueError(f"a layer must be named by its number, got {shorten(text)}")
+        raise ValueError(f"a layer must be named by its number, got {short_repr(text)}")
     return int(text)
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rope_viz.embedding.scaling import Linear, Llama3, NtkAware, NtkByParts, Yarn
-from rope_viz.embedding.spec import RopeSpec, Scaling, shorten
+from rope_viz.embedding.spec import RopeSpec, Scaling, short_repr
 from rope_viz.tiny_lm.numpy_model import Reader, load
 
 FOLDER = Path(__file__).with_name("checkpoints")
@@ -32,7 +32,7 @@ MAIN_METHODS: dict[str, type[Scaling]] = {
 def reader(name: str) -> Reader:
     """Load a checkpoint by its folder name, such as "seed-0" or "yarn-100". Raises `ValueError` for unknown names."""
     if name not in names():
-        raise ValueError(f"there is no reader {shorten(name)}; there are {', '.join(names())}")
+        raise ValueError(f"there is no reader {short_repr(name)}; there are {', '.join(names())}")
     return load(FOLDER / name)
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 
 LARGEST = 4 << 20  # bytes of an answer
 INSTALL = "pip install 'rope-viz[transformers]'"
@@ -64,7 +64,7 @@ class Server:
     ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"a server must be an address such as http://localhost:8000/v1, got {shorten(url)}")
+            raise ValueError(f"a server must be an address such as http://localhost:8000/v1, got {short_repr(url)}")
         self.url, self.model, self.chat = url.rstrip("/"), model, chat
         self.key, self.timeout, self.retries, self.wait = key, timeout, retries, wait
 
@@ -82,7 +82,7 @@ class Server:
             usage = reply.get("usage") or {}
             tokens = usage.get("prompt_tokens")
         except (KeyError, IndexError, TypeError, AttributeError):
-            raise ValueError(f"{self.url} answered without a choice: {shorten(reply, 120)}") from None
+            raise ValueError(f"{self.url} answered without a choice: {short_repr(reply, 120)}") from None
         return Answer("" if found is None else str(found), tokens if isinstance(tokens, int) else None)
 
     def count(self, text: str) -> int:
@@ -109,7 +109,7 @@ class Server:
             try:
                 return self.once(path, body)
             except urllib.error.HTTPError as error:
-                reason = f"{error.code} {shorten(error.read(2000).decode(errors='replace'), 200)}"
+                reason = f"{error.code} {short_repr(error.read(2000).decode(errors='replace'), 200)}"
                 if error.code not in AGAIN or not left:
                     raise ValueError(f"{self.url} refused: {reason}") from None
                 retry_after = error.headers.get("Retry-After", "")

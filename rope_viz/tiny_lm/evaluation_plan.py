@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.embedding.spec import FloatArray, require_number, shorten
+from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 from rope_viz.tiny_lm.recall import interval
 
 VERSION = 1
@@ -97,7 +97,7 @@ def read_evaluation(source: str | Path | bytes) -> Evaluation:
     if not isinstance(content, dict) or not isinstance(content.get("answers"), list):
         raise ValueError("the file holds no evaluation: make one with `rope-viz evaluate`")
     if content.get("version") != VERSION:
-        raise ValueError(f"the evaluation must be of version {VERSION}, got {shorten(content.get('version'))}")
+        raise ValueError(f"the evaluation must be of version {VERSION}, got {short_repr(content.get('version'))}")
     if not 1 <= len(content["answers"]) <= MOST:
         raise ValueError(f"the evaluation must hold 1 to {MOST:,} answers, got {len(content['answers']):,}")
     rows = tuple(checked(entry, number) for number, entry in enumerate(content["answers"]))
@@ -117,7 +117,7 @@ def checked(entry: Any, number: int) -> Row:
     require_number(entry.get("depth"), f"depth of {label}", least=0.0, most=1.0)
     require_number(entry.get("repeat"), f"repeat of {label}", least=0, most=1e6, integer=True)
     if entry.get("right") not in (True, False, None):
-        raise ValueError(f"{label} must be right, wrong or null, got {shorten(entry.get('right'))}")
+        raise ValueError(f"{label} must be right, wrong or null, got {short_repr(entry.get('right'))}")
     tokens = entry.get("tokens")
     return Row(
         entry["method"][:100],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.tiny_lm import tasks
 
 _ANIMALS = (
@@ -35,7 +35,7 @@ def parse(text: str) -> list[int]:
     words = text.split()
     for word in words:
         if word not in IDS:
-            raise ValueError(f"the reader does not know the word {shorten(word)}; it knows {len(WORDS)} words")
+            raise ValueError(f"the reader does not know the word {short_repr(word)}; it knows {len(WORDS)} words")
     return [IDS[word] for word in words]
 
 

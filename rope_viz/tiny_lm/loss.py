@@ -40,7 +40,7 @@ def chain_loss(models: Sequence[Reader], spec: RopeSpec, length: int, *, sequenc
 def one_loss(model: Reader, spec: RopeSpec, length: int, seed: int) -> FloatArray:
     """Return one model's loss on one chain, (length − 1,)."""
     tokens = chain(length, seed)
-    found = logits(model, tokens, Turning.of(spec, length), rows=np.arange(length - 1)).astype(float)
+    found = logits(model, tokens, Turning.from_spec(spec, length), rows=np.arange(length - 1)).astype(float)
     top = found.max(axis=1)
     total = top + np.log(np.exp(found - top[:, None]).sum(axis=1))
     return np.asarray(total - found[np.arange(length - 1), tokens[1:]])

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.exact_angles import exact_angles
-from rope_viz.embedding.spec import RopeSpec, require_number, shorten
+from rope_viz.embedding.spec import RopeSpec, require_number, short_repr
 from rope_viz.models.model_config import from_config
 from rope_viz.studies.heads import Turning
 from rope_viz.studies.tensors import open_tensors
@@ -80,7 +80,7 @@ def load(folder: str | Path) -> Reader:
     folder = Path(folder)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     if config.get("model_type") != "llama" or config.get("hidden_act", "silu") != "silu":
-        raise ValueError(f"{folder.name} must hold a Llama, got {shorten(config.get('model_type'))}")
+        raise ValueError(f"{folder.name} must hold a Llama, got {short_repr(config.get('model_type'))}")
     heads, width = config["num_attention_heads"], config["hidden_size"]
     if config.get("num_key_value_heads", heads) != heads:
         raise ValueError("a reader has as many key heads as query heads")
@@ -180,7 +180,7 @@ def hidden(
 
     All layers but the last compute every token, the last one only the wanted rows.
     """
-    cos, sin = table(model, turn or Turning.of(model.spec, len(ids)), len(ids))
+    cos, sin = table(model, turn or Turning.from_spec(model.spec, len(ids)), len(ids))
     all_rows = np.arange(len(ids))
     x: Floats = model.embedding[ids]
     for index, layer in enumerate(model.layers):

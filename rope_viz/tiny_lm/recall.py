@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rope_viz.embedding.spec import FloatArray, RopeSpec, shorten
+from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import tasks
 from rope_viz.tiny_lm.numpy_model import Reader, logits
@@ -120,11 +120,11 @@ def text(length: int, seed: int) -> tasks.Questions:
 
 def switched(spec: RopeSpec, length: int, switch: Switch | None) -> Turning:
     """Return the frequencies at this length, with the pairs of `switch` changed."""
-    turn = Turning.of(spec, length)
+    turn = Turning.from_spec(spec, length)
     if switch is None or not switch.pairs:
         return turn
     if switch.how not in HOWS:
-        raise ValueError(f"how must be one of {', '.join(HOWS)}, got {shorten(switch.how)}")
+        raise ValueError(f"how must be one of {', '.join(HOWS)}, got {short_repr(switch.how)}")
     pairs = np.array(switch.pairs)
     if pairs.min() < 0 or pairs.max() >= spec.pairs:
         raise ValueError(f"pairs must be from 0 to {spec.pairs - 1}, got {pairs.min()} to {pairs.max()}")

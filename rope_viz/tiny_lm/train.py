@@ -140,7 +140,7 @@ def train(
         network.load_state_dict(saved["network"])
         optimizer.load_state_dict(saved["optimizer"])
         losses = list(saved["losses"])
-    tables = {length: table(Turning.of(spec, length), length) for length in course.lengths}
+    tables = {length: table(Turning.from_spec(spec, length), length) for length in course.lengths}
     for step in range(len(losses), sum(course.steps)):
         for group in optimizer.param_groups:
             group["lr"] = course.rate_at(step)

@@ -39,7 +39,7 @@ def run(folder: Path) -> None:
     st.session_state["pages folder"] = folder
     _go(menu)
     state.follow_link(name)
-    state.look_again()
+    state.invalidate()
     st.html(f"<style>{read_text(STYLE)}{picture.rooms(registry.page(name).pictures.values(), state.now(name))}</style>")
     shell.mount(list(PAGES), state.link_query())
     if name != "learn":
@@ -53,7 +53,7 @@ def run(folder: Path) -> None:
 
 def _go(menu: Mapping[str, st.Page]) -> None:
     """Follow a clicked in-app link, in this tab and session."""
-    asked = shell.asked()
+    asked = shell.clicked_link()
     if asked is not None and asked[0] in PAGES:
         st.switch_page(menu[asked[0]], query_params=asked[1] or None)
 
@@ -66,7 +66,7 @@ def run_page(path: Path) -> None:
     """
     if st.session_state.pop("whole run", False):
         st.rerun()
-    state.look_again()
+    state.invalidate()
     with picture.places():
         exec(compile_page(path), {"__name__": "__main__", "__file__": str(path)})
 
@@ -101,6 +101,6 @@ async def ahead() -> None:
     The answer is a third of such a run. Each takes a few milliseconds, computed between requests.
     """
     for model in catalog():
-        now = registry.read(extend.PAGE, {"model": model})
+        now = registry.read_request(extend.PAGE, {"model": model})
         if not await asyncio.to_thread(extend.problem, now):
             await asyncio.to_thread(extend.answer, now)

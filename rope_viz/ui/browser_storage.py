@@ -61,7 +61,7 @@ def bring_back(sent: Mapping[str, Any]) -> None:
         if choice.typed is not None:
             st.session_state[f"texts.{key}"] = dict(json.loads(content))
             st.session_state[f"turn.{key}"] = turn(key) + 1
-    state.look_again()
+    state.invalidate()
 
 
 def turn(key: str) -> int:

@@ -33,12 +33,12 @@ def sidebar() -> None:
 
 def messages() -> None:
     """Show one warning for each part of the input that could not be used."""
-    for problem in state.chosen().problems:
+    for problem in state.current_choice().problems:
         warn(problem)
 
 
 def _model() -> None:
-    now = state.chosen()
+    now = state.current_choice()
     names = {key: model.name + (" (unverified)" if not model.verified else "") for key, model in catalog().items()}
     mine = state.own()
     if mine is not None or now.model == spec_url.CUSTOM:
@@ -61,7 +61,7 @@ def _model() -> None:
 
 
 def _sizes() -> None:
-    spec = state.chosen().spec
+    spec = state.current_choice().spec
     shown = {name: knob for name, knob in knobs(RopeSpec).items() if name != "rotary_dim"}
     shown["context"] = dataclasses.replace(shown["context"], label=_length_label())
     _column("sizes", shown, spec)
@@ -69,26 +69,26 @@ def _sizes() -> None:
 
 def _length_label() -> str:
     """Return "Original length" if the config's scaling divides from one, else "Trained length"."""
-    now = state.chosen()
+    now = state.current_choice()
     return f"{state.start(now.model, now.layer).length_name.capitalize()} length"
 
 
 def _method() -> None:
-    now = state.chosen().spec
+    now = state.current_choice().spec
     spec, scaling = now, now.scaling
     _select("Scaling method", list(METHODS), scaling.name, LABELS.__getitem__, _take_method)
     _column("method", knobs(scaling), scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
-        stock = now == state.start(state.chosen().model, state.chosen().layer)
+        stock = now == state.start(state.current_choice().model, state.current_choice().layer)
         sentence = f"The target is {digits(wanted)} times the {spec.length_name} length, the factor {digits(factor)}"
         st.caption(f"{sentence}: so it was released." if stock else f"{sentence}.")
 
 
 def column(key: str, names: Sequence[str]) -> None:
     """Show some knobs of the model or its method, by name, within a page."""
-    spec = state.chosen().spec
+    spec = state.current_choice().spec
     for name in names:
         of: RopeSpec | Scaling = spec if name in knobs(RopeSpec) else spec.scaling
         _column(f"{key}.{name}", {name: knobs(of)[name]}, of)
@@ -96,7 +96,7 @@ def column(key: str, names: Sequence[str]) -> None:
 
 def under(names: Sequence[str]) -> None:
     """Show those of these knobs that the current method has, below a picture on a narrow screen."""
-    now = state.chosen()
+    now = state.current_choice()
     found = knobs(RopeSpec) | knobs(now.spec.scaling)
     values = {name: getattr(now.spec, name, getattr(now.spec.scaling, name, None)) for name in names if name in found}
     rows = {name: (found[name], value) for name, value in values.items() if value is not None}
@@ -112,12 +112,12 @@ def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None
     """Show the knobs that have a value as a column of live sliders."""
     rows = {name: (knob, value) for name, knob in shown.items() if (value := getattr(of, name)) is not None}
     if rows:
-        knob_column(key, rows, _take_knob, revision=state.chosen().revision)
+        knob_column(key, rows, _take_knob, revision=state.current_choice().revision)
 
 
 def _more() -> None:
     """Show rarely used controls. They are built only when open: with YaRN they take a seventh of a run."""
-    now = state.chosen()
+    now = state.current_choice()
     # Streamlit would close the expander with every change of page.
     st.session_state["more"] = st.session_state.get("more.open", False)
     more = st.expander("More", key="more", on_change=_more_opened)
@@ -182,7 +182,7 @@ def _optional(spec: RopeSpec) -> None:
 
 
 def _share() -> None:
-    now = state.chosen()
+    now = state.current_choice()
     copy_buttons("share", {"Copy link": None, "Copy spec as JSON": json.dumps(now.spec_json, indent=1)})
     changed = now.spec != state.start(now.model, now.layer)
     st.button("Reset to the model", on_click=_reset, disabled=not changed, width="stretch", key="reset")
@@ -215,25 +215,25 @@ def _take_model(model: str) -> None:
 
 
 def _take_layer(layer: str) -> None:
-    state.choose(layer=layer, spec=state.start(state.chosen().model, layer))
+    state.choose(layer=layer, spec=state.start(state.current_choice().model, layer))
 
 
 def _reset() -> None:
-    now = state.chosen()
+    now = state.current_choice()
     state.choose(spec=state.start(now.model, now.layer), revision=now.revision + 1)
 
 
 def _take_method(method: str) -> None:
-    _try(lambda: spec_url.with_method(state.chosen().spec, method))
+    _try(lambda: spec_url.with_method(state.current_choice().spec, method))
 
 
 def _take_knob(name: str, value: float) -> None:
-    _try(lambda: spec_url.move_knob(state.chosen().spec, name, value))
+    _try(lambda: spec_url.move_knob(state.current_choice().spec, name, value))
 
 
 def _take_field(name: str, key: str) -> None:
     value = st.session_state[key]
-    spec = state.chosen().spec
+    spec = state.current_choice().spec
 
     def changed() -> RopeSpec:
         change: dict[str, Any] = {name: parse_factors(value) if name in spec_url.LISTS.values() else value}
@@ -243,7 +243,7 @@ def _take_field(name: str, key: str) -> None:
 
 
 def _take_pairing(pairing: Pairing) -> None:
-    _try(lambda: dataclasses.replace(state.chosen().spec, pairing=pairing))
+    _try(lambda: dataclasses.replace(state.current_choice().spec, pairing=pairing))
 
 
 def _try(make: Callable[[], RopeSpec]) -> None:

@@ -23,7 +23,7 @@ def have(plan: Plan) -> None:
 
 def file(plan: Plan) -> None:
     """Show the new config.json as a diff and offer it for download, unless the check finds an error in it."""
-    st.markdown(words.read(plan))
+    st.markdown(words.describe_readers(plan))
     if plan.file.fragment:
         changed = difference(plan.config, plan.file.config)
         st.code(changed, language="diff", wrap_lines=True, height=360 if changed.count("\n") > 20 else "content")

@@ -41,7 +41,7 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
     elif problem := st.session_state.pop(problem_key, ""):
         warn(problem)
     found: Report | None = st.session_state.get(last)
-    state.hold(f"{key}.report", None if found is None else packed(found), of=found)
+    state.store_blob(f"{key}.report", None if found is None else packed(found), of=found)
     return found
 
 

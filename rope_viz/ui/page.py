@@ -64,7 +64,7 @@ def legend(sentence: str) -> None:
     st.html(f'<p class="rv-legend">{marked}</p>')
 
 
-def onward(name: str, label: str) -> None:
+def next_page_link(name: str, label: str) -> None:
     """Show the link to the next page, with the same model."""
     link(name, f"{label} →")
 
@@ -75,7 +75,7 @@ def words() -> None:
         st.markdown("\n".join(f"- **{term}**: {sentence}" for term, sentence in glossary.WORDS.items()))
 
 
-def under(*names: str) -> None:
+def mobile_knobs(*names: str) -> None:
     """Show these knobs below the picture on a narrow screen, where the sidebar covers it."""
     controls_of_model.under(names)
 
@@ -120,12 +120,12 @@ def section(title: str, sentence: str = "", *, says: Picture | None = None) -> N
     _say(sentence, says)
 
 
-def says(picture: Picture) -> None:
+def picture_sentence(picture: Picture) -> None:
     """Reserve a place for a picture's sentence, without a heading."""
     _say("", picture)
 
 
-def say(sentence: str) -> None:
+def paragraph(sentence: str) -> None:
     """Show a sentence."""
     st.markdown(sentence)
 
@@ -151,7 +151,7 @@ def link(
     st.page_link(state.page(name), label=label, query_params=at)
 
 
-def lead(name: str, label: str) -> None:
+def primary_button(name: str, label: str) -> None:
     """Show a page's primary button, which opens another page."""
     if st.button(f"**{label}**", key=f"lead.{name}"):
         st.switch_page(state.page(name))

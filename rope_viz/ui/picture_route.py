@@ -206,7 +206,7 @@ async def answer(request: Request) -> Response:
             await store_body(request)
         query = read_query(request)
         look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
-        now = registry.read(registry.page(picture.page), query)
+        now = registry.read_request(registry.page(picture.page), query)
         if form != "packed" and "part" not in query:
             # A page renders slow pictures in parts; a file always holds the finished picture.
             now = picture.finished(now)

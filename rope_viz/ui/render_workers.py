@@ -82,7 +82,7 @@ class Drawers:
 def drawn(page: str, name: str, query: dict[str, str]) -> bytes:
     """Render a picture in a worker. Raise `ValueError` with a sentence if the picture cannot be rendered."""
     of = registry.page(page)
-    return export.compressed(of.pictures[name], registry.read(of, query), "packed")
+    return export.compressed(of.pictures[name], registry.read_request(of, query), "packed")
 
 
 def cores() -> int:

@@ -45,7 +45,7 @@ class Chosen:
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
 
 
-def chosen() -> Chosen:
+def current_choice() -> Chosen:
     """Return the current choice. Call `follow_link` first."""
     value = st.session_state["chosen"]
     assert isinstance(value, Chosen)
@@ -54,7 +54,7 @@ def chosen() -> Chosen:
 
 def _set(value: Chosen) -> None:
     st.session_state["chosen"] = value
-    look_again()
+    invalidate()
 
 
 def now(page: str) -> Now:
@@ -62,7 +62,7 @@ def now(page: str) -> Now:
     before: tuple[str, Now] | None = st.session_state.get("now")
     if before is not None and before[0] == page and st.session_state.get("now is current"):
         return before[1]
-    at, choices = chosen(), registry.page(page).choices
+    at, choices = current_choice(), registry.page(page).choices
     asked = st.query_params.to_dict()
     local = {choice.key: asked[choice.key] for choice in choices if choice.key in asked}
     if local:
@@ -72,9 +72,9 @@ def now(page: str) -> Now:
     mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
     if mine is not None:
-        names["own"] = hold("own", configs.upload_bytes(mine), of=mine)
-    if not registry.fits(at.spec, at.model, at.layer):
-        names["spec"] = hold("spec", configs.spec_bytes(at.spec), of=at.spec)
+        names["own"] = store_blob("own", configs.upload_bytes(mine), of=mine)
+    if not registry.fits_in_url(at.spec, at.model, at.layer):
+        names["spec"] = store_blob("spec", configs.spec_bytes(at.spec), of=at.spec)
     fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names)
     # The previous request caches the values of its choices, so reuse it if equal.
     if before is None or before != (page, fresh):
@@ -83,29 +83,29 @@ def now(page: str) -> Now:
     return before[1]
 
 
-def look_again() -> None:
+def invalidate() -> None:
     """Invalidate the cached `now`: at the start of a run and after a change."""
     st.session_state["now is current"] = False
 
 
-def hold(key: str, content: bytes | None, *, of: object = None) -> str:
+def store_blob(key: str, content: bytes | None, *, of: object = None) -> str:
     """Store content that no address can hold for this session; return the name that pictures use, "" for None."""
     mine = st.session_state.setdefault("held", {})
     if content is None:
         mine.pop(key, None)
-        look_again()
+        invalidate()
         return ""
     known = mine.get(key)
     if known is None or known[0] != (of or content):
         salted = st.session_state.setdefault("salt", blob_store.salt()) + content
         known = mine[key] = (of or content, blob_store.name_of(salted), salted)
-        look_again()
+        invalidate()
     if blob_store.STORE.salted(known[1]) is None:
         blob_store.STORE.keep(known[2])
     return str(known[1])
 
 
-def held(key: str) -> bytes | None:
+def blob(key: str) -> bytes | None:
     """Return the content stored for this session under a key, or None."""
     known = st.session_state.get("held", {}).get(key)
     return None if known is None else known[2][blob_store.SALT :]
@@ -117,10 +117,10 @@ def contents() -> list[bytes]:
 
 
 def _load_held(choice: Kept[Any]) -> Held[Any] | None:
-    content = held(choice.key)
+    content = blob(choice.key)
     if content is None:
         return None
-    name = hold(choice.key, content)
+    name = store_blob(choice.key, content)
     return Held(name, blob_store.STORE.read(name, choice.decode))
 
 
@@ -147,7 +147,7 @@ def bring_back(text: str, *, here: bool) -> None:
         mine = read_upload(text)
     except ValueError:
         return  # from an older release, or edited by hand
-    now = chosen()
+    now = current_choice()
     starts = [spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
     if now.model == spec_url.CUSTOM and not here and _without(address(), "pin") not in starts:
         return
@@ -174,7 +174,7 @@ def adopt(upload: Upload) -> None:
     st.session_state["own"] = upload
     st.session_state.pop("forgotten", None)
     layer = upload.layer
-    now = chosen()
+    now = current_choice()
     choose(
         model=spec_url.CUSTOM, layer=layer, spec=upload.specs[layer], problems=upload.notes, revision=now.revision + 1
     )
@@ -187,7 +187,7 @@ def start(model: str, layer: str = "") -> RopeSpec:
 
 def name() -> str:
     """Return the chosen model's name."""
-    mine, model = own(), chosen().model
+    mine, model = own(), current_choice().model
     if model == spec_url.CUSTOM:
         return "Custom" if mine is None else mine.name
     return catalog()[model].name
@@ -227,7 +227,7 @@ def follow_link(page: str) -> None:
     ):
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
         spec, problems = first, ()
-    revision = chosen().revision + 1 if known is not None else 0
+    revision = current_choice().revision + 1 if known is not None else 0
     _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision))
     st.session_state["address"] = params
 
@@ -247,11 +247,11 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
     st.session_state["tour"] = number
     ours = {key: value for key, value in params.items() if key in spec_url.KEYS}
     opened = spec_url.read_query(ours)
-    revision = chosen().revision + 1
+    revision = current_choice().revision + 1
     _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
     st.session_state["locals"] = {}
     written.write(params)
-    look_again()
+    invalidate()
     st.session_state["address"] = address()
 
 
@@ -272,7 +272,7 @@ def _after_tour(params: Mapping[str, str], *, linked: bool) -> bool:
     had, st.session_state["locals"] = before
     if not linked and params != address(had):
         return False
-    _set(dataclasses.replace(had, revision=chosen().revision + 1))
+    _set(dataclasses.replace(had, revision=current_choice().revision + 1))
     return True
 
 
@@ -308,7 +308,7 @@ def link_query() -> dict[str, str]:
 def choose(**changes: Any) -> None:
     """Change the choice and the address, as one step for the Back button."""
     written.catch_up()
-    now = dataclasses.replace(chosen(), **{"problems": (), **changes})
+    now = dataclasses.replace(current_choice(), **{"problems": (), **changes})
     if now.pin is not None and now.pin >= now.spec.pairs:
         now = dataclasses.replace(now, pin=None)
     _set(now)
@@ -317,7 +317,7 @@ def choose(**changes: Any) -> None:
 
 def refuse(problem: str) -> None:
     """Keep the choice, show the problem and reset the controls."""
-    now = chosen()
+    now = current_choice()
     _set(dataclasses.replace(now, problems=(problem,), revision=now.revision + 1))
 
 
@@ -333,7 +333,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
         others |= {key: value for key, value in kept.items() if key.startswith(f"{restore}.")}
     if again or st.query_params.to_dict() != others | ours:
         written.write(others | ours)
-        look_again()
+        invalidate()
     st.session_state["address"] = ours
 
 
@@ -345,7 +345,7 @@ def local(key: str) -> str | None:
     return value
 
 
-def keep(key: str, value: str, *, default: str) -> None:
+def set_param(key: str, value: str, *, default: str) -> None:
     """Write a page's own parameter into the address, or remove it if it is the default."""
     written.catch_up()
     kept, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
@@ -354,12 +354,12 @@ def keep(key: str, value: str, *, default: str) -> None:
         if value != default:
             values[key] = value
     written.write(query)
-    look_again()
+    invalidate()
 
 
 def address(of: Chosen | None = None) -> dict[str, str]:
     """Return the choice as query parameters."""
-    now = of or chosen()
+    now = of or current_choice()
     ours = spec_url.write_query(now.spec, model=now.model, layer=now.layer)
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
 

@@ -21,7 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.pictures import learn_steps, registry
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
@@ -167,7 +167,7 @@ def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
         return None
     up = "../" * page.count("/")
     links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in registry.PAGES.items())
-    text = NOWHERE.replace("LINKS", " · ".join(links)).replace("PATH", html.escape(shorten(page)))
+    text = NOWHERE.replace("LINKS", " · ".join(links)).replace("PATH", html.escape(short_repr(page)))
     return lambda _: text.encode()
 
 

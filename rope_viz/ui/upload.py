@@ -114,7 +114,7 @@ def at_home() -> bool:
 def _show_findings() -> None:
     """Show a summary of the check's findings in the user's config, with a link to the details."""
     mine = state.own()
-    if mine is not None and state.chosen().model == spec_url.CUSTOM:
+    if mine is not None and state.current_choice().model == spec_url.CUSTOM:
         found = configs.summed_up(mine.config)
         if found:
             at = state.link_query()
@@ -122,7 +122,7 @@ def _show_findings() -> None:
 
 
 def _take(content: str | bytes) -> bool:
-    now = state.chosen()
+    now = state.current_choice()
     try:
         state.adopt(read_upload(content, now.spec, state.name()))
     except ValueError as error:

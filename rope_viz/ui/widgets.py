@@ -44,7 +44,7 @@ def control(choice: Choice[Any], now: Now) -> None:
     value, default = now[choice], choice.text(choice.default(now))
 
     def keep(value: Any) -> None:
-        state.keep(choice.key, choice.text(value), default=default)
+        state.set_param(choice.key, choice.text(value), default=default)
 
     def changed() -> None:
         new = st.session_state[key]
@@ -113,7 +113,7 @@ def sliders(choices: Sequence[Number], now: Now) -> None:
 
     def keep(name: str, value: Any) -> None:
         choice = shown[name]
-        state.keep(choice.key, choice.text(value), default=choice.text(choice.default(now)))
+        state.set_param(choice.key, choice.text(value), default=choice.text(choice.default(now)))
 
     page = choices[0].key.partition(".")[0]
     with st.container(width=SLIDER * len(shown) + GAP * (len(shown) - 1)):
@@ -161,7 +161,7 @@ def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
             return  # ignore the change event of fields that are about to be replaced
         texts.update({name: st.session_state[key] for name, key in keys.items()})
         written = {name: text for name, text in texts.items() if text.strip()}
-        state.hold(choice.key, json.dumps(written).encode() if written else None)
+        state.store_blob(choice.key, json.dumps(written).encode() if written else None)
         state.frame_too()  # the frame tells the browser what to store
 
     for name, (label, placeholder) in fields.items():
@@ -179,17 +179,17 @@ def _file(choice: Kept[Any]) -> None:
         try:
             if content is not None:
                 choice.decode(content)
-                state.hold(choice.key, content)
+                state.store_blob(choice.key, content)
         except ValueError as error:
             st.session_state[f"problem.{choice.key}"] = str(error)
 
     def forget() -> None:
-        state.hold(choice.key, None)
+        state.store_blob(choice.key, None)
         state.frame_too()  # the frame tells the browser what to store
 
     types = [suffix[1:] for suffix in choice.suffixes]
     dropped = st.file_uploader(choice.label, type=types, key=key, help=choice.help or None, on_change=changed)
-    if dropped is None and (content := state.held(choice.key)) is not None:
+    if dropped is None and (content := state.blob(choice.key)) is not None:
         # The browser restored it, and no script can put a file into the box.
         st.markdown(plain(f"{vectors.name_of(content)} is still here."))
         st.button("Forget the file", key=f"forget.{choice.key}", on_click=forget)

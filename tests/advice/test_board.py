@@ -154,7 +154,7 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
 def test_a_method_that_a_config_cannot_say_has_answers_and_no_repair():
     # Phi-3's class takes LongRoPE alone: there is nothing that could be exported.
     page = registry.page("runtimes")
-    now = registry.read(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})
+    now = registry.read_request(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})
     assert page.pictures["curves"](now).fig.data
     repairs = {row.repair for row in pictures.answers(now).rows}
     assert repairs - {""}

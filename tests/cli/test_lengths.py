@@ -54,7 +54,9 @@ def assert_pages_agree(now, wanted):
         assert rows["original length"] == f"{original:,} tokens"
     for page in registry.PAGES:
         assert (
-            registry.read(registry.page(page), spec_url.write_query(now.spec, model=now.model, layer=now.layer)).spec
+            registry.read_request(
+                registry.page(page), spec_url.write_query(now.spec, model=now.model, layer=now.layer)
+            ).spec
             == now.spec
         )
 

@@ -17,7 +17,7 @@ def test_hunyuan_video_comes_home_at_fifty_latent_frames_and_riflex_keeps_it_awa
     plain = mean_cosine(one_axis(TIME), "position", [25, 33, 50])
     np.testing.assert_allclose(plain, [0.58, 0.03, 0.57], atol=5e-3)
     extended = RopeSpec(head_dim=16, base=256.0, context=33, target=66, scaling=Riflex(repeats=48))
-    assert extended.scaling.chosen(extended) == 4  # type: ignore[attr-defined]
+    assert extended.scaling.slowed_pair(extended) == 4  # type: ignore[attr-defined]
     assert mean_cosine(one_axis(extended), "position", [50])[0] == pytest.approx(0.40, abs=5e-3)
 
 

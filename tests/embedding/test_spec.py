@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rope_viz.embedding.scaling import Linear
-from rope_viz.embedding.spec import MAX_LENGTH, Knob, RopeSpec, Scaling, knobs, shorten
+from rope_viz.embedding.spec import MAX_LENGTH, Knob, RopeSpec, Scaling, knobs, short_repr
 
 
 def test_sizes_left_out_are_the_whole_head_and_the_trained_length() -> None:
@@ -83,5 +83,5 @@ def test_every_number_of_a_spec_is_a_knob_with_help() -> None:
 
 
 def test_a_hostile_value_stays_one_short_line() -> None:
-    assert shorten("x" * 1000).endswith("…")
-    assert len(shorten(["y"] * 1000)) == 40
+    assert short_repr("x" * 1000).endswith("…")
+    assert len(short_repr(["y"] * 1000)) == 40

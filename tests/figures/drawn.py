@@ -38,7 +38,7 @@ PARTS = (np.full(64, 1 / 64), np.zeros(64), 0.0)
 
 def every_figure():
     curves = scaling.compared(QWEN, scaling.alternatives(QWEN, list(scaling.choices(QWEN))))
-    where = decay.Range.of(4096, None, log=False)
+    where = decay.Range.from_length(4096, None, log=False)
     yield "wavelengths", lambda: frequencies.wavelengths(LLAMA, pin=3)
     for quantity in frequencies.QUANTITIES:
         yield quantity, lambda quantity=quantity: frequencies.heatmap(LLAMA, stop=100_000, quantity=quantity)
@@ -67,7 +67,7 @@ def every_figure():
 
 
 def other_figures():
-    long = decay.Range.of(131_072, None, log=True)
+    long = decay.Range.from_length(131_072, None, log=True)
     models = {name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b")}
     beside = decay.with_plain(scaling.compared(LLAMA, [], models, name="Llama 3.1 8B"))
     yield "long decay", lambda: decay.main("mean", beside, long, PARTS, "iid")[0]

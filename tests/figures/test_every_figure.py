@@ -79,18 +79,18 @@ def test_the_heatmap_is_the_exact_cosine_where_a_column_is_one_position():
 
 
 def test_a_zoom_into_the_decay_curve_shows_single_distances():
-    where = decay.Range.of(10_000_000, (9_000_000.0, 9_000_199.0), log=False)
+    where = decay.Range.from_length(10_000_000, (9_000_000.0, 9_000_199.0), log=False)
     fig, _ = decay.main("mean", decay.with_plain(scaling.compared(LLAMA, [])), where, PARTS, "iid")
     trace = fig.data[-1]
     np.testing.assert_array_equal(trace.x, np.arange(9_000_000, 9_000_200))
-    np.testing.assert_allclose(trace.y, scores.at(LLAMA.inv_freq(LLAMA.target), *EVEN, trace.x), atol=1e-12)
+    np.testing.assert_allclose(trace.y, scores.scores_at(LLAMA.inv_freq(LLAMA.target), *EVEN, trace.x), atol=1e-12)
 
 
 def test_a_whole_sequence_is_drawn_by_its_mean_over_every_pair_of_tokens():
     spec = RopeSpec(head_dim=16, rotary_dim=8, base=100.0, context=64)
     q, k = np.random.default_rng(0).standard_normal((2, 40, 16))
     own = scores.parts(spec, q[0], k[0])
-    where = decay.Range.of(64, None, log=False)
+    where = decay.Range.from_length(64, None, log=False)
     fig, _ = decay.main("own", scaling.compared(spec, []), where, own, "iid", (q, k))
     drawn = fig.data[-1]
     assert drawn.name == "mean over 40 tokens"
@@ -102,7 +102,7 @@ def test_a_whole_sequence_is_drawn_by_its_mean_over_every_pair_of_tokens():
 
 
 def test_the_whole_curve_shows_every_extreme():
-    where = decay.Range.of(1_000_000, None, log=False)
+    where = decay.Range.from_length(1_000_000, None, log=False)
     fig, _ = decay.main("mean", scaling.compared(LLAMA.plain(), []), where, PARTS, "iid")
     exact = scores.mean_cosine(LLAMA.plain_inv_freq, 1_000_000)
     low, high = fig.data
@@ -114,7 +114,7 @@ def test_a_moving_curve_is_close_to_the_whole_one_and_less_work():
     curves = scaling.compared(LLAMA, [])
     sides, computed = {}, {}
     for quick in (True, False):
-        where = dataclasses.replace(decay.Range.of(1 << 20, None, log=True, quick=True), quick=quick)
+        where = dataclasses.replace(decay.Range.from_length(1 << 20, None, log=True, quick=True), quick=quick)
         fig, _ = decay.main("mean", decay.with_plain(curves), where, PARTS, "iid")
         sides[quick] = [(trace.x, trace.y) for trace in fig.data]
         computed[quick] = sum(map(len, where.thinning(64, shares=2).parts))
@@ -127,7 +127,9 @@ def test_a_moving_curve_is_close_to_the_whole_one_and_less_work():
 def test_the_same_curve_comes_from_torch():
     curves = scaling.compared(LLAMA, [])
     drawn = [
-        decay.main("mean", curves, decay.Range.of(100_000, None, log=True, backend=backend), PARTS, "iid")[0].data[0].y
+        decay.main("mean", curves, decay.Range.from_length(100_000, None, log=True, backend=backend), PARTS, "iid")[0]
+        .data[0]
+        .y
         for backend in ("numpy", "torch-cpu")
     ]
     np.testing.assert_allclose(drawn[0], drawn[1], atol=1e-12)

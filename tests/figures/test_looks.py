@@ -38,7 +38,7 @@ def test_a_method_looks_the_same_in_every_figure():
     speed = drawn(scaling.ratios(curves))
     parts = [even_parts(each.spec) for each in curves]
     for length in (500, 200_000):  # as lines, and as bands between the ends of columns
-        where = decay.Range.of(length, None, log=True)
+        where = decay.Range.from_length(length, None, log=True)
         assert drawn(decay.curves(curves, where, parts, mean=True)) == speed
 
 

@@ -19,7 +19,7 @@ from rope_viz.studies.vectors import random_vectors
 
 HALF = RopeSpec(head_dim=128, rotary_dim=64)
 GLM = model_specs("glm-4-9b-0414")[""]
-WHERE = decay.Range.of(4096, None, log=False)
+WHERE = decay.Range.from_length(4096, None, log=False)
 
 
 def seed(spec, number=0):
@@ -70,7 +70,7 @@ def test_the_sentence_the_curve_and_the_running_total_are_q_times_k_after_rotati
     q, k = seed(spec, 3)
     parts = scores.parts(spec, q, k)
     expected = [rotated_score(spec, q, k, apart) for apart in (0, 1, 17, 1000)]
-    where = decay.Range.of(4096, (0.0, 990.0), log=False)  # as many distances as columns: each on its own
+    where = decay.Range.from_length(4096, (0.0, 990.0), log=False)  # as many distances as columns: each on its own
     fig, _ = decay.main("own", scaling.compared(spec, []), where, parts, "iid")
     assert [fig.data[0].y[apart] for apart in (0, 1, 17)] == pytest.approx(expected[:3], abs=1e-9)
     whole, _ = decay.main("own", scaling.compared(spec, []), WHERE, parts, "iid")
@@ -115,7 +115,7 @@ def test_random_vectors_fill_the_whole_head(spec):
 
 @pytest.mark.parametrize("spec", PARTLY, ids=str)
 def test_the_mean_cosine_is_over_the_whole_head(spec):
-    fig, _ = decay.main("mean", scaling.compared(spec, []), decay.Range.of(512, None, log=False), (), "iid")
+    fig, _ = decay.main("mean", scaling.compared(spec, []), decay.Range.from_length(512, None, log=False), (), "iid")
     for apart in (0, 1, 100, 511):
         drawn, total = fig.data[0].y[apart], per_distance.total(spec, apart, scores.even_parts(spec))
         assert (drawn, total) == pytest.approx((mean_cosine(spec, apart),) * 2, abs=1e-12)

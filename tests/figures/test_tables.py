@@ -32,14 +32,14 @@ def numbers_of(column):
 
 
 def mean_cosine(length, *, log=False, view=None):
-    where = decay.Range.of(length, view, log=log)
+    where = decay.Range.from_length(length, view, log=log)
     return decay.main("mean", scaling.compared(LLAMA, []), where, PARTS, "iid")[0]
 
 
 def test_every_distance_stands_in_the_table_of_a_decay_curve():
     found = table(mean_cosine(20_000))
     np.testing.assert_array_equal(found["distance m − n (tokens)"], np.arange(20_000))
-    exact = scores.at(LLAMA.inv_freq(LLAMA.target), *PARTS[:2], np.arange(20_000))
+    exact = scores.scores_at(LLAMA.inv_freq(LLAMA.target), *PARTS[:2], np.arange(20_000))
     np.testing.assert_allclose(found["Llama 3"], exact, atol=1e-12)
 
 
@@ -51,7 +51,7 @@ def test_beyond_that_bins_are_labelled_with_from_to_min_max_and_mean(log):
     first, last = found["from"].astype(int), found["to"].astype(int)
     assert (first[0], last[-1]) == (int(log), length - 1)
     np.testing.assert_array_equal(first[1:], last[:-1] + 1)
-    exact = scores.at(LLAMA.inv_freq(LLAMA.target), *PARTS[:2], np.arange(length))
+    exact = scores.scores_at(LLAMA.inv_freq(LLAMA.target), *PARTS[:2], np.arange(length))
     for row in (0, 1, len(first) // 2, len(first) - 1):
         inside = exact[first[row] : last[row] + 1]
         assert found["Llama 3 min"][row] == pytest.approx(inside.min(), abs=1e-11)
@@ -72,18 +72,20 @@ def test_thinned_distances_are_bins_whatever_their_number():
     lines = [("x", LLAMA.plain_inv_freq, PARTS)]
     found = cell_text.score_table(lines, Thinning(0, 1000, 9000, 4), columns=100, log=False)
     assert list(found) == ["from", "to", "x min", "x max", "x mean"]
-    exact = scores.at(LLAMA.plain_inv_freq, *PARTS[:2], np.arange(9000))
+    exact = scores.scores_at(LLAMA.plain_inv_freq, *PARTS[:2], np.arange(9000))
     assert found["x mean"][50] == pytest.approx(exact[found["from"][50] : found["to"][50] + 1].mean(), abs=1e-12)
 
 
 def test_the_constant_of_what_does_not_rotate_is_in_every_number():
     parts = (np.ones(64), np.zeros(64), 5.0)
     line = ("x", LLAMA.plain_inv_freq, parts)
-    each = cell_text.score_table([line], Thinning.of(0, 3, 64), columns=9, log=False)
-    bins = cell_text.score_table([line], Thinning.of(0, cell_text.MOST_ROWS + 10, 64), columns=9, log=False)
+    each = cell_text.score_table([line], Thinning.for_curve(0, 3, 64), columns=9, log=False)
+    bins = cell_text.score_table([line], Thinning.for_curve(0, cell_text.MOST_ROWS + 10, 64), columns=9, log=False)
     assert each["x"][0] == bins["x max"][0] == pytest.approx(69)
-    bare = cell_text.score_table([("x", line[1], (*parts[:2], 0.0))], Thinning.of(0, 90_000, 64), columns=9, log=False)
-    more = cell_text.score_table([line], Thinning.of(0, 90_000, 64), columns=9, log=False)
+    bare = cell_text.score_table(
+        [("x", line[1], (*parts[:2], 0.0))], Thinning.for_curve(0, 90_000, 64), columns=9, log=False
+    )
+    more = cell_text.score_table([line], Thinning.for_curve(0, 90_000, 64), columns=9, log=False)
     np.testing.assert_allclose(more["x mean"] - bare["x mean"], 5, rtol=1e-12)
 
 
@@ -94,7 +96,7 @@ def test_a_zoom_shows_its_own_distances():
 
 def test_a_sequence_stands_beside_with_distances_of_its_own():
     q, k = np.random.default_rng(0).standard_normal((2, 40, 128))
-    where = decay.Range.of(100, None, log=False)
+    where = decay.Range.from_length(100, None, log=False)
     fig, _ = decay.main("own", scaling.compared(LLAMA, []), where, scores.parts(LLAMA, q[0], k[0]), "iid", (q, k))
     found = table(fig)
     assert np.isfinite(found["mean over 40 tokens"]).sum() == 40

@@ -2,7 +2,7 @@
 
     python tests/goldens/make_axes.py        # transformers 5.23.0, diffusers 0.42.1, timm 1.0.31, torch 2.13.0
 
-A case holds the family and the config as `rope_viz.multi_axis.read` takes them, the positions the class was given, in
+A case holds the family and the config as `rope_viz.multi_axis.read_family` takes them, the positions the class got, in
 its own units, and what its own rotation makes of a fixed vector at each of them, in float32 unless the class says
 otherwise. Positions go to some hundred only, so that float32 angles err by less than the tolerance, 2e-5.
 

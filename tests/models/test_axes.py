@@ -18,7 +18,7 @@ from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.models.architecture import Axes
 from rope_viz.models.config_reader import ConfigReader
-from rope_viz.multi_axis import positions, read
+from rope_viz.multi_axis import positions, read_family
 from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
 from rope_viz.multi_axis.learned_directions import uniform
 from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
@@ -56,7 +56,7 @@ def tables_agree(spec: AxesSpec, table: dict[str, Any], places: np.ndarray, tole
 
 @pytest.mark.parametrize("case", ROTARY, ids=[case["id"] for case in ROTARY])
 def test_a_rotation_is_that_of_its_class(case: dict[str, Any]) -> None:
-    spec, places = read(case["family"], case["config"]), np.array(case["positions"])
+    spec, places = read_family(case["family"], case["config"]), np.array(case["positions"])
     if "heads" in case:
         assert isinstance(spec, list)
         for table in case["heads"]:
@@ -136,7 +136,7 @@ def test_an_axis_is_extended_as_published(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("index", range(len(MORE)), ids=[f"{k} {case['family']}" for k, case in enumerate(MORE)])
 def test_a_vector_is_turned_as_its_class_turns_it(index: int) -> None:
     case = MORE[index]
-    spec, places = read(case["family"], case["config"]), np.array(case["positions"])
+    spec, places = read_family(case["family"], case["config"]), np.array(case["positions"])
     specs = spec if isinstance(spec, list) else [spec]
     outs = case["out"] if case.get("heads") else [case["out"]]
     for one, out in zip(specs, outs, strict=True):
@@ -163,7 +163,7 @@ def test_numbers_are_drawn_as_torch_draws_them() -> None:
 
 def test_a_text_class_holds_its_speeds_in_float32() -> None:
     config = {"hidden_size": 3584, "num_attention_heads": 28, "rope_parameters": {"rope_theta": 1e6}}
-    held, formula = read("text/qwen2_vl", config), text_layers("qwen2_vl", config)[""]
+    held, formula = read_family("text/qwen2_vl", config), text_layers("qwen2_vl", config)[""]
     assert isinstance(held, AxesSpec)
     np.testing.assert_array_equal(held.weights, held.weights.astype(np.float32))
     np.testing.assert_allclose(held.weights, formula.weights, rtol=1.2e-7)
@@ -172,7 +172,7 @@ def test_a_text_class_holds_its_speeds_in_float32() -> None:
 
 @pytest.mark.parametrize("kind", sorted({*TOWERS} - {"llama4"}))
 def test_every_tower_has_a_default_of_its_class(kind: str) -> None:
-    spec = read(f"vision/{kind}", {})
+    spec = read_family(f"vision/{kind}", {})
     assert isinstance(spec, AxesSpec)
     assert spec.rotation
     assert set(spec.axes) == {"h", "w"}
@@ -186,7 +186,7 @@ def test_every_language_model_is_read_from_a_plain_config(kind: str) -> None:
     sections = all_axes()[kind].sections
     if kind in ("glm4v", "glm46v", "glm4v_moe", "glm_image", "glm_ocr", "qwen3_5", "qwen3_5_moe", "qwen4_exp"):
         config["rope_parameters"] = {"rope_theta": 1e6, "partial_rotary_factor": 0.5}  # type: ignore[assignment]
-    spec = read(f"text/{kind}", config)
+    spec = read_family(f"text/{kind}", config)
     assert isinstance(spec, AxesSpec)
     assert len(spec.axes) >= 2
     assert not sections or len(spec.axes) in (3, 4)
@@ -241,20 +241,20 @@ def test_servers_decide_by_the_key_and_transformers_by_the_class() -> None:
         **{"model_type": "qwen3_vl", "hidden_size": 512, "num_attention_heads": 8, "head_dim": 64},
         "rope_parameters": {"rope_theta": 5e6, "mrope_section": [12, 10, 10]},
     }
-    by_class, by_key = read("text/qwen3_vl", config), read("runtime/vllm", config)
+    by_class, by_key = read_family("text/qwen3_vl", config), read_family("runtime/vllm", config)
     assert isinstance(by_class, AxesSpec)
     assert isinstance(by_key, AxesSpec)
     assert by_class.owner[:3].tolist() == [0, 1, 2]
     assert by_key.owner[:3].tolist() == [0, 0, 0]
     config["rope_parameters"]["mrope_interleaved"] = True  # type: ignore[index]
-    assert read("runtime/vllm", config) == by_class
+    assert read_family("runtime/vllm", config) == by_class
 
 
 def test_sglang_rescales_what_others_refuse() -> None:
     config = {"head_size": 64, "rotary_dim": 64, "base": 1e6, "mrope_section": [16, 24, 24]}
     with pytest.raises(ValueError, match="add up to the 32 pairs"):
-        read("runtime/vllm", config)
-    spec = read("runtime/sglang", config)
+        read_family("runtime/vllm", config)
+    spec = read_family("runtime/sglang", config)
     assert isinstance(spec, AxesSpec)
     assert [int((spec.owner == axis).sum()) for axis in range(3)] == [8, 12, 12]
 
@@ -302,7 +302,7 @@ def test_latents_of_a_scene_are_divided_by_the_patch() -> None:
 
 def test_keypoints_start_as_the_published_projection_does() -> None:
     # torch.manual_seed(3); LightGluePositionalEncoder(LightGlueConfig(descriptor_dim=32, num_attention_heads=2))
-    spec = read("vision/lightglue", {"descriptor_dim": 32, "num_attention_heads": 2, "seed": 3})
+    spec = read_family("vision/lightglue", {"descriptor_dim": 32, "num_attention_heads": 2, "seed": 3})
     assert isinstance(spec, AxesSpec)
     wanted = [[-0.7010772, -0.5578092], [-0.3028646, -0.6689869], [-0.0401434, -0.6220895], [0.3844764, 0.3446429]]
     np.testing.assert_allclose(spec.weights[:4], wanted, rtol=0, atol=2e-7)
@@ -312,7 +312,7 @@ def test_keypoints_start_as_the_published_projection_does() -> None:
 def test_a_class_that_reads_no_head_dim_takes_the_width() -> None:
     config = {"hidden_size": 1408, "num_attention_heads": 16, "head_dim": 64}
     for kind, size in (("llama4", 88), ("dinov3", 88), ("qwen3_vl", 64)):
-        spec = read(f"vision/{kind}", config)
+        spec = read_family(f"vision/{kind}", config)
         assert isinstance(spec, AxesSpec)
         assert spec.head_dim == size
 
@@ -349,7 +349,7 @@ def test_a_class_that_reads_no_head_dim_takes_the_width() -> None:
 )
 def test_what_cannot_be_read_is_named(family: str, config: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        read(family, config)
+        read_family(family, config)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.axes_spec import THW, AxesSpec
-from rope_viz.multi_axis import from_model, read
+from rope_viz.multi_axis import from_model, read_family
 from rope_viz.multi_axis.catalog import axes_catalog, model_parts
 from rope_viz.multi_axis.model_axes import is_diffusion
 
@@ -33,7 +33,7 @@ def test_a_text_config_is_read_whole_as_its_class_reads_it(case: dict[str, Any])
     whole = config if kind == "neomme" else {"model_type": kind, "text_config": config}
     parts = from_model({"model_type": kind, **whole})
     part = f"text {case['config']['layer_type']}" if "layer_type" in case["config"] else "text"
-    held = one(read(case["family"], case["config"]))
+    held = one(read_family(case["family"], case["config"]))
     np.testing.assert_allclose(parts[part].weights, held.weights, rtol=1.3e-7)
     np.testing.assert_array_equal(parts[part].dims, held.dims)
     assert parts[part].rotation == held.rotation
@@ -55,7 +55,7 @@ def test_a_vision_config_is_found_in_a_whole_one(case: dict[str, Any]) -> None:
     else:
         whole = {"model_type": kind, "text_config": {"model_type": "llama"}, "vision_config": case["config"]}
         parts = from_model({**whole, "model_type": "llava"} | {"vision_config": {"model_type": kind, **case["config"]}})
-    expected = read(case["family"], case["config"])
+    expected = read_family(case["family"], case["config"])
     if isinstance(expected, list):
         assert [parts[f"vision head {k}"] for k in range(len(expected))] == expected
     else:
@@ -81,7 +81,7 @@ def test_a_diffusers_config_is_read_by_its_class_name(family: str) -> None:
     config = {"_class_name": CLASSES[family], "_diffusers_version": "0.42.1"}
     assert is_diffusion(config)
     # The released model is the class' default, so a config that names nothing must come to the same.
-    assert from_model(config)["transformer"] == one(read(family, case["config"]))
+    assert from_model(config)["transformer"] == one(read_family(family, case["config"]))
 
 
 def test_two_bases_by_layer_type_are_two_parts() -> None:

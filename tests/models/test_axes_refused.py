@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rope_viz.multi_axis import positions, read
+from rope_viz.multi_axis import positions, read_family
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_place_that_cannot_be_read_is_a_sentence(family: str, config: Any, say
 )
 def test_a_rotation_that_cannot_be_read_is_a_sentence(family: str, config: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        read(family, config)
+        read_family(family, config)
 
 
 @pytest.mark.parametrize(

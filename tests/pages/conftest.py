@@ -10,7 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from rope_viz.pictures import registry
-from rope_viz.pictures.wire_format import bare
+from rope_viz.pictures.wire_format import strip_markup
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +60,7 @@ def asked():
                 for address, data in json.loads(element.proto.bytes)["pictures"].items():
                     picture = registry.picture(*address.split("/"))
                     query = dict(parse_qsl(data["query"], keep_blank_values=True))
-                    found[picture] = registry.read(registry.page(picture.page), query)
+                    found[picture] = registry.read_request(registry.page(picture.page), query)
         return found
 
     return read
@@ -72,6 +72,6 @@ def said(asked):
 
     def read(app):
         texts = [item.value for kind in ("html", "markdown") for item in app.get(kind)]
-        return " ".join([*texts, *(bare(picture(now).sentence) for picture, now in asked(app).items())])
+        return " ".join([*texts, *(strip_markup(picture(now).sentence) for picture, now in asked(app).items())])
 
     return read

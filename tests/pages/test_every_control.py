@@ -178,7 +178,7 @@ def offered(app, element):
     page = registry.page(element.key.removeprefix("choice.").split(".")[0])
     choice = next(choice for choice in page.choices if element.key == f"choice.{choice.key}")
     known = (*spec_url.KEYS, *(choice.key for choice in page.choices))
-    now = registry.read(page, {key: value for key, value in app.query_params.items() if key in known})
+    now = registry.read_request(page, {key: value for key, value in app.query_params.items() if key in known})
     return list(choice.visible(now) if isinstance(choice, Several) else choice.shown(now))
 
 

@@ -40,7 +40,7 @@ def test_its_score_is_that_of_a_move_along_the_axis():
 
 def read(picture, **query):
     page = registry.page(picture.page)
-    return registry.read(page, {key.replace("__", "."): text for key, text in query.items()})
+    return registry.read_request(page, {key.replace("__", "."): text for key, text in query.items()})
 
 
 @pytest.mark.parametrize(

@@ -79,12 +79,12 @@ def readable(choice, text):
 def test_it_depends_on_nothing_but_what_it_names(picture):
     """Another pin, zoom or choice that is not in the key of a picture does not change a byte of it."""
     page, start = registry.page(picture.page), {"model": "llama-3.2-1b"}
-    resting = registry.read(page, start)
+    resting = registry.read_request(page, start)
     key, content = registry.key(resting, picture), export.render(picture, resting, "packed")
     changes = [("pin", "3"), ("view", "0.5,1.5")] + [(choice.key, text) for choice, text in variations(page)]
     tried = 0
     for name, text in changes:
-        now = registry.read(page, start | {name: text})
+        now = registry.read_request(page, start | {name: text})
         if registry.key(now, picture) == key:
             tried += 1
             assert export.render(picture, now, "packed") == content, f"{name} = {text} changes {picture.address}"
@@ -110,7 +110,7 @@ def test_a_choice_looks_at_nothing_but_what_it_needs(choice):
     changes = [{}, *({other.key: text} for other, text in variations(page) if other.key in known)]
     for model in ("llama-3.2-1b", "qwen3.5-9b"):
         for change in changes:
-            read = registry.read(page, {"model": model, **change})
+            read = registry.read_request(page, {"model": model, **change})
             now = Recorder(read.spec, read.model, read.layer, given=read.given)
             now[choice], choice.default(now), choice.when(now)
             assert now.looked <= known, change
@@ -120,7 +120,7 @@ def test_a_choice_looks_at_nothing_but_what_it_needs(choice):
 def test_every_option_of_every_choice_is_drawn_in_the_room_it_has(picture):
     page, asked = registry.page(picture.page), picture.depends
     for query in [{}, *({choice.key: text} for choice, text in variations(page) if choice.key in asked)]:
-        now = registry.read(page, {"model": "qwen3-8b-yarn", **query})
+        now = registry.read_request(page, {"model": "qwen3-8b-yarn", **query})
         drawn = picture(now)
         assert drawn.title
         if isinstance(drawn, Figure):
@@ -155,9 +155,9 @@ def test_it_follows_every_knob(picture):
             query = {"model": "qwen3-8b-yarn", "knob": key, "value": repr(value), "coarse": "1"}
             if key == "rotary_dim" and value > resting.spec.head_dim:
                 with pytest.raises(ValueError, match="rotary_dim"):
-                    registry.read(page, query)
+                    registry.read_request(page, query)
             else:
-                assert export.render(picture, registry.read(page, query), "packed"), f"{key} = {value}"
+                assert export.render(picture, registry.read_request(page, query), "packed"), f"{key} = {value}"
 
 
 @each_picture
@@ -195,7 +195,7 @@ def test_its_forms_hold_the_same_numbers(picture):
     made = {form: export.render(picture, now, form, Style(dpi=40) if form == "png" else None) for form in export.FORMS}
     message, plain = unpacked(made["packed"]), json.loads(made["json"])
     assert message["title"] == plain["title"] == picture(now).title
-    assert wire_format.bare(picture(now).sentence) == plain["sentence"]
+    assert wire_format.strip_markup(picture(now).sentence) == plain["sentence"]
     lines = made["csv"].decode().split("\n")
     rows = list(csv.reader(line for line in lines if line and not line.startswith("#")))
     if message["kind"] == "chart":
@@ -254,7 +254,7 @@ def text(cell):
     ],
 )
 def test_prose_knows_bold_emphasis_and_code_only(sentence, html):
-    assert wire_format.prose(sentence) == html
+    assert wire_format.markdown_to_html(sentence) == html
 
 
 @pytest.mark.parametrize("form", ["svg", "html", "csv"])
@@ -262,7 +262,7 @@ def test_prose_knows_bold_emphasis_and_code_only(sentence, html):
 @pytest.mark.parametrize("given", [{"label.foo": "x"}, {"xmin": "5"}])
 def test_a_table_and_the_clocks_refuse_alike_in_every_form(address, form, given):
     picture = registry.picture(*address.split("/"))
-    now = registry.read(registry.page(picture.page), {"model": "qwen3-8b"})
+    now = registry.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
     with pytest.raises(ValueError, match=r"no line .foo.|has no x axis"):
         export.render(picture, now, form, Style.read(given))
 
@@ -270,7 +270,7 @@ def test_a_table_and_the_clocks_refuse_alike_in_every_form(address, form, given)
 @pytest.mark.parametrize("address", ["home/turning", "runtimes/matrix", "axes/clocks"])
 def test_a_page_of_a_table_or_clocks_says_what_it_is_and_has_the_look_asked_for(address):
     picture = registry.picture(*address.split("/"))
-    now = registry.read(registry.page(picture.page), {"model": "qwen3-8b"})
+    now = registry.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
     look = Style.read({"font": "serif", "font_size": "20px", "title": "my <own>", "grey": "yes", "theme": "dark"})
     page = export.render(picture, now, "html", look).decode()
     for name in ("spec", "address", "version", "picture"):

@@ -41,7 +41,7 @@ def content(tmp_path):
 
 def now(content, **given):
     query = {"model": "rope-viz-reader", **{f"heads.{key}": text for key, text in given.items()}}
-    resting = registry.read(PAGE, query)
+    resting = registry.read_request(PAGE, query)
     held = Held("here", heads.decode(content))
     return Now(resting.spec, resting.model, resting.layer, given={**resting.given, "heads.file": held})
 
@@ -71,7 +71,7 @@ def test_the_mean_logit_is_the_mean_over_all_pairs_of_tokens(content):
 
 
 def test_a_chosen_method_is_drawn_beside_what_was_captured(content):
-    resting = registry.read(PAGE, {"model": "qwen3-8b-yarn"})
+    resting = registry.read_request(PAGE, {"model": "qwen3-8b-yarn"})
     held = Held("here", heads.decode(content()))
     asked = Now(resting.spec, resting.model, resting.layer, given={"heads.file": held})
     assert [trace.name for trace in heads.attention(asked).fig.data] == ["as captured", "YaRN"]
@@ -89,7 +89,7 @@ def test_values_that_are_no_numbers_are_said(content):
 
 
 def test_without_a_file_the_readers_own_heads_are_shown():
-    drawn = heads.across(registry.read(PAGE, {"model": "llama-3.1-8b"}))
+    drawn = heads.across(registry.read_request(PAGE, {"model": "llama-3.1-8b"}))
     assert "RoPE Viz reader" in drawn.sentence
     assert drawn.fig.data[0].z.shape == (2, 16)
 

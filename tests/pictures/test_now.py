@@ -23,7 +23,9 @@ CHOICES = [choice for name in registry.PAGES for choice in registry.page(name).c
 
 
 def read(picture, **query):
-    return registry.read(registry.page(picture.page), {key.replace("__", "."): text for key, text in query.items()})
+    return registry.read_request(
+        registry.page(picture.page), {key.replace("__", "."): text for key, text in query.items()}
+    )
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=IDS)
@@ -65,7 +67,7 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
     pin = data.draw(strategies.sampled_from([None, 0, 3]))
     now = Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), pin=pin, given=given)
     query = registry.query(now, picture)
-    again = registry.read(page, query)
+    again = registry.read_request(page, query)
     assert registry.key(again, picture) == registry.key(now, picture)
     assert registry.query(again, picture) == query, "the shortest query is its own"
 
@@ -134,7 +136,7 @@ def test_a_choice_that_depends_on_another_takes_it_along():
 )
 def test_a_hostile_query_is_refused_in_a_sentence(query, said):
     with pytest.raises(ValueError, match=re.escape(said)) as refused:
-        registry.read(scaling.PAGE, query)
+        registry.read_request(scaling.PAGE, query)
     assert len(str(refused.value)) < 400
 
 
@@ -168,12 +170,12 @@ def test_every_method_can_be_kept(method):
 
 def test_a_spec_that_no_link_holds_is_asked_for_by_its_name():
     spec = RopeSpec(base=1.0000001, context=1)
-    assert not registry.fits(spec, spec_url.CUSTOM, "")
+    assert not registry.fits_in_url(spec, spec_url.CUSTOM, "")
     name = blob_store.STORE.keep(blob_store.salt() + configs.spec_bytes(spec))
     now = Now(spec, held={"spec": name})
     query = registry.query(now, scaling.comparison)
     assert query == {"model": "custom", "spec": name}
-    again = registry.read(scaling.PAGE, query)
+    again = registry.read_request(scaling.PAGE, query)
     assert again.spec == spec
     assert registry.key(again, scaling.comparison) == registry.key(now, scaling.comparison)
 

@@ -14,7 +14,7 @@ YARN = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "
 
 
 def now(**more):
-    return registry.read(PAGE, YARN | {key.replace("_", "."): text for key, text in more.items()})
+    return registry.read_request(PAGE, YARN | {key.replace("_", "."): text for key, text in more.items()})
 
 
 def test_each_part_knows_more_than_the_one_before():
@@ -57,7 +57,7 @@ def test_a_range_that_was_zoomed_to_is_switched_whole():
 
 
 def test_a_method_with_lists_of_another_model_is_refused_in_a_sentence():
-    said = registry.read(PAGE, {"model": "phi-3.5-mini"})
+    said = registry.read_request(PAGE, {"model": "phi-3.5-mini"})
     assert "the reader has 16 pairs" in recall.misfit(said)
 
 

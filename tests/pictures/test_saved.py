@@ -49,8 +49,8 @@ def body(svg):
 def test_csv_from_its_json_is_the_csv_itself(picture, zoomed):
     now = of(picture, view=(0.5, 2.5) if zoomed else None, pin=3)
     made = drawn(picture, now, "json")
-    assert export.again(made, "csv", {}).decode() == drawn(picture, now, "csv").decode()
-    assert export.again(export.again(made, "json", {}), "csv", {}) == drawn(picture, now, "csv")
+    assert export.redraw_saved(made, "csv", {}).decode() == drawn(picture, now, "csv").decode()
+    assert export.redraw_saved(export.redraw_saved(made, "json", {}), "csv", {}) == drawn(picture, now, "csv")
 
 
 @each_picture
@@ -72,7 +72,7 @@ def test_json_of_a_readers_own_config_draws_that_config_again(picture):
         return
     made = drawn(picture, now, "json")
     for form in ("csv", "svg"):
-        direct, again = drawn(picture, now, form), export.again(made, form, {})
+        direct, again = drawn(picture, now, form), export.redraw_saved(made, form, {})
         if form == "svg":
             direct, again = body(direct), body(again)
         assert again == direct
@@ -85,14 +85,14 @@ def test_json_of_the_running_app_after_an_upload_draws_again_elsewhere(address, 
     picture = registry.picture(*address.split("/"))
     name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(OWN))
     query = spec_url.write_query(OWN.specs[""], model=spec_url.CUSTOM) | {"own": name}
-    now = registry.read(registry.page(picture.page), query)
+    now = registry.read_request(registry.page(picture.page), query)
     made, direct = drawn(picture, now, "json"), {form: drawn(picture, now, form) for form in ("csv", "svg", "html")}
     assert ("own=" in json.loads(made)["address"]) == picture.config
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
-    assert export.again(made, "csv", {}) == direct["csv"]
-    assert body(export.again(made, "svg", {})) == body(direct["svg"])
+    assert export.redraw_saved(made, "csv", {}) == direct["csv"]
+    assert body(export.redraw_saved(made, "svg", {})) == body(direct["svg"])
     if issubclass(picture.kind, Clocks):
-        assert export.again(made, "html", {}) == direct["html"]
+        assert export.redraw_saved(made, "html", {}) == direct["html"]
 
 
 @pytest.mark.parametrize("address", [picture.address for picture in PICTURES if issubclass(picture.kind, Clocks)])
@@ -102,17 +102,17 @@ def test_clocks_without_what_they_are_drawn_from_are_refused_and_never_those_of_
     for missing in ({"choices", "address"}, {"spec"}):
         less = json.dumps({key: value for key, value in made.items() if key not in missing}).encode()
         with pytest.raises(ValueError, match="does not hold all that"):
-            export.again(less, "svg", {})
+            export.redraw_saved(less, "svg", {})
     for key, wrong in (("spec", {"model": "none"}), ("spec", 3), ("choices", []), ("config", 5)):
         with pytest.raises(ValueError, match="file"):
-            export.again(json.dumps(made | {key: wrong}).encode(), "svg", {})
+            export.redraw_saved(json.dumps(made | {key: wrong}).encode(), "svg", {})
 
 
 def test_clocks_saved_before_choices_were_are_drawn_from_their_address():
     picture = registry.picture("rotation", "turning")
     made = json.loads(drawn(picture, of(picture), "json"))
     del made["choices"]
-    assert body(export.again(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
+    assert body(export.redraw_saved(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
 
 
 def test_endless_and_missing_numbers_come_back_from_json():
@@ -136,7 +136,7 @@ def test_a_file_says_the_address_that_draws_this_very_picture(picture):
     query = query_of(address)
     style = {key: query.pop(key) for key in look}
     assert style == look
-    again = registry.read(registry.page(picture.page), query)
+    again = registry.read_request(registry.page(picture.page), query)
     assert registry.key(again, picture) == registry.key(now, picture)
     assert addressed(address) == picture.address
 
@@ -145,10 +145,10 @@ def test_a_figure_in_another_look_says_the_address_of_that_look():
     picture = registry.picture("scaling", "comparison")
     made = drawn(picture, of(picture), "json", theme="dark", title="yes")
     for form in ("json", "csv", "svg", "html"):
-        text = export.again(made, form, {"theme": "light", "width": "90mm"}).decode()
+        text = export.redraw_saved(made, form, {"theme": "light", "width": "90mm"}).decode()
         assert "width=90mm" in text, form
         assert "theme=dark" not in text, form
-    address = json.loads(export.again(made, "json", {"theme": "light"}))["figure"]
+    address = json.loads(export.redraw_saved(made, "json", {"theme": "light"}))["figure"]
     assert dict(parse_qsl(address.partition("?")[2])) == {"model": "qwen3-8b-yarn", "title": "yes"}
 
 
@@ -162,7 +162,7 @@ def test_what_no_address_holds_has_none():
     said = json.loads(drawn(picture, now, "json"))
     assert said["address"] == ""
     assert "figure" not in said
-    assert export.again(json.dumps(said).encode(), "csv", {}) == drawn(picture, now, "csv")
+    assert export.redraw_saved(json.dumps(said).encode(), "csv", {}) == drawn(picture, now, "csv")
 
 
 @pytest.mark.parametrize("address", ["scaling/methods", "rotation/turning", "scaling/comparison"])

@@ -30,7 +30,7 @@ def test_a_step_begins_undone_with_a_picture_and_a_sentence(step):
 
 def said(title, **changes):
     step = INDEX[title]
-    now = registry.read(registry.page(step.page), {**step.query, **changes})
+    now = registry.read_request(registry.page(step.page), {**step.query, **changes})
     return step.says(now), step.done(step.start, now)
 
 

@@ -33,7 +33,7 @@ def test_a_picture_of_another_model_than_the_sidebars_names_that_one(picture):
     assert said["models"].startswith("Qwen2-VL 7B")
     made = export.render(picture, now, "json")
     assert json.loads(made)["models"] == said["models"]
-    assert remarks(export.again(made, "csv", {})) == said
+    assert remarks(export.redraw_saved(made, "csv", {})) == said
 
 
 @each_of_axes

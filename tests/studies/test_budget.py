@@ -21,7 +21,7 @@ def distances(thinning):
 @pytest.mark.parametrize("stop", [2, 5_000, 1_000_000, 10_000_000])
 @pytest.mark.parametrize("shares", [1, 10, 400])
 def test_a_thinned_range_keeps_to_its_share_and_to_its_ends(pairs, stop, shares):
-    found = Thinning.of(1, stop, pairs, shares=shares)
+    found = Thinning.for_curve(1, stop, pairs, shares=shares)
     assert distances(found) <= max(1025, WORK / (pairs * shares) + 1)
     joined = np.concatenate([np.asarray(part) for part in found.parts])
     assert joined[0] == 1
@@ -32,15 +32,15 @@ def test_a_thinned_range_keeps_to_its_share_and_to_its_ends(pairs, stop, shares)
 
 def test_what_fits_is_not_thinned():
     """The default page: 64 pairs to a million distances, beside five methods."""
-    assert Thinning.of(1, 1 << 20, 64, shares=6).step == 1
-    assert Thinning.of(0, 10_000_000, 64).step == 1
+    assert Thinning.for_curve(1, 1 << 20, 64, shares=6).step == 1
+    assert Thinning.for_curve(0, 10_000_000, 64).step == 1
 
 
 @pytest.mark.parametrize("log", [True, False])
 def test_a_thinned_curve_is_exact_where_it_is_dense_and_lies_inside_elsewhere(log):
     spec = RopeSpec(head_dim=64, base=1e6)
     share = np.full(spec.pairs, 1 / spec.pairs)
-    thinning = Thinning.of(1, 300_000, spec.pairs, work=64e4)
+    thinning = Thinning.for_curve(1, 300_000, spec.pairs, work=64e4)
     assert thinning.step > 10
     whole = curve_envelope(spec.inv_freq(), share, start=1, stop=300_000, columns=300, log=log)
     some = curve_envelope(spec.inv_freq(), share, start=1, stop=300_000, columns=300, log=log, thinning=thinning)
@@ -60,7 +60,7 @@ def test_a_thinned_curve_is_exact_where_it_is_dense_and_lies_inside_elsewhere(lo
 @pytest.mark.parametrize("base", [1e4, 1e5, 5e5])
 def test_a_first_negative_distance_found_by_steps_is_one(base):
     spec = RopeSpec(head_dim=128, base=base)
-    thinning = Thinning.of(0, 2_000_000, spec.pairs, work=64 * 3e4)
+    thinning = Thinning.for_curve(0, 2_000_000, spec.pairs, work=64 * 3e4)
     at = first_negative(spec.inv_freq(), 2_000_000, thinning=thinning)
     exact = first_negative(spec.inv_freq(), 2_000_000)
     share = np.full(spec.pairs, 1 / spec.pairs)
@@ -72,7 +72,7 @@ def test_a_first_negative_distance_found_by_steps_is_one(base):
 def test_every_picture_of_a_head_of_any_size_keeps_to_the_budget(head_dim):
     spec = RopeSpec(head_dim=head_dim, base=1e9, context=8192, target=10_000_000)
     every = scaling.compared(spec, scaling.alternatives(spec, list(scaling.choices(spec))))
-    where = decay.Range.of(10_000_000, None, log=True)
+    where = decay.Range.from_length(10_000_000, None, log=True)
     thinning = where.thinning(spec.pairs, shares=len(every))
     assert distances(thinning) * spec.pairs * len(every) <= 1.01 * WORK
     bases = per_distance.bases_drawn(spec, per_distance.BASES_LONGEST)
@@ -86,7 +86,7 @@ def test_every_picture_of_a_head_of_any_size_keeps_to_the_budget(head_dim):
 def test_a_comparison_over_the_budget_says_what_it_leaves_out():
     spec = RopeSpec(head_dim=512, base=1e9, context=8192, target=10_000_000)
     every = decay.with_plain(scaling.compared(spec, scaling.alternatives(spec, list(scaling.choices(spec)))))
-    where = decay.Range.of(10_000_000, None, log=True)
+    where = decay.Range.from_length(10_000_000, None, log=True)
     even = (np.full(spec.pairs, 1 / spec.pairs), np.zeros(spec.pairs), 0.0)
     figure, _ = decay.main("mean", every, where, even, "iid")
     said = [note.text for note in figure.layout.annotations if note.name == "left out"]

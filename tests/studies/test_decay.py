@@ -120,7 +120,7 @@ def test_feasible_bases_are_not_an_interval():
 def test_the_mean_over_random_vectors_is_what_theory_expects(kind):
     distances = [0, 1, 10, 100, 1000, 100_000]
     found = decay.distribution(PLAIN, distances, kind=kind, sigma=0.7, noise=0.5, samples=20_000, seed=3)
-    total = 64 * scores.at(PLAIN, np.full(64, 1 / 64), None, distances)
+    total = 64 * scores.scores_at(PLAIN, np.full(64, 1 / 64), None, distances)
     theory = 2 * 0.7**2 * total if kind == "noisy-copy" else np.zeros(6)
     np.testing.assert_allclose(found.expected, theory, rtol=0, atol=1e-10)
     assert np.all(np.abs(found.mean - theory) < 4.5 * found.standard_error)

@@ -54,7 +54,7 @@ def test_a_score_is_exact_at_any_distance_and_frequency(distance, exponent, seed
     random = np.random.default_rng(seed)
     inv_freq, a, b = np.exp(exponent * random.random(5)), *random.normal(size=(2, 5))
     expected = precise(inv_freq, a, b, distance)
-    assert scores.at(inv_freq, a, b, [distance])[0] == pytest.approx(expected, abs=1e-14 * 5 * 4)
+    assert scores.scores_at(inv_freq, a, b, [distance])[0] == pytest.approx(expected, abs=1e-14 * 5 * 4)
 
 
 def test_angles_lose_nothing_at_large_distances():
@@ -101,7 +101,7 @@ def test_a_batch_is_its_curves():
     assert together.shape == (3, 5000)
     for row in range(3):
         np.testing.assert_array_equal(together[row], scores.curve(PLAIN, a[row], b[row], stop=5000))
-    np.testing.assert_allclose(scores.at(PLAIN, a, b, np.arange(5000)), together, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(scores.scores_at(PLAIN, a, b, np.arange(5000)), together, rtol=0, atol=1e-12)
 
 
 def test_zero_frequencies_stand_still():
@@ -124,7 +124,7 @@ def test_mean_cosine_has_the_published_values():
 def test_the_score_is_that_of_transformers(case):
     for pairing in PAIRINGS:
         a, b = scores.coefficients(case["q"], case["k"], pairing=pairing)
-        score = scores.at(case["inv_freq"], a, b, [case["m"] - case["n"]])[0] * case["attention_factor"] ** 2
+        score = scores.scores_at(case["inv_freq"], a, b, [case["m"] - case["n"]])[0] * case["attention_factor"] ** 2
         assert score == pytest.approx(case[pairing], abs=1e-12)
         if pairing == "half" and "half_float32" in case:
             assert score == pytest.approx(case["half_float32"], abs=2e-5)
@@ -237,9 +237,9 @@ BAD = {
     "too many in a batch": lambda: scores.curve([1.0], np.ones((2, 1)), stop=(1 << 25) + 1),
     "backward range": lambda: scores.curve([1.0], [1.0], start=5, stop=4),
     "stride of zero": lambda: scores.curve([1.0], [1.0], stop=4, stride=0),
-    "fractional distance": lambda: scores.at([1.0], [1.0], None, [0.5]),
-    "distance too far": lambda: scores.at([1.0], [1.0], None, [2**32]),
-    "nan distance": lambda: scores.at([1.0], [1.0], None, [np.nan]),
+    "fractional distance": lambda: scores.scores_at([1.0], [1.0], None, [0.5]),
+    "distance too far": lambda: scores.scores_at([1.0], [1.0], None, [2**32]),
+    "nan distance": lambda: scores.scores_at([1.0], [1.0], None, [np.nan]),
     "unknown backend": lambda: scores.curve([1.0], [1.0], stop=4, backend="jax"),
     "numpy on a device": lambda: scores.curve([1.0], [1.0], stop=4, device="cuda"),
     "unknown device": lambda: scores.curve([1.0], [1.0], stop=4, backend="torch", device="tpu"),

@@ -123,7 +123,7 @@ def test_what_was_taken_attends_as_the_model_does(name, tmp_path):
         ours = attention(layer, spec)
         np.testing.assert_allclose(ours, theirs[0].numpy(), atol=2e-5)
         for head in range(len(layer.q)):
-            studied = studies.weights(layer.as_heads(spec), head, np.arange(TOKENS), studies.Turning.of(spec))
+            studied = studies.weights(layer.as_heads(spec), head, np.arange(TOKENS), studies.Turning.from_spec(spec))
             np.testing.assert_allclose(studied, theirs[0, head].numpy(), atol=2e-5)
     assert (
         max(float((theirs - theirs.mean()).abs().max()) for theirs in wanted) > 0.1

@@ -45,7 +45,7 @@ def test_a_real_server_answers_what_we_compute(served, tmp_path, capsys):
     assert len(rows) == 8
     assert sum(row.right for row in rows) >= 6
     wording = passkey.WORDINGS["reader"]
-    turn = Turning.of(checkpoints.scaled(READER.spec, "yarn", LENGTH))
+    turn = Turning.from_spec(checkpoints.scaled(READER.spec, "yarn", LENGTH))
     for row in rows:
         pieces = passkey.pieces_for(wording, row.length, lambda text: len(text.split()))
         tokens = language.parse(wording.make(pieces, row.depth, row.repeat).text)

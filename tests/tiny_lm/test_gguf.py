@@ -85,7 +85,9 @@ def test_real_llama_cpp_gives_the_logits_that_emulation_predicts(name, tmp_path)
     theirs, ours = np.mean(right, axis=(0, 2))
     assert abs(theirs - ours) <= 1 / 48
     intended = [
-        numpy_model.logits(READER, text(LENGTH, s).tokens[0], Turning.of(spec, LENGTH), rows=text(LENGTH, s).rows)
+        numpy_model.logits(
+            READER, text(LENGTH, s).tokens[0], Turning.from_spec(spec, LENGTH), rows=text(LENGTH, s).rows
+        )
         for s in range(3)
     ]
     if said.faithful:

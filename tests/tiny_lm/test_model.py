@@ -54,8 +54,8 @@ def test_logits_are_those_of_the_formulas(scaling):
     reader = checkpoints.reader(SEED)
     spec = reader.spec if scaling is None else RopeSpec(head_dim=32, context=256, scaling=scaling)
     tokens = text(700).tokens[0]
-    found = numpy_model.logits(reader, tokens, Turning.of(spec, 700))
-    np.testing.assert_allclose(found, written_out(reader, tokens, Turning.of(spec, 700)), atol=3e-4)
+    found = numpy_model.logits(reader, tokens, Turning.from_spec(spec, 700))
+    np.testing.assert_allclose(found, written_out(reader, tokens, Turning.from_spec(spec, 700)), atol=3e-4)
 
 
 def test_blocks_change_nothing(monkeypatch):
@@ -95,7 +95,7 @@ def test_attention_sums_to_one_over_what_came_before():
 
 def test_q_and_k_give_the_attention_of_their_layer():
     reader, asked = checkpoints.reader(SEED), text(150)
-    turn = Turning.of(reader.spec)
+    turn = Turning.from_spec(reader.spec)
     rotation = np.exp(1j * np.outer(np.arange(150), turn.inv_freq))
     for layer, (q, k) in enumerate(numpy_model.queries_and_keys(reader, asked.tokens[0])):
         assert q.shape == k.shape == (2, 150, 32)
@@ -159,7 +159,7 @@ def test_rows_that_are_none_are_refused(rows):
 
 def test_a_turn_of_other_pairs_is_refused():
     with pytest.raises(ValueError, match="16 pairs per head, got 64"):
-        numpy_model.logits(checkpoints.reader(SEED), [1, 2], Turning.of(RopeSpec()))
+        numpy_model.logits(checkpoints.reader(SEED), [1, 2], Turning.from_spec(RopeSpec()))
 
 
 def test_a_folder_of_another_model_is_refused(tmp_path):

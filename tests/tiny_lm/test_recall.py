@@ -64,7 +64,9 @@ def test_right_and_depth_are_those_of_the_questions():
     found = recall(READERS[:1], spec, 512, sequences=3, seed=5)
     for one in range(3):
         asked = text(512, 5 + one)
-        answers = numpy_model.logits(READERS[0], asked.tokens[0], Turning.of(spec, 512), rows=asked.rows).argmax(axis=1)
+        answers = numpy_model.logits(READERS[0], asked.tokens[0], Turning.from_spec(spec, 512), rows=asked.rows).argmax(
+            axis=1
+        )
         np.testing.assert_array_equal(found.right[0, one], answers == asked.answers[0])
         np.testing.assert_array_equal(found.depth[0, one], asked.depth[0])
 

@@ -70,7 +70,7 @@ def test_what_is_trained_is_what_is_read(tmp_path):
     assert reader.parameters == sum(weight.numel() for weight in network.parameters())
     asked = tasks.questions(np.random.default_rng(0), 1, 100)
     with torch.no_grad():
-        wanted = network(torch.from_numpy(asked.tokens), *table(Turning.of(SPEC), 100))[0].numpy()
+        wanted = network(torch.from_numpy(asked.tokens), *table(Turning.from_spec(SPEC), 100))[0].numpy()
     np.testing.assert_allclose(numpy_model.logits(reader, asked.tokens[0]), wanted, atol=1e-4)
     opened, config = train.open_network(tmp_path / "r")
     assert config["max_position_embeddings"] == 32

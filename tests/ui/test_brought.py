@@ -34,29 +34,29 @@ def encoded(content):
 
 
 def test_what_one_session_held_the_next_has_under_the_same_name_and_in_its_fields(anew):
-    state.hold("decay.typed", TYPED)
+    state.store_blob("decay.typed", TYPED)
     names, contents = browser_storage.names(), browser_storage.contents()
     assert list(names) == ["decay.typed"]
     session = anew()
     browser_storage.bring_back({key: contents[name] for key, name in names.items()})
     assert browser_storage.names() == names
-    assert state.held("decay.typed") == TYPED
+    assert state.blob("decay.typed") == TYPED
     assert session["texts.decay.typed"] == {"q": "1, 2", "k": "3"}
     assert blob_store.STORE.salted(names["decay.typed"]).endswith(TYPED)
 
 
 def test_what_the_browser_has_is_not_sent_again_and_what_was_let_go_is_named_no_more(anew):
-    first = state.hold("decay.typed", TYPED)
+    first = state.store_blob("decay.typed", TYPED)
     browser_storage.told([first])
     assert browser_storage.contents() == {}
-    second = state.hold("decay.typed", b"{}")
+    second = state.store_blob("decay.typed", b"{}")
     assert list(browser_storage.contents()) == [second] != [first]
-    state.hold("decay.typed", None)
+    state.store_blob("decay.typed", None)
     assert browser_storage.names() == {}
 
 
 def test_empty_fields_from_before_wipe_nothing_out(anew, monkeypatch):
-    state.hold("decay.typed", TYPED)
+    state.store_blob("decay.typed", TYPED)
     sent = {key: browser_storage.contents()[name] for key, name in browser_storage.names().items()}
     session, fields = anew(), {}
     area = lambda label, *, key, on_change, **_: fields.update({key: on_change})  # noqa: E731
@@ -67,25 +67,25 @@ def test_empty_fields_from_before_wipe_nothing_out(anew, monkeypatch):
     browser_storage.bring_back(sent)
     for changed in list(fields.values()):
         changed()
-    assert state.held("decay.typed") == TYPED
+    assert state.blob("decay.typed") == TYPED
     before = set(fields)
     widgets._texts(browser_storage.choices()["decay.typed"], shown)
     now = sorted(set(fields) - before)
     assert [session[key] for key in now] == ["3", "1, 2"]
     session[now[0]] = "4"
     fields[now[0]]()
-    assert json.loads(state.held("decay.typed")) == {"q": "1, 2", "k": "4"}
+    assert json.loads(state.blob("decay.typed")) == {"q": "1, 2", "k": "4"}
 
 
 def test_what_is_too_large_for_a_browser_is_not_sent_and_does_not_keep_out_the_rest(anew):
-    name = state.hold("decay.typed", TYPED)
-    state.hold("decay.file", b"mine.npz\0" + bytes(browser_storage.LARGEST))
+    name = state.store_blob("decay.typed", TYPED)
+    state.store_blob("decay.file", b"mine.npz\0" + bytes(browser_storage.LARGEST))
     assert browser_storage.names() == {"decay.typed": name}
     assert list(browser_storage.contents()) == [name]
 
 
 def test_what_this_session_has_stays(anew):
-    name = state.hold("decay.typed", TYPED)
+    name = state.store_blob("decay.typed", TYPED)
     browser_storage.bring_back({"decay.typed": encoded(bytes(blob_store.SALT) + b"{}")})
     assert browser_storage.names() == {"decay.typed": name}
 

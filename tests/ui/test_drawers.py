@@ -34,7 +34,7 @@ def there():
 def here():
     """The same picture drawn by this process."""
     page = registry.page("scaling")
-    return export.compressed(page.pictures["comparison"], registry.read(page, QUERY), "packed")
+    return export.compressed(page.pictures["comparison"], registry.read_request(page, QUERY), "packed")
 
 
 def forbidden():

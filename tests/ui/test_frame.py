@@ -15,7 +15,7 @@ def test_what_the_list_answers_on_extend_is_worked_out_before_a_reader_asks():
     answered = [
         extend.answer(now)
         for model in catalog()
-        if not extend.problem(now := registry.read(extend.PAGE, {"model": model}))
+        if not extend.problem(now := registry.read_request(extend.PAGE, {"model": model}))
     ]
     after = extend._answer.cache_info()
     assert len(answered) > 40

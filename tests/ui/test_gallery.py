@@ -72,7 +72,9 @@ def get(path, query="", **more):
 def test_a_server_that_nobody_visited_draws_every_picture(picture):
     answer = get(f"{picture.address}.packed", QUERY)
     assert answer.status == 200
-    assert answer.body == export.render(picture, registry.read(registry.page(picture.page), dict(pairs())), "packed")
+    assert answer.body == export.render(
+        picture, registry.read_request(registry.page(picture.page), dict(pairs())), "packed"
+    )
 
 
 def pairs():
@@ -123,7 +125,7 @@ def test_who_takes_no_gzip_gets_none(accepts, takes):
 
 def test_a_file_holds_the_whole_of_what_a_page_draws_in_parts():
     page, picture = registry.page("recall"), registry.picture("recall", "lengths")
-    parts = picture.parts(registry.read(page, {}))
+    parts = picture.parts(registry.read_request(page, {}))
     assert parts > 1
     drawn = {part: get("recall/lengths.csv", f"part={part}" if part else "").body for part in ("", "0", str(parts - 1))}
     assert drawn[""] == drawn[str(parts - 1)] != drawn["0"]

@@ -95,4 +95,4 @@ def test_the_first_page_names_a_picture_for_every_page(client):
         assert f"{draws}.js" in NAMES
         # A step of the tour is a picture of another page.
         assert picture.page == (page or "home") or page == "learn"
-        assert not picture.refuses(registry.read(registry.page(picture.page), dict(parse_qsl(query))))
+        assert not picture.refuses(registry.read_request(registry.page(picture.page), dict(parse_qsl(query))))

@@ -25,10 +25,10 @@ def test_two_sessions_in_one_thread_have_requests_of_their_own(monkeypatch):
         found.append(state.now("decay"))
     assert [now.model for now in found] == [*sessions, *sessions]
     assert found[0] is found[2]
-    state.look_again()
+    state.invalidate()
     assert state.now("decay") is found[3], "nothing has changed"
     sessions["qwen3-8b"]["chosen"] = sessions["llama-2-7b"]["chosen"]
-    state.look_again()
+    state.invalidate()
     assert state.now("decay").model == "llama-2-7b"
 
 

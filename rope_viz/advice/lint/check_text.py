@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rope_viz.advice.lint import RULES, Finding, Severity, check, rule_name, sort_by_severity, source_of
 from rope_viz.advice.lint.lint_context import inside
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.json_source import Raw, read_raw
 
 # Findings that no rule over a `View` makes: {name: what is looked for and where that is known from}.
@@ -44,7 +44,7 @@ def explain_rule(name: str) -> str:
     """Return what a rule looks for and where it is known from. Raises `ValueError` that lists the rules."""
     known = rules()
     if name not in known:
-        raise ValueError(f"there is no rule {shorten(name)}; rules are {', '.join(sorted(known))}")
+        raise ValueError(f"there is no rule {short_repr(name)}; rules are {', '.join(sorted(known))}")
     return f"{name}\n\n{known[name].text}"
 
 
@@ -53,8 +53,8 @@ def check_text(data: str | bytes) -> tuple[Raw, list[Finding]]:
     raw = read_raw(data)
     found = check(raw.config)
     for place in raw.repeated:
-        last = shorten(inside(raw.config, place))
-        text = f"{shorten(place[-1])} stands more than once: the last one, {last}, counts, in transformers as here."
+        last = short_repr(inside(raw.config, place))
+        text = f"{short_repr(place[-1])} stands more than once: the last one, {last}, counts, in transformers as here."
         found.append(text_finding("repeated-keys", "warning", ".".join(place), text))
     if raw.marked:
         text = "The file starts with a byte order mark: transformers raises JSONDecodeError. Save it as UTF-8 without."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rope_viz.advice.lint.lint_context import Finding, View, inside
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import TextPart, find_architecture
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 from rope_viz.models.rope_parameters import LAYER_TYPES
@@ -26,7 +26,7 @@ def two_rope_dicts(view: View) -> Iterator[Finding]:
     differ = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
     # A base that stands in one of them alone contradicts nothing.
     if differ and not (differ == ["rope_theta"] and "rope_theta" not in ours):
-        named = ", ".join(shorten(key).strip("'") for key in differ[:4])
+        named = ", ".join(short_repr(key).strip("'") for key in differ[:4])
         text = f"rope_scaling and rope_parameters differ in {named}: transformers reads rope_scaling alone."
         yield Finding("", "warning", view.place("rope_parameters"), text)
 
@@ -100,7 +100,7 @@ def layer_types_unknown(view: View) -> Iterator[Finding]:
         return
     unknown = [name for name in dict.fromkeys(names) if name not in LAYER_TYPES]
     if unknown:
-        text = f"There is no layer type {', '.join(shorten(name) for name in unknown[:3])}: transformers raises."
+        text = f"There is no layer type {', '.join(short_repr(name) for name in unknown[:3])}: transformers raises."
         yield Finding("", "error", view.place("layer_types"), text)
     count = view.fields.size("num_hidden_layers")
     if count is not None and count != len(names):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.config_reader import SECTION_KEYS, has_one_axis, read_model_type
 from rope_viz.models.model_config import ModelConfig, from_config
@@ -62,7 +62,7 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
         return
     counts, place = found[name], dotted_path(view.config, name)
     if not isinstance(counts, list) or not all(type(count) is int and count >= 0 for count in counts):
-        yield Finding("", "error", place, f"{name} must be a list of whole numbers, got {shorten(counts)}.")
+        yield Finding("", "error", place, f"{name} must be a list of whole numbers, got {short_repr(counts)}.")
         return
     pairs = next(iter(from_config(view.config).values())).pairs
     if sum(counts) == pairs:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rope_viz.advice.lint.lint_context import Finding, Severity, Site, View
 from rope_viz.embedding.scaling import DynamicNtk, mscale
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_optional
 from rope_viz.runtimes import emulate
@@ -137,14 +137,13 @@ def type_keys(view: View) -> Iterator[Finding]:
         if old is None or new == old or [old, new] in (["su", "longrope"], ["mrope", "default"]):
             continue
         if new is None:
-            text = f'The type stands under the old key "type": {shorten(old)}; some readers know "rope_type" only.'
+            text = f'The type stands under the old key "type": {short_repr(old)}; some readers know "rope_type" only.'
             needs_old = view.fields.architecture.runtime("mlx-lm").get("legacy_type")
             repaired = None if needs_old else view.changed(site.path, rope_type=old)
             yield Finding("", "note", f"{site.key}.type", text, None, repaired)
             continue
-        text = (
-            f"rope_type {shorten(new)} and type {shorten(old)} differ: transformers reads the first, others the second."
-        )
+        both = f"rope_type {short_repr(new)} and type {short_repr(old)}"
+        text = f"{both} differ: transformers reads the first, others the second."
         yield Finding("", "error", f"{site.key}.type", text, None, view.changed(site.path, type=None))
 
 
@@ -239,9 +238,8 @@ def two_originals(view: View) -> Iterator[Finding]:
     for site in view.sites_of(*PRETRAINED_TYPES):
         inner = site.rope.get(ORIGINAL)
         if inner is not None and outer is not None and inner != outer:
-            text = (
-                f"{ORIGINAL} is {shorten(outer)} outside the rope dict and {shorten(inner)} inside; the outer one wins."
-            )
+            places = f"{short_repr(outer)} outside the rope dict and {short_repr(inner)} inside"
+            text = f"{ORIGINAL} is {places}; the outer one wins."
             repaired = view.changed(site.path, **{ORIGINAL: outer})
             yield Finding("", "error", f"{site.key}.{ORIGINAL}", text, None, repaired)
 
@@ -278,8 +276,8 @@ def unknown_keys(view: View) -> Iterator[Finding]:
             if key in EVERY_KEY:
                 text, repaired = f"{key} is not read for rope type {site.kind}.", view.changed(site.path, **{key: None})
             elif close:
-                text = f"{shorten(key)} is read by nobody; {close[0]} is meant?"
+                text = f"{short_repr(key)} is read by nobody; {close[0]} is meant?"
                 repaired = view.changed(site.path, **{key: None, close[0]: value})
             else:
-                text, repaired = f"{shorten(key)} is read by nobody.", None
-            yield Finding("", "warning", f"{site.key}.{shorten(key).strip(chr(39))}", text, None, repaired)
+                text, repaired = f"{short_repr(key)} is read by nobody.", None
+            yield Finding("", "warning", f"{site.key}.{short_repr(key).strip(chr(39))}", text, None, repaired)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View, inside
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, normalise_rope_type
@@ -92,7 +92,7 @@ def type_spelling(view: View) -> Iterator[Finding]:
                 and normalise_rope_type(given) != given
                 and normalise_rope_type(given) in ROPE_TYPES
             ):
-                shown = shorten(given).strip(chr(39))
+                shown = short_repr(given).strip(chr(39))
                 text = f'"{shown}" is read here as {normalise_rope_type(given)}, the only spelling that runtimes know.'
                 repaired = view.changed(site.path, **{key: normalise_rope_type(given)})
                 yield Finding("", "error", f"{site.key}.{key}", text, None, repaired)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rope_viz import __version__
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.files.file_names import spanned as spanned
 from rope_viz.figures.files.file_names import stem as stem
 from rope_viz.figures.files.style import PARAMETERS as PARAMETERS
@@ -54,7 +54,7 @@ def render(
     Raises `ValueError` for an unknown form, for a style that does not fit the figure, and if Matplotlib is missing.
     """
     if form not in FORMS:
-        raise ValueError(f"a file must be {listed(tuple(FORMS))}, not {shorten(form)}")
+        raise ValueError(f"a file must be {listed(tuple(FORMS))}, not {short_repr(form)}")
     from rope_viz.figures.files import csv, html_json, render_sheet
 
     style = options or Style()

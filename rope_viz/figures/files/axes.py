@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import theme
 from rope_viz.figures.files.rich_text import Lines, parse
 
@@ -78,7 +78,7 @@ class Axis:
         share = (np.asarray(coordinates, dtype=np.float64) - self.low) / (self.high - self.low)
         return self.start + share * (self.stop - self.start)
 
-    def of(self, values: Any) -> Any:
+    def to_pixels(self, values: Any) -> Any:
         """Convert values to pixels of the sheet."""
         return self.pixel(self.coordinates(values))
 
@@ -200,7 +200,7 @@ def _ends(axis: Axis, traces: Sequence[Mapping[str, Any]], values: Sequence[Any]
             return float(given[0]), float(given[1])
         except (TypeError, ValueError, IndexError):
             subject = f"the range of {axis.name[0]}axis{axis.name[1:]}"
-            raise ValueError(f"{subject} must be two numbers, not {shorten(given)}") from None
+            raise ValueError(f"{subject} must be two numbers, not {short_repr(given)}") from None
     if not values and any(trace.get("z") is not None for trace in traces):
         size = max(
             array_of(trace["z"]).shape[0 if axis.upright else 1] for trace in traces if trace.get("z") is not None

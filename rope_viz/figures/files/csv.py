@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.files import lines
 from rope_viz.figures.files.axes import array_of, numeric
 from rope_viz.figures.files.rich_text import plain
@@ -143,7 +143,7 @@ def relabelled(shown: Columns, fig: go.Figure, style: Style) -> Columns:
     for wanted, _ in style.labels:
         if wanted not in names:
             known = f"its lines are {listed(tuple(names))}" if names else "it has no named lines"
-            raise ValueError(f"this figure has no line {shorten(wanted)}; {known}")
+            raise ValueError(f"this figure has no line {short_repr(wanted)}; {known}")
     custom = dict(style.labels)
 
     def renamed(column: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import unicodedata
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.files.style import Style
 
 BOXES = "Last Resort"
@@ -32,7 +32,7 @@ def families(style: Style) -> tuple[str, ...]:
             lacks -= found
     if lacks:
         missing = "".join(sorted(lacks, key=words.index))
-        which = f"the sign {missing}" if len(lacks) == 1 else f"the signs {shorten(missing)}"
+        which = f"the sign {missing}" if len(lacks) == 1 else f"the signs {short_repr(missing)}"
         raise ValueError(f"no font of this machine has {which} of a title or label: install one, or take html")
     return (*own, *more)
 

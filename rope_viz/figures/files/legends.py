@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.files import lines as named
 from rope_viz.figures.files.canvas import Box
 from rope_viz.figures.files.layout import BIGGER, PAD, Plan, height_of
@@ -16,10 +16,10 @@ KEY = 34.0
 
 def too_long(label: str) -> str:
     """Return the error message for a label that leaves no room."""
-    return f"the label {shorten(label)} is too long for this size: take a shorter one, a larger size or smaller type"
+    return f"the label {short_repr(label)} is too long for this size: take a shorter one, a larger size or smaller type"
 
 
-def check(plan: Plan) -> None:
+def require_room(plan: Plan) -> None:
     """Raise `ValueError` if a word of the legend is wider than the sheet."""
     for (left, _, _, _), _, words in plan.legend:
         wide, _ = plan.canvas.size(words, plan.size * 12 / 13)

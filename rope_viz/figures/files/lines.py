@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import line_styles, theme
 from rope_viz.figures.files.axes import Axis, array_of, read_axes
 from rope_viz.figures.files.rich_text import plain
@@ -102,7 +102,7 @@ def relabel(data: list[dict[str, Any]], layout: dict[str, Any], labels: Sequence
     for wanted, label in labels:
         if wanted not in shown:
             known = f"its lines are {listed(tuple(shown))}" if shown else "it has no named lines"
-            raise ValueError(f"this figure has no line {shorten(wanted)}; {known}")
+            raise ValueError(f"this figure has no line {short_repr(wanted)}; {known}")
         own[shown[wanted]] = theme.plain_text(label)
     for note in layout.get("annotations", ()):
         found = owner(note, looks)

@@ -61,7 +61,7 @@ def settle(plan: Plan) -> None:
         gaps = [under[i + 1] + over[i] + pad for i in range(len(plan.rows) - 1)]
         first = pad + height_of(plan.heading, plan.size * BIGGER) + legends.height(plan) + over[-1]
         plan.row_pixels = _split(plan.rows, high - pad - low_bars - under[0], first, gaps)
-    legends.check(plan)
+    legends.require_room(plan)
     thin = min(b - a for a, b in plan.column_pixels) < LEAST
     if thin or min(a - b for a, b in plan.row_pixels) < min(LEAST, 0.2 * high):
         names = [note["text"] for note in sheet.layout.get("annotations", ()) if note.get("name") == "end"]

@@ -13,7 +13,7 @@ import plotly.colors
 import plotly.exceptions
 import plotly.graph_objects as go
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import theme
 from rope_viz.figures.files.axes import array_of, numeric
 from rope_viz.figures.files.csv import plain_list
@@ -38,7 +38,7 @@ def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
     if not isinstance(data, list) or not isinstance(layout, dict):
         raise ValueError("there is no figure in this JSON: take a file that a figure's JSON download gave")
     if not isinstance(saved.get("style", {}), dict):
-        raise ValueError(f"the style in this JSON must be parameters by name, not {shorten(saved['style'])}")
+        raise ValueError(f"the style in this JSON must be parameters by name, not {short_repr(saved['style'])}")
     if not data and not any(layout.get(key) for key in ("annotations", "shapes")):
         raise ValueError("there is nothing to draw in this figure: its data are empty")
     data = [_readable(trace, f"trace {place} of this figure") for place, trace in enumerate(data, 1)]
@@ -65,10 +65,10 @@ def kept(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
 def columns_of(saved: Any) -> dict[str, list[Any]]:
     """Read the columns that `kept` wrote; raise `ValueError` for anything else."""
     if not isinstance(saved, dict):
-        raise ValueError(f"the table in this JSON must be columns by name, not {shorten(saved)}")
+        raise ValueError(f"the table in this JSON must be columns by name, not {short_repr(saved)}")
     for name, values in saved.items():
         if not isinstance(values, list) or not all(isinstance(value, CELLS) for value in values):
-            raise ValueError(f"the column {shorten(name)} in this JSON must be a list of numbers and texts")
+            raise ValueError(f"the column {short_repr(name)} in this JSON must be a list of numbers and texts")
     return {name: _column(values) for name, values in saved.items()}
 
 
@@ -79,7 +79,7 @@ def reason(error: Exception) -> str:
     if found:
         return f"{found[2]}.{found[1]} must not be {found[3][:60]}".removeprefix(".")
     first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    return shorten(first, 120)[1:-1]
+    return short_repr(first, 120)[1:-1]
 
 
 def _kept(value: Any) -> Any:
@@ -187,7 +187,7 @@ def _scale(scale: Any, name: str) -> list[list[Any]]:
     try:
         return [*map(list, plotly.colors.get_colorscale(scale))] if scale else theme.SEQUENTIAL
     except (plotly.exceptions.PlotlyError, ValueError, TypeError, AttributeError):
-        raise ValueError(f"there is no colorscale {shorten(scale)}, which {name} asks for") from None
+        raise ValueError(f"there is no colorscale {short_repr(scale)}, which {name} asks for") from None
 
 
 def _map(trace: dict[str, Any], name: str) -> dict[str, Any]:

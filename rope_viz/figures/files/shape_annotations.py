@@ -66,10 +66,10 @@ def _pixel(plan: Plan, panel: Panel, item: Mapping[str, Any], letter: str, key: 
     if ref.endswith(" domain"):
         return axis.start + float(value) * (axis.stop - axis.start)
     if isinstance(value, str):
-        return float(axis.of([value])[0])
+        return float(axis.to_pixels([value])[0])
     if axis.log and not note and item.get("type") == "rect" and float(value) <= 0:
         return axis.start  # starts below anything a log axis can show
-    return float(axis.pixel(float(value)) if note else axis.of([float(value)])[0])
+    return float(axis.pixel(float(value)) if note else axis.to_pixels([float(value)])[0])
 
 
 def labels(plan: Plan, places: Places) -> None:

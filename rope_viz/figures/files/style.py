@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.embedding.spec import shorten
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.spec_url import format_value, parse_number
 
 # Pixels are 1/96 inch, as in CSS.
@@ -156,7 +156,7 @@ class Style:
         """
         preset = params.get("preset", "")
         if preset and preset not in PRESETS:
-            raise ValueError(f"preset must be {listed(tuple(PRESETS))}, not {shorten(preset)}")
+            raise ValueError(f"preset must be {listed(tuple(PRESETS))}, not {short_repr(preset)}")
         given: dict[str, Any] = dict(PRESETS.get(preset, {}))
         given |= {key: params[key] for key in PARAMETERS if key in params and key != "preset"}
         for key in ("xmin", "xmax", "ymin", "ymax"):
@@ -223,12 +223,12 @@ def _length(given: Any, name: str, bounds: tuple[float, float]) -> str:
         return ""
     found = re.fullmatch(r"\s*([0-9]{1,5}(?:\.[0-9]{1,4})?|\.[0-9]{1,4})\s*([a-z]{0,3})\s*", str(given).lower())
     if isinstance(given, bool) or not found or (found[2] and found[2] not in UNITS):
-        raise ValueError(f"{name} must be a length like 85mm, 8pt or 1000px, not {shorten(given)}")
+        raise ValueError(f"{name} must be a length like 85mm, 8pt or 1000px, not {short_repr(given)}")
     unit = found[2] or "px"
     pixels = float(found[1]) * UNITS[unit]
     low, high = (bound / UNITS[unit] for bound in bounds)
     if not bounds[0] <= pixels <= bounds[1]:
-        raise ValueError(f"{name} must be between {low:.4g}{unit} and {high:.4g}{unit}, not {shorten(given)}")
+        raise ValueError(f"{name} must be between {low:.4g}{unit} and {high:.4g}{unit}, not {short_repr(given)}")
     return f"{float(found[1]):.9g}{unit}"
 
 
@@ -238,13 +238,13 @@ def _pixels(length: str) -> float:
 
 def _font(name: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9 .+_-]{0,59}", name.strip()):
-        raise ValueError(f"font must be {listed(tuple(FONTS))}, or the name of a font, not {shorten(name)}")
+        raise ValueError(f"font must be {listed(tuple(FONTS))}, or the name of a font, not {short_repr(name)}")
     family = name.strip()
     if family.lower() in FONTS:
         return family.lower()
     known = installed()
     if known and family.lower() not in known:
-        raise ValueError(f"no font {shorten(family)} is installed here: take {listed(tuple(FONTS))}")
+        raise ValueError(f"no font {short_repr(family)} is installed here: take {listed(tuple(FONTS))}")
     return known.get(family.lower(), family)
 
 
@@ -259,13 +259,13 @@ def installed() -> dict[str, str]:
 
 def _one_of(value: Any, name: str, options: tuple[str, ...]) -> None:
     if value not in options:
-        raise ValueError(f"{name} must be {listed(tuple(filter(None, options)))}, not {shorten(value)}")
+        raise ValueError(f"{name} must be {listed(tuple(filter(None, options)))}, not {short_repr(value)}")
 
 
 def _switch(value: Any, name: str) -> bool:
     word = str(value).lower()
     if word not in YES + NO:
-        raise ValueError(f"{name} must be yes or no, not {shorten(value)}")
+        raise ValueError(f"{name} must be yes or no, not {short_repr(value)}")
     return word in YES
 
 
@@ -292,7 +292,7 @@ def _on_one_line(words: str, what: str) -> None:
 def _dpi(value: Any) -> int:
     digits = str(value).strip()
     if not re.fullmatch(r"[0-9]{1,5}", digits) or not DPIS[0] <= int(digits) <= DPIS[1]:
-        raise ValueError(f"dpi must be a whole number between {DPIS[0]} and {DPIS[1]}, not {shorten(value)}")
+        raise ValueError(f"dpi must be a whole number between {DPIS[0]} and {DPIS[1]}, not {short_repr(value)}")
     return int(digits)
 
 
@@ -301,14 +301,14 @@ def _number(given: Any, name: str) -> float | None:
     if given is None or (isinstance(given, str) and not given.strip()):
         return None
     if isinstance(given, bool) or not isinstance(given, (str, int, float)):
-        raise ValueError(f"{name} must be a number, not {shorten(given)}")
+        raise ValueError(f"{name} must be a number, not {short_repr(given)}")
     word = str(given).strip().replace("−", "-")
     try:
         value = parse_number(word.removeprefix("-")) if isinstance(given, str) else abs(float(given))
     except ValueError:
-        raise ValueError(f"{name} must be a number, not {shorten(given)}") from None
+        raise ValueError(f"{name} must be a number, not {short_repr(given)}") from None
     if not math.isfinite(value) or value > 1e30:
-        raise ValueError(f"{name} must be a number up to 1e30, not {shorten(given)}")
+        raise ValueError(f"{name} must be a number up to 1e30, not {short_repr(given)}")
     return -value if word.startswith("-") else value
 
 
@@ -317,8 +317,8 @@ def _labels(given: Any) -> tuple[tuple[str, str], ...]:
     if len(pairs) > MOST_LABELS:
         raise ValueError(f"at most {MOST_LABELS} lines can have a label of their own, got {len(pairs)}")
     for name, label in pairs:
-        what = f"the label of {shorten(name)}"
+        what = f"the label of {short_repr(name)}"
         if not isinstance(label, str) or len(label) > LONGEST_LABEL or not label.strip():
-            raise ValueError(f"{what} must be one line of 1 to {LONGEST_LABEL} characters, not {shorten(label)}")
+            raise ValueError(f"{what} must be one line of 1 to {LONGEST_LABEL} characters, not {short_repr(label)}")
         _on_one_line(label, what)
     return pairs

@@ -46,7 +46,7 @@ def draw(plan: Plan, places: Places) -> None:
 
 def scatter(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
     """Draw a curve, points or an area, filled to the previous curve or closed."""
-    x, y = panel.x.of(array_of(trace["x"])), panel.y.of(array_of(trace["y"]))
+    x, y = panel.x.to_pixels(array_of(trace["x"])), panel.y.to_pixels(array_of(trace["y"]))
     line, mode = trace.get("line") or {}, trace.get("mode") or "lines"
     s = line_scale(plan)
     fill = str(trace.get("fillcolor") or theme.tint(theme.CURRENT, 0.2))
@@ -133,8 +133,8 @@ def bar(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: 
     horizontal = trace.get("orientation") == "h"
     along, across = (panel.y, panel.x) if horizontal else (panel.x, panel.y)
     middle = along.coordinates(array_of(trace["y" if horizontal else "x"]))
-    values = across.of(array_of(trace["x" if horizontal else "y"]))
-    zero = float(across.of([0.0])[0]) if not across.log else across.start
+    values = across.to_pixels(array_of(trace["x" if horizontal else "y"]))
+    zero = float(across.to_pixels([0.0])[0]) if not across.log else across.start
     width = float(trace.get("width") or 1 - (plan.sheet.layout.get("bargap") or 0.2))
     marker = trace.get("marker") or {}
     colours, hatches = marker.get("color") or theme.CURRENT, (marker.get("pattern") or {}).get("shape") or ""
@@ -252,7 +252,7 @@ def _cell_texts(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple
     if not re.fullmatch(r"%\{text\}", str(trace.get("texttemplate") or "")):
         return
     x, y = (
-        axis.of(array_of(trace[key])) if trace.get(key) is not None else axis.pixel(np.arange(count))
+        axis.to_pixels(array_of(trace[key])) if trace.get(key) is not None else axis.pixel(np.arange(count))
         for axis, key, count in ((panel.x, "x", shape[1]), (panel.y, "y", shape[0]))
     )
     room = min(abs(panel.x.stop - panel.x.start) / shape[1], abs(panel.y.stop - panel.y.start) / shape[0])

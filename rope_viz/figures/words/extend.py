@@ -58,6 +58,6 @@ def unknown(plan: Plan) -> str:
     return "" if plan.memory.cache is not None else plain(plan.memory.sentences(plan.target)[0])
 
 
-def read(plan: Plan) -> str:
+def describe_readers(plan: Plan) -> str:
     """Say which runtimes read the written file as intended."""
     return " ".join(plain(sentence) for sentence in (plan.file.generation, *plan.file.proof))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rope_viz.embedding.spec import FloatArray, shorten
+from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.figures.theme import tokens
 from rope_viz.models.user_config import join_words
 
@@ -82,7 +82,7 @@ NO_PAIRS = "There are no such pairs under this method: nothing is switched."
 def yours(model: str, answers: int) -> str:
     """Say which model gave these answers."""
     if model:
-        return f"What {shorten(model)} found, from {answers:,} answers, a line for each method."
+        return f"What {short_repr(model)} found, from {answers:,} answers, a line for each method."
     return (
         "Ask a model of your own the same with `rope-viz evaluate`, and drop the file it writes here. "
         f"Until then: the reader, run by transformers, from {answers:,} answers."

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rope_viz.embedding.spec import RopeSpec, shorten
+from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import resolve_rope_parameters
 from rope_viz.models.text_config import find_text_part, read_text_fields
@@ -80,7 +80,7 @@ def catalog() -> Mapping[str, Model]:
 def model_specs(id: str) -> Mapping[str, RopeSpec]:
     """Return {layer type: embedding} of an entry, "" where all layers share one. Raises `ValueError` for no entry."""
     if id not in catalog():
-        raise ValueError(f"there is no model {shorten(id)} in the list")
+        raise ValueError(f"there is no model {short_repr(id)} in the list")
     fields = read_text_fields(find_text_part(catalog()[id].config))
     return MappingProxyType(build_specs(fields, resolve_rope_parameters(fields)))
 

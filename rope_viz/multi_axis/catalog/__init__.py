@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any
 
 from rope_viz.embedding.axes_spec import AxesSpec
-from rope_viz.embedding.spec import shorten
-from rope_viz.multi_axis import from_model, read
+from rope_viz.embedding.spec import short_repr
+from rope_viz.multi_axis import from_model, read_family
 from rope_viz.multi_axis.model_axes import by_head
 
 
@@ -50,11 +50,11 @@ def axes_catalog() -> Mapping[str, AxesModel]:
 def model_parts(id: str) -> Mapping[str, AxesSpec]:
     """Return {part: rotation} of a model of the list. Raises `ValueError` by name."""
     if id not in axes_catalog():
-        raise ValueError(f"there is no model {shorten(id)} with several axes in the list")
+        raise ValueError(f"there is no model {short_repr(id)} with several axes in the list")
     model = axes_catalog()[id]
     if model.family is None:
         return MappingProxyType(from_model(model.config))
-    return MappingProxyType(by_head(model.family.split("/")[0], read(model.family, model.config)))
+    return MappingProxyType(by_head(model.family.split("/")[0], read_family(model.family, model.config)))
 
 
 def parse_model(id: str, text: str) -> AxesModel:

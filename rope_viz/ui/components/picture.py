@@ -105,9 +105,9 @@ def _describe(picture: Picture, now: Now) -> dict[str, Any]:
 def _store_pin(picture: Picture, now: Now, value: int) -> None:
     choice = picture.sets
     if choice is not None and not isinstance(choice, Positions):
-        state.keep(choice.key, choice.text(choice.settled(value, now)), default=choice.text(choice.default(now)))
+        state.set_param(choice.key, choice.text(choice.settled(value, now)), default=choice.text(choice.default(now)))
     elif 0 <= value < now.spec.pairs:
-        state.choose(pin=None if value == state.chosen().pin else value)
+        state.choose(pin=None if value == state.current_choice().pin else value)
 
 
 def _store_positions(picture: Picture, now: Now, at: Mapping[str, Any]) -> None:
@@ -116,4 +116,4 @@ def _store_positions(picture: Picture, now: Now, at: Mapping[str, Any]) -> None:
     if at.get("step") != st.session_state.get("tour"):
         return  # a late message from the previous step's dials
     if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
-        state.keep(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))
+        state.set_param(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))

@@ -33,7 +33,7 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
     show(key=KEY, data=data, on_at_change=hears(KEY, _take_message), on_brought_change=_restore, on_back_change=_rerun)
 
 
-def asked() -> tuple[str, dict[str, str]] | None:
+def clicked_link() -> tuple[str, dict[str, str]] | None:
     """Return the page and query of the link clicked before this run, once; None if there is none."""
     found: tuple[str, dict[str, str]] | None = st.session_state.pop("go", None)
     return found
