@@ -20,7 +20,7 @@ json.dump(found, open("inv_freq.json", "w"))"""
 # What a server keeps is the table of cosines and sines itself: a row per position, cosines first.
 TABLE = """import json
 
-def read(model):  # the first table of cosines and sines among the model's modules
+def read_table(model):  # the first table of cosines and sines among the model's modules
     rotary = next(module for module in model.modules() if hasattr(module, "cos_sin_cache"))
     cos, sin = rotary.cos_sin_cache[:2].double().chunk(2, dim=-1)
     factor = (cos[0] ** 2 + sin[0] ** 2).sqrt().mean().item()
@@ -33,7 +33,7 @@ from vllm import LLM
 
 # The overrides and the length of the server. VLLM_ALLOW_INSECURE_SERIALIZATION=1 lets a function run inside.
 llm = LLM("./model", hf_overrides=OVERRIDES, max_model_len=LENGTH)
-open("inv_freq.json", "w").write(llm.apply_model(read)[0])"""
+open("inv_freq.json", "w").write(llm.apply_model(read_table)[0])"""
 
 SGLANG = f"""{TABLE}
 # A running server lets nobody look inside: this asks its own rotary code with the config of the server.
@@ -46,7 +46,7 @@ head = getattr(config, "head_dim", None) or config.hidden_size // config.num_att
 base = rope.pop("rope_theta")
 rotary = get_rope(head, head, config.max_position_embeddings, base, True, rope)
 rotary.modules = lambda: [rotary]
-open("inv_freq.json", "w").write(read(rotary))"""
+open("inv_freq.json", "w").write(read_table(rotary))"""
 
 GGUF = "rope-viz verify config.json --from gguf:model.gguf"
 

@@ -50,12 +50,12 @@ def found(name: str) -> list[tuple[str, Callable[[], bytes]]]:
 def make_reader(path: Path) -> Callable[[], bytes]:
     """Return a function that reads a file, up to one byte more than a config may have."""
 
-    def read() -> bytes:
+    def read_bytes() -> bytes:
         # Pipes and devices have no size to check. The caller rejects a text that has the extra byte.
         with path.open("rb") as file:
             return file.read(LARGEST + 1)
 
-    return read
+    return read_bytes
 
 
 def standard_input() -> bytes:

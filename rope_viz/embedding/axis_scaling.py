@@ -39,7 +39,7 @@ class Riflex(Scaling):
         0, "Repeats at", 0, 1024, "The frame at which films begin again. 0: the trained extent.", integer=True
     )
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_number(self.pair, "pair", least=0, most=spec.pairs, integer=True)
         require_number(self.repeats, "repeats", least=0, integer=True)
 
@@ -67,7 +67,7 @@ class ImageYarn(Scaling):
     name: str = field(default="image-yarn", init=False)
     noise: float | None = None
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_two_pairs(spec, self.name)
         if self.noise is not None:
             require_number(self.noise, "noise", least=0.0, most=1.0)
@@ -100,7 +100,7 @@ class ImageNtk(Scaling):
     name: str = field(default="image-ntk", init=False)
     noise: float | None = None
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_two_pairs(spec, self.name)
         if self.noise is not None:
             require_number(self.noise, "noise", least=0.0, most=1.0)

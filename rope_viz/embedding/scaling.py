@@ -45,7 +45,7 @@ class Linear(Scaling):
     name: str = field(default="linear", init=False)
     factor: float = factor_knob()
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
@@ -59,7 +59,7 @@ class NtkAware(Scaling):
     name: str = field(default="ntk", init=False)
     factor: float = factor_knob()
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
         require_two_pairs(spec, self.name)
 
@@ -78,7 +78,7 @@ class DynamicNtk(Scaling):
     divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob(2.0)
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
         require_two_pairs(spec, self.name)
 
@@ -103,7 +103,7 @@ class NtkByParts(Scaling):
     )
     beta: float = knob(32.0, "β", 0.1, 128.0, "Pairs with more turns than this in training keep their speed.", log=True)
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
         require_turns(self.alpha, "alpha")
         require_turns(self.beta, "beta")
@@ -151,7 +151,7 @@ class Yarn(Scaling):
         "mscale_all_dim", 0.0, 4.0, "With mscale: the attention factor is the ratio of the two. Empty: not used."
     )
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
         require_turns(self.beta_fast, "beta_fast")
         require_turns(self.beta_slow, "beta_slow")
@@ -209,7 +209,7 @@ class Llama3(Scaling):
         4.0, "High freq. factor", 0.1, 128.0, "Pairs with more turns than this keep their speed.", log=True
     )
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
         require_turns(self.low_freq_factor, "low_freq_factor")
         require_turns(self.high_freq_factor, "high_freq_factor")
@@ -246,7 +246,7 @@ class LongRope(Scaling):
                 raise ValueError(f"{name} must be a list of numbers, got {short_repr(values)}")
             object.__setattr__(self, name, tuple(values))  # configs hold lists, but a method must be hashable
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         for name, values in (("short_factor", self.short_factor), ("long_factor", self.long_factor)):
             if values and len(values) != spec.pairs:
                 raise ValueError(f"{name} must have one number per pair, {spec.pairs} of them, got {len(values)}")
@@ -289,7 +289,7 @@ class Proportional(Scaling):
     share: float = knob(0.25, "Rotated share p", 0.0, 1.0, "1 is RoPE, 0 is no position at all.", step=0.01)
     factor: float = factor_knob(1.0)
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         require_number(self.share, "share", least=0.0, most=1.0)
         require_factor(self.factor, "factor")
 

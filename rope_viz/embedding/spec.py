@@ -116,7 +116,7 @@ class Scaling:
     name: str = field(default="none", init=False)
     divides_from_length: ClassVar[bool] = False
 
-    def check(self, spec: RopeSpec) -> None:
+    def validate(self, spec: RopeSpec) -> None:
         """Raise `ValueError` if the knobs do not fit this spec."""
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
@@ -209,7 +209,7 @@ class RopeSpec:
             raise ValueError(f"scaling must be a scaling method, got {short_repr(self.scaling)}")
         if self.pairing not in PAIRINGS:
             raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(self.pairing)}")
-        self.scaling.check(self)
+        self.scaling.validate(self)
         if type(self.scaling) is not Scaling:  # any base within its bounds gives finite frequencies
             (_computes if self._ours else _computes.__wrapped__)(self)
 

@@ -75,7 +75,7 @@ class Store:
             found = self._contents.get(name)
         return found[0] if found else None
 
-    def read(self, name: str, decode: Callable[[bytes], T]) -> T:
+    def load(self, name: str, decode: Callable[[bytes], T]) -> T:
         """Return the decoded content, cached. Raise `UnknownError`, or the error of `decode`."""
         with self._lock:
             found = self._contents.get(name)

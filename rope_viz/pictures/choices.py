@@ -348,7 +348,7 @@ class Kept(Choice[Held[T] | None]):
         return None
 
     def parse(self, written: str) -> Held[T] | None:
-        return Held(written, blob_store.STORE.read(written, self.decode))
+        return Held(written, blob_store.STORE.load(written, self.decode))
 
     def text(self, value: Held[T] | None) -> str:
         return "" if value is None else value.name

@@ -73,8 +73,8 @@ def read_request(page: Page, query: Mapping[str, str]) -> Now:
     if opened.problems:
         raise ValueError(" ".join(opened.problems))
     held = {key: query[key] for key in ("own", "spec") if key in query}
-    own = blob_store.STORE.read(held["own"], configs.upload_of) if "own" in held else None
-    spec = blob_store.STORE.read(held["spec"], configs.spec_of) if "spec" in held else opened.spec
+    own = blob_store.STORE.load(held["own"], configs.upload_of) if "own" in held else None
+    spec = blob_store.STORE.load(held["spec"], configs.spec_of) if "spec" in held else opened.spec
     if own is not None and opened.model != spec_url.CUSTOM:
         raise ValueError(f"own is a config beside model={spec_url.CUSTOM}, not beside {opened.model}.")
     coarse, given = query.get("coarse") == "1", strict(page.choices, query)

@@ -47,7 +47,7 @@ class TensorFile:
     metadata: Mapping[str, str]
     source: Path | bytes = field(repr=False)
 
-    def read(self, name: str) -> NDArray[Any]:
+    def read_tensor(self, name: str) -> NDArray[Any]:
         """Read a tensor in its own dtype, BF16 as float32. Raises `ValueError` for an unknown name or a cut file."""
         if name not in self.entries:
             raise ValueError(f"the file has no tensor {short_repr(name)}")

@@ -203,7 +203,7 @@ def read_npz(data: bytes) -> dict[str, FloatArray]:
 def read_safetensors(data: bytes) -> dict[str, FloatArray]:
     """Read every F16, BF16, F32 or F64 tensor of a safetensors file."""
     file = open_tensors(data, most=MAX_TENSORS)
-    return {name: real(file.read(name), f"tensor {short_repr(name)}") for name in file.entries}
+    return {name: real(file.read_tensor(name), f"tensor {short_repr(name)}") for name in file.entries}
 
 
 def real(values: np.ndarray[Any, Any], label: str) -> FloatArray:

@@ -72,7 +72,7 @@ class Captured:
         if number not in self.about:
             raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
         about = self.about[number]
-        q, k = (self.file.read(f"layers.{number}.{name}").astype(np.float32) for name in "qk")
+        q, k = (self.file.read_tensor(f"layers.{number}.{name}").astype(np.float32) for name in "qk")
         for name, values in (("q", q), ("k", k)):
             bad = int(values.size - np.isfinite(values).sum())
             if bad:

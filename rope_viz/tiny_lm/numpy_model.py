@@ -86,10 +86,10 @@ def load(folder: str | Path) -> Reader:
         raise ValueError("a reader has as many key heads as query heads")
     file = open_tensors(folder / "model.safetensors")
 
-    def read(name: str) -> Floats:
-        return np.ascontiguousarray(file.read(name), dtype=np.float32)
+    def tensor(name: str) -> Floats:
+        return np.ascontiguousarray(file.read_tensor(name), dtype=np.float32)
 
-    embedding = read("model.embed_tokens.weight")
+    embedding = tensor("model.embed_tokens.weight")
     if embedding.shape != (config["vocab_size"], width):
         raise ValueError(f"the embedding must be {(config['vocab_size'], width)}, got {embedding.shape}")
     return Reader(
@@ -99,11 +99,11 @@ def load(folder: str | Path) -> Reader:
         epsilon=config["rms_norm_eps"],
         embedding=embedding,
         layers=tuple(
-            Layer(*(read(f"model.layers.{index}.{part}.weight") for part in PARTS))
+            Layer(*(tensor(f"model.layers.{index}.{part}.weight") for part in PARTS))
             for index in range(config["num_hidden_layers"])
         ),
-        norm=read("model.norm.weight"),
-        unembedding=embedding if config.get("tie_word_embeddings") else read("lm_head.weight"),
+        norm=tensor("model.norm.weight"),
+        unembedding=embedding if config.get("tie_word_embeddings") else tensor("lm_head.weight"),
         config=MappingProxyType(config),
     )
 

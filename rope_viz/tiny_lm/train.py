@@ -183,7 +183,9 @@ def open_network(folder: Path) -> tuple[Network, Config]:
     """Load a saved model for further training."""
     config: Config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     network, file = Network(config), open_tensors(folder / "model.safetensors")
-    network.load_state_dict({name: torch.from_numpy(file.read(name).astype(np.float32)) for name in file.entries})
+    network.load_state_dict(
+        {name: torch.from_numpy(file.read_tensor(name).astype(np.float32)) for name in file.entries}
+    )
     return network, config
 
 

@@ -121,7 +121,7 @@ def _load_held(choice: Kept[Any]) -> Held[Any] | None:
     if content is None:
         return None
     name = store_blob(choice.key, content)
-    return Held(name, blob_store.STORE.read(name, choice.decode))
+    return Held(name, blob_store.STORE.load(name, choice.decode))
 
 
 def own() -> Upload | None:

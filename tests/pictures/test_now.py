@@ -183,11 +183,11 @@ def test_a_spec_that_no_link_holds_is_asked_for_by_its_name():
 def test_the_store_lets_go_of_what_was_not_asked_for_the_longest():
     store = blob_store.Store(most=3000)
     names = [store.keep(blob_store.salt() + bytes([index]) * 984) for index in range(3)]
-    store.read(names[0], len)
+    store.load(names[0], len)
     names.append(store.keep(blob_store.salt() + b"x" * 984))
     assert [store.salted(name) is not None for name in names] == [True, False, True, True]
     with pytest.raises(blob_store.UnknownError):
-        store.read(names[1], len)
+        store.load(names[1], len)
 
 
 def test_a_name_says_nothing_of_what_it_is_the_name_of():

@@ -10,7 +10,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies import correlation, heads
 
 RANDOM = np.random.default_rng(11)
-turning = heads.Turning.of
+turning = heads.Turning.from_spec
 SPECS = {
     "half": RopeSpec(head_dim=16, context=64),
     "interleaved": RopeSpec(head_dim=16, context=64, pairing="interleaved"),

@@ -35,7 +35,7 @@ def test_what_is_written_is_read(tmp_path):
         assert dict(file.metadata) == {"who": "me"}
         assert set(file.entries) == set(ARRAYS)
         for name, array in ARRAYS.items():
-            found = file.read(name)
+            found = file.read_tensor(name)
             assert found.dtype == array.dtype
             np.testing.assert_array_equal(found, array)
 
@@ -47,19 +47,21 @@ def test_the_formats_own_library_reads_and_writes_the_same(tmp_path):
     assert {name: array.tolist() for name, array in found.items()} == {n: a.tolist() for n, a in ARRAYS.items()}
     library.save_file(ARRAYS, tmp_path / "theirs.safetensors")
     file = open_tensors(tmp_path / "theirs.safetensors")
-    assert {name: file.read(name).tolist() for name in file.entries} == {n: a.tolist() for n, a in ARRAYS.items()}
+    assert {name: file.read_tensor(name).tolist() for name in file.entries} == {
+        n: a.tolist() for n, a in ARRAYS.items()
+    }
 
 
 def test_bfloat16_is_the_upper_half_of_a_float32():
     values = np.array([1.0, -3.140625, 2.0**-100], dtype="<f4")
     body = (values.view("<u4") >> 16).astype("<u2").tobytes()
     file = open_tensors(raw({"x": entry(0, 6, [3], "BF16")}, body))
-    np.testing.assert_array_equal(file.read("x"), values)
+    np.testing.assert_array_equal(file.read_tensor("x"), values)
 
 
 def test_a_tensor_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="no tensor 'x'"):
-        open_tensors(raw({"y": entry(0, 4)}, bytes(4))).read("x")
+        open_tensors(raw({"y": entry(0, 4)}, bytes(4))).read_tensor("x")
 
 
 def test_a_file_cut_after_it_was_opened_is_said(tmp_path):
@@ -68,7 +70,7 @@ def test_a_file_cut_after_it_was_opened_is_said(tmp_path):
     file = open_tensors(path)
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(ValueError, match="cut after it was opened"):
-        file.read("b")
+        file.read_tensor("b")
 
 
 BAD = {
@@ -135,4 +137,4 @@ def test_no_bytes_at_all_break_the_reader(noise, at):
     except ValueError:
         return
     for name in file.entries:
-        assert file.read(name).size >= 0
+        assert file.read_tensor(name).size >= 0

@@ -217,7 +217,10 @@ def broken(tmp_path, change):
         run(model)
     taken.save(tmp_path / "x", dtype="float32")
     file = open_tensors(tmp_path / "x")
-    said, tensors = json.loads(file.metadata["rope_viz"]), {name: file.read(name).copy() for name in file.entries}
+    said, tensors = (
+        json.loads(file.metadata["rope_viz"]),
+        {name: file.read_tensor(name).copy() for name in file.entries},
+    )
     said = change(said, tensors) or said
     text = said if isinstance(said, str) else json.dumps(said)
     write_tensors(tmp_path / "y", tensors, {"rope_viz": text})
