@@ -18,7 +18,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pictures import extend, registry
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import controls, state
-from rope_viz.ui.components import picture, shell
+from rope_viz.ui.components import navigation, picture
 
 # The repository root in a checkout; the installed package has its assets inside.
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,7 @@ def run(folder: Path) -> None:
     state.follow_link(name)
     state.invalidate()
     st.html(f"<style>{read_text(STYLE)}{picture.rooms(registry.page(name).pictures.values(), state.now(name))}</style>")
-    shell.mount(list(PAGES), state.link_query())
+    navigation.mount(list(PAGES), state.link_query())
     if name != "learn":
         controls.sidebar()
     else:
@@ -53,7 +53,7 @@ def run(folder: Path) -> None:
 
 def _go(menu: Mapping[str, st.Page]) -> None:
     """Follow a clicked in-app link, in this tab and session."""
-    asked = shell.clicked_link()
+    asked = navigation.clicked_link()
     if asked is not None and asked[0] in PAGES:
         st.switch_page(menu[asked[0]], query_params=asked[1] or None)
 

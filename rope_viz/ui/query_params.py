@@ -43,5 +43,5 @@ def catch_up() -> None:
 
 
 def _without_ranges(query: Mapping[str, str]) -> dict[str, str]:
-    """Drop the ranges of pictures, which the browser writes itself (`address.js`)."""
+    """Drop the ranges of pictures, which the browser writes itself (`history.js`)."""
     return {key: value for key, value in query.items() if not key.startswith("axes-")}

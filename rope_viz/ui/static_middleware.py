@@ -63,7 +63,7 @@ STILL
 
 
 # The answer to an address below a page. Streamlit's first page would not find its scripts from there and hang. For an
-# unknown address at the level of the pages it opens Home with a banner (shell.js).
+# unknown address at the level of the pages it opens Home with a banner (navigation.js).
 NOWHERE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>No such page · RoPE Viz</title><style>
 body { font: 17px/1.6 sans-serif; margin: 12vh auto; padding: 0 1.5em; max-width: 34em; }
@@ -188,10 +188,10 @@ def loading() -> str:
     named = {"" if name == "home" else name: first_picture(registry.picture(name, first[name])) for name in first}
     named["learn"] = first_picture(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
     parts = {
-        "ADDRESS": (HERE / "address.js").read_text(encoding="utf-8"),
+        "ADDRESS": (HERE / "history.js").read_text(encoding="utf-8"),
         "PICTURES": json.dumps(named),
-        "EARLY": (HERE / "early.js").read_text(encoding="utf-8").replace("SCRIPTS", f"{PREFIX}/{version()}"),
-        "STILL": (HERE / "still.js").read_text(encoding="utf-8"),
+        "EARLY": (HERE / "preload.js").read_text(encoding="utf-8").replace("SCRIPTS", f"{PREFIX}/{version()}"),
+        "STILL": (HERE / "placeholder.js").read_text(encoding="utf-8"),
     }
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
 

@@ -191,7 +191,7 @@ def operate(app, page, element):
             return turned(app, page, element)
         if part == "picture":
             return clicked(app, page, element)
-        if part in ("copy", "shell"):
+        if part in ("copy", "navigation"):
             return None
         if part == "sections":
             moved(app, element)

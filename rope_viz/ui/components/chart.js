@@ -13,7 +13,7 @@ export const prepare = () => loadPlotly();
 function loadPlotly() {
   return (plotly ??= clocksFirst().then(() => new Promise((resolve, reject) => {
     if (window.Plotly) return resolve(window.Plotly);
-    const coming = document.querySelector(`script[src="${SOURCE}"]`); // ui/early.js
+    const coming = document.querySelector(`script[src="${SOURCE}"]`); // ui/preload.js
     const script = coming ?? Object.assign(document.createElement("script"), { src: SOURCE });
     script.addEventListener("load", () => resolve(window.Plotly));
     script.addEventListener("error", () => (script.remove(), (plotly = null), reject(new Error("plotly.js did not load"))));

@@ -51,7 +51,7 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
 
 
 def hears(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
-    """Return a callback that passes the name and value that a script posts as `at` (`post.js`) to `take`.
+    """Return a callback that passes the name and value that a script posts as `at` (`outbox.js`) to `take`.
 
     The script repeats a message until `data` confirms its turn (see `heard`); a repeated one is ignored.
     """

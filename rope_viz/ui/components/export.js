@@ -35,7 +35,7 @@ export function zoomed({ message, memory }) {
   return out;
 }
 
-// Numeric ranges and scales are also stored in the page's own link, so that the link reproduces them; address.js keeps
+// Numeric ranges and scales are also stored in the page's own link, so that the link reproduces them; history.js keeps
 // them when the server writes the rest.
 const word = (place) => `axes-${place.data.picture.replace("/", "-")}`;
 

@@ -2,7 +2,7 @@
 // of them. Served by a route; rope_viz/ui/components/knob.py mounts it.
 
 import { caughtUp, follow, released } from "./picture.js";
-import { Post } from "./post.js";
+import { Post } from "./outbox.js";
 import { guard } from "./touch.js";
 
 // The track has `steps` equal steps, linear in the value or in its logarithm.

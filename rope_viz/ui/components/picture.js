@@ -3,7 +3,7 @@
 // nodes that Streamlit may replace: it moves into the new one.
 
 import { drawing, unpack } from "./message.js";
-import { Post } from "./post.js";
+import { Post } from "./outbox.js";
 import "./tools.js"; // preload it for the drawing scripts
 
 // While a knob moves, the first picture in view updates at once, the others at most every 250 ms and once the knob rests.
@@ -37,7 +37,7 @@ class Place {
     Object.assign(this, { post, near: false, part: 0, retry: FIRST_RETRY });
     drawing(kind).then((script) => script.prepare?.()).catch(() => {});
     this.memory = remembered.get(picture) ?? remembered.set(picture, {}).get(picture);
-    window.ropeVizStill ??= {}; // stops still.js from requesting the placeholder
+    window.ropeVizStill ??= {}; // stops placeholder.js from requesting one
     places.set(picture, this);
     near.observe(this.root);
   }
@@ -217,7 +217,7 @@ function say(place) {
   if (at && said !== undefined && at.__said !== said) at.innerHTML = at.__said = said;
 }
 
-// On a slow line the page's first picture may have arrived as a file (`still.js`): show it meanwhile.
+// On a slow line the page's first picture may have arrived as a file (`placeholder.js`): show it meanwhile.
 export function standIn({ root, data }) {
   const word = root.querySelector(".rv-coming:not(img)"), still = window.ropeVizStill;
   if (!word || !still?.image || still.picture !== data.picture) return;

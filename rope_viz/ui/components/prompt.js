@@ -1,7 +1,7 @@
 // A prompt builder with one card per piece (text, image, video, audio), each of which can be edited, moved and removed.
 
 import { dark } from "./dials.js";
-import { Post } from "./post.js";
+import { Post } from "./outbox.js";
 
 // Fields of each kind of piece: [name, unit behind the field, label, minimum, maximum, whole number].
 const FIELDS = {

@@ -2,7 +2,7 @@
 
 import { dark } from "./dials.js";
 import { caughtUp, follow, released } from "./picture.js";
-import { Post } from "./post.js";
+import { Post } from "./outbox.js";
 
 const text = (state) => state.counts.join(",");
 

@@ -1,7 +1,7 @@
 // The browser part of the frame: links inside the app stay in the tab and session, a banner reports a lost server, and the
 // user's config and files are stored in the browser. It listens on the document, so it does not depend on any node.
 
-import { Post } from "./post.js";
+import { Post } from "./outbox.js";
 import { WORDS } from "./words.js";
 
 const root = new URL("../../", import.meta.url);

@@ -29,7 +29,7 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "heard": "brought" in st.session_state,
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
-    show = component("shell", root_class="rv-shell")
+    show = component("navigation", root_class="rv-shell")
     show(key=KEY, data=data, on_at_change=hears(KEY, _take_message), on_brought_change=_restore, on_back_change=_rerun)
 
 
