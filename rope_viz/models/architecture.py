@@ -1,6 +1,6 @@
 """Records of model types: everything that is known about how the code of one model type reads its config.
 
-One JSON file per model type lies in `architectures/`; CONTRIBUTING.md has the recipe for a new one.
+There is one JSON file per model type in `architectures/`; CONTRIBUTING.md has the recipe for a new one.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class MemoryFacts:
-    """What the size of cache and weights depends on beside the usual keys.
+    """What the size of cache and weights depends on in addition to the usual keys.
 
     `cache` is "none" for a model that keeps none, "unknown" where heads and windows do not decide it.
     """

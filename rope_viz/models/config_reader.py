@@ -105,7 +105,7 @@ class ConfigReader:
     def numbers(
         self, *names: str, default: Sequence[float] | None = None, count: int | None = None, **bounds: Any
     ) -> list[float]:
-        """Return a list of numbers. One number stands for `count` equal ones."""
+        """Return a list of numbers. A single number is repeated `count` times."""
         value = self.value(*names)
         value = default if value is None else value
         label = f"{self.name(*names)} entries"

@@ -65,7 +65,7 @@ class Change:
 
         When a user merges it into the file, a rope dict meets the one of its own name, which may not have been read.
         """
-        before = self.part.config if self.part.stands else {}
+        before = self.part.config if self.part.is_in_file else {}
         keys = {key: value for key, value in self.written.items() if value is not None or before.get(key) is not None}
         for key in ("rope_parameters", "rope_scaling"):
             if isinstance(keys.get(key), Mapping) and isinstance(before.get(key), Mapping):
@@ -97,7 +97,7 @@ class Change:
     @property
     def written(self) -> Config:
         """The keys to write, with everything that a part needs which is not in the file yet."""
-        if self.part.stands:
+        if self.part.is_in_file:
             return self.keys
         own = {"model_type": self.part.kind} if self.part.kind else {}
         return {**own, **copy.deepcopy(dict(self.part.config)), **self.keys}
@@ -174,7 +174,7 @@ class Current:
         found = config.main_layer if not layer or "" in specs else layer
         if found not in specs:
             raise ValueError(f"layer_type must be one of {', '.join(specs)}, got {found!r}")
-        return cls(config, found, dict(config.part.config) if config.part.stands else {})
+        return cls(config, found, dict(config.part.config) if config.part.is_in_file else {})
 
     def name(self, key: str) -> str:
         """Return the name under which this config has a size."""
@@ -192,7 +192,7 @@ class Current:
         return copy.deepcopy({key: one[key] for one in dicts for key in one if key not in METHOD_KEYS})
 
     def keys_beside_layers(self) -> Config:
-        """Return what a rope dict has beside its layer types, and layer types that have no rotary embedding."""
+        """Return what a rope dict has in addition to its layer types, and layer types that have no rotary embedding."""
         defaults = self.config.fields.default("rope_parameters") or {}
         found = {key: value for key, value in defaults.items() if value is None}
         for part in self.rope_dicts():
@@ -287,7 +287,7 @@ class Current:
         return keys
 
     def top_level(self, spec: RopeSpec) -> Config:
-        """Return old keys beside the rope dict that would win over it, or contradict it."""
+        """Return old keys outside the rope dict that would win over it, or contradict it."""
         keys: Config = {}
         rule = self.config.architecture.rope.rule
         has_original = self.raw.get(ORIGINAL) is not None or self.config.fields.default(ORIGINAL) is not None

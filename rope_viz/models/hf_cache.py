@@ -1,7 +1,7 @@
 """A model's config.json in the local Hugging Face cache, by the model's id.
 
 The layout is that of huggingface_hub 2.4.0: models--owner--name/snapshots/<commit>/config.json, and in refs the commit
-that a branch stands for. Nothing is fetched.
+that a branch points to. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def expand_home(name: str) -> Path:
 def find_in_cache(id: str) -> Path | None:
     """Return the config.json of a model in the local cache, by `owner/name` or `owner/name@revision`; None if absent.
 
-    Its page's address on the hub stands for the id.
+    The address of its page on the Hub works as the id.
 
-    A cache keeps `models--owner--name/snapshots/<commit>/config.json`, and in `refs` the commit that a name stands for.
+    A cache keeps `models--owner--name/snapshots/<commit>/config.json`, and in `refs` the commit that a name points to.
     """
     id = model_id_of_page(id)
     asked = None if len(id) > LONGEST or ".." in id else ID.fullmatch(id)

@@ -56,7 +56,7 @@ class Identity:
 
     `name` is what to call it, `model` the model of the list whose numbers it has (None: none of them). `how` is
     "model" (it is that model), "numbers" (it names none and has the numbers), "fine-tune", or "" (not of the list).
-    `signs` say what makes it a fine-tune. `says` is max_position_embeddings, `room` how much of that is room beside the
+    `signs` say what makes it a fine-tune. `says` is max_position_embeddings, `room` how much of that is room beyond the
     trained length by its maker's own word. `mistakes` are sentences on length keys that cannot be meant. `agree` are
     how many numbers are those of the model, and how many the list knows; (0, 0) where it was chosen. `near` says which
     model of the list it is not, and why.
@@ -77,9 +77,9 @@ class Identity:
 
     @functools.cached_property
     def shipped(self) -> RopeSpec | None:
-        """The scaled embedding that its maker trained the model of the list with; None where that is not known.
+        """The scaled embedding that the maker trained the model with; None where that is not known.
 
-        None, too, where the reader says that it was trained on another length than the list does.
+        None, too, where the user gave another trained length.
         """
         if self.model is None or self.trained.source == OWN_WORD or is_added_later(self.model):
             return None
@@ -115,7 +115,7 @@ class Identity:
     @property
     def sentence(self) -> str:
         """What you have, in words."""
-        said = {
+        opening = {
             "model": f"This is {self.name}",
             "numbers": f"It names no model; its numbers are those of {self.name}",
             "fine-tune": f"This is a fine-tune of {self.name}",
@@ -132,7 +132,7 @@ class Identity:
             lengths += f" (its written limit, {self.says:,}, is below the {self.reach:,} that it ships with)"
         count, known = self.agree
         why = f"{count} of the {known} numbers that the list knows of it agree." if known else self.near
-        return f"{said}{signs}, {lengths}. {why}".rstrip()
+        return f"{opening}{signs}, {lengths}. {why}".rstrip()
 
 
 def identify_model(
@@ -179,7 +179,7 @@ def identify_model(
 
 @dataclass(frozen=True)
 class Likeness:
-    """How a config stands to one model of the list, none of whose sizes it contradicts.
+    """How a config compares with one model of the list, none of whose sizes it contradicts.
 
     `agree` of the `known` numbers of the list stand in the config and are the same, `based` says whether its base is,
     `named` whether its name is the model's, `order` which of several it is rather.
@@ -216,8 +216,8 @@ def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec
     """Return how a config relates to an entry of its type; None where one of its sizes differs."""
     head_dim, listed = entry_numbers(model.id)
     ours = read_sizes(fields)
-    said = {key for key in listed if key in ours}
-    if head_dim != fields.head_dim() or any(ours[key] != listed[key] for key in said - {VOCABULARY}):
+    shared = {key for key in listed if key in ours}
+    if head_dim != fields.head_dim() or any(ours[key] != listed[key] for key in shared - {VOCABULARY}):
         return None
     specs = model_specs(model.id)
     based = any(abs(one.base / spec.base - 1.0) < 1e-6 for one in specs.values())
@@ -228,7 +228,7 @@ def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec
     scaled, plain = main.scaling == spec.scaling, main.scaling.name == "none"
     native = main.scaling.name == spec.scaling.name in TRAINED_WITH
     order = (words, scaled, native, plain, main.target == spec.target, vocabulary, model.verified)
-    agree = based + sum(ours[key] == listed[key] for key in said)
+    agree = based + sum(ours[key] == listed[key] for key in shared)
     return Likeness(model, agree, len(listed) + 1, based, words > 0, order)
 
 

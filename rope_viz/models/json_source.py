@@ -1,7 +1,7 @@
-"""A config.json as bytes: what it holds, and where in it what stands.
+"""A config.json as bytes: what it holds, and at which line each key is.
 
 Python's JSON reader takes NaN, Infinity and repeated keys, and so does transformers; it does not take a byte order
-mark, which is read here and named. Infinity stands in published configs beside RoPE (time_step_limit).
+mark, which is read here and named. Published configs have Infinity outside RoPE (time_step_limit).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGEST = 4 << 20
 DEEPEST = 100
 """Levels. The deepest published config has seven."""
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-# What stands in the place of a config where a download went wrong, by how it begins.
+# What a failed download leaves in place of a config, by how it begins.
 OTHERS = {
     "version https://git-lfs": "it is not JSON: it is the pointer of Git LFS to the file, run git lfs pull",
     "<": "it is not JSON: it is a web page or XML, download the raw file",
@@ -65,7 +65,7 @@ def read_raw(data: str | bytes) -> Raw:
     try:
         config = json.loads(text, object_pairs_hook=once)
     except json.JSONDecodeError as error:
-        other = next((said for begin, said in OTHERS.items() if text.lstrip().startswith(begin)), None)
+        other = next((message for begin, message in OTHERS.items() if text.lstrip().startswith(begin)), None)
         if other is not None:
             raise ValueError(other) from None
         raise ValueError(f"it is not JSON: {describe_json_error(text, error)}") from None
@@ -130,7 +130,7 @@ def describe_json_error(text: str, error: json.JSONDecodeError) -> str:
     if message == "Extra data":
         return f"the object is closed, and more follows at {where}"
     if rest[0] > "\x7f":
-        return f"{message} at {where}, where {rest[0]!r} stands (U+{ord(rest[0]):04X})"
+        return f"{message} at {where}, at {rest[0]!r} (U+{ord(rest[0]):04X})"
     return f"{message} at {where}"
 
 

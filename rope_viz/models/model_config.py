@@ -61,7 +61,7 @@ class ModelConfig:
     @property
     def path(self) -> tuple[str, ...]:
         """Where the language model's keys are in the config; () where that is the top, or nowhere."""
-        return self.part.path if self.part.stands else ()
+        return self.part.path if self.part.is_in_file else ()
 
     @property
     def model_type(self) -> str:

@@ -104,8 +104,8 @@ def type_of_class(config: Mapping[str, Any]) -> str:
 
 def asks_for_rotary(config: Mapping[str, Any]) -> bool:
     """Return whether a type that usually has no RoPE asks for it, as remote code and sound encoders do."""
-    told = (config.get("position_embedding_type"), config.get("position_embeddings_type"))
-    return any(isinstance(value, str) and value.lower() in ("rotary", "rope") for value in told)
+    values = (config.get("position_embedding_type"), config.get("position_embeddings_type"))
+    return any(isinstance(value, str) and value.lower() in ("rotary", "rope") for value in values)
 
 
 def names_other_class(config: Mapping[str, Any]) -> bool:

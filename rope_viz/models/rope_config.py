@@ -59,7 +59,7 @@ def to_config(spec: RopeSpec) -> dict[str, Any]:
         if field.name not in ("name", "share") and value is not None and value != ():
             params[KEYS.get(field.name, field.name)] = list(value) if isinstance(value, tuple) else value
     if isinstance(spec.scaling, LongRope):
-        # Without lists of its own the method stands for NTK-like ones; a config must write them out.
+        # Without lists of its own the method uses NTK-like ones; a config must write them out.
         params.setdefault("short_factor", [float(x) for x in spec.scaling.divisors(spec, spec.context)])
         params.setdefault("long_factor", [float(x) for x in spec.scaling.divisors(spec, spec.context + 1)])
     if isinstance(spec.scaling, DynamicNtk):

@@ -24,7 +24,7 @@ LAYER_TYPES = frozenset(
         *("reference_sliding_attention", "hybrid", "hybrid_sliding", "conv", "moe", "main", "compress"),
     )
 )
-# Of these keys one at least stands in parameters that are not nested.
+# Flat parameters have at least one of these keys.
 FLAT = frozenset(("rope_type", "type", "factor", "rope_theta"))
 
 
@@ -146,9 +146,9 @@ def refuse_shared(fields: Fields) -> None:
 
     Run with each type of transformers 5.23.0: KeyError, or TypeError from the check of the field.
     """
-    params, beside = fields.mapping("rope_parameters"), fields.config.get("rope_scaling") is not None
+    params, has_scaling = fields.mapping("rope_parameters"), fields.config.get("rope_scaling") is not None
     nested = fields.architecture.rope.nested
-    if (nested == "always" or (nested == "with_rope_scaling" and beside)) and params and not nested_keys(params):
+    if (nested == "always" or (nested == "with_rope_scaling" and has_scaling)) and params and not nested_keys(params):
         raise ValueError(
             f"rope_parameters says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
             "KeyError. Write one object for each of them into it, full_attention and so on"

@@ -1,4 +1,4 @@
-"""A spec as the query part of a link, and back: only what differs from the model stands in it."""
+"""A spec as the query part of a link, and back: only what differs from the model is in it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CUSTOM = "custom"
 SIZES = {"dim": "head_dim", "rot": "rotary_dim", "base": "base", "trained": "context", "target": "target"}
 LISTS = {"short": "short_factor", "long": "long_factor"}
 NUMBER = re.compile(r"\s*([0-9][0-9_,]*\.?[0-9]*(?:e[+-]?[0-9]{1,3})?)\s*([km]?)\s*", re.IGNORECASE)
-# A reader's own config may name its layer types as it likes; the link carries the name beside the numbers.
+# A user's config may name its layer types freely; the link carries the name with the numbers.
 LAYER = re.compile(r"[a-zA-Z]\w{0,39}")
 UNITS = {"": 1, "k": 1024, "m": 1024 * 1024}
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What a link leads to, with one sentence for everything in it that could not be taken as it stands."""
+    """What a link leads to, with one sentence for everything in it that could not be read."""
 
     model: str
     layer: str

@@ -25,8 +25,8 @@ TEXT_KEYS = (
     *("text_config", "llm_config", "language_config", "language_model_config", "thinker_config", "text_model_config"),
     *("lm_config", "llm_cfg", "text_cfg", "language_model", "llm", "vlm_config", "decoder", "decoder_config"),
 )
-# What stands beside a language model, by its key: towers, parts that speak or draw, settings.
-BESIDE_TEXT = re.compile(
+# Keys of what a config holds in addition to its language model: towers, parts that speak or draw, settings.
+OTHER_PARTS = re.compile(
     "vis|vit|image|img|video|audio|speech|sound|encoder|tower|talker|proj|quant|generat|draft|adapter|lora|tokenizer"
     "|diffusion|perceiver|resampler|rope|attn|moe|ssm|^_"
 )
@@ -40,7 +40,7 @@ class Part:
 
     `config` holds its keys, with what its wrapper's class fills in; `kind` is its model type and `architecture` the
     record of that type, None where there is none. `path` leads to these keys in the file, or to where they would be
-    (`stands` is false then). `loaded` leads to them in the object that transformers makes of the file; it is longer
+    (`is_in_file` is false then). `loaded` leads to them in the object that transformers makes of the file; it is longer
     than `path` where a wrapper takes keys of its own level for its part, and `taken` are then those keys. `unlisted`
     names the outermost wrapper without a record, None where there is none.
     """
@@ -50,7 +50,7 @@ class Part:
     kind: str
     path: Path = ()
     loaded: Path = ()
-    stands: bool = True
+    is_in_file: bool = True
     taken: Path = ()
     unlisted: str | None = None
 
@@ -81,24 +81,24 @@ def unwrap(part: Part, text: TextPart) -> Part:
     between = get_object(part.config, keys[:1])
     if text.between and between is not None:
         path, loaded, kind = (*part.path, keys[0]), (*part.loaded, keys[0]), read_model_type(between) or text.between
-        return Part(between, None, kind, path, loaded, part.stands, (), part.unlisted)
+        return Part(between, None, kind, path, loaded, part.is_in_file, (), part.unlisted)
     inner = get_object(part.config, keys)
     for name in text.other_names:
         if inner is None and part.config.get(name) is not None:
             keys, inner = (name,), get_object(part.config, (name,))
     taken: Path = ()
-    stands, path = inner is not None and part.stands, (*part.path, *keys)
+    is_in_file, path = inner is not None and part.is_in_file, (*part.path, *keys)
     if inner is None:
         # Early checkpoints of Qwen2-VL and its like keep the text keys at the top.
         hoisted = text.hoisted if "rope_scaling" in text.hoisted else ()
         inner = {key: part.config[key] for key in hoisted if key in part.config}
         if inner:
-            stands, path, taken = part.stands, part.path, hoisted
+            is_in_file, path, taken = part.is_in_file, part.path, hoisted
     kind = text.type if text.fixed_type else read_model_type(inner) or text.type
     # A part that is there, and be it empty, gets the wrapper's values from some classes only.
-    fills = text.fills if text.merges or not (stands or inner) else {}
+    fills = text.fills if text.merges or not (is_in_file or inner) else {}
     loaded = (*part.loaded, *text.path)
-    return Part({**fills, **inner}, None, kind, path, loaded, stands, taken, part.unlisted)
+    return Part({**fills, **inner}, None, kind, path, loaded, is_in_file, taken, part.unlisted)
 
 
 def open_part(part: Part, key: str) -> Part:
@@ -125,7 +125,7 @@ def find_wrapper_key(config: Mapping[str, Any]) -> str | None:
         key
         for key, inner in config.items()
         if isinstance(inner, Mapping)
-        and not BESIDE_TEXT.search(key)
+        and not OTHER_PARTS.search(key)
         and (has_attention_keys(inner) or find_wrapper_key(inner))
     ]
     return found[0] if len(found) == 1 else None
@@ -170,5 +170,5 @@ def read_text_fields(part: Part) -> Fields:
 
 
 def shown_type(kind: str) -> str:
-    """Return a model type as it stands in a sentence."""
+    """Return a model type as it is written in a sentence."""
     return short_repr(kind).strip("'\"") if kind else "this model"

@@ -35,28 +35,28 @@ UNMISTAKABLE = {
 }
 
 
-# Files that lie beside a config.json, by a key that only they have.
-BESIDE = {
+# Files that come with a config.json, by a key that only they have.
+OTHER_FILES = {
     "peft_type": "this is an adapter's config, and RoPE is its base model's: ask for that one's config.json",
-    "weight_map": "this is the index of the weights: the config.json beside it is meant",
-    "tokenizer_class": "this is a tokenizer's config: the config.json beside it is meant",
-    "image_processor_type": "this is a preprocessor's config: the config.json beside it is meant",
-    "feature_extractor_type": "this is a preprocessor's config: the config.json beside it is meant",
+    "weight_map": "this is the index of the weights: the config.json next to it is meant",
+    "tokenizer_class": "this is a tokenizer's config: the config.json next to it is meant",
+    "image_processor_type": "this is a preprocessor's config: the config.json next to it is meant",
+    "feature_extractor_type": "this is a preprocessor's config: the config.json next to it is meant",
     "general.architecture": "these are keys of a GGUF file: ask for the config.json that it was converted from",
     "text_model_id": "its language model is another's, named by text_model_id: ask for that one's config.json",
-    "rope_type": "this is what stands under rope_scaling, without the sizes of a model: ask for its config",
+    "rope_type": "this is the content of rope_scaling, without the sizes of a model: ask for its config",
     "eos_token_id": "it says nothing of a model; generation_config.json is no config.json",
 }
 SIZES = ("hidden_size", "num_attention_heads", "head_dim", "rope_scaling", "rope_parameters", "rope_theta")
 
 
 def refuse_others(config: Mapping[str, Any], kind: str) -> None:
-    """Raise `ValueError` for a file that is no model's config, or whose language model stands elsewhere."""
+    """Raise `ValueError` for a file that is no model's config, or whose language model is elsewhere."""
     sizes = {name for usual in SIZES for name in (usual, *UNMISTAKABLE.get(usual, ()))}
     heads = ("num_attention_heads", *UNMISTAKABLE["num_attention_heads"])
     if any(config.get(name) is not None for name in (heads if "text_model_id" in config else sizes)):
         return
-    found = next((said for key, said in BESIDE.items() if key in config), None)
+    found = next((message for key, message in OTHER_FILES.items() if key in config), None)
     if found is None and not kind:
         found = "it names neither a model_type nor any size of a model, so it is no config.json of one"
     if found is not None:

@@ -25,7 +25,7 @@ SIZES = ("head_dim", "hidden_size", "max_position_embeddings", "num_attention_he
 
 @dataclass(frozen=True)
 class Upload:
-    """A reader's own config: its name, the embedding of each layer type, and a sentence for all that was assumed."""
+    """A user's own config: its name, the embedding of each layer type, and a sentence for all that was assumed."""
 
     name: str
     config: Mapping[str, Any] = field(hash=False)
@@ -48,7 +48,7 @@ def parse_config(text: str | bytes, notes: list[str] | None = None) -> dict[str,
     raw = read_raw(text)
     if notes is not None and raw.repeated:
         shown = ", ".join(short_repr(place[-1]) for place in raw.repeated[:3])
-        notes.append(f"In your config {shown} stands more than once; the last one counts, as in transformers.")
+        notes.append(f"In your config {shown} occurs more than once; the last one counts, as in transformers.")
     if notes is not None and raw.marked and isinstance(text, bytes):
         notes.append("Your file starts with a byte order mark, which transformers does not read: save it without.")
     return dict(raw.config)
@@ -85,12 +85,12 @@ def complete_config(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str
         missing["max_position_embeddings"] = extended_length(dicts[0], current)
     if "rope_theta" not in config and any("rope_theta" not in part for part in dicts):
         missing["rope_theta"] = current.base
-    said = {
+    filled = {
         "head_dim": f"head_dim ({current.head_dim})",
         "max_position_embeddings": f"max_position_embeddings ({missing.get('max_position_embeddings', 0):,})",
         "rope_theta": f"rope_theta ({current.base:,.0f})",
     }
-    return {**missing, **config}, [said[key] for key in missing]
+    return {**missing, **config}, [filled[key] for key in missing]
 
 
 def extended_length(rope: Mapping[str, Any], current: RopeSpec) -> int:

@@ -111,5 +111,5 @@ def test_phi3_inside_a_wrapper_gets_lists_because_its_class_takes_no_other_type(
 def test_the_language_model_of_every_class_is_found_where_its_class_keeps_it():
     for row in golden()["rows"]:
         part = ModelConfig.read(row["config"]).part
-        assert part.stands
+        assert part.is_in_file
         assert part.path == part.loaded or row["config"]["model_type"] in ("qwen2_vl", "qwen2_5_vl")

@@ -59,7 +59,7 @@ OUTSIDE = [
 @pytest.mark.parametrize(("config", "place", "kind"), [*KNOWN, *OUTSIDE])
 def test_the_part_is_found_where_it_stands(config, place, kind):
     part = ModelConfig.read(config).part
-    assert part.stands
+    assert part.is_in_file
     assert ".".join(part.path) == place
     assert part.kind == kind
     assert from_config(config)

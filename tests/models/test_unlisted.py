@@ -64,7 +64,7 @@ BESIDE = {
     "a preprocessor": ({"image_processor_type": "Qwen2VLImageProcessor"}, "preprocessor's config"),
     "generation": ({"_from_model_config": True, "eos_token_id": 2}, "generation_config.json"),
     "ultravox": ({"model_type": "ultravox", "text_model_id": "a/b", "hidden_size": 4096}, "text_model_id.*'a/b'"),
-    "a rope dict": ({"rope_type": "yarn", "factor": 4.0}, "what stands under rope_scaling"),
+    "a rope dict": ({"rope_type": "yarn", "factor": 4.0}, "this is the content of rope_scaling"),
     "nothing": ({"error": "Repository not found"}, "neither a model_type nor any size"),
 }
 

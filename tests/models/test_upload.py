@@ -111,7 +111,7 @@ def test_infinity_beside_rope_is_taken_as_transformers_does():
 def test_a_key_that_stands_twice_is_named_and_the_last_one_counts():
     found = read_upload(BASE + ', "rope_theta": 10000.0}')
     assert found.specs[""].base == 10_000
-    assert "'rope_theta' stands more than once" in found.notes[0]
+    assert "'rope_theta' occurs more than once" in found.notes[0]
 
 
 def test_long_label_lists_do_no_harm():
