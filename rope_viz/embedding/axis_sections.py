@@ -127,7 +127,7 @@ def rebuilt(
     current = anatomy(spec)
     if current is None:
         raise ValueError("only pairs that listen to one axis each can be dealt out anew")
-    sizes = dict(current.counts) if counts is None else settled(current, counts)
+    sizes = dict(current.counts) if counts is None else require_same_pairs(current, counts)
     bases = dict(bases or {})
     for axis, base in bases.items():
         require_number(base, "a base", above=1.0)
@@ -160,7 +160,7 @@ def rebuilt(
     return dataclasses.replace(spec, weights=weights)
 
 
-def settled(current: Anatomy, counts: Mapping[str, int]) -> dict[str, int]:
+def require_same_pairs(current: Anatomy, counts: Mapping[str, int]) -> dict[str, int]:
     """Return counts for the same axes that add up to the same pairs, or raise `ValueError`."""
     sizes = checked_counts([counts.get(axis, 0) for axis in current.counts])
     pairs = sum(current.counts.values())

@@ -26,7 +26,7 @@ class AlongAxis(RopeSpec):
         return frozen(np.where(rotating, super().inv_freq(length), 0.0))
 
 
-def along(spec: RopeSpec, pairs: Iterable[int]) -> AlongAxis:
+def along_axis(spec: RopeSpec, pairs: Iterable[int]) -> AlongAxis:
     """Return the spec along the axis that these pairs belong to."""
     fields = {item.name: getattr(spec, item.name) for item in dataclasses.fields(RopeSpec)}
     return AlongAxis(**fields, listens=tuple(int(pair) for pair in pairs))

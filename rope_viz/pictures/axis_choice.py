@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec
-from rope_viz.embedding.single_axis import along
+from rope_viz.embedding.single_axis import along_axis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.axes import LOOKS
 from rope_viz.models import spec_url
@@ -55,7 +55,7 @@ def axis_of(page: str) -> Pick[Along]:
 def looked(now: Now, choice: Pick[Along]) -> RopeSpec:
     """Return the spec that applies to a move along the chosen axis."""
     axis = now[choice]
-    return now.spec if axis == "all" else along(now.spec, roles(now)[axis])
+    return now.spec if axis == "all" else along_axis(now.spec, roles(now)[axis])
 
 
 def axis_sentence(now: Now, choice: Pick[Along]) -> str:

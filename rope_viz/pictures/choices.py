@@ -51,7 +51,7 @@ class Pick(Choice[Name]):
                 return name
         raise ValueError(f"{self.key} must be one of {', '.join(self.options)}, not {short_repr(written)}")
 
-    def settled(self, value: Name, now: Now) -> Name:
+    def resolve(self, value: Name, now: Now) -> Name:
         return value if value in self.shown(now) else self.default(now)
 
     def describe(self) -> str:
@@ -79,7 +79,7 @@ class Menu(Choice[str]):
             raise ValueError(f"{self.key} has no entry {short_repr(written)}")
         return written
 
-    def settled(self, value: str, now: Now) -> str:
+    def resolve(self, value: str, now: Now) -> str:
         return value if value in self.entries(now) else self.default(now)
 
 
@@ -100,7 +100,7 @@ class Borders(Choice[tuple[int, ...]]):
             )
         return tuple(int(word) for word in words)
 
-    def settled(self, value: tuple[int, ...], now: Now) -> tuple[int, ...]:
+    def resolve(self, value: tuple[int, ...], now: Now) -> tuple[int, ...]:
         usual = self.default(now)
         return value if len(value) == len(usual) and sum(value) == sum(usual) else usual
 
@@ -133,7 +133,7 @@ class Several(Choice[Names]):
                 raise ValueError(f"{self.key} may hold {', '.join(self.options)}, not {short_repr(name)}")
         return names
 
-    def settled(self, value: Names, now: Now) -> Names:
+    def resolve(self, value: Names, now: Now) -> Names:
         shown = self.shown(now)
         return tuple(name for name in value if name in shown)
 
@@ -215,7 +215,7 @@ class Number(Choice[Any]):
         return Knob(**{**vars(self.knob), "high": max(self.knob.low, min(self.knob.high, self.limit(now)))})
 
     def default(self, now: Now) -> float:
-        return self.settled(self.usual(now) if callable(self.usual) else self.usual, now)
+        return self.resolve(self.usual(now) if callable(self.usual) else self.usual, now)
 
     def parse(self, written: str) -> float:
         knob = self.knob
@@ -234,7 +234,7 @@ class Number(Choice[Any]):
         value = min(max(spec_url.parse_number(written), self.knob.low), self.knob.high)
         return round(value) if self.knob.integer else value
 
-    def settled(self, value: float, now: Now) -> float:
+    def resolve(self, value: float, now: Now) -> float:
         knob = self.ends(now)
         value = min(max(value, knob.low), knob.high)
         return round(value) if knob.integer else float(value)

@@ -18,7 +18,7 @@ from rope_viz.figures.files import PRESETS, Style
 from rope_viz.figures.files.apply_style import css, dressed
 from rope_viz.figures.files.colours import greys
 from rope_viz.figures.files.html_json import said_in_head
-from rope_viz.figures.files.redraw_json import kept as columns_kept
+from rope_viz.figures.files.redraw_json import columns_to_json as columns_kept
 from rope_viz.figures.files.redraw_json import reason
 from rope_viz.pictures import provenance, registry
 from rope_viz.pictures.outputs import Clocks, Figure, Kind, Patch, Table
@@ -50,7 +50,7 @@ def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> 
             return packed(picture, now, drawn)
         look = look or Style()
         facts = meta(picture, now, drawn, look)
-        return to_file(drawn, form, look, facts | provenance.kept(picture, now) if form == "json" else facts)
+        return to_file(drawn, form, look, facts | provenance.own_inputs(picture, now) if form == "json" else facts)
 
 
 def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> bytes:

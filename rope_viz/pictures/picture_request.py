@@ -50,7 +50,7 @@ class Choice(Generic[T]):
         """Read a value from text. Raise `ValueError` if it can never be valid."""
         raise NotImplementedError
 
-    def settled(self, value: T, now: Now) -> T:
+    def resolve(self, value: T, now: Now) -> T:
         """Return the nearest value that the other choices allow."""
         return value
 
@@ -90,7 +90,7 @@ class Now:
         """Return a choice's value: the given one, adjusted to what is allowed, or the default."""
         if choice.key not in self._values:
             taken = choice.key in self.given and choice.when(self)
-            self._values[choice.key] = choice.settled(self.given[choice.key], self) if taken else choice.default(self)
+            self._values[choice.key] = choice.resolve(self.given[choice.key], self) if taken else choice.default(self)
         return self._values[choice.key]  # type: ignore[no-any-return]
 
     def seen(self, full: View) -> View | None:

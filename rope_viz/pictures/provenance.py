@@ -42,7 +42,7 @@ def relooked(written: str, look: Style) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def kept(picture: Picture, now: Now) -> dict[str, Any]:
+def own_inputs(picture: Picture, now: Now) -> dict[str, Any]:
     """Return what a picture depends on besides the spec, for its JSON: the choices and the user's config."""
     own = {"config": now.own.config} if picture.config and now.own is not None else {}
     try:

@@ -19,7 +19,17 @@ from rope_viz.pictures.choices import Kept, Number, Pick, Several, length
 from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.recall_queries import TRAINED, is_known, kept, label, lent, margin, misfit, readers, reading
+from rope_viz.pictures.recall_queries import (
+    TRAINED,
+    is_known,
+    kept_attention,
+    label,
+    margin,
+    misfit,
+    readers,
+    reading,
+    tiny_lm_spec,
+)
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm import loss as chains
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
@@ -36,12 +46,12 @@ SWITCHED = (64, 128, 256, 512, 1024)
 
 def usual_length(now: Now) -> float:
     """Return the default longest length: twice the target, from 2,048 to 4,096."""
-    return float(2048 if misfit(now) else min(max(2 * lent(now).target, 2048), 4096))
+    return float(2048 if misfit(now) else min(max(2 * tiny_lm_spec(now).target, 2048), 4096))
 
 
 def default_length(now: Now) -> float:
     """Return the target, or four times the trained length for a target within it, at most `QUICK`."""
-    target = TRAINED.context if misfit(now) else lent(now).target
+    target = TRAINED.context if misfit(now) else tiny_lm_spec(now).target
     return float(min(target if target > TRAINED.context else 4 * TRAINED.context, QUICK))
 
 
@@ -102,7 +112,7 @@ PAGE = Page("recall", (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNE
 
 def compared(now: Now) -> list[RopeSpec]:
     """Return tiny_lm's spec under each method to compare, with the factor that just reaches the target."""
-    spec = lent(now)
+    spec = tiny_lm_spec(now)
     reach = max(spec.target / spec.context, 1.0)
     found = []
     for name in now[COMPARE]:
@@ -154,7 +164,7 @@ def recall_line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: s
 @PAGE.picture(COMPARE, UP_TO, refuses=misfit, parts=parts)
 def lengths(now: Now) -> Figure:
     """The share of facts that tiny_lm finds over the length of the text, with a 95 % band for each method."""
-    spec = lent(now)
+    spec = tiny_lm_spec(now)
     looks = {spec: (theme.CURRENT, "solid")}
     looks |= {other: figures.STYLES[other.scaling.name] for other in compared(now) if other.scaling != spec.scaling}
     questions = {each: line_points(now, each) for each in looks}
@@ -174,7 +184,9 @@ def verdict(now: Now, spec: RopeSpec) -> str:
     plain = dataclasses.replace(spec, scaling=Scaling())
     many = (1, 1) if now.coarse and not is_known(plain, tokens, n_texts(now, tokens), 3) else (n_texts(now, tokens), 3)
     without = None if spec.scaling.name == "none" else reading(plain, tokens, *many).share
-    return words.over_lengths(label(spec), tokens, TRAINED.context, share, without, *kept(spec, tokens)) + progress(now)
+    return words.over_lengths(
+        label(spec), tokens, TRAINED.context, share, without, *kept_attention(spec, tokens)
+    ) + progress(now)
 
 
 def progress(now: Now) -> str:
@@ -188,7 +200,7 @@ def progress(now: Now) -> str:
 @PAGE.picture(UP_TO, refuses=misfit, parts=parts, still=True, narrow=620)
 def needle(now: Now) -> Figure:
     """Recall by depth and length of the text, without scaling and with it."""
-    spec = lent(now)
+    spec = tiny_lm_spec(now)
     lengths = tuple(tokens for tokens in STEPS if tokens <= max(now[UP_TO], 512))
     specs = [dataclasses.replace(spec, scaling=Scaling())]
     if spec.scaling.name != "none":
@@ -208,12 +220,12 @@ def needle(now: Now) -> Figure:
 
 def trained_and_current(now: Now) -> list[tuple[str, RopeSpec, Switch | None]]:
     """Return tiny_lm as trained and as it is now, with the switched pairs."""
-    return [("as trained", TRAINED, None), ("now", lent(now), switch(now))]
+    return [("as trained", TRAINED, None), ("now", tiny_lm_spec(now), switch(now))]
 
 
 def switched_pairs(now: Now) -> tuple[int, ...]:
     """Return the pairs to switch."""
-    spec, band = lent(now), now[BAND]
+    spec, band = tiny_lm_spec(now), now[BAND]
     if band == "range":
         first, last = sorted((int(now[FIRST]), int(now[LAST])))
         return tuple(range(first, last + 1))
@@ -228,7 +240,7 @@ def switched_pairs(now: Now) -> tuple[int, ...]:
 def switch(now: Now) -> Switch | None:
     """Return the user's switch, None if the band has no pairs."""
     pairs = switched_pairs(now)
-    return Switch(pairs, now[HOW]) if pairs and max(pairs) < lent(now).pairs else None
+    return Switch(pairs, now[HOW]) if pairs and max(pairs) < tiny_lm_spec(now).pairs else None
 
 
 SWITCHES = (BAND, HOW, FIRST, LAST)
@@ -237,7 +249,7 @@ SWITCHES = (BAND, HOW, FIRST, LAST)
 @PAGE.picture(*SWITCHES, refuses=misfit)
 def switched(now: Now) -> Figure:
     """Recall over length with some pairs at zero, plain or divided frequency, compared with recall as it is."""
-    spec, turned = lent(now), switch(now)
+    spec, turned = tiny_lm_spec(now), switch(now)
     seeds, sequences = (1, 1) if now.coarse else (3, 2)
     lines = []
     ways: list[tuple[str, str, str, Switch | None]] = [("as it is", theme.CURRENT, "solid", None)]
@@ -258,7 +270,7 @@ def switched(now: Now) -> Figure:
 @PAGE.picture(HOW, AT, refuses=misfit, zooms=True, parts=lambda now: 2, height=theme.SIDE_HEIGHT)
 def carry(now: Now) -> Figure:
     """Recall with one pair switched, pair by pair: which of them matter. A zoomed range is switched as a whole."""
-    spec, how, tokens = lent(now), now[HOW], int(now[AT])
+    spec, how, tokens = tiny_lm_spec(now), now[HOW], int(now[AT])
     seeds, sequences = (1 if now.coarse or not now.part else 3), 1
 
     def share(pairs: tuple[int, ...]) -> float:
@@ -320,7 +332,7 @@ def finder_pairs(now: Now) -> Figure:
 def by_pair(now: Now, name: str, what: str) -> Figure:
     """Return the figure of the contributions by pair for one of the two heads."""
     reader, work = readers()[0], getattr(attention_diagnosis, name)
-    spec = lent(now)
+    spec = tiny_lm_spec(now)
     values = work(reader, spec, int(now[AT]), switch=switch(now)).parts
     before = work(reader, TRAINED, TRAINED.context).parts
     fig = figures.parts(values, spectrum.bands(spec, length=spec.target), before=before)
@@ -349,7 +361,7 @@ def recover(now: Now) -> Figure:
 @PAGE.picture(READ_TO, refuses=misfit, still=True, parts=lambda now: 2)
 def loss(now: Now) -> Figure:
     """Loss by position on Markov chains, without scaling and with it, compared with the lowest possible loss."""
-    spec, tokens = lent(now), int(now[READ_TO])
+    spec, tokens = tiny_lm_spec(now), int(now[READ_TO])
     plain = dataclasses.replace(spec, scaling=Scaling())
     drawn = [("none", plain, *figures.STYLES["none"])]
     if spec.scaling.name != "none":

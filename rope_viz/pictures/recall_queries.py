@@ -33,7 +33,7 @@ def misfit(now: Now) -> str:
     return ""
 
 
-def lent(now: Now) -> RopeSpec:
+def tiny_lm_spec(now: Now) -> RopeSpec:
     """Return the spec used by tiny_lm: the chosen one, or the chosen method on its own sizes."""
     return checkpoints.spec_for(now.spec, TRAINED)
 
@@ -69,7 +69,7 @@ def is_known(spec: RopeSpec, tokens: int, sequences: int, seeds: int) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def kept(spec: RopeSpec, tokens: int) -> tuple[float, float]:
+def kept_attention(spec: RopeSpec, tokens: int) -> tuple[float, float]:
     """Return how much of their trained attention on the right tokens the two heads of the first seed keep (0 to 1)."""
     reader = readers()[0]
     works = [

@@ -39,7 +39,7 @@ def contents() -> dict[str, str]:
     return {name: base64.b64encode(held[key][2]).decode() for key, name in names().items() if name not in known}
 
 
-def told(known: Any) -> None:
+def record_stored_names(known: Any) -> None:
     """Record the names that the browser has stored or cannot store, so that they are not sent again."""
     st.session_state["with browser"] = [str(name) for name in known] if isinstance(known, list) else []
 

@@ -124,7 +124,7 @@ def sliders(choices: Sequence[Number], now: Now) -> None:
 def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
     def changed(written: str) -> None:
         with contextlib.suppress(ValueError):  # the bar's own values always parse
-            keep(choice.settled(choice.parse(written), now))
+            keep(choice.resolve(choice.parse(written), now))
 
     with st.container(width=520):
         counts: tuple[int, ...] = now[choice]

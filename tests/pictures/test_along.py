@@ -7,7 +7,7 @@ import pytest
 
 from rope_viz.embedding.axes_spec import THW, interleaved, shared_ladder
 from rope_viz.embedding.scaling import Yarn
-from rope_viz.embedding.single_axis import along
+from rope_viz.embedding.single_axis import along_axis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis
@@ -24,7 +24,7 @@ OWNER = interleaved([24, 20, 20], 64)
 @pytest.mark.parametrize("axis", THW)
 def test_a_spec_along_an_axis_has_the_speeds_of_that_axis(spec, axis):
     several = shared_ladder(spec, OWNER, THW)
-    one = along(spec, np.flatnonzero(np.array(OWNER) == THW.index(axis)))
+    one = along_axis(spec, np.flatnonzero(np.array(OWNER) == THW.index(axis)))
     np.testing.assert_array_equal(one.inv_freq(), several.along(axis))
     assert one != spec
     assert dataclasses.replace(one, base=1e6).listens == one.listens
@@ -32,7 +32,7 @@ def test_a_spec_along_an_axis_has_the_speeds_of_that_axis(spec, axis):
 
 def test_its_score_is_that_of_a_move_along_the_axis():
     several = shared_ladder(PLAIN, OWNER, THW)
-    one = along(PLAIN, np.flatnonzero(np.array(OWNER) == 1))
+    one = along_axis(PLAIN, np.flatnonzero(np.array(OWNER) == 1))
     a, _, unrotated = even_parts(one)
     found = np.cos(np.outer(np.arange(200), one.inv_freq())) @ a + unrotated
     np.testing.assert_allclose(found, mean_cosine(several, "h", np.arange(200)), atol=1e-12)

@@ -44,7 +44,7 @@ def test_a_choice_belongs_to_one_page_and_its_text_reads_back(choice):
     value = now[choice]
     if not isinstance(choice, Kept):
         assert choice.parse(choice.text(value)) == value
-    assert choice.settled(value, now) == value
+    assert choice.resolve(value, now) == value
 
 
 def test_a_picture_depends_on_what_its_choices_need():

@@ -117,7 +117,7 @@ def test_clocks_saved_before_choices_were_are_drawn_from_their_address():
 
 def test_endless_and_missing_numbers_come_back_from_json():
     from rope_viz.figures.files.redraw_json import columns_of
-    from rope_viz.figures.files.redraw_json import kept as columns_kept
+    from rope_viz.figures.files.redraw_json import columns_to_json as columns_kept
 
     columns = {"a": np.array([1.0, np.nan, np.inf, -np.inf]), "b": [1, None, 2, True], "c": ["x", None, "inf", "#"]}
     text = json.dumps(columns_kept(columns), allow_nan=False)

@@ -47,7 +47,7 @@ def test_what_one_session_held_the_next_has_under_the_same_name_and_in_its_field
 
 def test_what_the_browser_has_is_not_sent_again_and_what_was_let_go_is_named_no_more(anew):
     first = state.store_blob("decay.typed", TYPED)
-    browser_storage.told([first])
+    browser_storage.record_stored_names([first])
     assert browser_storage.contents() == {}
     second = state.store_blob("decay.typed", b"{}")
     assert list(browser_storage.contents()) == [second] != [first]
@@ -111,5 +111,5 @@ def test_what_this_session_has_stays(anew):
 def test_what_cannot_be_read_is_not_taken(anew, sent):
     browser_storage.bring_back(sent)
     assert browser_storage.names() == {}
-    browser_storage.told(sent)
-    browser_storage.told([{}])
+    browser_storage.record_stored_names(sent)
+    browser_storage.record_stored_names([{}])

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from rope_viz.figures import theme
 from rope_viz.figures.files.apply_style import dressed
 from rope_viz.figures.files.axes import array_of
-from rope_viz.figures.files.redraw_json import kept
+from rope_viz.figures.files.redraw_json import columns_to_json
 from rope_viz.figures.files.style import Style
 
 KIND = "rope-viz figure"
@@ -31,7 +31,7 @@ def to_json(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
     layout = {key: value for key, value in plain["layout"].items() if key != "template"}
     facts = {"kind": KIND, "title": title, **(meta or {}), "style": style.query()}
     table = getattr(fig, "table", None)
-    stored = {} if table is None else {"table": kept(table())}
+    stored = {} if table is None else {"table": columns_to_json(table())}
     content = simple({**facts, **stored, "data": plain["data"], "layout": layout})
     return (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode()
 

@@ -129,7 +129,7 @@ class Places:
         ink.mark((rows, columns))
 
 
-def apart(wanted: Sequence[float], heights: Sequence[float], top: float, bottom: float) -> list[float]:
+def spread_labels(wanted: Sequence[float], heights: Sequence[float], top: float, bottom: float) -> list[float]:
     """Return centres near the wanted ones, in order, without overlap, within top and bottom if all fit."""
     blocks: list[list[float]] = []  # [centre of the first item, its index, index after the last item]
     offsets = np.concatenate([[0.0], np.cumsum([(a + b) / 2 for a, b in itertools.pairwise(heights)])])

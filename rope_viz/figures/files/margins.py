@@ -12,7 +12,7 @@ from rope_viz.figures.files import colourbars, legends
 from rope_viz.figures.files import lines as named
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING
-from rope_viz.figures.files.label_placement import apart
+from rope_viz.figures.files.label_placement import spread_labels
 from rope_viz.figures.files.layout import (
     BIGGER,
     NEAR,
@@ -299,7 +299,7 @@ def _separate(plan: Plan, headings: list[Heading]) -> None:
         return
     widths = [wide + gap for _, wide, _, _ in boxes]
     if sum(widths) - gap <= plan.canvas.width - 2 * pad - plan.beside[0]:
-        middles = apart(
+        middles = spread_labels(
             [left + wide / 2 for left, wide, _, _ in boxes],
             widths,
             pad - gap / 2,

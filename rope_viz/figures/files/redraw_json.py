@@ -57,7 +57,7 @@ def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
     return fig, saved
 
 
-def kept(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+def columns_to_json(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Convert table columns to JSON values that `columns_of` reads back; gaps are null."""
     return {name: [_kept(value) for value in plain_list(values)] for name, values in columns.items()}
 

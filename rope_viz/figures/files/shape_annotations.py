@@ -9,7 +9,7 @@ from typing import Any
 from rope_viz.figures import theme
 from rope_viz.figures.files import margins
 from rope_viz.figures.files.canvas import LEADING, Box
-from rope_viz.figures.files.label_placement import Places, apart
+from rope_viz.figures.files.label_placement import Places, spread_labels
 from rope_viz.figures.files.layout import PAD, Heading, Panel, Plan, font_size, height_of, text_lines
 from rope_viz.figures.files.rich_text import Lines, parse
 from rope_viz.figures.files.traces import dashes, line_scale
@@ -127,7 +127,7 @@ def _ends(
         high = margins.end_height(lines, size)
         rows.append((_pixel(plan, panel, note, "y", "y", note=True), high, lines, note, size))
     rows.sort(key=lambda row: row[0])
-    middles = apart([row[0] for row in rows], [row[1] for row in rows], panel.box[1], panel.box[3])
+    middles = spread_labels([row[0] for row in rows], [row[1] for row in rows], panel.box[1], panel.box[3])
     for (_, _, lines, note, size), middle in zip(rows, middles, strict=True):
         ink = str((note.get("font") or {}).get("color") or colour)
         places.take(plan.canvas.text(lines, panel.box[2] + 6 * plan.scale, middle, size=size, colour=ink))

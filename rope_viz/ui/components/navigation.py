@@ -41,7 +41,7 @@ def clicked_link() -> tuple[str, dict[str, str]] | None:
 
 def _take_message(name: str, value: Any) -> None:
     if name == "kept":
-        browser_storage.told(value)
+        browser_storage.record_stored_names(value)
     elif isinstance(value, Mapping) and isinstance(value.get("query"), Mapping):
         st.session_state["go"] = str(value.get("page")), {str(key): str(each) for key, each in value["query"].items()}
 

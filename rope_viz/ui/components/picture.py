@@ -105,7 +105,7 @@ def _describe(picture: Picture, now: Now) -> dict[str, Any]:
 def _store_pin(picture: Picture, now: Now, value: int) -> None:
     choice = picture.sets
     if choice is not None and not isinstance(choice, Positions):
-        state.set_param(choice.key, choice.text(choice.settled(value, now)), default=choice.text(choice.default(now)))
+        state.set_param(choice.key, choice.text(choice.resolve(value, now)), default=choice.text(choice.default(now)))
     elif 0 <= value < now.spec.pairs:
         state.choose(pin=None if value == state.current_choice().pin else value)
 
