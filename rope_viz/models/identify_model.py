@@ -122,8 +122,9 @@ class Identity:
             "": f"{self.name} is none of the models of the list",
         }[self.how]
         signs = f" ({'; '.join(self.signs)})" if self.signs else " (matches the list)" if self.how == "model" else ""
-        what = "trained on" if self.trained.is_documented else "no documented training length, so counted from"
-        lengths = f"{what} {self.trained.length:,} tokens"
+        lengths = f"trained on {self.trained.length:,} tokens"
+        if not self.trained.is_documented:
+            lengths = f"no training length is documented: {self.trained.length:,} tokens are assumed"
         if self.room:
             lengths += f"; the config says {self.says:,}, of which {self.room:,} are room for the prompt"
         elif self.says != self.trained.length:

@@ -21,7 +21,7 @@ from rope_viz.models.layer_patterns import (
     find_window,
     resolve_layer_types,
 )
-from rope_viz.models.rope_config import PRETRAINED_TYPES, build_specs, find_main_layer
+from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
 from rope_viz.models.unknown_types import describe_doubt
@@ -115,7 +115,7 @@ class ModelConfig:
     @property
     def has_original_length(self) -> bool:
         """Whether the scaling in the file divides from a length."""
-        return self.specs[self.main_layer].scaling.name in PRETRAINED_TYPES
+        return self.specs[self.main_layer].scaling.divides_from_length
 
     @property
     def trained_length(self) -> TrainedLength:

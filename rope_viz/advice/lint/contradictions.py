@@ -57,7 +57,7 @@ def unread_rope_keys(view: View) -> Iterator[Finding]:
         level = inside(view.config, part.path[:depth])
         for key in ROPE_DICTS:
             if isinstance(level, Mapping) and isinstance(level.get(key), Mapping) and level[key]:
-                text = f"{key} stands beside {name}, where nobody reads it: the language model is in there."
+                text = f"{key} is next to {name}, where no runtime reads it: the language model is in there."
                 raises = wrapper_raises(level, level[key]) and part.unlisted is None
                 text += " For this type transformers raises there, too: move or remove it." if raises else ""
                 place = ".".join((*part.path[:depth], key))
