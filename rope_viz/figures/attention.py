@@ -15,6 +15,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.heatmap_grid import Panel, panels
 from rope_viz.figures.scaling import short_label
 from rope_viz.studies import attention, linear_attention
+from rope_viz.texts.numbers import format_number
 
 VIEWS = {"weights": "Weights", "scores": "Scores"}
 COSTS = {"operations": "Operations", "time": "Time on this machine"}
@@ -259,10 +260,10 @@ def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool
 
 
 def _apart(value: float) -> str:
-    return "equal" if value == 0.0 else f"{theme.digits(float(f'{value:.2g}'))} apart"
+    return "equal" if value == 0.0 else f"{format_number(float(f'{value:.2g}'))} apart"
 
 
 def _change(difference: float) -> str:
     if difference == 0.0:
         return "nothing"
-    return f"{theme.digits(float(f'{difference:.2g}'))}"
+    return f"{format_number(float(f'{difference:.2g}'))}"

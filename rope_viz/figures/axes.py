@@ -15,6 +15,7 @@ from rope_viz.embedding.spec import FloatArray, Knob
 from rope_viz.figures import theme
 from rope_viz.multi_axis.image_layouts import ROLE_OF, Scene
 from rope_viz.studies.distance_2d import block_means
+from rope_viz.texts.numbers import format_number, format_tokens
 
 REACH = Knob("Patches away", 8, 100_000, "How far the map goes in every direction.", log=True, integer=True)
 SHADES = {"own": "A scale for each", "one": "One scale for both"}
@@ -329,7 +330,7 @@ def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool 
 
 def worded(length: float) -> str:
     """Format a wavelength."""
-    return theme.tokens(round(length)) if length >= 100 else theme.digits(length)
+    return format_tokens(round(length)) if length >= 100 else format_number(length)
 
 
 def wavelength_ends(shown: Sequence[Scene]) -> tuple[float, float]:

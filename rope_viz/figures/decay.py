@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import plotly.graph_objects as go
@@ -24,15 +24,11 @@ from rope_viz.studies.envelope import envelope
 from rope_viz.studies.error_budget import WORK, Thinning
 from rope_viz.studies.scores import Parts
 from rope_viz.studies.vectors import Kind
+from rope_viz.texts import Texts
 
-KINDS: dict[Kind, str] = {"iid": "k independent of q", "noisy-copy": "k = q + noise"}
-VIEWS = {
-    "mean": "Mean cosine",
-    "own": "Your q and k",
-    "random": "Random q and k",
-    "bound": "RoFormer's bound",
-    "softmax": "Entropy",
-}
+TEXTS = Texts("decay")
+KINDS = cast(dict[Kind, str], TEXTS.group("kinds"))
+VIEWS = TEXTS.group("views")
 LONGEST = 10_000_000
 BOUND_LONGEST = 1 << 16
 # Most pairs × distances of the bound and the entropy, whose sums need every smaller distance and so cannot be thinned,

@@ -11,6 +11,7 @@ from rope_viz.advice.extension_plan import Memory, Plan
 from rope_viz.advice.kv_cache import GPU, USED, human
 from rope_viz.advice.rank_methods import Way
 from rope_viz.figures import theme
+from rope_viz.texts.numbers import format_tokens
 
 LEAST = 1024
 
@@ -57,10 +58,10 @@ def memory(estimate: Memory, target: int, trained: int) -> tuple[theme.Figure, s
     ]
     rules = [
         theme.rule(room, "one 80 GB GPU, 90 % of it", dash="dash"),
-        theme.rule(target, f"needed {theme.tokens(target)}", axis="x", dash="dash"),
+        theme.rule(target, f"needed {format_tokens(target)}", axis="x", dash="dash"),
     ]
     if trained < target:
-        rules.append(theme.rule(trained, f"trained {theme.tokens(trained)}", axis="x"))
+        rules.append(theme.rule(trained, f"trained {format_tokens(trained)}", axis="x"))
     fig = theme.figure(
         traces,
         x={

@@ -12,6 +12,7 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.single_axis import AlongAxis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import cell_text, theme
+from rope_viz.texts.numbers import format_number, format_tokens
 
 QUANTITIES = {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}
 MAX_POSITION = 10_000_000
@@ -199,11 +200,11 @@ def heatmap(
 def length_rules(spec: RopeSpec, *, axis: str, stop: float = math.inf) -> list[dict[str, Any]]:
     """Return a solid rule at the trained length and a dashed one at the target, or one rule if they are equal."""
     if spec.target == spec.context:
-        rules = [(spec.context, f"{spec.length_name} length {theme.tokens(spec.context)}", "solid")]
+        rules = [(spec.context, f"{spec.length_name} length {format_tokens(spec.context)}", "solid")]
     else:
         rules = [
-            (spec.context, f"{spec.length_name} {theme.tokens(spec.context)}", "solid"),
-            (spec.target, f"target {theme.tokens(spec.target)}", "dash"),
+            (spec.context, f"{spec.length_name} {format_tokens(spec.context)}", "solid"),
+            (spec.target, f"target {format_tokens(spec.target)}", "dash"),
         ]
     return [theme.rule(at, text, axis=axis, dash=dash) for at, text, dash in rules if at < stop]
 
@@ -231,8 +232,8 @@ def pin_rule(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
 def _hover(spec: RopeSpec, scaled: Any) -> list[str]:
     turns = spec.context * scaled / (2 * math.pi)
     return [
-        f"θ {theme.digits(f)} rad/pos · wavelength {theme.tokens(w) if f else '∞'} · {theme.digits(r)} turns in "
-        f"{theme.tokens(spec.context)}"
+        f"θ {format_number(f)} rad/pos · wavelength {format_tokens(w) if f else '∞'} · {format_number(r)} turns in "
+        f"{format_tokens(spec.context)}"
         for f, w, r in zip(scaled, spectrum.wavelength(scaled), turns, strict=True)
     ]
 

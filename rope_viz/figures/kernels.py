@@ -17,6 +17,7 @@ from rope_viz.kernels import error_by_position, exact_table
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.kernels.tables import METHODS, Method
 from rope_viz.studies.error_budget import fewer
+from rope_viz.texts.numbers import format_exponent, format_number
 
 FARTHEST = 10_000_000
 FLOOR = 1e-8  # the lower end of the error axis, because a log axis has no 0
@@ -75,7 +76,7 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
             "type": "log",
             "range": span,
             "tickvals": ticks,
-            "ticktext": [f"10{theme.exponent_text(e)}" if e else "1" for e in range(-8, 1)],
+            "ticktext": [f"10{format_exponent(e)}" if e else "1" for e in range(-8, 1)],
         },
         shapes=_align_labels(length_rules(spec, axis="x", stop=FARTHEST)),
         notes=[*theme.spread_labels(ends, span, log=True), *notes],
@@ -198,14 +199,14 @@ def _exact(raw: bytes, quick: bool) -> tuple[FloatArray, NDArray[np.int64], tupl
 
 
 def _hover(way: dict[str, Any], rate: float, best: float) -> str:
-    error = f"<br>error {theme.digits(way['error'])}" if way["error"] is not None else ""
-    times = f"median {theme.digits(1e3 * way['median_s'])} ms, best {theme.digits(1e3 * way['best_s'])} ms"
-    return f"{way['name']}<br>{theme.digits(rate)} GB/s, best {theme.digits(best)}<br>{times}{error}"
+    error = f"<br>error {format_number(way['error'])}" if way["error"] is not None else ""
+    times = f"median {format_number(1e3 * way['median_s'])} ms, best {format_number(1e3 * way['best_s'])} ms"
+    return f"{way['name']}<br>{format_number(rate)} GB/s, best {format_number(best)}<br>{times}{error}"
 
 
 def _label(row: int, way: dict[str, Any], colour: str) -> dict[str, Any]:
     if way["name"] == "copy":
-        text = f"copy of the same bytes: {theme.digits(way['bytes_per_second'] / 1e9)} GB/s"
+        text = f"copy of the same bytes: {format_number(way['bytes_per_second'] / 1e9)} GB/s"
     else:
         text = f"{way['name']}: {way['fraction_of_copy']:.0%} of copy, error {_short(way['error'])}"
     return _above(0, row, text, colour, 7)
@@ -228,4 +229,4 @@ def _align_labels(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _short(value: float) -> str:
     mantissa, exponent = f"{value:.1e}".split("e")
-    return f"{float(mantissa):g}·10{theme.exponent_text(int(exponent))}"
+    return f"{float(mantissa):g}·10{format_exponent(int(exponent))}"

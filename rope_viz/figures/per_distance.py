@@ -15,6 +15,7 @@ from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.studies import decay, scores
 from rope_viz.studies.error_budget import WORK, Thinning
 from rope_viz.studies.scores import Parts
+from rope_viz.texts.numbers import format_number, format_tokens
 
 WINDOW = 96
 BASES_LONGEST = 1 << 17
@@ -41,7 +42,7 @@ def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None)
     most = 1.1 * max(float(np.abs(np.hypot(a, b)).max()), 1e-12)
     span = 1.1 * max(float(np.abs(total).max()), abs(unrotated), float(np.hypot(a, b).sum()) * 0.25, 1e-12)
     start = {"x": 0, "y": unrotated, "yref": "y2", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-    offset = start | {"text": f"not rotated: {theme.digits(unrotated)}", "font": {"color": theme.CURRENT, "size": 12}}
+    offset = start | {"text": f"not rotated: {format_number(unrotated)}", "font": {"color": theme.CURRENT, "size": 12}}
     fig = theme.figure(
         [bars, running],
         x=theme.pair_axis(spec.pairs),
@@ -50,7 +51,7 @@ def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None)
         shapes=pin_rule_x(pin, spec),
         notes=[
             theme.end_label(
-                spec.pairs - 1, float(total[-1]), theme.digits(total[-1]), theme.CURRENT, yref="y2", xshift=10
+                spec.pairs - 1, float(total[-1]), format_number(total[-1]), theme.CURRENT, yref="y2", xshift=10
             ),
             *([offset] if spec.head_dim > 2 * spec.pairs else []),
         ],
@@ -137,7 +138,7 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
         ],
         "showscale": False,
         "customdata": [["holds" if ok else "turns negative" for ok in holds]],
-        "hovertemplate": f"base %{{x:,.4~g}}: %{{customdata}} within {theme.tokens(length)}<extra></extra>",
+        "hovertemplate": f"base %{{x:,.4~g}}: %{{customdata}} within {format_tokens(length)}<extra></extra>",
     }
     fig = theme.figure(
         [strip],

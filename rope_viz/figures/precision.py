@@ -15,6 +15,7 @@ from rope_viz.figures.frequencies import length_rules, pin_rule
 from rope_viz.studies import precision
 from rope_viz.studies.error_budget import fewer
 from rope_viz.studies.precision import ROUNDINGS
+from rope_viz.texts.numbers import format_exponent, format_tokens
 
 FIRST = "bf16-inv-freq"
 PLACES = {name: ROUNDINGS[name].label for name in (FIRST, *ROUNDINGS)}
@@ -95,7 +96,7 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
     seam |= {"hovertemplate": None, "name": "seam"}
     low, high = 1.0, float(precision.MAX_POSITION)
     rules = [each for each in length_rules(spec, axis="x", stop=high) if abs(math.log(each["x0"] / position)) > 0.4]
-    position_rule = theme.rule(position, f"position {theme.tokens(position)}", axis="x", dash="dot")
+    position_rule = theme.rule(position, f"position {format_tokens(position)}", axis="x", dash="dot")
     position_rule["label"] |= {"textposition": "start", "yanchor": "bottom"}
     fig = theme.figure(
         [trace, seam, line],
@@ -247,4 +248,4 @@ def _line_label(first: FloatArray) -> list[dict[str, Any]]:
 
 
 def _power(exponent: int) -> str:
-    return "1" if exponent == 0 else f"10{theme.exponent_text(exponent)}"
+    return "1" if exponent == 0 else f"10{format_exponent(exponent)}"

@@ -13,6 +13,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.axes import look
 from rope_viz.multi_axis.prompt_syntax import Laid, Wanted, first_difference
 from rope_viz.runtimes.releases import format_name
+from rope_viz.texts.numbers import format_number
 
 View = tuple[float, float]
 RUNTIMES = {
@@ -109,7 +110,9 @@ def bands(layout: Laid) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             shapes.append(box | {"x0": start - 0.5, "x1": stop - 0.5, "fillcolor": theme.tint(colour, 0.08)})
         if (stop - start) >= 0.1 * total or (colour is not None and (stop - start) >= 0.05 * total):
             where = {"x": (start + stop) / 2, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-            text = f"{called(piece)}<br>{layout.tokens(index):,} tokens<br>{theme.digits(layout.cost(index))} positions"
+            text = (
+                f"{called(piece)}<br>{layout.tokens(index):,} tokens<br>{format_number(layout.cost(index))} positions"
+            )
             notes.append(
                 where | {"text": text, "font": {"size": 12, "color": theme.TEXT}, "align": "center", "name": "panel"}
             )
@@ -171,7 +174,7 @@ def gap_note(count: int, layout: Laid, top: float) -> dict[str, Any]:
     """Return the label of this gap."""
     delta = layout.positions.rope_delta or 0.0
     where = {"x": count, "y": min(max(following(layout), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
-    text = f"rope_delta<br><b>{signed(delta)}</b><br>token {count:,}<br>is at {theme.digits(following(layout))}"
+    text = f"rope_delta<br><b>{signed(delta)}</b><br>token {count:,}<br>is at {format_number(following(layout))}"
     side = {"yanchor": "top" if following(layout) > 0.5 * top else "bottom", "align": "left"}
     look = {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.CURRENT}}
     return where | side | look
@@ -193,12 +196,12 @@ def written(values: FloatArray, at: int) -> str:
     if at >= len(values):
         return "has no such token"
     row = values[at].tolist()
-    return theme.digits(row[0]) if len(set(row)) == 1 else f"({', '.join(theme.digits(each) for each in row)})"
+    return format_number(row[0]) if len(set(row)) == 1 else f"({', '.join(format_number(each) for each in row)})"
 
 
 def signed(value: float) -> str:
     """Format a whole number with its sign."""
-    return f"{'−' if value < 0 else '+' if value > 0 else ''}{theme.digits(abs(value))}"
+    return f"{'−' if value < 0 else '+' if value > 0 else ''}{format_number(abs(value))}"
 
 
 def table(layouts: Sequence[tuple[str, Laid]]) -> Mapping[str, list[Any]]:

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
+from rope_viz.texts.numbers import format_tokens
 
 SHARE = {"title": "recall (share of facts found)", "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
 # Colour and dash of every method in all figures; the current one is drawn in blue instead.
@@ -46,9 +47,9 @@ class Line:
 
 def over_lengths(lines: Sequence[Line], *, trained: int, target: int, ends: tuple[int, int]) -> go.Figure:
     """Draw recall by length, a line with its 95 % band per method, with the trained and the target length."""
-    shapes = [theme.rule(trained, f"trained {theme.tokens(trained)}", axis="x")]
+    shapes = [theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")]
     if trained < target <= ends[1]:
-        shapes.append(theme.rule(target, f"target {theme.tokens(target)}", axis="x", dash="dash"))
+        shapes.append(theme.rule(target, f"target {format_tokens(target)}", axis="x", dash="dash"))
     low, high = ends[0] / 1.15, ends[1] * 1.15
     return theme.figure(
         [trace for line in lines for trace in with_band(line)],
@@ -72,7 +73,7 @@ def recover(lines: Sequence[tuple[Line, Line]], *, target: int, trained: int) ->
     traces = []
     for at_target, at_trained in lines:
         traces += with_band(at_target, "x:,")
-        name = f"{at_trained.label}, at {theme.tokens(trained)}"
+        name = f"{at_trained.label}, at {format_tokens(trained)}"
         traces.append(
             theme.line(
                 at_trained.x,
@@ -88,7 +89,7 @@ def recover(lines: Sequence[tuple[Line, Line]], *, target: int, trained: int) ->
     return theme.figure(
         traces,
         x={
-            "title": f"steps of fine-tuning at {theme.tokens(target)} tokens",
+            "title": f"steps of fine-tuning at {format_tokens(target)} tokens",
             "range": [-0.02 * steps[-1], 1.02 * steps[-1]],
             "tickvals": shown,
             "ticktext": [f"{step:,.0f}" for step in shown],
@@ -112,7 +113,7 @@ def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) 
     depth = (np.arange(rows) + 0.5) / rows
     columns = np.arange(len(lengths))
     marked = [index for index, length in enumerate(lengths) if not length & (length - 1)]
-    ticks = {"tickvals": marked, "ticktext": [theme.tokens(lengths[index]) for index in marked]}
+    ticks = {"tickvals": marked, "ticktext": [format_tokens(lengths[index]) for index in marked]}
     traces: list[dict[str, Any]] = []
     notes, axes = [], {}
     narrow: dict[str, Any] = {"height": 620, "margin": {"l": 60, "b": 100}}
@@ -126,7 +127,7 @@ def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) 
                 "x": columns,
                 "y": depth,
                 "z": values.astype(np.float32),
-                "customdata": np.broadcast_to([theme.tokens(length) for length in lengths], values.shape),
+                "customdata": np.broadcast_to([format_tokens(length) for length in lengths], values.shape),
                 "coloraxis": "coloraxis",
                 "hoverongaps": False,
                 "xgap": 1,
@@ -330,7 +331,7 @@ def losses(
             **theme.length_ticks(1, last * 1.1),
         },
         y={"title": "loss (nats per token)", "range": list(span)},
-        shapes=[theme.rule(trained, f"trained {theme.tokens(trained)}", axis="x")],
+        shapes=[theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")],
         notes=[{**note, "x": math.log10(last)} for note in theme.spread_labels(ends, span, log=False)],
         margin={"l": 68, "r": 124, "t": 26, "b": 48},
     )

@@ -15,6 +15,7 @@ from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, NtkByParts, Ya
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, theme
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
+from rope_viz.texts.numbers import format_number
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
         "x": worst,
         "y": float(quotient[worst]),
         "yref": "y2",
-        "text": f"×{theme.digits(quotient[worst])} at pair {worst}",
+        "text": f"×{format_number(quotient[worst])} at pair {worst}",
         "showarrow": True,
         "arrowcolor": theme.TEXT,
         "ax": 0,
@@ -345,7 +346,7 @@ def _thresholds(spec: RopeSpec) -> list[tuple[float, str]]:
     for slow, fast in (("beta_slow", "beta_fast"), ("alpha", "beta"), ("low_freq_factor", "high_freq_factor")):
         if hasattr(scaling, slow):
             low, high = getattr(scaling, slow), getattr(scaling, fast)
-            return [(low, f"r = {theme.digits(low)}"), (high, f"r = {theme.digits(high)}")]
+            return [(low, f"r = {format_number(low)}"), (high, f"r = {format_number(high)}")]
     return []
 
 

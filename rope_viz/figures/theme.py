@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 import plotly.io
 
 from rope_viz.embedding.spectrum import BAND_NAMES, Bands
+from rope_viz.texts.numbers import format_tokens
 
 # Light colour -> dark colour is in DARK. Figures are built with the light palette; the browser swaps it.
 PLAIN, CURRENT = "#5B6470", "#0B62C4"
@@ -222,41 +223,12 @@ def band_shapes(bands: Bands) -> list[dict[str, Any]]:
     return shapes
 
 
-def tokens(value: float) -> str:
-    """Format a number of tokens: 4096 is 4k, 131072 is 128k, 1048576 is 1M."""
-    if math.isinf(value):
-        return "∞"
-    if value >= 1e13:
-        return digits(value)
-    for unit, size in (("M", 1 << 20), ("k", 1 << 10)):
-        if value >= size and value % size == 0:
-            return f"{int(value) // size}{unit}"
-    if value >= 10_000_000:
-        return f"{value / 1e6:.4g} million"
-    return f"{value:,.0f}" if value >= 1000 else digits(value)
-
-
-def digits(value: float) -> str:
-    """Format with four significant digits; powers of ten only below 10⁻⁴ and from 10⁶."""
-    if not math.isfinite(value):
-        return "undefined" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    if value == 0 or 1e-4 <= abs(value) < 1e6:
-        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-    mantissa, exponent = f"{value:.3e}".split("e")
-    return f"{float(mantissa):g}·10{exponent_text(int(exponent))}"
-
-
-def exponent_text(exponent: int) -> str:
-    """Format a whole number in superscript digits."""
-    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
 def length_ticks(low: float, high: float, most: int = 8) -> dict[str, Any]:
     """Return ticks at powers of two for a log axis between two positive lengths."""
     first, last = math.ceil(math.log2(max(low, 1))), math.floor(math.log2(high))
     step = next(s for s in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64) if (last - first) / s <= most)
     values = [2.0**e for e in range(first + (-first) % step, last + 1, step)]
-    return {"tickvals": values, "ticktext": [tokens(v) for v in values], "tickmode": "array"}
+    return {"tickvals": values, "ticktext": [format_tokens(v) for v in values], "tickmode": "array"}
 
 
 def log_range(low: float, high: float) -> list[float]:

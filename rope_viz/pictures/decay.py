@@ -5,6 +5,7 @@ from __future__ import annotations
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import decay, per_distance, scaling
 from rope_viz.figures.words import decay as words
+from rope_viz.figures.words.decay import TEXTS
 from rope_viz.pictures import vectors
 from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Models, Number, Pick, Several, Switch, length, model_specs
@@ -12,6 +13,7 @@ from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies.scores import even_parts
+from rope_viz.texts import join
 
 
 def _has_qk(now: Now) -> bool:
@@ -19,13 +21,17 @@ def _has_qk(now: Now) -> bool:
     return now[SHOW] in ("own", "softmax")
 
 
-SHOW = Pick(key="decay.show", label="Show", options=decay.VIEWS)
-LENGTH = length("decay.length", "Distances up to", lambda now: now.spec.target, least=64, most=decay.LONGEST)
-LOG = Switch(key="decay.log", label="Log axis", on=True)
+SHOW = Pick(key="decay.show", label=TEXTS("choices.show"), options=decay.VIEWS)
+LENGTH = length("decay.length", TEXTS("choices.length"), lambda now: now.spec.target, least=64, most=decay.LONGEST)
+LOG = Switch(key="decay.log", label=TEXTS("choices.log"), on=True)
 KIND = Pick(
-    key="decay.kind", label="Vectors", options=decay.KINDS, when=lambda now: now[SHOW] == "random", needs=(SHOW,)
+    key="decay.kind",
+    label=TEXTS("choices.kind"),
+    options=decay.KINDS,
+    when=lambda now: now[SHOW] == "random",
+    needs=(SHOW,),
 )
-SOURCE = Pick(key="decay.source", label="Where q and k come from", options=vectors.SOURCES, when=_has_qk, needs=(SHOW,))
+SOURCE = Pick(key="decay.source", label=TEXTS("choices.source"), options=vectors.SOURCES, when=_has_qk, needs=(SHOW,))
 SEED = Number(
     key="decay.seed",
     knob=vectors.SEED,
@@ -36,23 +42,22 @@ SEED = Number(
 TYPED = vectors.texts(
     "decay.typed",
     lambda now: vectors.random(now.spec),
-    label="Typed q and k",
-    instead="Random vectors are shown instead",
+    label=TEXTS("choices.typed"),
+    instead=TEXTS("choices.file_fallback"),
     when=lambda now: _has_qk(now) and now[SOURCE] == "typed",
     needs=(SHOW, SOURCE),
 )
 FILE = vectors.file(
     "decay.file",
-    label="q and k",
-    help="Arrays named q and k of one number per dimension, or of (tokens, dimensions): then token 0 is taken, and "
-    "beside it the mean over the whole sequence is drawn.",
-    instead="Random vectors are shown instead",
+    label=TEXTS("choices.file"),
+    help=TEXTS("choices.file_help"),
+    instead=TEXTS("choices.file_fallback"),
     when=lambda now: _has_qk(now) and now[SOURCE] == "file",
     needs=(SHOW, SOURCE),
 )
 COMPARE = Several(
     key="decay.with",
-    label="Compare with",
+    label=TEXTS("choices.compare"),
     options={name: scaling.short_label(name) for name in METHODS if name != "none"},
     offered=lambda now: scaling.choices(now.spec),
     usual=lambda now: (),
@@ -62,22 +67,22 @@ COMPARE = Several(
 MODELS = Models(key="decay.models", when=lambda now: now[SHOW] == "mean", needs=(SHOW,))
 BACKEND = Pick(
     key="decay.backend",
-    label="Compute with",
+    label=TEXTS("choices.backend"),
     options=decay.BACKENDS,
     offered=lambda now: decay.backends(),
     menu=220,
 )
 AT = length(
     "decay.at",
-    "Distance",
+    TEXTS("choices.at"),
     lambda now: min(1000, now[LENGTH] - 1),
     least=1,
     most=decay.LONGEST,
     limit=lambda now: now[LENGTH],
     needs=(LENGTH,),
 )
-WEIGHTS = Pick(key="decay.map", label="Show", options={"weights": "Softmax weights", "logits": "Logits"})
-FIRST = length("decay.first", "First position", 16, least=1, most=1_000_000)
+WEIGHTS = Pick(key="decay.map", label=TEXTS("choices.map"), options=TEXTS.group("maps"))
+FIRST = length("decay.first", TEXTS("choices.first"), 16, least=1, most=1_000_000)
 AXIS = axis_of("decay")
 MINE = (SHOW, SOURCE, SEED, TYPED, FILE)
 PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, AT, WEIGHTS, FIRST))
@@ -100,7 +105,7 @@ def curves(now: Now) -> Figure:
     own = user_qk(now)
     sequence = None if now.coarse else own.sequence
     figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)
-    sentence = axis_sentence(now, AXIS) + words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens)
+    sentence = join(axis_sentence(now, AXIS), words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens))
     return Figure(figure, title, sentence, variant=f"{shown}-log" if log else shown, pins="x")
 
 
@@ -111,7 +116,7 @@ def pairs(now: Now) -> Figure:
     parts = user_qk(now).parts if now[SHOW] == "own" else even_parts(spec)
     return Figure(
         per_distance.contributions(spec, at, parts, pin=now.pin),
-        words.PAIRS,
+        TEXTS("pairs_title"),
         words.pair_by_pair(spec, at, parts),
         pins="x",
     )
@@ -121,7 +126,7 @@ def pairs(now: Now) -> Figure:
 def attention(now: Now) -> Figure:
     """The scores or weights of a window of queries and keys."""
     figure = per_distance.attention_map(looked(now, AXIS), now[FIRST], user_qk(now).parts, now[WEIGHTS] == "weights")
-    return Figure(figure, words.MAP)
+    return Figure(figure, TEXTS("map_title"))
 
 
 @PAGE.picture(height=170)
@@ -129,4 +134,4 @@ def bases(now: Now) -> Figure:
     """The bases whose mean cosine stays at or above 0 up to the target length."""
     held = min(now.spec.target, per_distance.BASES_LONGEST)
     sentence = words.bases(now.spec, held, quick=now.coarse)
-    return Figure(per_distance.bases(now.spec, held, quick=now.coarse), words.BASES, sentence)
+    return Figure(per_distance.bases(now.spec, held, quick=now.coarse), TEXTS("bases_title"), sentence)

@@ -14,11 +14,11 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words import attention as words
 from rope_viz.pictures import attention, frequencies, learn, registry, rotation, scaling
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Choice, Now
+from rope_viz.texts.numbers import format_number, format_tokens
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def one_pair(now: Now) -> str:
 
 def four_pairs(now: Now) -> str:
     """Explain the frequencies of a small head."""
-    *first, last = (digits(value) for value in now.spec.inv_freq(now.spec.target))
+    *first, last = (format_number(value) for value in now.spec.inv_freq(now.spec.target))
     return (
         f"A head of {now.spec.head_dim} numbers has {now.spec.pairs} pairs. Each turns at its own speed θᵢ: "
         f"{', '.join(first)} and {last} radians per token. Fast hands tell neighbours "
@@ -130,29 +130,29 @@ def real_head(now: Now) -> str:
     first, last = (float(spectrum.TAU / now.spec.inv_freq(now.spec.target)[at]) for at in (0, -1))
     return (
         f"A head of Llama 2 7B has {now.spec.head_dim} numbers: **{now.spec.pairs} hands**. The first goes round every "
-        f"{digits(first)} tokens, the last every {tokens(round(last))}."
+        f"{format_number(first)} tokens, the last every {format_tokens(round(last))}."
     )
 
 
 def pinned(now: Now) -> str:
     """Return a sentence with the pinned pair's frequency."""
-    return f"Pair {now.pin} turns by {digits(now.spec.inv_freq(now.spec.target)[now.pin or 0])} radians a token."
+    return f"Pair {now.pin} turns by {format_number(now.spec.inv_freq(now.spec.target)[now.pin or 0])} radians a token."
 
 
 def speeds(now: Now) -> str:
     """Explain the geometric series of frequencies."""
     step, last = now.spec.base ** (2 / now.spec.rotary_dim), float(spectrum.TAU / now.spec.plain_inv_freq[-1])
     return (
-        f"θᵢ = b⁻²ⁱᐟᵈ: from pair to pair the speed falls by the same factor, here {digits(step)}. The *base* b sets "
+        f"θᵢ = b⁻²ⁱᐟᵈ: from pair to pair the speed falls by the same factor, here {format_number(step)}. The *base* b sets "
         "how slow the last becomes. A *wavelength* is the number of tokens of one turn: with b = "
-        f"{digits(now.spec.base)} the last is **{tokens(round(last))}**."
+        f"{format_number(now.spec.base)} the last is **{format_tokens(round(last))}**."
     )
 
 
 def left_over(now: Now) -> str:
     """Explain that some pairs never complete a turn in training."""
     return (
-        f"In {tokens(now.spec.context)} tokens, the {now.spec.length_name} length, "
+        f"In {format_tokens(now.spec.context)} tokens, the {now.spec.length_name} length, "
         f"**{unfinished(now.spec)} of {now.spec.pairs} pairs** never "
         "went round once: the model has seen only a part of their circle."
     )
@@ -162,7 +162,7 @@ def too_far(now: Now) -> str:
     """Explain angles that training never showed."""
     at = max(places(now))
     return (
-        f"At position {at:,}, with {now.spec.length_name} length {tokens(now.spec.context)}, "
+        f"At position {at:,}, with {now.spec.length_name} length {format_tokens(now.spec.context)}, "
         f"**{beyond(now.spec, at)} of {now.spec.pairs} pairs** point where no token of training did: their "
         "hands have left the shaded arc. This is why a long context breaks."
     )
@@ -172,9 +172,9 @@ def linear(now: Now) -> str:
     """Explain linear interpolation: neighbours blur."""
     spec = now.spec
     return (
-        f"Linear interpolation divides every speed by s = {digits(spec.scaling.factor_for(spec))}. No hand leaves its "
-        f"arc any more, but neighbours, once {digits(spec.plain_inv_freq[0])} radian apart on the fastest pair, are "
-        f"now **{digits(spec.inv_freq(spec.target)[0])}** apart: they blur."
+        f"Linear interpolation divides every speed by s = {format_number(spec.scaling.factor_for(spec))}. No hand leaves its "
+        f"arc any more, but neighbours, once {format_number(spec.plain_inv_freq[0])} radian apart on the fastest pair, are "
+        f"now **{format_number(spec.inv_freq(spec.target)[0])}** apart: they blur."
     )
 
 
@@ -183,7 +183,7 @@ def ntk(now: Now) -> str:
     spec = now.spec
     return (
         "NTK-aware scaling raises the base instead: the first pair keeps its speed, the last is divided by "
-        f"**{digits(spec.plain_inv_freq[-1] / spec.inv_freq(spec.target)[-1])}**, and those between by something "
+        f"**{format_number(spec.plain_inv_freq[-1] / spec.inv_freq(spec.target)[-1])}**, and those between by something "
         "between. No training is needed, but the middle pairs go a little past what they know."
     )
 
@@ -196,7 +196,7 @@ def yarn(now: Now) -> str:
     return (
         f"YaRN treats each *band* as it needs: **{kept}** pairs keep their speed, **{blended}** are blended along a "
         f"*ramp*, **{divided}** are divided. And since more tokens flatten the softmax, it turns it up: the *attention "
-        f"factor* (λ) makes every logit **{digits(spec.attention_factor(spec.target) ** 2)}** times as large. And so "
+        f"factor* (λ) makes every logit **{format_number(spec.attention_factor(spec.target) ** 2)}** times as large. And so "
         "the model finds again what it read: **Next** leads to that."
     )
 
@@ -281,7 +281,7 @@ STEPS: tuple[Step, ...] = (
         left_over,
         "Drag the **length**: how many pairs are left over at 64k?",
         lambda start, now: now.spec.context != start.spec.context,
-        lambda now: f"With length {tokens(now.spec.context)}, {unfinished(now.spec)} pairs are left over.",
+        lambda now: f"With length {format_tokens(now.spec.context)}, {unfinished(now.spec)} pairs are left over.",
         knobs=("context",),
     ),
     Step(

@@ -30,6 +30,7 @@ from rope_viz.pictures.recall_queries import (
     reading,
     tiny_lm_spec,
 )
+from rope_viz.texts.numbers import format_tokens
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm import loss as chains
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
@@ -194,7 +195,7 @@ def progress(now: Now) -> str:
     done, of = min(now.part + 1, parts(now)), parts(now)
     if now.coarse or done == of:
         return ""
-    return f" *Read to {theme.tokens(stages_so_far(now)[-1][0])} tokens so far, part {done} of {of}.*"
+    return f" *Read to {format_tokens(stages_so_far(now)[-1][0])} tokens so far, part {done} of {of}.*"
 
 
 @PAGE.picture(UP_TO, refuses=misfit, parts=parts, still=True, narrow=620)

@@ -12,8 +12,8 @@ import streamlit as st
 
 from rope_viz.advice.lint import Finding, check, repair, summary
 from rope_viz.advice.runtime_matrix import Asked
-from rope_viz.figures.theme import digits
 from rope_viz.figures.words.common import plain
+from rope_viz.texts.numbers import format_number
 
 SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
 
@@ -70,7 +70,7 @@ def download(label: str, config: Mapping[str, Any], name: str) -> None:
 def _finding(one: Finding) -> str:
     place = f" · `{one.key.replace('`', '')[:80]}`" if one.key else ""
     effect = one.effect
-    size = f" Frequencies are off by up to **×{digits(effect.ratio)}**, at pair {effect.pair}." if effect else ""
+    size = f" Frequencies are off by up to **×{format_number(effect.ratio)}**, at pair {effect.pair}." if effect else ""
     source = f"  \n  *Source: {_linked(one.source)}*" if one.source else ""
     first = one.message.split(" ")[0]
     # A sentence that begins with a key keeps the key's lower case.

@@ -11,10 +11,10 @@ import streamlit as st
 
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs
-from rope_viz.figures.theme import digits
 from rope_viz.figures.words.common import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.texts.numbers import format_number
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.copy import copy_buttons
 from rope_viz.ui.components.knob import knobs as knob_column
@@ -82,7 +82,7 @@ def _method() -> None:
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
         stock = now == state.start(state.current_choice().model, state.current_choice().layer)
-        sentence = f"The target is {digits(wanted)} times the {spec.length_name} length, the factor {digits(factor)}"
+        sentence = f"The target is {format_number(wanted)} times the {spec.length_name} length, the factor {format_number(factor)}"
         st.caption(f"{sentence}: so it was released." if stock else f"{sentence}.")
 
 

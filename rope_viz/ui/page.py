@@ -17,6 +17,7 @@ from rope_viz.pictures.choices import Number
 from rope_viz.pictures.page import Page, Picture
 from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.pictures.registry import PAGES
+from rope_viz.texts import Texts
 from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
 from rope_viz.ui.components.picture import place
@@ -82,8 +83,11 @@ def mobile_knobs(*names: str) -> None:
 
 @functools.cache
 def text(name: str) -> str:
-    """Return a text from `ui/texts`: Markdown with formulas."""
-    return (Path(__file__).parent / "texts" / f"{name}.md").read_text(encoding="utf-8")
+    """Return the explanation of a page: Markdown with formulas."""
+    folder = Path(__file__).parent / "texts"
+    if (folder / f"{name}.md").exists():
+        return (folder / f"{name}.md").read_text(encoding="utf-8")
+    return Texts(name).entries["explain.text"]
 
 
 def explain(name: str) -> None:

@@ -17,6 +17,7 @@ from rope_viz.figures.words import decay as words_decay
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.pictures.wire_format import pack
 from rope_viz.studies import rotation, scores
+from rope_viz.texts.numbers import format_number, format_tokens
 from tests.figures.drawn import FIGURES
 
 LLAMA = model_specs("llama-3.1-8b")[""]
@@ -182,10 +183,10 @@ def test_every_model_has_its_figures_and_its_sentence(model):
     ],
 )
 def test_lengths_read_as_people_write_them(value, text):
-    assert theme.tokens(value) == text
+    assert format_tokens(value) == text
 
 
 def test_small_and_large_numbers_read_without_e():
-    assert theme.digits(1.5e-7) == "1.5·10⁻⁷"
-    assert theme.digits(0.04869675) == "0.0487"
-    assert theme.digits(RopeSpec().base) == "10,000"
+    assert format_number(1.5e-7) == "1.5·10⁻⁷"
+    assert format_number(0.04869675) == "0.0487"
+    assert format_number(RopeSpec().base) == "10,000"

@@ -12,15 +12,15 @@ from rope_viz.embedding.scaling import (
     Proportional,
     Yarn,
 )
-from rope_viz.figures import theme
 from rope_viz.figures.words import common, rotation
 from rope_viz.studies.conversion import conversion_mistakes
+from rope_viz.texts.numbers import format_number, format_tokens
 from tests.figures.wording import NUMBER, TAU, every, found, kinds, near, plain, scaled, turning_share, value
 
 
 def test_a_sentence_is_read_as_it_is_written():
     for number in (6.28, 54_410, 131_072, 1 << 20, 45_120_000.0, 1e-9, 6.28e30, 0.5, 999_999):
-        for text in (theme.digits(number), theme.tokens(number)):
+        for text in (format_number(number), format_tokens(number)):
             assert value(re.fullmatch(NUMBER, text)[0]) == near(number)
 
 
@@ -61,7 +61,7 @@ def changed(spec):
         out.append(("# (?:is|are) blended", [len(slowed) - len(divided)]))
     for shares, what in (([1.0 / each for each in divided], "slowed"), (sped, "sped up")):
         if shares:
-            ends = sorted({theme.digits(min(shares)), theme.digits(max(shares))})
+            ends = sorted({format_number(min(shares)), format_number(max(shares))})
             pattern = "# (?:is|are) " + what + (" by #" if len(ends) == 1 else " by # to #")
             out.append((pattern, [len(shares), min(shares), max(shares)][: 1 + len(ends)]))
     return [*out, ("# stands? still", [still])] if still else out

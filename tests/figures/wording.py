@@ -1,75 +1,9 @@
-"""What the tests of sentences share: all specs worth a sentence, and numbers as a sentence writes them."""
+"""Numbers as a sentence writes them, for the sentences whose numbers are still parsed."""
 
-import dataclasses
-import math
 import re
 
-import numpy as np
-import pytest
+from tests.figures.specs import *  # noqa: F403
 
-from rope_viz.embedding.scaling import (
-    METHODS,
-    DynamicNtk,
-    Linear,
-    Llama3,
-    LongRope,
-    NtkAware,
-    NtkByParts,
-    PaperYarn,
-    Proportional,
-    Yarn,
-)
-from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.scaling import alternative
-from rope_viz.models.catalog import catalog, model_specs
-
-TAU = 2.0 * math.pi
-BASE = RopeSpec(context=4096, target=32_768)
-ONE_PAIR = RopeSpec(head_dim=16, rotary_dim=2, context=4096, target=32_768)
-
-
-def with_scaling(spec, scaling):
-    return dataclasses.replace(spec, scaling=scaling)
-
-
-def every_spec():
-    for model in catalog():
-        for layer, spec in model_specs(model).items():
-            yield f"{model} {layer}".strip(), spec
-    for name in METHODS:
-        yield name, alternative(BASE, name)
-        one = alternative(ONE_PAIR, name)
-        if one is not None:
-            yield f"{name}, one pair", one
-        yield f"{name}, target below trained", dataclasses.replace(alternative(BASE, name), target=1024)
-        yield f"{name}, partly rotated", alternative(RopeSpec(96, 24, context=2048, target=16_384), name)
-        odd = alternative(RopeSpec(96, 25, context=2048, target=16_384), name)
-        if odd is not None:
-            yield f"{name}, an odd part rotated", odd
-    for kind in (Linear, NtkAware, DynamicNtk, NtkByParts, PaperYarn, Yarn, Llama3, Proportional):
-        for factor in (0.5, 1e-9, 1e9):
-            yield f"{kind.__name__} by {factor:g}", with_scaling(BASE, kind(factor=factor))
-    for share in (0.0, 0.02, 0.25, 1.0):
-        yield f"p = {share}", with_scaling(BASE, Proportional(share))
-        yield f"p = {share} by 4", with_scaling(BASE, Proportional(share, 4.0))
-    lists = (tuple(np.linspace(1.0, 2.0, 64).tolist()), tuple(np.geomspace(0.5, 64.8, 64).tolist()))
-    yield "LongRoPE's long list", with_scaling(BASE, LongRope(*lists))
-    yield "LongRoPE's short list", with_scaling(RopeSpec(), LongRope(*lists, factor=32.0))
-    for low, high in ((32.0, 1.0), (1e-9, 1e9), (1e9, 1e-9), (4.0, 4.0), (1.0, 1.2), (0.1, 0.1)):
-        for truncate in (True, False):
-            yield f"β {high:g} {low:g} {truncate}", with_scaling(BASE, Yarn(4.0, high, low, truncate))
-        yield f"α {high:g} {low:g}", with_scaling(BASE, PaperYarn(4.0, high, low))
-        yield f"Llama {high:g} {low:g}", with_scaling(BASE, Llama3(4.0, high, low))
-    for value in (0.0, -1e9, 1.0000001, 0.7, 1e9):
-        yield f"attention {value:g}", with_scaling(BASE, Yarn(4.0, attention=value))
-    yield "the largest base", RopeSpec(4096, base=1e30)
-    yield "the smallest base", RopeSpec(64, base=1.0000001)
-    yield "one token", RopeSpec(context=1, target=1, scaling=Yarn(4.0))
-    yield "the longest", RopeSpec(context=1 << 31, scaling=Llama3(8.0))
-
-
-SPECS = dict(every_spec())
-every = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 NUMBER = r"−?-?\d[\d,]*(?:\.\d+)?(?:·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?(?:[kM](?!\w)| million)?"
 
@@ -89,28 +23,3 @@ def found(pattern, text):
     match = re.fullmatch(pattern.replace("#", f"({NUMBER})"), text)
     assert match, f"{pattern!r} does not fit {text!r}"
     return [None if group is None else value(group) for group in match.groups()]
-
-
-def near(expected, digits=4):
-    return pytest.approx(expected, rel=0.51 * 10.0 ** (1 - digits), abs=1e-300)
-
-
-def plain(spec):
-    return [spec.base ** (-2.0 * i / spec.rotary_dim) for i in range(spec.pairs)]
-
-
-def scaled(spec):
-    return [float(each) for each in spec.inv_freq(spec.target)]
-
-
-def turning_share(spec):
-    return [now / before for now, before in zip(scaled(spec), plain(spec), strict=True)]
-
-
-def kinds(spec):
-    """How many keep their speed, are slowed, are sped up, stand still, and the shares of those that change."""
-    share = turning_share(spec)
-    kept = [each for each in share if abs(each - 1.0) <= 1e-9]
-    slowed = [each for each in share if 0.0 < each < 1.0 - 1e-9]
-    sped = [each for each in share if each > 1.0 + 1e-9]
-    return len(kept), slowed, sped, share.count(0.0)

@@ -12,6 +12,7 @@ import numpy as np
 from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import theme
 from rope_viz.figures.files.rich_text import Lines, parse
+from rope_viz.texts.numbers import format_exponent, format_number, format_tokens
 
 STRIDES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 100, 128, 256, 512, 1024)
 
@@ -143,7 +144,7 @@ def linear_ticks(low: float, high: float, room: float, *, binary: bool = False) 
     values = step * np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     if binary and high - low >= 4096:
-        return [(float(value), theme.tokens(float(value)) if value > 0 else f"{value:,.0f}") for value in values]
+        return [(float(value), format_tokens(float(value)) if value > 0 else f"{value:,.0f}") for value in values]
     if decimals > 5 or max(abs(low), abs(high)) >= 1e7:
         words = [label(float(value)) for value in values]
         if len(set(words)) == len(words):
@@ -167,14 +168,14 @@ def log_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
         return [(math.log10(at), words) for at, words in linear_ticks(10.0**low, 10.0**high, room)]
     step = max(1, math.ceil((last - first) / room))
     powers = range(first + (-first) % step, last + 1, step)
-    return [(float(power), "1" if power == 0 else f"10{theme.exponent_text(power)}") for power in powers]
+    return [(float(power), "1" if power == 0 else f"10{format_exponent(power)}") for power in powers]
 
 
 def label(value: Any) -> str:
     """Format a tick value with four significant digits and a minus sign (U+2212)."""
     if isinstance(value, str):
         return value
-    return theme.digits(float(value)).replace("-", "−")
+    return format_number(float(value)).replace("-", "−")
 
 
 def read_axes(layout: Mapping[str, Any], data: Sequence[Mapping[str, Any]]) -> dict[str, Axis]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.attention import linear, sentence_maps, timed
-from rope_viz.figures.theme import digits
-from rope_viz.figures.words.common import percent
 from rope_viz.studies import attention
 from rope_viz.studies.linear_attention import crossover
+from rope_viz.texts.numbers import format_number, format_percent
 
 
 def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool) -> str:
@@ -46,7 +45,7 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int) -> str:
 def linear_maps(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool) -> str:
     """Give the share of negative weights, and how closely the two ways to compute them agree."""
     result = linear(spec, sentence, spacing, causal)
-    share = f"**{percent(result.negative)}**" if result.negative else "**None**"
+    share = f"**{format_percent(result.negative)}**" if result.negative else "**None**"
     low, high = (f"{value:.2f}" for value in (result.row_sums.min(), result.row_sums.max()))
     sums = f"a row adds up to {low} to {high} instead of 1" if low != high else f"every row still adds up to {low}"
     return (
@@ -82,4 +81,4 @@ def quoted(word: str) -> str:
 
 
 def _brief(value: float) -> str:
-    return digits(float(f"{value:.2g}"))
+    return format_number(float(f"{value:.2g}"))

@@ -9,13 +9,13 @@ import numpy as np
 from rope_viz.embedding.axes_spec import MIXED
 from rope_viz.figures.axes import LOOKS, lanes_of
 from rope_viz.figures.prompt import RUNTIMES, following, signed, written
-from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import counted
 from rope_viz.models.user_config import join_words
 from rope_viz.multi_axis.image_layouts import ALL_HEADS, Role, Scene
 from rope_viz.multi_axis.prompt_syntax import Laid, Wanted, first_difference
 from rope_viz.studies.axis_extrapolation import METHODS, Carried, Peak, peaks, unturned
 from rope_viz.studies.distance_2d import block_means
+from rope_viz.texts.numbers import format_number, format_tokens
 
 PLURAL = {"time": "frames", "row": "rows", "column": "columns"}
 FAINT = 0.75  # from this score at (reach, reach) on, the arms of the cross are barely visible
@@ -97,7 +97,7 @@ def turning(scene: Scene) -> str:
         here = lane.pairs(scene)
         shortest = float(here.length.min())
         inside = int(np.sum(here.length <= lane.side))
-        span = f"{tokens(round(shortest)) if shortest >= 100 else f'{shortest:.3g}'}"
+        span = f"{format_tokens(round(shortest)) if shortest >= 100 else f'{shortest:.3g}'}"
         if lane.side > 1:
             parts.append(f"**{inside} of {len(here.length)}** within {lane.side:,} {lane.unit} (the fastest in {span})")
         else:
@@ -111,13 +111,15 @@ def prompt(layout: Laid, runtime: str, other: Laid | None = None, other_runtime:
     parts = []
     for k, piece in enumerate(layout.wanted):
         if piece.what != "text" and layout.tokens(k):
-            cost = digits(layout.cost(k))
+            cost = format_number(layout.cost(k))
             parts.append(f"{named(piece)} is {layout.tokens(k):,} tokens and takes **{cost} positions**.")
     parts += overlaps(layout, name)
     delta = layout.positions.rope_delta
     if delta is not None:
         count = layout.positions.tokens
-        parts.append(f"The next token, {count:,}, is at {digits(following(layout))}: rope_delta **{signed(delta)}**.")
+        parts.append(
+            f"The next token, {count:,}, is at {format_number(following(layout))}: rope_delta **{signed(delta)}**."
+        )
     if other is not None:
         parts.append(compared(layout, other, name, RUNTIMES.get(other_runtime, other_runtime)))
     return " ".join(parts)
@@ -140,12 +142,12 @@ def overlaps(layout: Laid, name: str) -> list[str]:
         begins = layout.starts[k + 1]
         if piece.what == "video" and len(part) and begins <= part.max():
             out.append(
-                f"In {name} what follows the film begins at {digits(begins)}, though its time goes on to "
-                f"{digits(float(part.max()))}: **they overlap**."
+                f"In {name} what follows the film begins at {format_number(begins)}, though its time goes on to "
+                f"{format_number(float(part.max()))}: **they overlap**."
             )
     jump = following(layout) - layout.starts[-1]
     if jump and out:
-        out.append(f"The first token written after the prompt therefore jumps by {digits(jump)}.")
+        out.append(f"The first token written after the prompt therefore jumps by {format_number(jump)}.")
     return out
 
 

@@ -11,8 +11,8 @@ from rope_viz.embedding.scaling import LABELS, LongRope, Proportional, critical_
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.figures.scaling import compare_factor
-from rope_viz.figures.theme import digits, tokens
 from rope_viz.models.user_config import join_words
+from rope_viz.texts.numbers import format_number, format_tokens
 
 
 def frequencies(spec: RopeSpec) -> str:
@@ -47,7 +47,9 @@ def ends(inv_freq: FloatArray, verb: str) -> str:
 def lap(inv_freq: float) -> str:
     """Format a wavelength in tokens: 6.28, 50.3, 54,410, 62.8 million."""
     length = spectrum.TAU / float(inv_freq)
-    return tokens(round(length)) if length >= 100 else f"{length:.3g}" if length >= 0.01 else digits(length)
+    return (
+        format_tokens(round(length)) if length >= 100 else f"{length:.3g}" if length >= 0.01 else format_number(length)
+    )
 
 
 def unturned(spec: RopeSpec, never: str) -> str:
@@ -63,7 +65,9 @@ def unturned(spec: RopeSpec, never: str) -> str:
 
 def training(spec: RopeSpec) -> str:
     """Name the trained length."""
-    return f"the {spec.length_name} length of {tokens(spec.context)} {'token' if spec.context == 1 else 'tokens'}"
+    return (
+        f"the {spec.length_name} length of {format_tokens(spec.context)} {'token' if spec.context == 1 else 'tokens'}"
+    )
 
 
 def changes(spec: RopeSpec) -> list[str]:
@@ -82,7 +86,7 @@ def changes(spec: RopeSpec) -> list[str]:
 
 def between(values: FloatArray) -> str:
     """Format the range of the values, or the single value if all are equal."""
-    low, high = digits(float(values.min())), digits(float(values.max()))
+    low, high = format_number(float(values.min())), format_number(float(values.max()))
     return low if low == high else f"{low} to {high}"
 
 
@@ -91,16 +95,10 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def percent(share: float) -> str:
-    """Format a share in per cent, whole from 1 % on, with two significant digits below."""
-    cent = 100.0 * share
-    return f"{cent:.0f} %" if cent >= 1.0 or not cent else f"{digits(float(f'{cent:.2g}'))} %"
-
-
 def scaling(spec: RopeSpec) -> str:
     """Describe in one sentence what the current method does to this model."""
     if spec.scaling.name == "none":
-        factor = digits(compare_factor(spec))
+        factor = format_number(compare_factor(spec))
         return (
             f"This model is **not scaled**: every pair keeps its speed. Beside it, what other methods would do with "
             f"s = {factor}. Choose a method in the sidebar to make it the model's own."
@@ -117,24 +115,28 @@ def method(spec: RopeSpec) -> str:
     name, own = LABELS[spec.scaling.name].split(" (")[0], spec.scaling.factor_for(spec)
     if isinstance(spec.scaling, LongRope):
         return f"{name} with a divisor for each pair"
-    share = f"p = {digits(spec.scaling.share)}, " if isinstance(spec.scaling, Proportional) else ""
+    share = f"p = {format_number(spec.scaling.share)}, " if isinstance(spec.scaling, Proportional) else ""
     there = spectrum.whole_factor(spec, length=spec.target)
-    grown = f", which is {digits(there)} at {tokens(spec.target)} tokens" if digits(there) != digits(own) else ""
-    return f"{name} with {share}s = {digits(own)}{grown}"
+    grown = (
+        f", which is {format_number(there)} at {format_tokens(spec.target)} tokens"
+        if format_number(there) != format_number(own)
+        else ""
+    )
+    return f"{name} with {share}s = {format_number(own)}{grown}"
 
 
 def more_digits(value: float) -> str:
     """Format a number with four digits, or with ten if four would round it to 1."""
-    return digits(value) if digits(value) != "1" else f"{value:.10g}"
+    return format_number(value) if format_number(value) != "1" else f"{value:.10g}"
 
 
 def attention(spec: RopeSpec) -> str:
     """Describe the attention factor and its square."""
     value = spec.attention_factor(spec.target)
-    root = digits(value) if value >= 0 and "·" not in digits(value) else f"({digits(value)})"
+    root = format_number(value) if value >= 0 and "·" not in format_number(value) else f"({format_number(value)})"
     return (
         f"The attention factor multiplies cos and sin, so it multiplies both q and k, and the logits by its square: "
-        f"here {root}² = **{digits(value**2)}**."
+        f"here {root}² = **{format_number(value**2)}**."
     )
 
 
@@ -159,13 +161,13 @@ def ramp(spec: RopeSpec) -> str:
     name = "(the correction range)"
     if np.all(share == share[0]):
         what = "keeps" if share[0] == 1.0 else "divides"
-        return f"From pair **{digits(low)}** to pair **{digits(high)}** {name}, the ramp {what} every pair alike."
+        return f"From pair **{format_number(low)}** to pair **{format_number(high)}** {name}, the ramp {what} every pair alike."
     if low == high:
-        return f"The ramp drops right after pair **{digits(low)}** {name}."
+        return f"The ramp drops right after pair **{format_number(low)}** {name}."
     start, end = min(low, high), max(low, high)
     way = "falls" if low < high else "rises, for β fast is below β slow,"
     past = f", past the last pair, {last}" if end > last else ""
-    return f"The ramp {way} from pair **{digits(start)}** to pair **{digits(end)}**{past} {name}."
+    return f"The ramp {way} from pair **{format_number(start)}** to pair **{format_number(end)}**{past} {name}."
 
 
 def plain(text: str) -> str:

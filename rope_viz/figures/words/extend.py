@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rope_viz.advice.extension_plan import Plan
-from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
+from rope_viz.texts.numbers import format_number, format_tokens
 
 INTRO = (
     "You have a config and need a longer context: what to write, where, and whether it is right. Drop your "
@@ -28,7 +28,7 @@ def best(plan: Plan) -> str:
     first = plan.advice.best
     place = "Documented by its maker" if first.rank == "documented" else first.rank.capitalize()
     source = f" Source: {plain(first.source)}." if first.source else ""
-    return f"For **{tokens(plan.target)}** tokens: **{plain(first.title)}**. {place}.{source}"
+    return f"For **{format_tokens(plan.target)}** tokens: **{plain(first.title)}**. {place}.{source}"
 
 
 def speeds(plan: Plan) -> str:
@@ -37,9 +37,9 @@ def speeds(plan: Plan) -> str:
     unseen = "no pair" if not numbers.unseen else f"{numbers.unseen} pairs"
     return (
         f"**{numbers.kept}** of {plan.way.spec.pairs} pairs keep their speed, so neighbours stay apart; "
-        f"{numbers.blended} are blended and {numbers.divided} divided. At {tokens(plan.target)} tokens **{unseen}** "
+        f"{numbers.blended} are blended and {numbers.divided} divided. At {format_tokens(plan.target)} tokens **{unseen}** "
         f"{'reaches' if not numbers.unseen else 'reach'} angles that training never showed; logits are multiplied by "
-        f"{digits(numbers.logit_factor)}."
+        f"{format_number(numbers.logit_factor)}."
     )
 
 

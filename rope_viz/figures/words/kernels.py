@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import kernels
-from rope_viz.figures.theme import digits, tokens
 from rope_viz.kernels.measurement_process import Report
+from rope_viz.texts.numbers import format_number, format_tokens
 
 ERRORS = "Largest error of cos or sin against the position, by how the angle is made"
 SPEEDS = "Bytes moved per second by each way to rotate, beside a copy of the same bytes"
@@ -30,9 +30,9 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> str:
     position = _rounded(kernels.error_near(spec, spec.target, "bf16 positions"))
     ours = _rounded(kernels.error_anywhere(spec, "fixed-point phase", quick=quick))
     return (
-        f"Near position {tokens(spec.target)} the usual float32 angle puts cos and sin off by up to **{angle}**, a "
+        f"Near position {format_tokens(spec.target)} the usual float32 angle puts cos and sin off by up to **{angle}**, a "
         f"bf16 position by {position}. The 64-bit phase of the kernels here errs by up to **{ours}** wherever it was "
-        f"tried, up to {tokens(kernels.FARTHEST)}."
+        f"tried, up to {format_tokens(kernels.FARTHEST)}."
     )
 
 
@@ -45,7 +45,7 @@ def measured(report: Report) -> str:
     busy = kernels.slowed([way for way in (ran["copy"], ran["ours, out="], usual) if way])
     by = "best_s" if busy else "median_s"
     ours, copy = ran["ours, out="][by], ran["copy"][by]
-    moved = f"**{digits(report.machine['bytes'] / ours / 1e9)} GB/s, {copy / ours:.0%} of a copy**"
+    moved = f"**{format_number(report.machine['bytes'] / ours / 1e9)} GB/s, {copy / ours:.0%} of a copy**"
     comparison = f", {_rounded(usual[by] / ours)} times as fast as {usual['name']}" if usual else ""
     if not busy:
         return f"Ours moves {moved}{comparison}. {machine(report)}"
@@ -75,4 +75,4 @@ def left_out(report: Report) -> str:
 
 
 def _rounded(value: float) -> str:
-    return digits(float(f"{value:.1e}"))
+    return format_number(float(f"{value:.1e}"))

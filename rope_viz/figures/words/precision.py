@@ -8,10 +8,10 @@ import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.precision import DISTANCE, score_curve
-from rope_viz.figures.theme import digits
 from rope_viz.studies import precision
 from rope_viz.studies.precision import MAX_POSITION, ROUNDINGS
 from rope_viz.studies.rounding_in_practice import PRACTICES, Practice, practised_by
+from rope_viz.texts.numbers import format_number
 
 
 @functools.lru_cache(maxsize=64)
@@ -61,4 +61,4 @@ def _row(each: Practice, mark: str = "") -> str:
 
 
 def _brief(value: float) -> str:
-    return digits(float(f"{value:.2g}"))
+    return format_number(float(f"{value:.2g}"))

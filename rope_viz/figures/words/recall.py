@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from rope_viz.embedding.spec import FloatArray, short_repr
-from rope_viz.figures.theme import tokens
 from rope_viz.models.user_config import join_words
+from rope_viz.texts.numbers import format_share, format_tokens
 
 FINDS = 0.9
 LEAST = 0.8  # a head with less than this share of its attention in training has failed
-
-
-def percent(share: float) -> str:
-    """Format a share in per cent; never 100 % for less, nor 0 % for more."""
-    if 0.0 < share < 0.005:
-        return "under 1 %"
-    if 0.995 <= share < 1.0:
-        return "over 99 %"
-    return f"{share:.0%}".replace("%", " %")
 
 
 def over_lengths(
@@ -28,14 +19,14 @@ def over_lengths(
     if `share` is that.
     """
     times = length / trained
-    where = f"At {tokens(length)} tokens"
+    where = f"At {format_tokens(length)} tokens"
     if times > 1:
         where += f", {times:g} times its training,"
-    text = f"{where} the reader finds **{percent(share)}** of the facts"
+    text = f"{where} the reader finds **{format_share(share)}** of the facts"
     if plain is None:
         text += " without scaling"
     else:
-        text += f" with {label} and {percent(plain)} without scaling"
+        text += f" with {label} and {format_share(plain)} without scaling"
     return f"{text}. {why(previous, finder, share)}"
 
 
@@ -44,9 +35,9 @@ def why(previous: float, finder: float, share: float) -> str:
     lost = []
     what = "the right token {} of the attention it gave in training"
     if previous < LEAST:
-        lost.append(f"the head that looks one token back gives {what.format(percent(min(previous, 1.0)))}")
+        lost.append(f"the head that looks one token back gives {what.format(format_share(min(previous, 1.0)))}")
     if finder < LEAST:
-        given = percent(min(finder, 1.0))
+        given = format_share(min(finder, 1.0))
         lost.append(f"the head that finds the key {given if lost else 'gives ' + what.format(given)}")
     if not lost:
         return "Both heads still look where they did in training."
@@ -71,7 +62,7 @@ def reach(lengths: tuple[int, ...], values: FloatArray) -> str:
         if not len(asked) or asked.mean() < FINDS:
             break
         found = length
-    return "at no length" if found is None else f"up to {tokens(found)} tokens"
+    return "at no length" if found is None else f"up to {format_tokens(found)} tokens"
 
 
 MAP_ALONE = "Each row is a depth, each column a length. Choose a scaling method to see it beside no scaling."
@@ -92,8 +83,8 @@ def yours(model: str, answers: int) -> str:
 def head(what: str, before: float, after: float) -> str:
     """Say how much attention a head gives the right token, in training and now."""
     return (
-        f"The head that {what} gives the right token {percent(before)} of its attention in training, "
-        f"**{percent(after)}** now."
+        f"The head that {what} gives the right token {format_share(before)} of its attention in training, "
+        f"**{format_share(after)}** now."
     )
 
 
@@ -104,17 +95,17 @@ def by_pair(values: FloatArray, what: str) -> str:
         return f"No pair lifts {what} any more."
     total = float(values[values > 0].sum())
     share = float(values[top].sum()) / total
-    return f"{percent(share)} of what lifts {what} comes from pairs {join_words([str(pair) for pair in top])}."
+    return f"{format_share(share)} of what lifts {what} comes from pairs {join_words([str(pair) for pair in top])}."
 
 
 def carried(values: FloatArray, before: float, how: str, length: int) -> str:
     """Name the pair that costs the most recall if switched alone."""
     worst = int(values.argmin())
-    text = f"At {tokens(length)} tokens recall is {percent(before)}. "
+    text = f"At {format_tokens(length)} tokens recall is {format_share(before)}. "
     if before - float(values[worst]) < 0.02:
         return text + f"No single pair costs any of it when it is {VERBS[how]}. Drag over pairs to switch a range."
     return text + (
-        f"Pair {worst} alone, {VERBS[how]}, takes it to **{percent(float(values[worst]))}**. "
+        f"Pair {worst} alone, {VERBS[how]}, takes it to **{format_share(float(values[worst]))}**. "
         "Drag over pairs to switch a range; a double click takes that back."
     )
 
@@ -127,16 +118,18 @@ def switched(chosen: tuple[int, ...], how: str, share: float, before: float, len
     first, last = chosen[0], chosen[-1]
     pairs = f"pair {first}" if first == last else f"pairs {first} to {last}"
     change = (
-        "changes nothing" if abs(share - before) < 0.02 else f"takes recall from {percent(before)} to {percent(share)}"
+        "changes nothing"
+        if abs(share - before) < 0.02
+        else f"takes recall from {format_share(before)} to {format_share(share)}"
     )
-    return f"{pairs[0].upper()}{pairs[1:]} {VERBS[how]}: that {change} at {tokens(length)} tokens."
+    return f"{pairs[0].upper()}{pairs[1:]} {VERBS[how]}: that {change} at {format_tokens(length)} tokens."
 
 
 def recover(rows: dict[str, tuple[float, float, float, float]], last: int) -> str:
     """Describe fine-tuning: {method: recall at the target before and after, at the trained length before and after}."""
     parts = [
-        f"{method} from {percent(before)} to **{percent(after)}** (at the trained length from {percent(was)} to "
-        f"{percent(now)})"
+        f"{method} from {format_share(before)} to **{format_share(after)}** (at the trained length from {format_share(was)} to "
+        f"{format_share(now)})"
         for method, (before, after, was, now) in rows.items()
     ]
     return f"{last:,} steps take {join_words(parts)}." if parts else "Choose a method to see how it recovers."
@@ -144,5 +137,5 @@ def recover(rows: dict[str, tuple[float, float, float, float]], last: int) -> st
 
 def chains(excess: float, beyond: float | None, trained: int) -> str:
     """Compare the tiny_lm's loss with the best possible, within its trained length and beyond."""
-    text = f"Within {tokens(trained)} tokens the reader's loss is **{excess:+.3f} nats** a token from the best possible"
+    text = f"Within {format_tokens(trained)} tokens the reader's loss is **{excess:+.3f} nats** a token from the best possible"
     return text + ("." if beyond is None else f"; beyond them {beyond:+.3f}.")

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words.common import ends, is_scaled, percent, training, unturned
+from rope_viz.figures.words.common import ends, is_scaled, training, unturned
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import MAX_DENSE_DIM, Law
+from rope_viz.texts.numbers import format_percent
 
 
 def rotation(spec: RopeSpec, mode: str = "turn") -> str:
@@ -79,7 +80,7 @@ def mistakes(spec: RopeSpec, found: Sequence[Mistake]) -> str:
         return "With a single pair both pairings are the same: there is nothing to convert, and no score is wrong."
     if not any(errors.values()):
         return "The attention factor is 0, and with it all that rotates: no way to convert makes a difference."
-    wrong = {name: percent(error) for name, error in errors.items()}
+    wrong = {name: format_percent(error) for name, error in errors.items()}
     alone = f"With only one converted it is wrong: {wrong['q']} with q alone, {wrong['k']} with k alone."
     if not errors["none"]:
         return f"One random query and key. No pair turns, so with neither converted the score is right. {alone}"

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from rope_viz.advice.export import Export
 from rope_viz.advice.runtime_matrix import Asked, Board, Row, models, release_history, worst
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.theme import digits, tokens
 from rope_viz.figures.words.common import plain
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.provenance import converted_only, executed_counts
 from rope_viz.runtimes.releases import REFERENCE, format_name
+from rope_viz.texts.numbers import format_number, format_tokens
 
 TABLE = (
     "×r: off by that factor, up or down, at the pair where it is largest. Plain verdicts were got by executing this "
@@ -65,7 +65,7 @@ def gathered(rows: list[Row]) -> list[str]:
 
 def whose(asked: Asked, length: int | None) -> str:
     """Name the config and the length in question."""
-    at = "" if length is None else f", at {tokens(length)} tokens"
+    at = "" if length is None else f", at {format_tokens(length)} tokens"
     layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
     problem = f" No config says exactly this ({plain(asked.problem)}); this is the closest." if asked.problem else ""
     changed = "".join(f" {text}." for text in release_history(asked, length))
@@ -84,7 +84,7 @@ def faithful(made: Export, name: str) -> str:
     if made.faithful:
         return f"**Faithful.** Sent back through {name}, it gives the intended frequencies and factor on cos and sin."
     off = (
-        f" Frequencies would be off by up to ×{digits(made.effect.ratio)}, at pair {made.effect.pair}."
+        f" Frequencies would be off by up to ×{format_number(made.effect.ratio)}, at pair {made.effect.pair}."
         if made.effect
         else ""
     )
@@ -93,9 +93,9 @@ def faithful(made: Export, name: str) -> str:
 
 def extension(spec: RopeSpec, target: int) -> str:
     """Describe the table of methods."""
-    factor = digits(max(1.0, target / spec.context))
+    factor = format_number(max(1.0, target / spec.context))
     return (
-        f"From the {spec.length_name} length {tokens(spec.context)} to **{tokens(target)}**, s = {factor}. "
+        f"From the {spec.length_name} length {format_tokens(spec.context)} to **{format_tokens(target)}**, s = {factor}. "
         "*Unseen angles* counts the pairs that reach angles they never had in training; the *first negative distance* "
         "is where the mean cosine over the head (dimensions that do not rotate count with cos 0 = 1) first falls below "
         "zero. These numbers cannot tell which method your model tolerates. Test it."

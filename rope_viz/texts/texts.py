@@ -1,0 +1,96 @@
+"""Reading of the text files, and sentences that remember their numbers."""
+
+from __future__ import annotations
+
+import functools
+import os
+import string
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rope_viz.texts.numbers import format_number, format_percent, format_share, format_tokens
+
+FOLDER = Path(__file__).parent
+LANGUAGE = os.environ.get("ROPE_VIZ_LANGUAGE", "en")
+FORMATS = {"number": format_number, "tokens": format_tokens, "percent": format_percent, "share": format_share}
+
+
+class Sentence(str):
+    """A text as the screen shows it, with the values that were put into it and the entries that it was made from.
+
+    `values` holds them before formatting, by placeholder; `entries` holds the keys in the text file, in order.
+    """
+
+    values: Mapping[str, Any]
+    entries: tuple[str, ...]
+
+    def __new__(
+        cls, text: str = "", values: Mapping[str, Any] | None = None, entries: tuple[str, ...] = ()
+    ) -> Sentence:
+        """Return the text with its values and entries."""
+        self = super().__new__(cls, text)
+        self.values, self.entries = dict(values or {}), entries
+        return self
+
+
+class Texts:
+    """The texts of one page. Call it with the key of an entry, such as "curves.crosses", and its values."""
+
+    def __init__(self, page: str) -> None:
+        """Read `<page>.toml`. Raise `FileNotFoundError` if the language has no such page."""
+        self.page, self.entries = page, _read_page(page, LANGUAGE)
+
+    def __call__(self, key: str, **values: Any) -> Sentence:
+        """Return an entry with its placeholders filled in. Raise `KeyError` for an unknown entry or a missing value.
+
+        `{at:tokens}`, `{at:number}`, `{at:percent}` and `{at:share}` use the formats of `rope_viz.texts.numbers`;
+        other formats are Python's. An entry with the forms `one` and `other` is chosen by the value `count`.
+        """
+        form = key if key in self.entries else f"{key}.{'one' if values['count'] == 1 else 'other'}"
+        merged, made_from = dict(values), [key]
+        for value in values.values():
+            if isinstance(value, Sentence):
+                merged |= value.values
+                made_from += value.entries
+        return Sentence(_FORMATTER.vformat(self.entries[form], (), values), merged, tuple(made_from))
+
+    def group(self, name: str) -> dict[str, str]:
+        """Return the entries below `name` as they are, such as the labels of a choice's options."""
+        start = f"{name}."
+        return {key.removeprefix(start): text for key, text in self.entries.items() if key.startswith(start)}
+
+
+def join(*sentences: str) -> Sentence:
+    """Join the sentences that are not empty by spaces, with the values and entries of all."""
+    values: dict[str, Any] = {}
+    entries: tuple[str, ...] = ()
+    for sentence in sentences:
+        if isinstance(sentence, Sentence):
+            values |= sentence.values
+            entries += sentence.entries
+    return Sentence(" ".join(each for each in sentences if each), values, entries)
+
+
+class _Formatter(string.Formatter):
+    """Python's format language with the formats of `FORMATS`."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        found = FORMATS.get(format_spec)
+        return format(value, format_spec) if found is None else found(value)
+
+
+_FORMATTER = _Formatter()
+
+
+@functools.cache
+def _read_page(page: str, language: str) -> dict[str, str]:
+    return dict(_flatten(tomllib.loads((FOLDER / language / f"{page}.toml").read_text(encoding="utf-8"))))
+
+
+def _flatten(table: Mapping[str, Any], start: str = "") -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for key, value in table.items():
+        found += _flatten(value, f"{start}{key}.") if isinstance(value, dict) else [(start + key, value)]
+    return found

@@ -1,0 +1,96 @@
+"""Text files: short sentences, known placeholders, the same entries in every language."""
+
+import pickle
+import re
+import string
+import tomllib
+
+import pytest
+
+from rope_viz.texts import Sentence, Texts, join
+from rope_viz.texts.texts import FOLDER, FORMATS, _flatten
+
+LANGUAGES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and not path.name.startswith("_"))
+PAGES = sorted(path.stem for path in (FOLDER / "en").glob("*.toml"))
+MOST_WORDS, USUAL_WORDS = 25, 20
+
+
+def read_entries(page, language="en"):
+    return dict(_flatten(tomllib.loads((FOLDER / language / f"{page}.toml").read_text(encoding="utf-8"))))
+
+
+def split_sentences(text):
+    """Return the sentences of a text, without formulas, code, tables, link targets and marks."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    text = re.sub(r"\$\$?[^$]*\$?\$", "x", text)
+    text = re.sub(r"`[^`]*`", "x", text)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*#]|\d+\.) )|\n(?=\|)", text)
+    for block in blocks:
+        if block.strip() and not block.lstrip().startswith(("#", "|")):
+            yield from re.split(r"(?<=[.?!:;])[*_)]*\s+(?=[\"*_(\[{`A-Z0-9θαβγλ])", " ".join(block.split()))
+
+
+def count_words(sentence):
+    return len(re.findall(r"[^\W_][\w'’,.\-/]*", re.sub(r"\{[^}]*\}", "x", sentence)))
+
+
+SENTENCES = [
+    (f"{page}.{key}", sentence)
+    for page in PAGES
+    for key, text in read_entries(page).items()
+    for sentence in split_sentences(text)
+]
+
+
+def test_no_sentence_has_more_than_25_words():
+    assert [(key, each) for key, each in SENTENCES if count_words(each) > MOST_WORDS] == []
+
+
+def test_nine_of_ten_sentences_have_at_most_20_words():
+    long = [(key, each) for key, each in SENTENCES if count_words(each) > USUAL_WORDS]
+    assert 10 * len(long) <= len(SENTENCES), long
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_placeholders_have_names_and_known_formats(page):
+    for key, text in read_entries(page).items():
+        if key.startswith("explain."):
+            continue
+        for _, name, spec, _ in string.Formatter().parse(text):
+            assert name is None or name.isidentifier(), (key, name)
+            assert not spec or spec in FORMATS or format(1.0 if "f" in spec else 1, spec), (key, spec)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_has_the_same_entries(language):
+    for page in PAGES:
+        assert read_entries(page, language).keys() == read_entries(page).keys()
+
+
+def test_a_sentence_keeps_the_numbers_and_entries_of_its_parts():
+    texts = Texts("decay")
+    inner = texts("unrotated.dimensions", count=64)
+    sentence = join(texts("score.own"), "", texts("score.unrotated", unrotated=0.5, dimensions=inner))
+    assert sentence.startswith("The score of one query and one key at every distance. Of it, 0.5 comes from")
+    assert "64 unrotated dimensions" in sentence
+    assert (sentence.values["count"], sentence.values["unrotated"]) == (64, 0.5)
+    assert sentence.entries == ("score.own", "score.unrotated", "unrotated.dimensions")
+
+
+def test_one_and_other_are_chosen_by_count():
+    texts = Texts("decay")
+    assert texts("unrotated.dimensions", count=1) == "one unrotated dimension"
+    assert texts("unrotated.dimensions", count=0) == "0 unrotated dimensions"
+
+
+def test_a_sentence_survives_another_process():
+    sentence = pickle.loads(pickle.dumps(Sentence("x", {"a": 1}, ("key",))))
+    assert (sentence, sentence.values, sentence.entries) == ("x", {"a": 1}, ("key",))
+
+
+def test_a_missing_value_or_entry_is_an_error():
+    with pytest.raises(KeyError):
+        Texts("decay")("score.value", distance=1)
+    with pytest.raises(KeyError):
+        Texts("decay")("no.such.entry")
