@@ -9,12 +9,10 @@ import numpy as np
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob
 from rope_viz.figures import theme
-from rope_viz.figures.axes import LOOKS
-from rope_viz.studies.axis_extrapolation import METHODS, Carried, Peak, false_peaks
+from rope_viz.figures.axes import LOOKS, TEXTS
+from rope_viz.studies.axis_extrapolation import Carried, Peak, false_peaks
 
-GROWTH = Knob(
-    "How many times the trained side", 1.0, 8.0, "How far the image or the clip goes beyond what was trained."
-)
+GROWTH = Knob(TEXTS("choices.growth"), 1.0, 8.0, TEXTS("choices.growth_help"))
 HEIGHT = 520
 BINS = 640
 POINTS = 2048
@@ -63,7 +61,7 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
     plain, now = (curve[places] for curve in done.curves)
     traces = [{key: value for key, value in angles.items() if value is not None}]
     notes = []
-    label = METHODS[done.method]
+    label = TEXTS(f"methods.{done.method}")
     if done.changed.size:
         traces.append(
             theme.line(places, plain, "as trained", theme.PLAIN, dash="dot", hovertemplate=hover("as trained"))
@@ -129,9 +127,9 @@ def ringed(peaks: list[Peak]) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     if not peaks:
         return [], []
     marker = {"size": 11, "color": theme.tint(theme.DIVIDED, 0.15), "line": {"color": theme.DIVIDED, "width": 2}}
-    points: dict[str, Any] = {"type": "scatter", "mode": "markers", "marker": marker, "name": "comes home"}
+    points: dict[str, Any] = {"type": "scatter", "mode": "markers", "marker": marker, "name": "false peak"}
     points |= {"x": [peak.at for peak in peaks], "y": [peak.score for peak in peaks]}
-    points |= {"hovertemplate": "comes home at %{x:,}: %{y:.4f}<extra></extra>"}
+    points |= {"hovertemplate": "false peak at %{x:,}: %{y:.4f}<extra></extra>"}
     notes = []
     for peak in peaks:
         where = {"x": peak.at, "y": peak.score, "showarrow": False, "yanchor": "bottom", "yshift": 7}

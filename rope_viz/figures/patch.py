@@ -10,7 +10,7 @@ import numpy as np
 from rope_viz.embedding.axes_spec import MIXED, STILL
 from rope_viz.embedding.spectrum import TAU
 from rope_viz.figures import clocks, theme
-from rope_viz.figures.axes import LOOKS, MIX, Look, look
+from rope_viz.figures.axes import LOOKS, MIX, TEXTS, Look, look
 from rope_viz.multi_axis.image_layouts import Role, Scene
 
 HEIGHTS = (480, 620)
@@ -18,7 +18,7 @@ ORDER: tuple[Role, ...] = ("time", "row", "column")
 MOST = 5
 WIDE = 1000
 HIDDEN = {"csv": False}
-ZERO_FREQUENCY = Look("still", "", theme.PLAIN, "solid")
+ZERO_FREQUENCY = Look("zero frequency", "", theme.PLAIN, "solid")
 
 
 def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
@@ -32,10 +32,10 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
     weights = np.stack([seen.along(role) if role in roles else np.zeros(seen.pairs) for role in ORDER], axis=1)
     looks, kinds = kinds_of(scene)
     sides = [scene.sides.get(role, 1) for role in ORDER]
-    shown = f"The first {clocks.MAX_PAIRS} of {seen.pairs}" if seen.pairs > clocks.MAX_PAIRS else f"{seen.pairs}"
+    title = "patch.title_first" if seen.pairs > clocks.MAX_PAIRS else "patch.title"
     both = [(each.colour, theme.DARK[each.colour]) for each in looks]
     return {
-        "title": f"{shown} pairs of a patch of {scene.name} as dials. The arrow keys move the patch over the image.",
+        "title": TEXTS(title, shown=clocks.MAX_PAIRS, pairs=seen.pairs, model=scene.name),
         "mode": "patch",
         "most": clocks.MAX_PAIRS,
         "weights": weights[: clocks.MAX_PAIRS].tolist(),

@@ -12,7 +12,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.axes import LOOKS
 from rope_viz.models import spec_url
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role
-from rope_viz.pictures.axes_model import of_sidebar
+from rope_viz.pictures.axes_model import find_sidebar_scenes
 from rope_viz.pictures.choices import Pick
 from rope_viz.pictures.picture_request import Now
 
@@ -24,7 +24,7 @@ PLURAL: dict[Role, str] = {"time": "in time", "row": "down the rows", "column": 
 
 def rotation(now: Now) -> AxesSpec | None:
     """Return the text rotation of the sidebar's model if it has several axes and the sidebar's pairs, else None."""
-    found = of_sidebar(now)
+    found = find_sidebar_scenes(now)
     scene = found.get(f"text {now.layer}", found.get("text"))
     if scene is None or len(scene.spec.axes) < 2 or not scene.spec.aligned or scene.spec.pairs != now.spec.pairs:
         return None

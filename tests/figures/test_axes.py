@@ -9,7 +9,7 @@ from rope_viz.figures import axes, axis_extrapolation, prompt, theme
 from rope_viz.figures.words import axes as words
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import scenes
-from rope_viz.multi_axis.prompt_syntax import USUAL, lay, pieces, reader
+from rope_viz.multi_axis.prompt_syntax import EXAMPLE, find_prompt_rules, lay_out_pieces, parse_pieces
 from rope_viz.studies.axis_extrapolation import carried
 
 QWEN2, QWEN3 = scenes("qwen2-vl-7b")["text"], scenes("qwen3-vl-8b")["text"]
@@ -18,8 +18,8 @@ FLUX2, SHEAR = scenes("flux.2-dev")["transformer"], scenes("v-jepa2-vit-l")["vis
 HUNYUAN = scenes("hunyuan-video")["transformer"]
 
 
-def laid(runtime, line=USUAL, id="qwen2-vl-7b"):
-    return lay(pieces(line), reader(axes_catalog()[id].config), runtime)
+def laid(runtime, line=EXAMPLE, id="qwen2-vl-7b"):
+    return lay_out_pieces(parse_pieces(line), find_prompt_rules(axes_catalog()[id].config), runtime)
 
 
 def every_figure():
