@@ -9,7 +9,7 @@ import numpy as np
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob
 from rope_viz.figures import theme
-from rope_viz.figures.axes import LOOKS, TEXTS
+from rope_viz.figures.axes import TEXTS
 from rope_viz.studies.axis_extrapolation import Carried, Peak, false_peaks
 
 GROWTH = Knob(TEXTS("choices.growth"), 1.0, 8.0, TEXTS("choices.growth_help"))
@@ -80,7 +80,7 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
     fig = theme.figure(
         traces,
         x={
-            "title": f"{LOOKS[done.role].word} ({unit})",
+            "title": unit,
             "range": [-0.5, done.target + 0.5],
             "anchor": "y",
             "showgrid": False,

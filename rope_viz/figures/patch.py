@@ -43,7 +43,7 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
         "bands": kinds,
         "names": [f"{each.word} {each.letter}".rstrip() for each in looks],
         "sides": sides,
-        "units": scene.units,
+        "units": TEXTS(f"units.{scene.units}"),
         "moves": [role in scene.roles for role in ORDER],
         "start": {"t": at.get("time", 0), "m": at.get("row", 0), "n": at.get("column", 0)},
         "context": 1,
@@ -55,6 +55,7 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
         | {role: [LOOKS[role].colour, theme.DARK[LOOKS[role].colour]] for role in ORDER},
         "cycle": [],
         "heights": HEIGHTS,
+        "texts": TEXTS.group("dials"),
     }
 
 

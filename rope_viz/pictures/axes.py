@@ -233,8 +233,8 @@ def further(now: Now) -> Figure:
     """One direction of an image or video extended beyond the trained size, and where its score recurs."""
     of, role = scene(now), now[ALONG]
     done = carried(of, role, now[METHOD], float(now[GROWTH]))
-    unit = TEXTS("units.time" if role == "time" else f"units.{of.units}")
-    title = TEXTS("further.title", scene=axes.title(of), trained=done.trained, unit=TEXTS(f"units.{role}"))
+    unit = TEXTS(f"units.{role}")
+    title = TEXTS("further.title", scene=axes.title(of), trained=done.trained, unit=unit)
     return Figure(axis_extrapolation.heights(done, unit, coarse=now.coarse), title, words.describe_extension(done))
 
 

@@ -1,4 +1,4 @@
-"""The pictures of rotations with several axes: their numbers against float64 done here anew, and what they say."""
+"""The pictures of rotations with several axes: their numbers, against float64 mathematics computed here."""
 
 import re
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rope_viz.figures import axes, axis_extrapolation, prompt, theme
-from rope_viz.figures.words import axes as words
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import scenes
 from rope_viz.multi_axis.prompt_syntax import EXAMPLE, find_prompt_rules, lay_out_pieces, parse_pieces
@@ -153,61 +152,13 @@ def test_false_peaks_are_ringed_with_their_numbers():
     assert "50: 0.40" in [note.text for note in FIGURES["beyond"].layout.annotations]
 
 
-def test_the_sentence_says_what_a_patch_sees_in_numbers():
-    text = words.sight([QWEN2, QWEN3], 32)
-    assert "at 32 columns the score is still **1.000**, at 32 rows 0.978, at 32 frames 0.739" in text
-    assert "blind to columns" in text
-    assert "at 32 columns the score is **0.910**, at 32 rows 0.950, at 32 frames 0.900" in text
-    assert "a cross" in words.sight([AXIAL], 32)
-    assert "a spot" in words.sight([MIXED], 32)
-    assert "no rotation" in words.sight([SHEAR], 32)
-    assert "blind" not in words.sight([QWEN2], 30_000)
-
-
-def test_the_sentence_says_who_turns_within_the_image():
-    text = words.speeds([QWEN2])
-    assert "**0 of 24** within 36 tokens across (the fastest in 35,333)" in text
-    assert "**16 of 16** within 384 frames" in text
-
-
-def test_the_sentence_says_what_an_image_costs_and_where_text_overlaps():
-    text = words.prompt(laid("transformers"), "transformers", laid("vllm"), "vllm")
-    assert "An image of 1024 × 768 pixels is 999 tokens and takes **37 positions**" in text
-    assert "begins at 85, though its time goes on to 88: **they overlap**" in text
-    assert "vLLM differs first at **token 1,223**: (71, 69, 69) instead of (70, 69, 69)" in text
-    assert "overlap" not in words.prompt(laid("vllm"), "vllm")
-
-
-def test_the_first_token_after_a_long_film_jumps_in_transformers():
-    text = words.prompt(laid("transformers", "text 4, video 56x56 60s 2fps, text 2"), "transformers")
-    assert "jumps by 56" in text
-
-
-def test_the_sentence_says_where_the_score_comes_home():
-    assert "farthest at **50**: 0.57" in words.beyond(carried(HUNYUAN, "time", growth=2.0), "frames")
-    text = words.beyond(carried(HUNYUAN, "time", "riflex", 2.0), "frames")
-    assert "comes home at 50 with 0.57; now it is **0.40** there" in text
-    assert "pair 3 now takes 73.3 frames" in text
-    text = words.beyond(carried(scenes("flux.1-dev")["transformer"], "row", "yarn", 4.0), "patches")
-    assert "**20 of 28** pairs of row do not finish a turn in the 64 patches" in text
-    assert "multiplies cos and sin by 1.139" in text
-
-
-def test_pairs_that_no_section_claims_are_said():
-    assert words.standing([61, 62], "llama.cpp").startswith("In llama.cpp pairs 61 and 62 stand still")
-    assert words.standing([], "vllm") == ""
-
-
 @pytest.mark.parametrize("id", axes_catalog())
-def test_every_model_has_its_pictures_and_sentences(id):
+def test_every_model_has_its_pictures(id):
     for part, scene in scenes(id).items():
         if " head " in part and not part.endswith("head 0"):
             continue
         axes.sight([scene], coarse=True)
         axes.speeds([scene])
-        assert scene.name in words.sight([scene], 32)
-        assert words.speeds([scene]).endswith(".")
         for role in scene.roles:
             done = carried(scene, role, growth=2.0)
             axis_extrapolation.heights(done, scene.units, coarse=True)
-            assert words.beyond(done, scene.units)

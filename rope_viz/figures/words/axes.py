@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,7 +34,7 @@ def describe_scores(scene: Scene, reach: int) -> Sentence:
     """Describe one scene: its scores at `reach`, and the pattern of its map."""
     order: tuple[Role, ...] = ("column", "row", "time")
     scores = [
-        TEXTS(f"map.{role}", reach=reach, **{role: score_at(scene, role, reach)})
+        _with_minus(TEXTS(f"map.{role}", reach=reach, **{role: score_at(scene, role, reach)}))
         for role in order
         if role in scene.roles
     ]
@@ -58,7 +59,7 @@ def describe_pattern(scene: Scene, reach: int) -> Sentence:
             return TEXTS("map.counted", width=round(scene.steps["row"][COUNTED]))
         return TEXTS("map.mixed" if scene.part.endswith(ALL_HEADS) else "map.head")
     both = float(block_means(scene.seen, [reach, reach + 1], [reach, reach + 1], axes=("row", "column"))[0, 0])
-    return TEXTS("map.faint_cross" if both >= FAINT else "map.cross", reach=reach, both=both)
+    return _with_minus(TEXTS("map.faint_cross" if both >= FAINT else "map.cross", reach=reach, both=both))
 
 
 def is_flat(scene: Scene, role: str, reach: int) -> bool:
@@ -72,22 +73,22 @@ def is_flat(scene: Scene, role: str, reach: int) -> bool:
 
 def describe_wavelengths(shown: Sequence[Scene]) -> Sentence:
     """Count the pairs of each axis that complete a turn within the image or video."""
-    return join(
-        *(
-            TEXTS(
-                "wavelengths.scene", scene=title(scene), lanes=_list([describe_lane(scene, x) for x in lanes_of(scene)])
-            )
-            for scene in shown
-        )
-    )
+    sentences = []
+    for scene in shown:
+        lanes = lanes_of(scene)
+        inside = [describe_lane(scene, lane) for lane in lanes if lane.side > 1]
+        entry = "wavelengths.scene" if inside else "wavelengths.single"
+        sentences.append(TEXTS(entry, scene=title(scene), lanes=_list(inside)))
+        sentences += [describe_lane(scene, lane) for lane in lanes if lane.side <= 1]
+    return join(*sentences)
 
 
 def describe_lane(scene: Scene, lane: Lane) -> Sentence:
-    """Count the pairs of one axis that turn within its side, and give their shortest wavelength."""
+    """Give the shortest wavelength of one axis, and how many pairs turn within its side if that is longer than 1."""
     lengths = lane.pairs(scene).length
     shortest, pairs = float(lengths.min()), len(lengths)
     if lane.side <= 1:
-        return TEXTS("wavelengths.lane", count=pairs, axis=lane.look.word, shortest=shortest)
+        return TEXTS("wavelengths.other", count=pairs, axis=lane.look.word, shortest=shortest)
     inside = int(np.sum(lengths <= lane.side))
     return TEXTS("wavelengths.inside", inside=inside, pairs=pairs, side=lane.side, unit=lane.unit, shortest=shortest)
 
@@ -177,16 +178,17 @@ def describe_extension(done: Carried) -> Sentence:
     if before is not None:
         after = float(done.score(np.array([float(before.at)]))[0])
         parts.append(TEXTS("further.lowered", before=before.score, first=before.at, method=method, after=after))
-        if now is not None and now.at == before.at:
-            return join(*parts)
+        if now is not None:
+            return join(*parts, describe_peak(now, unit, method) if now.at != before.at else "")
     return join(*parts, describe_peak(now, unit))
 
 
-def describe_peak(peak: Peak | None, unit: str) -> Sentence:
-    """Give the highest peak of the score beyond the trained side."""
+def describe_peak(peak: Peak | None, unit: str, method: str = "") -> Sentence:
+    """Give the highest peak of the score beyond the trained side; name the method if another peak precedes this one."""
     if peak is None:
         return TEXTS("further.no_peak", unit=unit, least=LEAST_PEAK)
-    return TEXTS("further.peak", unit=unit, at=peak.at, score=peak.score)
+    entry = "further.peak_with" if method else "further.peak"
+    return TEXTS(entry, unit=unit, method=method, at=peak.at, score=peak.score)
 
 
 def describe_patch(scene: Scene, place: dict[Role, int]) -> Sentence:
@@ -195,6 +197,11 @@ def describe_patch(scene: Scene, place: dict[Role, int]) -> Sentence:
     where = [TEXTS(f"patch.{role}", **{role: place[role]}) for role in order if role in place]
     axes = [TEXTS("patch.axis", axis=lane.look.word, count=len(lane.pairs(scene).pair)) for lane in lanes_of(scene)]
     return join(TEXTS("patch.place", place=_list(where)), TEXTS("patch.colours", axes=_list(axes)))
+
+
+def _with_minus(sentence: Sentence) -> Sentence:
+    """Write negative numbers with a minus sign instead of a hyphen."""
+    return Sentence(re.sub(r"-(?=\d)", "−", sentence), sentence.values, sentence.entries)
 
 
 def _list(parts: Sequence[Sentence]) -> Sentence:

@@ -1,8 +1,7 @@
 // A prompt builder with one card per piece (text, image, video, audio), each of which can be edited, moved and removed.
 
-import { dark } from "./dials.js";
+import { dark, fill } from "./dials.js";
 import { Post } from "./outbox.js";
-import { fill } from "./texts.js";
 
 // Fields of each kind of piece: [name, minimum, maximum, whole number].
 const WIDTH = ["width", 1, 99999, true], HEIGHT = ["height", 1, 99999, true], SECONDS = ["seconds", 0, 9999999, false];

@@ -1,9 +1,8 @@
 // A bar that divides a whole among axes: borders are dragged or moved by arrow keys, and the pictures follow.
 
-import { dark } from "./dials.js";
+import { dark, fill } from "./dials.js";
 import { caughtUp, follow, released } from "./picture.js";
 import { Post } from "./outbox.js";
-import { fill } from "./texts.js";
 
 const text = (state) => state.counts.join(",");
 
