@@ -31,8 +31,8 @@ page.section(TEXTS("headings.further"), says=axes.further)
 with page.row():
     page.controls(axes.ALONG, axes.METHOD, axes.GROWTH)
 page.show(axes.further)
-if axes.alone(page.now(axes.PAGE)):
-    page.link("decay", TEXTS("decay_link"), more=axes.alone(page.now(axes.PAGE)))
+if axes.decay_query(page.now(axes.PAGE)):
+    page.link("decay", TEXTS("decay_link"), more=axes.decay_query(page.now(axes.PAGE)))
 
 page.section(TEXTS("headings.patch"), says=axes.clocks)
 page.controls(axes.FRAME)

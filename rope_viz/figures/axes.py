@@ -57,8 +57,8 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
 
     Beyond 64 patches, a cell is the exact mean over a block of displacements.
     """
-    edges, labels = blocks(reach, HALF // 2 if coarse else HALF)
-    maps = [around(scene, edges) for scene in shown]
+    edges, labels = block_edges(reach, HALF // 2 if coarse else HALF)
+    maps = [average_scores(scene, edges) for scene in shown]
     lows = [float(values.min()) for values in maps]
     wide = len(labels[0]) > 4
     many, few = ticks(labels, 8 if wide else 14), ticks(labels, 4 if wide else 8)
@@ -112,7 +112,7 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
         narrow[f"xaxis{mark}"] = {"domain": [0.0, 1.0], **few, **({} if last else {"title": {"text": ""}})}
         narrow[f"yaxis{mark}"] = {"domain": [bottom, top], **few}
         narrow[colours] = {"colorbar": narrow_bar}
-        notes.append(panel_title(x, y, f"<b>{theme.plain_text(title(scene))}</b><br>{shares(scene)}"))
+        notes.append(panel_title(x, y, f"<b>{theme.plain_text(title(scene))}</b><br>{count_pairs(scene)}"))
     layout["yaxis"]["title"] = {"text": "rows away", "standoff": 6, "font": {"size": 13}}
     return theme.figure(
         traces,
@@ -154,15 +154,15 @@ def ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
     return {"tickvals": [labels[place] for place in places], "ticktext": [labels[place] for place in places]}
 
 
-def around(scene: Scene, edges: FloatArray) -> FloatArray:
+def average_scores(scene: Scene, edges: FloatArray) -> FloatArray:
     """Average the score of one scene over blocks of displacements, shape (rows, columns)."""
     return block_means(scene.seen, edges, edges, axes=("row", "column"))
 
 
-def blocks(reach: int, half: int = HALF) -> tuple[FloatArray, list[str]]:
+def block_edges(reach: int, half: int = HALF) -> tuple[FloatArray, list[str]]:
     """Return the edges of blocks that cover −reach … reach, one centred on 0, and each block's centre as text.
 
-    >>> blocks(2)[1]
+    >>> block_edges(2)[1]
     ['−2', '−1', '0', '1', '2']
     """
     size = math.ceil(reach / half)
@@ -187,7 +187,7 @@ def title(scene: Scene) -> str:
     return TEXTS("scenes.one", model=scene.name, part=scene.part)
 
 
-def shares(scene: Scene) -> str:
+def count_pairs(scene: Scene) -> str:
     """Count the pairs that each axis owns, as text."""
     owner = scene.seen.owner
     counts = [f"{int(np.sum(owner == k))} {look(axis).letter}" for k, axis in enumerate(scene.seen.axes)]
@@ -209,7 +209,7 @@ def speeds(shown: Sequence[Scene]) -> go.Figure:
     y = 0.0
     for scene in shown:
         head = {"xref": "paper", "x": 0, "y": y - 0.5, "xanchor": "left", "yanchor": "top", "showarrow": False}
-        text = f"<b>{theme.plain_text(title(scene))}</b>, {shares(scene)}"
+        text = f"<b>{theme.plain_text(title(scene))}</b>, {count_pairs(scene)}"
         notes.append(head | {"text": text, "name": "panel", "font": {"size": 12, "color": theme.TEXT}, "yshift": 1})
         if y:
             across = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y - 0.47, "y1": y - 0.47}

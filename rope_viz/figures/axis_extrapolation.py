@@ -66,12 +66,14 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
         traces.append(
             theme.line(places, plain, "as trained", theme.PLAIN, dash="dot", hovertemplate=hover("as trained"))
         )
-        notes.append(ending(done.target, float(plain[-1]), "as trained", theme.PLAIN, -8 if plain[-1] < now[-1] else 8))
+        notes.append(
+            label_end(done.target, float(plain[-1]), "as trained", theme.PLAIN, -8 if plain[-1] < now[-1] else 8)
+        )
     traces.append(theme.line(places, now, label, theme.CURRENT, width=2.5, hovertemplate=hover(label)))
     shift = 0 if not done.changed.size else 8 if plain[-1] < now[-1] else -8
-    notes.append(ending(done.target, float(now[-1]), label, theme.CURRENT, shift))
+    notes.append(label_end(done.target, float(now[-1]), label, theme.CURRENT, shift))
     if len(places) == stop:
-        marks, named = ringed(false_peaks(now, max(2, done.trained // 4))[:NAMED])
+        marks, named = ring_peaks(false_peaks(now, max(2, done.trained // 4))[:NAMED])
         traces += marks
         notes += named
     end = theme.rule(done.trained, f"trained {done.trained:,} {unit}", axis="x")
@@ -111,7 +113,7 @@ def hover(name: str) -> str:
     return f"%{{x:,}}: {name} %{{y:.4f}}<extra></extra>"
 
 
-def ending(x: float, y: float, text: str, colour: str, shift: float) -> dict[str, Any]:
+def label_end(x: float, y: float, text: str, colour: str, shift: float) -> dict[str, Any]:
     """Return a label at a curve's right end, shifted in pixels away from the other label."""
     return theme.end_label(x, y, text, colour, yshift=shift)
 
@@ -122,7 +124,7 @@ def lowest(*curves: FloatArray) -> float:
     return min(0.0, low - 0.05)
 
 
-def ringed(peaks: list[Peak]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def ring_peaks(peaks: list[Peak]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the traces and labels that ring each false peak with its position and score."""
     if not peaks:
         return [], []

@@ -75,7 +75,7 @@ def turns(message: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.asarray((np.array(message["weights"]) @ np.array([at["t"], at["m"], at["n"]]) / TAU) % 1.0)
 
 
-def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
+def dial_values(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the dials: what rotates each pair, by how much, and its angle in turns."""
     weights, at = np.array(message["weights"]), message["start"]
     names = [message["names"][kind] for kind in message["bands"][: len(weights)]]
@@ -84,7 +84,7 @@ def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
     return {"pair": np.arange(len(weights)), "moved by": names, **columns, where: turns(message)}
 
 
-def still(message: Mapping[str, Any]) -> theme.Figure:
+def draw_static(message: Mapping[str, Any]) -> theme.Figure:
     """Draw the dials as a static figure: 0 at 3 o'clock, counterclockwise, coloured by what rotates them."""
     turn = turns(message)
     pairs = len(turn)
@@ -117,5 +117,5 @@ def still(message: Mapping[str, Any]) -> theme.Figure:
         margin={"l": 12, "r": 12, "t": 12, "b": 12},
         hovermode=False,
     )
-    fig.table = lambda: numbers(message)
+    fig.table = lambda: dial_values(message)
     return fig

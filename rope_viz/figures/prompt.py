@@ -45,7 +45,7 @@ def positions(
         at = first_difference(layout, other)
         if at is not None:
             shapes.append(theme.rule(at - 0.5, "", axis="x", dash="dot"))
-            notes.append(difference_label(at, layout, other, runtime, other_runtime))
+            notes.append(difference_note(at, layout, other, runtime, other_runtime))
     top = float(max(values.max(), 1.0 if other is None else other.positions.values.max(), 8.0)) * 1.12
     traces.append(line_marker(count, layout, runtime))
     if layout.positions.rope_delta is not None:
@@ -73,18 +73,18 @@ def curves(layout: PromptLayout, first: int, end: int, runtime: str, *, dash: st
     out = []
     # The column axis varies most: draw it first, and thinnest.
     for k in reversed(range(len(layout.positions.axes))):
-        x, y = outlined(values[:, k], first, min(end, len(values)))
+        x, y = thin_out(values[:, k], first, min(end, len(values)))
         seen = look(layout.positions.axes[k])
         name = f"{seen.word} {seen.letter}, {RUNTIMES.get(runtime, runtime)}"
         hover = f"{name} %{{y:,.6~g}}<extra></extra>"
         width = 1.0 if seen.letter == "w" else 2.0
         out.append(theme.line(x, y, name, seen.colour, dash=dash, width=width, hovertemplate=hover))
-    x, y = outlined(np.where(alike, values[:, 0], np.nan), first, min(end, len(values)))
+    x, y = thin_out(np.where(alike, values[:, 0], np.nan), first, min(end, len(values)))
     out.append(theme.line(x, y, "all axes", theme.TEXT, dash=dash, width=2.2, hoverinfo="skip", hovertemplate=None))
     return out
 
 
-def outlined(values: FloatArray, first: int, end: int) -> tuple[FloatArray, FloatArray]:
+def thin_out(values: FloatArray, first: int, end: int) -> tuple[FloatArray, FloatArray]:
     """Return the tokens [first, end) and their values; of many, only the lowest and highest per bin. Gaps stay gaps."""
     count = end - first
     index = np.arange(first, end, dtype=np.float64)
@@ -154,14 +154,14 @@ def letters(layout: PromptLayout) -> list[dict[str, Any]]:
 
 def line_marker(count: int, layout: PromptLayout, runtime: str) -> dict[str, Any]:
     """Return a marker for the next token at its index and position."""
-    at = following(layout)
+    at = next_position(layout)
     marker = {"size": 9, "color": theme.CURRENT}
     name = f"next token, {RUNTIMES.get(runtime, runtime)}"
     point = {"type": "scatter", "mode": "markers", "x": [count], "y": [at], "marker": marker, "name": name}
     return point | {"hovertemplate": f"{name}: position %{{y:,}}<extra></extra>"}
 
 
-def following(layout: PromptLayout) -> float:
+def next_position(layout: PromptLayout) -> float:
     """Return the position after the prompt: index + rope_delta, if the model defines it."""
     delta = layout.positions.rope_delta
     return layout.starts[-1] if delta is None else layout.positions.tokens + delta
@@ -169,7 +169,7 @@ def following(layout: PromptLayout) -> float:
 
 def gap(count: int, layout: PromptLayout, top: float) -> dict[str, Any]:
     """Return a line from the next token's position to its index, clipped to the figure."""
-    ends = sorted((following(layout), min(float(count), top)))
+    ends = sorted((next_position(layout), min(float(count), top)))
     line = {"color": theme.CURRENT, "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": count, "x1": count, "y0": ends[0], "y1": ends[1], "line": line}
 
@@ -177,14 +177,15 @@ def gap(count: int, layout: PromptLayout, top: float) -> dict[str, Any]:
 def gap_note(count: int, layout: PromptLayout, top: float) -> dict[str, Any]:
     """Return the label of this gap."""
     delta = layout.positions.rope_delta or 0.0
-    where = {"x": count, "y": min(max(following(layout), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
-    text = f"rope_delta<br><b>{signed(delta)}</b><br>token {count:,}:<br>position {format_number(following(layout))}"
-    side = {"yanchor": "top" if following(layout) > 0.5 * top else "bottom", "align": "left"}
+    where = {"x": count, "y": min(max(next_position(layout), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
+    position = format_number(next_position(layout))
+    text = f"rope_delta<br><b>{format_signed(delta)}</b><br>token {count:,}:<br>position {position}"
+    side = {"yanchor": "top" if next_position(layout) > 0.5 * top else "bottom", "align": "left"}
     look = {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.CURRENT}}
     return where | side | look
 
 
-def difference_label(
+def difference_note(
     at: int, layout: PromptLayout, other: PromptLayout, runtime: str, other_runtime: str
 ) -> dict[str, Any]:
     """Return a label where two runtimes first differ, with the positions of both."""
@@ -206,7 +207,7 @@ def format_position(values: FloatArray, at: int) -> str:
     return format_number(row[0]) if len(set(row)) == 1 else f"({', '.join(format_number(each) for each in row)})"
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """Format a whole number with its sign."""
     return f"{'−' if value < 0 else '+' if value > 0 else ''}{format_number(abs(value))}"
 

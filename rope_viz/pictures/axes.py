@@ -250,7 +250,7 @@ def clocks(now: Now) -> Patch:
     return Patch(patch.message(of, at), words.describe_patch(of, at), variant="patch")
 
 
-def alone(now: Now) -> dict[str, str]:
+def decay_query(now: Now) -> dict[str, str]:
     """Return the query that makes the page Decay follow the same axis, {} if it has no such axis."""
     known = now[MODEL] == SIDEBAR and now[PART].startswith("text") and now[ALONG] in roles(now)
     return {decay.AXIS.key: now[ALONG]} if known else {}

@@ -109,7 +109,7 @@ def _default_part(found: Mapping[str, Scene]) -> str:
     return next((name for name, scene in found.items() if len(scene.spec.axes) > 1), next(iter(found)))
 
 
-def released(now: Now) -> Scene:
+def released_scene(now: Now) -> Scene:
     """Return the unchanged part: as released, or with the sidebar's current frequencies."""
     if now[MODEL] == SIDEBAR and now[PART].startswith("text") and now.spec != now.start:
         return _with_frequencies(now.model, _upload(now), now[PART], now.spec)
@@ -130,7 +130,7 @@ def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec)
 
 def find_anatomy(now: Now) -> Anatomy | None:
     """Return how the part's spec is built from axes, or None if that is unknown."""
-    return anatomy(released(now).spec)
+    return anatomy(released_scene(now).spec)
 
 
 def _can_reallocate(now: Now) -> bool:
@@ -217,8 +217,8 @@ def _side(role: Role, name: str, most: int) -> Number:
         key=f"axes.{name}",
         label=label,
         knob=knob,
-        usual=lambda now: released(now).sides.get(role, 1),
-        when=lambda now: role in released(now).roles,
+        usual=lambda now: released_scene(now).sides.get(role, 1),
+        when=lambda now: role in released_scene(now).roles,
         needs=WHICH,
     )
 
@@ -274,13 +274,13 @@ OTHER: tuple[Choice[Any], ...] = (COMPARED, COMPARED_PART)
 
 def scene(now: Now) -> Scene:
     """Return the part with the user's changes, for an image of the chosen size."""
-    plain = released(now)
+    plain = released_scene(now)
     own = anatomy(plain.spec)
     if own is None:
         changed = plain
     else:
         bases = {find(now): now[base] for base, find in BASES.items() if find(now) is not None}
-        moved = {axis: value for axis, value in bases.items() if axis is not None and _differs(own, axis, value)}
+        moved = {axis: value for axis, value in bases.items() if axis is not None and _is_changed(own, axis, value)}
         sections: tuple[int, ...] = now[SECTIONS]
         wanted: Way = now[WAY]
         counts = dict(zip(own.counts, sections, strict=True)) if _can_reallocate(now) else dict(own.counts)
@@ -300,7 +300,7 @@ def _rebuilt(
     return rebuilt(spec, counts=None if counts is None else dict(counts), way=way, bases=dict(bases) or None)
 
 
-def _differs(own: Anatomy, axis: str, base: float) -> bool:
+def _is_changed(own: Anatomy, axis: str, base: float) -> bool:
     return abs(base / min(max(own.ladders[axis].base, BASE_KNOB.low), BASE_KNOB.high) - 1.0) > 1e-12
 
 
@@ -310,7 +310,7 @@ def compared_scenes(now: Now) -> list[Scene]:
     if name == NOTHING:
         return [first]
     if name == RELEASED:
-        plain = released(now)
+        plain = released_scene(now)
         return [first, dataclasses.replace(plain, name=TEXTS("scenes.released", model=plain.name))]
     return [first, _catalog_scenes(name)[now[COMPARED_PART]]]
 

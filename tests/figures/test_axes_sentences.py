@@ -170,6 +170,7 @@ def test_an_extension_gives_its_peak_and_the_former_one(method):
     values = axes.describe_extension(done).values
     assert values["slow"] == sum(each * 33 < TAU for each in done.plain)
     now, before = (peak_beyond(speeds, 33, 66) for speeds in (done.speeds, done.plain))
+    assert "further.rings" in axes.describe_extension(done).entries
     if method == "none":
         assert (values["score"], values["at"]) == pytest.approx(now)
         assert values["at"] == 50

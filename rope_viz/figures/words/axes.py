@@ -9,7 +9,8 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import MIXED
 from rope_viz.figures.axes import LOOKS, TEXTS, Lane, lanes_of, title
-from rope_viz.figures.prompt import RUNTIMES, following, format_position, signed
+from rope_viz.figures.axis_extrapolation import POINTS
+from rope_viz.figures.prompt import RUNTIMES, format_position, format_signed, next_position
 from rope_viz.multi_axis.image_layouts import ALL_HEADS, COUNTED, Role, Scene
 from rope_viz.multi_axis.prompt_syntax import PromptLayout, first_difference
 from rope_viz.studies.axis_extrapolation import LEAST_PEAK, Carried, Peak, peaks, unturned
@@ -102,8 +103,8 @@ def describe_prompt(
     parts += describe_overlaps(layout, name)
     delta = layout.positions.rope_delta
     if delta is not None:
-        numbers = {"count": layout.positions.tokens, "at": following(layout), "delta": delta}
-        parts.append(TEXTS("prompt.next", **numbers, signed=signed(delta)))
+        numbers = {"count": layout.positions.tokens, "at": next_position(layout), "delta": delta}
+        parts.append(TEXTS("prompt.next", **numbers, signed=format_signed(delta)))
     if other is not None:
         parts.append(compare_layouts(layout, other, name, RUNTIMES.get(other_runtime, other_runtime)))
     return join(*parts)
@@ -126,7 +127,7 @@ def describe_overlaps(layout: PromptLayout, runtime: str) -> list[Sentence]:
         start = layout.starts[k + 1]
         if piece.what == "video" and len(part) and start <= part.max():
             found.append(TEXTS("prompt.overlap", runtime=runtime, start=start, end=float(part.max())))
-    jump = following(layout) - layout.starts[-1]
+    jump = next_position(layout) - layout.starts[-1]
     return [*found, TEXTS("prompt.jump", jump=jump)] if jump and found else found
 
 
@@ -164,9 +165,11 @@ def describe_extension(done: Carried) -> Sentence:
     unit, method, trained = TEXTS(f"units.{done.role}"), TEXTS(f"methods.{done.method}"), done.trained
     axis, pairs = LOOKS[done.role].word, len(done.pair)
     first = TEXTS("further.unturned", slow=unturned(done), pairs=pairs, axis=axis, trained=trained, unit=unit)
-    now = next((peak for peak in peaks(done) if peak.at > trained), None)
+    found = peaks(done)
+    rings = TEXTS("further.rings") if found and done.target < POINTS else ""
+    now = next((peak for peak in found if peak.at > trained), None)
     if done.method == "none":
-        return join(first, describe_peak(now, unit))
+        return join(first, describe_peak(now, unit), rings)
     parts = [first, TEXTS("further.changed", method=method, changed=len(done.changed), pairs=pairs)]
     if done.method == "riflex" and len(done.changed):
         place = int(np.flatnonzero(np.abs(done.speeds - done.plain) > 0.0)[0])
@@ -179,8 +182,8 @@ def describe_extension(done: Carried) -> Sentence:
         after = float(done.score(np.array([float(before.at)]))[0])
         parts.append(TEXTS("further.lowered", before=before.score, first=before.at, method=method, after=after))
         if now is not None:
-            return join(*parts, describe_peak(now, unit, method) if now.at != before.at else "")
-    return join(*parts, describe_peak(now, unit))
+            return join(*parts, describe_peak(now, unit, method) if now.at != before.at else "", rings)
+    return join(*parts, describe_peak(now, unit), rings)
 
 
 def describe_peak(peak: Peak | None, unit: str, method: str = "") -> Sentence:
