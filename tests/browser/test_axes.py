@@ -1,4 +1,4 @@
-"""The page Axes under a hand: two maps, borders that are dragged, a prompt that is written, a patch that is moved."""
+"""The page Axes in a browser: two maps, dragged borders, a prompt built from pieces, and a moved patch."""
 
 from playwright.sync_api import expect
 
@@ -14,7 +14,7 @@ def choose(seen, label, entry):
     seen.page.get_by_role("option", name=entry, exact=True).click()
 
 
-def test_two_models_stand_beside_each_other_and_a_cell_is_read_in_both(visit):
+def test_a_cell_is_marked_in_both_maps(visit):
     seen = visit().open("/axes")
     seen.until(f"{MAP}.data.length === 2")
     assert "32 columns away is 1.000" in seen.page.locator(".rv-says").first.inner_text()
@@ -28,7 +28,7 @@ def test_two_models_stand_beside_each_other_and_a_cell_is_read_in_both(visit):
     assert seen.errors == []
 
 
-def test_the_pointer_and_the_arrow_keys_move_the_patch_and_a_border_the_ticks(visit):
+def test_keys_and_pointer_move_the_patch_and_a_border(visit):
     seen = visit().open("/axes")
     place = seen.look("axes/clocks")
     canvas = place.locator("canvas")
@@ -61,12 +61,12 @@ def test_the_pointer_and_the_arrow_keys_move_the_patch_and_a_border_the_ticks(vi
     assert seen.errors == []
 
 
-def test_a_prompt_is_put_together_from_pieces_and_a_second_runtime_dashed(visit):
+def test_cards_and_line_of_a_prompt_follow_each_other(visit):
     seen = visit().open("/axes?axes.prompt=text+4,+image+112x84")
     seen.look("axes/positions")
-    said = seen.page.locator("[data-says='axes/positions']")
-    expect(said).to_contain_text("An image of 112 × 84 pixels has 12 tokens and takes 4 positions")
-    expect(said).to_contain_text("vLLM gives every token the same positions")
+    sentence = seen.page.locator("[data-says='axes/positions']")
+    expect(sentence).to_contain_text("An image of 112 × 84 pixels has 12 tokens and takes 4 positions")
+    expect(sentence).to_contain_text("vLLM gives every token the same positions")
     button = seen.page.get_by_role("button", name="Add video")
     button.focus()
     button.press("Enter")
@@ -74,7 +74,7 @@ def test_a_prompt_is_put_together_from_pieces_and_a_second_runtime_dashed(visit)
     field = seen.page.get_by_role("textbox", name="piece 3 (video): seconds")
     field.fill("8")
     field.press("Enter")
-    expect(said).to_contain_text("A video of 448 × 336 pixels and 8 s has 768 tokens")
+    expect(sentence).to_contain_text("A video of 448 × 336 pixels and 8 s has 768 tokens")
     # The focus stays with the piece that moves, and the keys change what it has.
     earlier = seen.page.get_by_role("button", name="Move piece 3 (video) earlier")
     earlier.press("Enter")
@@ -84,11 +84,11 @@ def test_a_prompt_is_put_together_from_pieces_and_a_second_runtime_dashed(visit)
     seen.page.wait_for_url("**2C+image+112x100")
     seen.page.get_by_role("button", name="Remove piece 2 (video)").click()
     seen.page.wait_for_url("**axes.prompt=text+4%2C+image+112x100")
-    expect(said).not_to_contain_text("video")
+    expect(sentence).not_to_contain_text("video")
     assert seen.errors == []
 
 
-def test_what_is_no_prompt_is_a_sentence_and_the_pieces_stay(visit):
+def test_an_unreadable_prompt_warns_and_keeps_its_pieces(visit):
     seen = visit().open("/axes?axes.prompt=text+4,+image+112x84")
     seen.look("axes/positions")
     wide = seen.page.get_by_role("textbox", name="piece 2 (image): width in pixels")
@@ -107,14 +107,14 @@ def test_what_is_no_prompt_is_a_sentence_and_the_pieces_stay(visit):
 def test_riflex_lowers_the_peak_beyond_the_trained_frames(visit):
     seen = visit().open("/axes?axes.model=hunyuan-video")
     seen.look("axes/further")
-    said = seen.page.locator("[data-says='axes/further']")
-    expect(said).to_contain_text("rises again, highest at 50: 0.57")
+    sentence = seen.page.locator("[data-says='axes/further']")
+    expect(sentence).to_contain_text("rises again, highest at 50: 0.57")
     seen.page.get_by_role("radio", name="RIFLEx").click()
-    expect(said).to_contain_text("As trained, the score rises again to 0.57 at 50; with RIFLEx it is 0.40 there")
+    expect(sentence).to_contain_text("As trained, the score rises again to 0.57 at 50; with RIFLEx it is 0.40 there")
     assert seen.errors == []
 
 
-def test_a_config_of_ones_own_with_several_axes_is_the_model(visit):
+def test_the_sidebar_model_with_several_axes_is_shown(visit):
     seen = visit().open("/axes?model=qwen3.5-9b")
     expect(seen.page.get_by_role("combobox", name="Model on this page")).to_be_visible()
     assert seen.page.evaluate(f"{MAP}.data[0].name").startswith("Qwen3.5 9B")

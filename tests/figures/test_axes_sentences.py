@@ -59,7 +59,7 @@ def test_the_pattern_follows_the_axes_of_the_pairs():
     assert "map.no_rotation" in axes.describe_map([SCENES["v-jepa2-vit-l vision"]], 32).entries
 
 
-def test_a_row_of_counted_tokens_is_as_long_as_the_image_is_wide():
+def test_a_row_of_counted_tokens_has_the_width_of_the_image():
     for scene in SCENES.values():
         sentence = axes.describe_scores(scene, 32)
         if "map.counted" in sentence.entries:

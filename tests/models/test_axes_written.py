@@ -56,7 +56,7 @@ def test_a_prompt_is_what_the_classes_give():
     assert layout.positions.rope_delta == expected.rope_delta
 
 
-def test_text_after_a_long_video_overlaps_it_in_transformers_and_not_in_vllm():
+def test_text_overlaps_a_long_video_in_transformers_only():
     prompt = parse_pieces(EXAMPLE)
     here, there = (lay_out_pieces(prompt, read("qwen2-vl-7b"), runtime) for runtime in ("transformers", "vllm"))
     video = here.positions.values[here.ends[3] : here.ends[4]]
@@ -93,12 +93,12 @@ def test_a_model_takes_exactly_the_offered_pieces(id):
                 lay_out_pieces([piece], read(id))
 
 
-def test_too_long_a_video_is_refused_before_it_is_laid_out():
+def test_a_prompt_with_too_many_tokens_is_refused():
     with pytest.raises(ValueError, match="at most 262,144"):
         lay_out_pieces(parse_pieces("video 1920x1080 3600s 2fps"), read("qwen2-vl-7b"))
 
 
-def test_only_language_models_with_several_axes_have_such_prompts():
+def test_only_language_models_with_several_axes_have_prompts():
     readers = {id: read(id) for id in axes_catalog()}
     assert readers["flux.1-dev"] is None
     assert readers["pixtral-12b"] is None
