@@ -72,7 +72,7 @@ def test_one_scale_for_both_has_the_same_ends():
     assert one.coloraxis.cmin == one.coloraxis2.cmin == own.coloraxis2.cmin
 
 
-def test_qwen2_has_bands_an_axial_tower_a_cross_and_a_mixed_one_a_spot():
+def test_maps_have_stripes_a_cross_or_a_spot():
     band = axes.sight([QWEN2]).data[0].z
     assert np.ptp(band, axis=1).max() < 1e-5 < np.ptp(band, axis=0).min()
     cross, spot = (axes.sight([scene]).data[0].z for scene in (AXIAL, MIXED))
@@ -129,7 +129,7 @@ def test_a_long_prompt_keeps_its_extremes():
     assert (column.y.min(), column.y.max()) == (values.min(), values.max())
 
 
-def test_the_token_at_which_a_second_runtime_differs_is_marked():
+def test_the_first_differing_token_is_marked():
     figure = FIGURES["prompt"]
     rules = [shape for shape in figure.layout.shapes if shape.type == "line" and shape.line.dash == "dot"]
     assert any(shape.x0 == 1222.5 for shape in rules)

@@ -69,7 +69,7 @@ def test_a_row_of_counted_tokens_has_the_width_of_the_image():
 
 
 @every
-def test_wavelengths_count_the_pairs_that_turn_within_a_side(scene):
+def test_wavelengths_count_the_pairs_within_a_side(scene):
     sentence = axes.describe_wavelengths([scene])
     for lane in lanes_of(scene):
         pairs = lane.pairs(scene).pair
@@ -197,7 +197,7 @@ def test_yarn_for_images_gives_its_attention_factor():
 
 
 @every
-def test_the_patch_gives_its_place_and_the_pairs_of_every_axis(scene):
+def test_the_patch_gives_its_place_and_the_pairs_per_axis(scene):
     place = {role: 3 + k for k, role in enumerate(scene.roles)}
     sentence = axes.describe_patch(scene, place)
     assert {role: sentence.values[role] for role in place} == place
