@@ -126,7 +126,7 @@ def first_below(spec, limit):
 
 
 @pytest.mark.parametrize("spec", SMALL, ids=str)
-def test_decay_runtimes_and_the_check_name_one_first_negative_distance(spec):
+def test_every_page_has_the_same_first_negative_distance(spec):
     limit = 800
     expected = first_below(spec, limit)
     assert decay.first_negative(spec, limit) == expected
