@@ -72,8 +72,8 @@ def next_page_link(name: str, label: str) -> None:
 
 def words() -> None:
     """Show the whole glossary, at the end of a page."""
-    with st.expander(glossary.TEXTS("heading"), key="words"):
-        st.markdown("\n".join(f"- **{term}**: {meaning}" for term, meaning in glossary.WORDS.items()))
+    with st.expander("Words", key="words"):
+        st.markdown("\n".join(f"- **{term}**: {sentence}" for term, sentence in glossary.WORDS.items()))
 
 
 def mobile_knobs(*names: str) -> None:
