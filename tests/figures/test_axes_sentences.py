@@ -145,7 +145,7 @@ def test_a_token_of_one_runtime_only_is_named():
 
 
 def test_pairs_without_a_section_are_named_or_counted():
-    assert axes.describe_zero_pairs([61, 62], "llama.cpp").values["list"] == "61, 62"
+    assert axes.describe_zero_pairs([61, 62], "llama.cpp").values["list"] == "61 and 62"
     assert axes.describe_zero_pairs([63], "llama.cpp").entries == ("prompt.one_zero",)
     assert axes.describe_zero_pairs(range(40), "llama.cpp").values["zero"] == 40
     assert axes.describe_zero_pairs([], "vllm") == ""

@@ -16,6 +16,7 @@ from rope_viz.multi_axis.prompt_syntax import PromptLayout, first_difference
 from rope_viz.studies.axis_extrapolation import LEAST_PEAK, Carried, Peak, peaks, unturned
 from rope_viz.studies.distance_2d import block_means
 from rope_viz.texts import Sentence, join
+from rope_viz.texts.lists import join_list
 
 FAINT = 0.75  # from this score at (reach, reach) on, the arms of the cross are barely visible
 FLAT = 0.9995  # scores from here on are shown as 1.000
@@ -39,7 +40,7 @@ def describe_scores(scene: Scene, reach: int) -> Sentence:
         for role in order
         if role in scene.roles
     ]
-    first = TEXTS("map.scores", scene=title(scene), scores=_list(scores)) if scores else Sentence()
+    first = TEXTS("map.scores", scene=title(scene), scores=join_list(scores)) if scores else Sentence()
     return join(first, describe_pattern(scene, reach))
 
 
@@ -79,7 +80,7 @@ def describe_wavelengths(shown: Sequence[Scene]) -> Sentence:
         lanes = lanes_of(scene)
         inside = [describe_lane(scene, lane) for lane in lanes if lane.side > 1]
         entry = "wavelengths.scene" if inside else "wavelengths.single"
-        sentences.append(TEXTS(entry, scene=title(scene), lanes=_list(inside)))
+        sentences.append(TEXTS(entry, scene=title(scene), lanes=join_list(inside)))
         sentences += [describe_lane(scene, lane) for lane in lanes if lane.side <= 1]
     return join(*sentences)
 
@@ -156,7 +157,7 @@ def describe_zero_pairs(pairs: Sequence[int], runtime: str) -> Sentence:
         f"prompt.{how_many}_zero",
         runtime=RUNTIMES.get(runtime, runtime),
         zero=len(pairs),
-        list=", ".join(map(str, pairs)),
+        list=join_list(list(map(str, pairs))),
     )
 
 
@@ -199,15 +200,9 @@ def describe_patch(scene: Scene, place: dict[Role, int]) -> Sentence:
     order: tuple[Role, ...] = ("time", "row", "column")
     where = [TEXTS(f"patch.{role}", **{role: place[role]}) for role in order if role in place]
     axes = [TEXTS("patch.axis", axis=lane.look.word, count=len(lane.pairs(scene).pair)) for lane in lanes_of(scene)]
-    return join(TEXTS("patch.place", place=_list(where)), TEXTS("patch.colours", axes=_list(axes)))
+    return join(TEXTS("patch.place", place=join_list(where)), TEXTS("patch.colours", axes=join_list(axes)))
 
 
 def _with_minus(sentence: Sentence) -> Sentence:
     """Write negative numbers with a minus sign instead of a hyphen."""
     return Sentence(re.sub(r"-(?=\d)", "−", sentence), sentence.values, sentence.entries)
-
-
-def _list(parts: Sequence[Sentence]) -> Sentence:
-    """Join the parts of a sentence by commas."""
-    merged = join(*parts)
-    return Sentence(", ".join(parts), merged.values, merged.entries)
