@@ -29,9 +29,9 @@ def format_number(value: float) -> str:
     return f"{float(mantissa):g}·10{format_exponent(int(exponent))}"
 
 
-def format_two_digits(value: float) -> str:
-    """Format with two significant digits: 0.0027, 5, 1.2·10⁻⁷."""
-    return format_number(float(f"{value:.1e}"))
+def format_brief(value: float) -> str:
+    """Format with two significant digits."""
+    return format_number(float(f"{value:.2g}"))
 
 
 def format_exponent(exponent: int) -> str:
