@@ -1,4 +1,4 @@
-"""Figures of the tiny_lm's recall: over length, by depth and training step; its two heads; its loss."""
+"""Figures of tiny_lm's recall: over length, by depth and training step; its two heads; its loss."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_tokens
 
+TEXTS = Texts("recall")
 SHARE = {"title": "recall (share of facts found)", "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
 # Colour and dash of every method in all figures; the current one is drawn in blue instead.
 STYLES: dict[str, tuple[str, str]] = {
