@@ -345,9 +345,7 @@ def yours(now: Now) -> Figure:
         colour, dash = figures.STYLES.get(method, (theme.FURTHER[index % 4], theme.DASHES[index % 4]))
         x = np.array(found.lengths, dtype=float)
         lines.append(figures.Line(method, colour, dash, x, *found.over_lengths(method)))
-    first, last = found.lengths[0], found.lengths[-1]
-    fig = figures.over_lengths(lines, trained=first, target=first, ends=(first, last))
-    fig.update_layout(shapes=fig.layout.shapes[1:])  # the model's trained length is unknown
+    fig = figures.over_lengths(lines, ends=(found.lengths[0], found.lengths[-1]))
     return Figure(
         fig,
         TEXTS("yours_title"),

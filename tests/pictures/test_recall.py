@@ -91,3 +91,9 @@ def test_while_a_knob_moves_what_is_known_stays_and_the_rest_is_read_from_one_te
     lines, asked = drawn(knob="base", value="12345", coarse="1")
     assert lines.keys() == rest.keys()
     assert 0 < asked <= 5 * 4, "the three other methods as well"
+
+
+def test_an_evaluation_shows_no_trained_length():
+    drawn = recall.yours(now())
+    assert [shape.label.text for shape in drawn.fig.layout.shapes] == [None]
+    assert drawn.sentence.values["answers"] > 0

@@ -133,5 +133,5 @@ def describe_loss(within: float, beyond: float | None, trained: int) -> Sentence
     """Compare the loss of tiny_lm with the lowest possible, within its trained length and beyond."""
     return join(
         TEXTS("loss.within", within=within, trained=trained),
-        TEXTS("loss.beyond", beyond=beyond) if beyond is not None else "",
+        TEXTS("loss.beyond", beyond=beyond, trained=trained) if beyond is not None else "",
     )
