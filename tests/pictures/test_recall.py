@@ -30,19 +30,19 @@ def test_each_part_knows_more_than_the_one_before():
     assert keys[0] != keys[1] == keys[2] == keys[3]
 
 
-def test_the_main_line_is_the_share_that_the_readers_find():
+def test_the_main_line_is_the_share_that_tiny_lm_finds():
     drawn = recall.lengths(now(part="1"))
     line = next(trace for trace in drawn.fig.data if trace.name == "YaRN")
     spec = checkpoints.scaled(recall.TRAINED, "yarn", 1024)
-    readers = [checkpoints.reader(name) for name in checkpoints.SEEDS]
-    assert readers[0].spec == recall.TRAINED
-    wanted = recall.evaluate(readers, spec, 512, sequences=4).share
+    models = [checkpoints.reader(name) for name in checkpoints.SEEDS]
+    assert models[0].spec == recall.TRAINED
+    wanted = recall.evaluate(models, spec, 512, sequences=4).share
     assert float(np.array(line.y)[list(line.x).index(512)]) == pytest.approx(wanted)
     values = drawn.sentence.values
-    at_target = recall.evaluate(readers, spec, 1024, sequences=2).share
+    at_target = recall.evaluate(models, spec, 1024, sequences=2).share
     assert (values["length"], values["method"], values["times"]) == (1024, "YaRN", 4.0)
     assert values["share"] == pytest.approx(at_target)
-    assert values["plain"] == pytest.approx(recall.evaluate(readers, recall.TRAINED, 1024, sequences=2).share)
+    assert values["plain"] == pytest.approx(recall.evaluate(models, recall.TRAINED, 1024, sequences=2).share)
 
 
 def test_switching_the_fast_pairs_off_is_seen_to_cost_recall():

@@ -86,10 +86,11 @@ def describe_contributions(values: FloatArray, head: str) -> Sentence:
     target = TEXTS(f"contributions.{head}")
     top = sorted(int(pair) for pair in values.argsort()[::-1][:4] if values[pair] > 0)
     if not top:
-        return TEXTS("contributions.none", target=target)
+        return join(TEXTS("contributions.none", target=target), TEXTS("contributions.marks"))
     share = float(values[top].sum()) / float(values[values > 0].sum())
     pairs = ", ".join(map(str, top))
-    return TEXTS("contributions.top", share=share, target=target, pairs=pairs, count=len(top))
+    largest = TEXTS("contributions.top", share=share, target=target, pairs=pairs, count=len(top))
+    return join(largest, TEXTS("contributions.marks"))
 
 
 def describe_single_pairs(values: FloatArray, before: float, how: str, length: int) -> Sentence:
@@ -101,7 +102,7 @@ def describe_single_pairs(values: FloatArray, before: float, how: str, length: i
         if before - after < SAME
         else TEXTS("carry.worst", pair=worst, frequency=frequency, after=after)
     )
-    return join(TEXTS("carry.before", length=length, before=before), effect, TEXTS("carry.drag"))
+    return join(TEXTS("carry.before", length=length, before=before), effect, TEXTS("carry.line"), TEXTS("carry.drag"))
 
 
 def describe_switch(pairs: tuple[int, ...], how: str, share: float, before: float, length: int = 256) -> Sentence:
@@ -126,12 +127,14 @@ def describe_recovery(
             TEXTS("recover.method", method=method, target=target, trained=trained, **dict(zip(names, row, strict=True)))
             for method, row in recalls.items()
         ),
+        TEXTS("recover.lines", trained=trained),
     )
 
 
 def describe_loss(within: float, beyond: float | None, trained: int) -> Sentence:
     """Compare the loss of tiny_lm with the lowest possible, within its trained length and beyond."""
     return join(
+        TEXTS("loss.about"),
         TEXTS("loss.within", within=within, trained=trained),
         TEXTS("loss.beyond", beyond=beyond, trained=trained) if beyond is not None else "",
     )
