@@ -52,8 +52,8 @@ class Texts:
         """Return an entry with its placeholders filled in. Raise `KeyError` for an unknown entry or a missing value.
 
         `{at:tokens}`, `{at:number}`, `{at:brief}`, `{at:percent}` and `{at:share}` use the formats of
-        `rope_viz.texts.numbers`; other formats are Python's. An entry with the forms `one` and `other` is chosen by the
-        value `count`.
+        `rope_viz.texts.numbers`; other formats are Python's. An entry with the forms `one` and `other` is chosen by
+        the value `count`.
         """
         form = key if key in self.entries else f"{key}.{'one' if values['count'] == 1 else 'other'}"
         merged, made_from = dict(values), [key]

@@ -8,6 +8,7 @@ from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures.heads import TEXTS
 from rope_viz.texts import Sentence, join
+from rope_viz.texts.lists import join_list
 
 BANDS = ("kept", "blended", "divided")
 LEAST_SHARE = 0.05
@@ -42,11 +43,9 @@ def describe_head(head: int, positional: float, bands: Bands, parts: FloatArray)
     sums = [abs(float(parts[: len(bands.kind)][bands.kind == kind].sum())) for kind in range(len(BANDS))]
     shares = dict(zip(BANDS, (each / (sum(sums) or 1.0) for each in sums), strict=True))
     named = [TEXTS(f"one.{band}", **{band: share}) for band, share in shares.items() if share >= LEAST_SHARE]
-    found = join(*named)
-    listed = Sentence(", ".join(named), found.values, found.entries)
     return join(
         TEXTS("one.positional" if positional > 0.5 else "one.semantic", head=head, positional=positional),
-        TEXTS("one.bands", bands=listed) if named else "",
+        TEXTS("one.bands", bands=join_list(named)) if named else "",
     )
 
 

@@ -11,6 +11,8 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.rotation import TEXTS
 from rope_viz.figures.words.common import is_scaled
+from rope_viz.figures.words.frequencies import TEXTS as TURNS
+from rope_viz.figures.words.frequencies import count_unturned
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import MAX_DENSE_DIM, Law
 from rope_viz.texts import Sentence, join
@@ -30,28 +32,26 @@ def describe_dials(spec: RopeSpec, mode: str = "turn") -> Sentence:
 
 
 def describe_turning(spec: RopeSpec) -> Sentence:
-    """Give the wavelengths of the first and the last pair, and count the pairs that trained on part of a turn."""
-    rotating = np.flatnonzero(spec.inv_freq(spec.target))
-    trained = spectrum.trained_inv_freq(spec)
-    unfinished = int(np.count_nonzero((trained > 0.0) & (trained * spec.context < spectrum.TAU)))
-    numbers = {"length_name": spec.length_name, "context": spec.context, "unfinished": unfinished, "pairs": spec.pairs}
-    zero = TEXTS("turning.zero", zero=spec.pairs - len(rotating), pairs=spec.pairs)
-    if not len(rotating):
-        return join(TEXTS("turning.angle"), TEXTS("turning.none"), zero)
-    scaled = "scaled_" if is_scaled(spec) else ""
-    return join(
-        TEXTS("turning.angle"),
-        _wavelengths(spec, int(rotating[0]), int(rotating[-1]), scaled),
-        TEXTS(f"turning.{scaled}unfinished", **numbers),
-        zero if len(rotating) < spec.pairs else "",
+    """Give the wavelengths of the first and the last pair that rotates, and count the pairs without a full turn."""
+    frequencies = spec.inv_freq(spec.target)
+    rotating = np.flatnonzero(frequencies)
+    if not rotating.size:
+        return join(TEXTS("turning.angle"), TURNS("wavelengths.zero"))
+    first, last = int(rotating[0]), int(rotating[-1])
+    tokens = spectrum.wavelength(frequencies)
+    scaled, single = is_scaled(spec), "" if first < last else "_single"
+    mark = "scaled_" if scaled else ""
+    wavelengths = TURNS(
+        f"wavelengths.{'scaled' if scaled else 'plain'}{single}",
+        **{
+            "first": first,
+            "last": last,
+            f"{mark}shortest": float(tokens[first]),
+            f"{mark}longest": float(tokens[last]),
+        },
     )
-
-
-def _wavelengths(spec: RopeSpec, first: int, last: int, scaled: str) -> Sentence:
-    """Give the wavelengths of the first and the last pair that rotates."""
-    tokens = spectrum.wavelength(spec.inv_freq(spec.target))
-    ends = {"first": float(tokens[first]), "last": float(tokens[last])}
-    return TEXTS(f"turning.{scaled}{'only' if first == last else 'ends'}", first_pair=first, last_pair=last, **ends)
+    turns = count_unturned(spec)
+    return join(TEXTS("turning.angle"), *((turns, wavelengths) if scaled else (wavelengths, turns)))
 
 
 def describe_score(spec: RopeSpec) -> Sentence:
