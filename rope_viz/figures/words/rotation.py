@@ -9,9 +9,9 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.frequencies import TEXTS as TURNS
 from rope_viz.figures.rotation import TEXTS
 from rope_viz.figures.words.common import is_scaled
-from rope_viz.figures.words.frequencies import TEXTS as TURNS
 from rope_viz.figures.words.frequencies import count_unturned
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import MAX_DENSE_DIM, Law
@@ -41,15 +41,8 @@ def describe_turning(spec: RopeSpec) -> Sentence:
     tokens = spectrum.wavelength(frequencies)
     scaled, single = is_scaled(spec), "" if first < last else "_single"
     mark = "scaled_" if scaled else ""
-    wavelengths = TURNS(
-        f"wavelengths.{'scaled' if scaled else 'plain'}{single}",
-        **{
-            "first": first,
-            "last": last,
-            f"{mark}shortest": float(tokens[first]),
-            f"{mark}longest": float(tokens[last]),
-        },
-    )
+    ends = {f"{mark}shortest": float(tokens[first]), f"{mark}longest": float(tokens[last])}
+    wavelengths = TURNS(f"wavelengths.{'scaled' if scaled else 'plain'}{single}", first=first, last=last, **ends)
     turns = count_unturned(spec)
     return join(TEXTS("turning.angle"), *((turns, wavelengths) if scaled else (wavelengths, turns)))
 
