@@ -324,7 +324,7 @@ class Held(Generic[T]):
     value: T = field(compare=False)
 
 
-def unchecked(held: Held[Any], now: Now) -> None:
+def accept_any(held: Held[Any], now: Now) -> None:
     """Accept every value: the default `check`."""
 
 
@@ -339,7 +339,7 @@ class Kept(Choice[Held[T] | None]):
 
     decode: Callable[[bytes], T]
     load: Callable[[str], bytes]
-    check: Callable[[Held[T], Now], object] = unchecked
+    check: Callable[[Held[T], Now], object] = accept_any
     instead: str = "Not taken"
     typed: Callable[[Now], Mapping[str, tuple[str, str]]] | None = None
     suffixes: tuple[str, ...] = ()

@@ -90,7 +90,7 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
         asked = registry.query(now, picture)
         query = urlencode(asked)
         address = f"/{page}?{query}" if query else f"/{page}"
-        own = {"figure": provenance.address(picture, asked | provenance.seen(picture, now) | look.query())}
+        own = {"figure": provenance.address(picture, asked | provenance.view_query(picture, now) | look.query())}
     except KeyError:
         # A stored content (a user's own config) has no name outside a session.
         address = ""

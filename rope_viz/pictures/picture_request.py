@@ -93,7 +93,7 @@ class Now:
             self._values[choice.key] = choice.resolve(self.given[choice.key], self) if taken else choice.default(self)
         return self._values[choice.key]  # type: ignore[no-any-return]
 
-    def seen(self, full: View) -> View | None:
+    def visible_range(self, full: View) -> View | None:
         """Return the zoomed part of `full`, None if all of it is shown."""
         if self.view is None:
             return None

@@ -28,7 +28,7 @@ def address(picture: Picture, query: Mapping[str, str]) -> str:
     return f"{ROUTE}/{picture.address}?{asked}" if asked else f"{ROUTE}/{picture.address}"
 
 
-def seen(picture: Picture, now: Now) -> dict[str, str]:
+def view_query(picture: Picture, now: Now) -> dict[str, str]:
     """Return the part of a picture's query about its zoom and refinement."""
     view = {"view": ",".join(map(spec_url.format_value, now.view))} if picture.zooms and now.view is not None else {}
     part = min(now.part, picture.parts(now) - 1)

@@ -27,7 +27,7 @@ from rope_viz.figures.files import Style, is_key
 from rope_viz.pictures import blob_store, export, registry, wire_format
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.picture_request import Now
-from rope_viz.ui.render_workers import Drawers
+from rope_viz.ui.render_workers import RenderWorkers
 
 LOG = logging.getLogger(__name__)
 AT_ONCE = 2
@@ -70,14 +70,14 @@ class Job:
 class Gallery:
     """A render queue and cache of pictures by tag: each rendered once, few at a time, old ones evicted by size.
 
-    Bookkeeping runs on the server's event loop; only rendering runs on threads or in the worker processes `drawers`.
+    Bookkeeping runs on the server's event loop; only rendering runs on threads or in the worker processes `workers`.
     """
 
     def __init__(
-        self, *, at_once: int = AT_ONCE, waiting: int = WAITING, most: int = MOST, drawers: Drawers | None = None
+        self, *, at_once: int = AT_ONCE, waiting: int = WAITING, most: int = MOST, workers: RenderWorkers | None = None
     ) -> None:
         self.at_once, self.waiting, self.most = at_once, waiting, most
-        self.drawers = drawers or Drawers()
+        self.workers = workers or RenderWorkers()
         self.size = 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._jobs: dict[str, Job] = {}
@@ -121,7 +121,7 @@ class Gallery:
 
     def _next(self) -> None:
         """Start as many queued jobs as there is room for, in the workers if they are ready, else on threads."""
-        places = PLACES * self.drawers.count if self.drawers.ready else 0
+        places = PLACES * self.workers.count if self.workers.ready else 0
         later: list[Job] = []
         while self._queue and (self._here.total() < self.at_once or self._there.total() < places):
             job = heapq.heappop(self._queue)
@@ -129,7 +129,7 @@ class Gallery:
                 later.append(job)
                 continue
             job.begun = True
-            self.drawers.late(asyncio.get_running_loop().time() - job.came)
+            self.workers.record_wait(asyncio.get_running_loop().time() - job.came)
             self._begin(job)
         for job in later:
             heapq.heappush(self._queue, job)
@@ -146,7 +146,7 @@ class Gallery:
         return self._here.total() < self.at_once and (job.rank != FILES or self._here[FILES] < max(1, self.at_once - 1))
 
     def _begin(self, job: Job) -> None:
-        there = None if job.away is None else self.drawers.draw(*job.away)
+        there = None if job.away is None else self.workers.submit(*job.away)
         where = self._here if there is None else self._there
         where[job.rank] += 1
         loop = asyncio.get_running_loop()
@@ -158,7 +158,7 @@ class Gallery:
         where[job.rank] -= 1
         if not drawing.cancelled() and isinstance(drawing.exception(), BrokenExecutor):
             # The worker process died, for example when memory ran out: render on a thread.
-            self.drawers.let_go()
+            self.workers.shut_down()
             job.away = None
             self._begin(job)
             return

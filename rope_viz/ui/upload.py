@@ -12,8 +12,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import LARGEST
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.ui import configs, state
-from rope_viz.ui import query_params as written
+from rope_viz.ui import configs, query_params, state
 from rope_viz.ui.notes import warn
 
 HELP = (
@@ -61,7 +60,7 @@ def box() -> None:
 
 
 def _dropped(key: str) -> None:
-    written.catch_up()
+    query_params.catch_up()
     file = st.session_state.get(key)
     if file is not None:
         # Make a new, empty field, so that the same file can be dropped again after a correction.
@@ -70,7 +69,7 @@ def _dropped(key: str) -> None:
 
 
 def _pasted(key: str) -> None:
-    written.catch_up()
+    query_params.catch_up()
     text = st.session_state.get(key) or ""
     st.session_state["upload.typed"] = True
     if _take_by_id(text) if is_model_id(text) else _take(text):
