@@ -14,12 +14,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
-from rope_viz.models.catalog import catalog
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import blob_store, configs, registry
 from rope_viz.pictures.choices import Held, Kept
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import query_params
@@ -63,8 +62,8 @@ def now(page: str) -> Now:
     if before is not None and before[0] == page and st.session_state.get("now is current"):
         return before[1]
     at, choices = current_choice(), registry.page(page).choices
-    asked = st.query_params.to_dict()
-    local = {choice.key: asked[choice.key] for choice in choices if choice.key in asked}
+    query = st.query_params.to_dict()
+    local = {choice.key: query[choice.key] for choice in choices if choice.key in query}
     if local:
         st.session_state.setdefault("locals", {}).update(local)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
@@ -187,10 +186,7 @@ def start(model: str, layer: str = "") -> RopeSpec:
 
 def name() -> str:
     """Return the chosen model's name."""
-    mine, model = own(), current_choice().model
-    if model == spec_url.CUSTOM:
-        return "Custom" if mine is None else mine.name
-    return catalog()[model].name
+    return name_of(current_choice().model, own())
 
 
 def follow_link(page: str) -> None:

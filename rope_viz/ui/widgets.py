@@ -26,12 +26,14 @@ from rope_viz.pictures.choices import (
     clean_line,
 )
 from rope_viz.pictures.picture_request import Choice, Now
+from rope_viz.texts import Texts
 from rope_viz.ui import browser_storage, state
 from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
 
+TEXTS = Texts("app")
 SLIDER, GAP = 300, 16
 """Pixels: the width of a slider, and the gap to the next."""
 
@@ -145,10 +147,10 @@ def _texts_or_file(choice: Kept[Any], now: Now) -> None:
     except ValueError as error:
         problem = str(error)
     if problem:
-        warn(f"{choice.instead}: {problem}.")
+        warn(TEXTS("controls.refused", instead=choice.instead, error=problem))
     elif held is None and choice.suffixes:
         # A file too large for the browser's storage is lost on reload, and the address does not say so.
-        st.markdown("No file is here: until one is dropped, the page shows its own.")
+        st.markdown(TEXTS("controls.no_file"))
 
 
 def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
@@ -191,8 +193,8 @@ def _file(choice: Kept[Any]) -> None:
     dropped = st.file_uploader(choice.label, type=types, key=key, help=choice.help or None, on_change=changed)
     if dropped is None and (content := state.blob(choice.key)) is not None:
         # The browser restored it, and no script can put a file into the box.
-        st.markdown(plain(f"{vectors.name_of(content)} is still here."))
-        st.button("Forget the file", key=f"forget.{choice.key}", on_click=forget)
+        st.markdown(TEXTS("controls.stored_file", name=plain(vectors.name_of(content))))
+        st.button(TEXTS("controls.remove_file"), key=f"forget.{choice.key}", on_click=forget)
 
 
 def _line(choice: Line, keep: Any, key: str) -> None:
@@ -207,7 +209,7 @@ def _line(choice: Line, keep: Any, key: str) -> None:
     try:
         choice.check(written)
     except ValueError as error:
-        warn(f"Not possible: {error}. This is the sentence it began with.")
+        warn(TEXTS("controls.default_line", error=error))
 
 
 def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
@@ -233,4 +235,4 @@ def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
         longest=choice.most,
     )
     if problem:
-        warn(f"Not possible: {problem}. This is the prompt it began with.")
+        warn(TEXTS("controls.default_prompt", error=problem))

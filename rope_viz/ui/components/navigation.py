@@ -26,7 +26,7 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "held": browser_storage.names(),
         "contents": browser_storage.contents(),
         "taken": confirmed_turn(KEY),
-        "heard": "brought" in st.session_state,
+        "restored": "brought" in st.session_state,
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
     show = component("navigation", root_class="rv-shell")

@@ -16,12 +16,14 @@ from rope_viz.pictures.choices import Positions
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
+from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
 
 # Pixels of the tools below a picture, on a wide and on a narrow screen.
 TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
 
+TEXTS = Texts("app")
 KEY = "pictures"
 _places: ContextVar[dict[str, tuple[Picture, Now]]] = ContextVar("places")
 """The places of the running page, by address."""
@@ -60,8 +62,8 @@ def places() -> Iterator[None]:
 
 def place(picture: Picture, now: Now) -> None:
     """Reserve a place. Its HTML is equal in every run, so that Streamlit keeps what the browser put there."""
-    word = '<p class="rv-coming" role="status">The picture is on its way.</p>'
-    st.html(f'<div data-place="{picture.address}">{word}</div>')
+    message = f'<p class="rv-coming" role="status">{TEXTS("loading_picture")}</p>'
+    st.html(f'<div data-place="{picture.address}">{message}</div>')
     _places.get()[picture.address] = picture, now
 
 
