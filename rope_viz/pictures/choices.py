@@ -43,8 +43,8 @@ class Pick(Choice[Name]):
 
     def default(self, now: Now) -> Name:
         shown = self.shown(now)
-        if self.usual is not None and (usual := self.usual(now)) in shown:
-            return usual
+        if self.usual is not None and (preferred := self.usual(now)) in shown:
+            return preferred
         return next(iter(shown), next(iter(self.options)))
 
     def parse(self, text: str) -> Name:
@@ -74,8 +74,8 @@ class Menu(Choice[str]):
     width: int = 260
 
     def default(self, now: Now) -> str:
-        shown, usual = self.entries(now), self.usual(now)
-        return usual if usual in shown else next(iter(shown))
+        shown, preferred = self.entries(now), self.usual(now)
+        return preferred if preferred in shown else next(iter(shown))
 
     def parse(self, text: str) -> str:
         if not self.check(text):

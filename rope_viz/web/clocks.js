@@ -1,29 +1,8 @@
 // The clocks: an animation of every pair of the model, computed in the browser. picture.js requests them, rope_viz/figures/clocks.py packs them.
 
-import { TAU, arrange, count, cycle, dark, digits, paint, score, tokens, turns, whole } from "./dials.js";
+import { TAU, TEXTS, arrange, count, cycle, dark, digits, paint, score, tokens, turns, whole } from "./dials.js";
 
 export { score, turns };
-
-const TEXTS = {
-  play: "Play", pause: "Pause", play_help: "Space",
-  less_help: "One position back (←)", more_help: "One position forward (→)",
-  position: "Position", position_typed: "Position, typed",
-  move: "Move", move_help: "What Play, the slider and the arrow keys move",
-  moves: { both: "both together", m: "the query", n: "the key" },
-  speed: "Speed", rate: (speed) => `${speed} tokens/s`,
-  back: "Reverse", back_help: "Run backwards", loop: "Loop", loop_help: "Start again at the target length",
-  download: "Download", png_help: "The current picture", html_help: "A page that plays offline",
-  video: "Video", video_help: "Record 10 seconds, or until you stop", stop: "Stop and save",
-  no_video: "This browser cannot record video. HTML plays offline.",
-  hint: "Hover a dial to read it, click to pin it. Space plays, ← → step, ↑ ↓ choose a pair, Enter pins it.",
-  hint_touch: "Tap a dial to read it and to pin it.",
-  playing: (state) => `Playing from ${state}.`, at: (state) => `At ${state}.`,
-  score: (query, key, distance, score) => `query ${query}, key ${key}, distance ${distance}, score ${score}`,
-  turns: (position, first, last, count) => `position ${position}: pair 0 has made ${first} turns, pair ${last} ${count}`,
-  pair: (pair, band, theta, wavelength, turns, context, now) => `pair ${pair}, ${band} · θ ${theta} rad/token · ${wavelength} tokens per turn · ${turns} turns in ${context} · now ${now}`,
-  angle: (turn, cos) => `angle between ${turn} turn, cos ${cos}`,
-  turned: (turns, unscaled) => `${turns} turns${unscaled ? ` (unscaled ${unscaled})` : ""}`,
-};
 
 const LAST = 1e7;
 

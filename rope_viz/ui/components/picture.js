@@ -5,7 +5,7 @@
 import { drawing, unpack } from "./message.js";
 import { Post } from "./outbox.js";
 import { text } from "./texts.js";
-import "./tools.js"; // preload it for the drawing scripts
+import "./tools.js"; // preload
 
 // While a knob moves, the first picture in view updates at once, the others at most every 250 ms and once the knob rests.
 // A release waits up to PATIENCE for the pending picture. All in milliseconds.
@@ -219,7 +219,7 @@ function showSentence(place) {
   if (node && sentence !== undefined && node.__sentence !== sentence) node.innerHTML = node.__sentence = sentence;
 }
 
-// On a slow line the page's first picture may have arrived as a file (`placeholder.js`): show it meanwhile.
+// On a slow line `placeholder.js` may have loaded the first picture as a file.
 export function showPlaceholder({ root, data }) {
   const message = root.querySelector(".rv-coming:not(img)"), placeholder = window.ropeVizPlaceholder;
   if (!message || !placeholder?.image || placeholder.picture !== data.picture) return;
@@ -227,13 +227,13 @@ export function showPlaceholder({ root, data }) {
 }
 addEventListener("rv-placeholder", () => places.forEach(showPlaceholder));
 
-// Put each picture into its place before the next paint, even if Streamlit has just replaced the node.
+// Put each picture into its place before the next paint.
 function settle(fresh) {
   for (const slot of document.querySelectorAll("[data-place]")) {
     const data = described[slot.dataset.place];
     if (!data) continue;
     const known = places.get(data.picture), place = known ?? new Place(slot, data);
-    // Streamlit may show a place twice while it moves it; taking the picture back and forth would never end.
+    // Streamlit may show a place twice while it moves it.
     if (!place.root.isConnected) slot.replaceChildren(place.root);
     if (fresh || !known) place.take(data);
     showSentence(place);
@@ -297,8 +297,7 @@ export function caughtUp() {
   return Promise.race([running, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
 }
 
-// After a release: pictures with a new address request it at once; the others wait for the page's run and then return to
-// their own address.
+// After a release: pictures with a new address request it at once; the others wait for the page's run.
 export function released(calm = 0) {
   if (wanted) for (const place of all()) place.held = true;
   wanted = null;
@@ -338,7 +337,7 @@ function next(last) {
 
 const sentenceNode = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
 
-// Visible if the picture or its sentence is. Cached, because measuring makes the browser compute the layout.
+// Visible if the picture or its sentence is. Cached, because measuring is slow.
 let visible = [], lookedAt = 0;
 
 function inView() {
@@ -366,7 +365,7 @@ export default function render(component) {
   settle(true);
 }
 
-// Streamlit gives its colours and its font only to components, so copy them to the document.
+// Only components get Streamlit's colours: copy them to the document.
 const COLOURS = ["background-color", "border-color", "font", "primary-color", "red-text-color", "secondary-background-color", "text-color"];
 const sheet = document.head.appendChild(document.createElement("style"));
 let theme = "";

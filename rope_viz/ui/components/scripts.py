@@ -58,13 +58,11 @@ def words() -> bytes:
 
 
 def texts() -> bytes:
-    """Make a script whose `text(key, values)` returns an entry of app.toml or export.toml with its values filled in."""
+    """Make a script with `text(key, values)`: an entry of app.toml or export.toml with its values filled in."""
     app, export = Texts("app"), Texts("export")
     found = {f"{group}.{key}": entry for group in BROWSER_GROUPS for key, entry in app.group(group).items()}
-    found |= {"loading_picture": app("loading_picture")} | {
-        f"export.{key}": text for key, text in export.entries.items()
-    }
-    return module(TEXTS=found) + FILL_IN
+    found |= {f"export.{key}": entry for key, entry in export.entries.items()}
+    return module(TEXTS={"loading_picture": app("loading_picture"), **found}) + FILL_IN
 
 
 def module(**values: Any) -> bytes:
