@@ -18,21 +18,12 @@ from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
-PAGES = {
-    "home": "Home",
-    "learn": "Learn",
-    "rotation": "Rotation",
-    "frequencies": "Frequencies",
-    "scaling": "Scaling",
-    "decay": "Decay",
-    "axes": "Axes",
-    "recall": "Recall",
-    "heads": "Heads",
-    "extend": "Extend",
-    "runtimes": "Runtimes",
-    "attention": "Attention",
-    "precision": "Precision",
-    "kernels": "Kernels",
+PAGES: dict[str, str] = {
+    name: TEXTS(f"pages.{name}")
+    for name in (
+        *("home", "learn", "rotation", "frequencies", "scaling", "decay", "axes"),
+        *("recall", "heads", "extend", "runtimes", "attention", "precision", "kernels"),
+    )
 }
 """{name: title} in menu order; `rope_viz.pictures.<name>` holds the page's choices and pictures."""
 
