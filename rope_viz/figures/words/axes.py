@@ -25,7 +25,7 @@ BLIND = 0.9995  # scores from here on are shown as 1.000
 def sight(shown: Sequence[Scene], reach: int) -> str:
     """Give the score of each scene at `reach` rows, columns and frames."""
     text = " ".join(seen_by(scene, reach) for scene in shown)
-    if any(scene.seen.second is not None for scene in shown):
+    if any(scene.role_spec.second is not None for scene in shown):
         text += (
             " Where a table is **no rotation**, a score also depends on where the query stands: the map is the mean "
             "over queries and equal keys of every direction."
@@ -53,14 +53,14 @@ def value_of(score: float, place: int) -> str:
 
 def score_at(scene: Scene, role: str, away: int) -> float:
     """Return the mean cosine of all pairs at a displacement along one axis."""
-    seen = scene.seen
+    seen = scene.role_spec
     weights = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
     return float(np.cos(weights[:, seen.index(role)] * away).mean())
 
 
 def shape(scene: Scene, reach: int) -> str:
     """Describe the shape of the map, by which axes the pairs depend on."""
-    owner = scene.seen.owner
+    owner = scene.role_spec.owner
     blind = [role for role in ("column", "row") if never_below(scene, role, reach)]
     if len(blind) == 2:
         return ": it sees neither rows nor columns"
@@ -71,7 +71,7 @@ def shape(scene: Scene, reach: int) -> str:
         if "position" in scene.spec.axes:
             return ": a row away is as far as the image is wide"
         return ": a spot" if scene.part.endswith(ALL_HEADS) else ": its directions are not those of the grid"
-    both = float(block_means(scene.seen, [reach, reach + 1], [reach, reach + 1], axes=("row", "column"))[0, 0])
+    both = float(block_means(scene.role_spec, [reach, reach + 1], [reach, reach + 1], axes=("row", "column"))[0, 0])
     cross = "a spot with a faint cross" if both >= FAINT else "a cross"
     return f", at both {both:.3f}: {cross}".replace("-", "−")
 
@@ -81,7 +81,7 @@ def never_below(scene: Scene, role: str, reach: int) -> bool:
     if role not in scene.roles:
         return False
     away = np.linspace(0.0, reach, 65)
-    weights = scene.seen.along(role)
+    weights = scene.role_spec.along(role)
     return bool(np.cos(np.multiply.outer(away, weights)).mean(axis=1).min() >= BLIND)
 
 
