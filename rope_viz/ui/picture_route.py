@@ -82,7 +82,7 @@ class Gallery:
         self.at_once, self.waiting, self.most = at_once, waiting, most
         self.workers = workers or RenderWorkers()
         self.size = 0
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._cache: OrderedDict[str, bytes] = OrderedDict()
         self._jobs: dict[str, Job] = {}
         self._queue: list[Job] = []
         self._here, self._there = Counter[int](), Counter[int]()
@@ -91,9 +91,9 @@ class Gallery:
 
     def found(self, tag: str) -> bytes | None:
         """Return a cached picture, or None."""
-        if tag in self._kept:
-            self._kept.move_to_end(tag)
-        return self._kept.get(tag)
+        if tag in self._cache:
+            self._cache.move_to_end(tag)
+        return self._cache.get(tag)
 
     async def drawn(
         self, tag: str, make: Callable[[], bytes], *, rank: int = 0, keep: bool = True, away: Away | None = None
@@ -180,10 +180,10 @@ class Gallery:
         content = done.result()
         if len(content) > self.most // 4:
             return
-        self._kept[tag] = content
+        self._cache[tag] = content
         self.size += len(content)
         while self.size > self.most:
-            _, oldest = self._kept.popitem(last=False)
+            _, oldest = self._cache.popitem(last=False)
             self.size -= len(oldest)
 
 

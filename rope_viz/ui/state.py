@@ -325,8 +325,8 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     ours = address()
     others = {key: value for key, value in st.query_params.items() if key not in (*spec_url.KEYS, "pin")}
     if restore:
-        kept = st.session_state.get("locals", {})
-        others |= {key: value for key, value in kept.items() if key.startswith(f"{restore}.")}
+        stored = st.session_state.get("locals", {})
+        others |= {key: value for key, value in stored.items() if key.startswith(f"{restore}.")}
     if again or st.query_params.to_dict() != others | ours:
         query_params.write(others | ours)
         invalidate()
@@ -344,8 +344,8 @@ def local(key: str) -> str | None:
 def set_param(key: str, value: str, *, default: str) -> None:
     """Write a page's own parameter into the address, or remove it if it is the default."""
     query_params.catch_up()
-    kept, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
-    for values in (kept, query):
+    stored, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
+    for values in (stored, query):
         values.pop(key, None)
         if value != default:
             values[key] = value
@@ -364,8 +364,8 @@ def _without(params: Mapping[str, str], key: str) -> dict[str, str]:
     return {name: value for name, value in params.items() if name != key}
 
 
-def _pin(written: str, pairs: int) -> int | None:
-    return int(written) if written.isdecimal() and len(written) < 6 and int(written) < pairs else None
+def _pin(text: str, pairs: int) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 6 and int(text) < pairs else None
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

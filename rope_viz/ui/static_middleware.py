@@ -78,7 +78,7 @@ class Packing:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._size = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,14 +94,14 @@ class Packing:
 
     async def packed(self, path: str, tag: str, content: bytes) -> bytes:
         """Return a file compressed, cached by its path and tag."""
-        found = self._kept.get((path, tag)) if tag else None
+        found = self._cache.get((path, tag)) if tag else None
         if found is None:
             found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))
             if tag:
-                self._kept[path, tag] = found
+                self._cache[path, tag] = found
                 self._size += len(found)
                 while self._size > MOST:
-                    self._size -= len(self._kept.popitem(last=False)[1])
+                    self._size -= len(self._cache.popitem(last=False)[1])
         return found
 
 

@@ -124,9 +124,9 @@ def sliders(choices: Sequence[Number], now: Now) -> None:
 
 
 def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
-    def changed(written: str) -> None:
+    def changed(text: str) -> None:
         with contextlib.suppress(ValueError):  # the bar's own values always parse
-            keep(choice.resolve(choice.parse(written), now))
+            keep(choice.resolve(choice.parse(text), now))
 
     with st.container(width=520):
         counts: tuple[int, ...] = now[choice]
@@ -162,8 +162,8 @@ def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
         if turn != browser_storage.turn(choice.key):
             return  # ignore the change event of fields that are about to be replaced
         texts.update({name: st.session_state[key] for name, key in keys.items()})
-        written = {name: text for name, text in texts.items() if text.strip()}
-        state.store_blob(choice.key, json.dumps(written).encode() if written else None)
+        filled = {name: text for name, text in texts.items() if text.strip()}
+        state.store_blob(choice.key, json.dumps(filled).encode() if filled else None)
         state.frame_too()  # the frame tells the browser what to store
 
     for name, (label, placeholder) in fields.items():
@@ -199,25 +199,25 @@ def _file(choice: Kept[Any]) -> None:
 
 def _line(choice: Line, keep: Any, key: str) -> None:
     """Show a text field; an unusable text stays in it, with a warning."""
-    written = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
-    st.session_state[key] = written
+    text = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
+    st.session_state[key] = text
 
     def changed() -> None:
         keep(clean_line(st.session_state[key], choice.most) or choice.usual)
 
     st.text_input(choice.label, key=key, max_chars=choice.most, on_change=changed, help=choice.help or None)
     try:
-        choice.check(written)
+        choice.check(text)
     except ValueError as error:
         warn(TEXTS("controls.default_line", error=error))
 
 
 def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
     """Show a line as cards, one per piece; an unusable text stays in its field, with a warning."""
-    written = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
+    text = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
     parts, problem = None, ""
     try:
-        parts = [dict(part) for part in choice.parts(written)]
+        parts = [dict(part) for part in choice.parts(text)]
     except ValueError as error:
         problem = str(error)
 
@@ -227,7 +227,7 @@ def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
     prompt(
         f"prompt.{choice.key}",
         choice.key,
-        written,
+        text,
         parts,
         changed,
         kinds=list(choice.kinds(now)),

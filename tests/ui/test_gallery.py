@@ -143,7 +143,7 @@ def test_two_orders_of_a_query_share_one_entry(fresh):
     one = get("scaling/comparison.json", "model=qwen3-8b-yarn&scaling.show=paper&pin=3")
     two = get("scaling/comparison.json", "pin=3&scaling.show=paper&model=qwen3-8b-yarn&v=another")
     assert one.body == two.body
-    assert len(fresh._kept) == 1
+    assert len(fresh._cache) == 1
     assert 0 < fresh.size < len(one.body), "kept compressed"
 
 
