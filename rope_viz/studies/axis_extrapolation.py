@@ -65,7 +65,7 @@ class Peak:
 
 def offered(scene: Scene, role: Role) -> list[str]:
     """Return the methods available for a direction of a scene."""
-    found = anatomy(scene.seen)
+    found = anatomy(scene.role_spec)
     names = ["none", "stretch"]
     if found is not None and (("" if found.shared else role) in found.ladders) and found.counts.get(role, 0) > 1:
         names += ["ntk", "yarn"]
@@ -80,7 +80,7 @@ def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0)
     Raises `ValueError` if there is no such direction, or the method is not available for it.
     """
     require_number(growth, "growth", least=1.0, most=64.0)
-    seen = scene.seen
+    seen = scene.role_spec
     if role not in scene.roles:
         raise ValueError(f"there is no {role} here; there are {', '.join(scene.roles)}")
     if method not in offered(scene, role):
@@ -106,7 +106,7 @@ def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0)
 
 def by_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[FloatArray, float]:
     """Return the frequencies of a direction under NTK or YaRN, and the factor on cos and sin."""
-    seen = scene.seen
+    seen = scene.role_spec
     found = anatomy(seen)
     assert found is not None
     pairs = np.flatnonzero(seen.along(role))

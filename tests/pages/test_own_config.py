@@ -105,7 +105,7 @@ def test_what_is_no_config_changes_nothing(paste, text):
     app = paste("runtimes", text, model="kimi-k2-instruct", base="77000")
     assert not app.exception
     assert len(app.warning) == 1
-    assert app.warning[0].value.startswith("Your config was not taken: ")
+    assert app.warning[0].value.startswith("Could not read this config: ")
     assert (app.session_state["chosen"].model, app.session_state["chosen"].spec.base) == ("kimi-k2-instruct", 77_000)
     assert app.query_params["base"] == "77000"
 
@@ -127,13 +127,13 @@ def hub(monkeypatch, tmp_path):
 def test_a_models_id_is_read_from_the_local_cache(paste, hub, id):
     app = paste("extend", id)
     assert not app.exception
-    assert all("not taken" not in one.value for one in app.warning), [w.value for w in app.warning]
+    assert all("Could not read" not in one.value for one in app.warning), [w.value for w in app.warning]
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
 
 
 def test_an_id_that_is_not_in_the_cache_is_said(paste, hub):
     app = paste("extend", "acme/other")
-    assert "acme/other is not in the local Hugging Face cache" in app.warning[0].value
+    assert "acme/other is not in the server's local Hugging Face cache" in app.warning[0].value
     assert "hf download acme/other config.json" in app.warning[0].value
     app = paste("extend", "https://huggingface.co/acme/other/blob/main/config.json")
     assert "hf download acme/other config.json" in app.warning[0].value
@@ -143,7 +143,7 @@ def test_an_id_that_is_not_in_the_cache_is_said(paste, hub):
 def test_no_id_leads_out_of_the_cache(paste, hub, id):
     app = paste("extend", id)
     assert app.session_state["chosen"].model != "custom"
-    assert app.warning[0].value.startswith("Your config was not taken: it is not JSON")
+    assert app.warning[0].value.startswith("Could not read this config: it is not JSON")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_cache_is_for_readers_at_the_machine_that_serves(paste, hub, monkeyp
     monkeypatch.setattr(upload, "at_home", lambda: home)
     app = paste("extend", "acme/gemma")
     assert (app.session_state["chosen"].model == "custom") == home
-    assert home or "for readers at that machine alone" in app.warning[0].value
+    assert home or "only for users at the serving machine" in app.warning[0].value
 
 
 def test_a_limit_that_was_only_raised_is_the_length_that_is_wanted(paste, asked):
