@@ -27,6 +27,17 @@ from rope_viz.models.shipped_scaling import is_factor_for_length as differs_by_f
 Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
 RANKS: tuple[Rank, ...] = get_args(Rank)
 
+SUPPORT: dict[Rank, str] = {
+    "as it is": "as shipped",
+    "documented": "vendor method",
+    "its own, further": "vendor method, extrapolated",
+    "usual": "common",
+    "possible": "untested",
+    "as set": "set by you",
+    "not advised": "not recommended",
+}
+"""How a rank is called in texts; the ranks themselves are values in the JSON of `rope-viz extend`."""
+
 # The order of the methods that nobody documented for a model, the best first.
 USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
 

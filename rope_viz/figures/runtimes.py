@@ -26,7 +26,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
     groups = grouped(answers)
     if not groups:
         fig = scaling.ratios(scaling.compared(spec, []), pin=pin)
-        return fig, "Scaled over plain speed of each pair, the same in every runtime that takes the config"
+        return fig, "Scaled over plain frequency of each pair, the same in every runtime that accepts the config"
     reference = answers.rows[0]
     remote = bool(reference.comparison.emulation.remote)
     ref_name = "The model's own code" if remote else reference.name
@@ -148,7 +148,7 @@ def model_list(*, everything: bool = False) -> list[dict[str, str]]:
 def several(answers: Sequence[AxesAnswer]) -> list[dict[str, str]]:
     """Return how each runtime treats the position axes; a single row for a one-axis model."""
     if not answers:
-        return [{"runtime": "all of them", "pairs of each axis": "one axis: every token has one position"}]
+        return [{"runtime": "all", "pairs of each axis": "one axis: every token has one position"}]
     return [
         {
             "runtime": answer.name,

@@ -31,16 +31,16 @@ def file(plan: Plan) -> None:
         configs.download("Download the whole config.json", plan.file.config, "whole")
     else:
         worst = plan.file.findings[0]
-        st.markdown(f"**It is not offered:** the check finds an error in it. {plain(worst.message)}")
+        st.markdown(f"**No download:** the check finds an error in this file. {plain(worst.message)}")
 
 
 def runtimes(plan: Plan) -> None:
     """Show how to configure each runtime, and whether that has the intended effect."""
     if not plan.writings:
-        st.markdown("Choose a runtime above to see what to give it.")
+        st.markdown("Choose a runtime above to see its keys and flags.")
     for one in plan.writings:
         st.subheader(one.name, anchor=False)
-        st.markdown(plain(one.proof).replace("Proved:", "**Proved:**"))
+        st.markdown(plain(one.proof).replace("Checked:", "**Checked:**"))
         if one.text and one.text not in one.command:
             st.code(one.text, language=one.language, wrap_lines=True, height=_height(one.text))
         st.code(one.command, language="bash", wrap_lines=True)
@@ -51,13 +51,13 @@ def runtimes(plan: Plan) -> None:
 def checks(plan: Plan) -> None:
     """Show a verification snippet per runtime, the log line to look for, and the passkey test."""
     st.markdown(
-        "Each snippet writes the frequencies of the **running** model to a file, and `rope-viz verify` compares them "
-        "with what your config means. That of transformers is run by tests; those of the servers were read, not run."
+        "Each snippet writes the frequencies of the **running** model to a file. `rope-viz verify` compares them with "
+        "those that your config means. Tests run the snippet for transformers; those for the servers were not run."
     )
     for one in plan.writings:
         st.subheader(f"In {one.name}", anchor=False)
         _check(one)
-    st.markdown("Does it still find what it read? The passkey test asks the running server:")
+    st.markdown("Does the model still find what it read? The passkey test asks the running server:")
     server = "rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
     st.code(server, language="bash", wrap_lines=True)
 
