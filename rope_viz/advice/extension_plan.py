@@ -39,9 +39,9 @@ class Memory:
     def sentences(self, length: int) -> tuple[str, ...]:
         """Return the numbers in sentences."""
         if self.cache is None:
-            return (f"The memory is not known: {self.problem.rstrip('.')}.",)
+            return (f"The memory is unknown: {self.problem.rstrip('.')}.",)
         many = f"{self.sequences:,} sequences of " if self.sequences > 1 else ""
-        each = f", {human(self.cache.per_token)} for every further token" if self.cache.per_token else ""
+        each = f", {human(self.cache.per_token)} for each additional token" if self.cache.per_token else ""
         groups = join_words([f"{group.layers} layers with {describe_kind(group)}" for group in self.cache.groups])
         out = [
             f"KV cache in {self.cache.dtype}: {human(self.cached)} for {many}{length:,} tokens{each} ({groups}).",
@@ -131,11 +131,11 @@ def memory(
 def describe_fit(needed: Memory) -> str:
     """Return up to which length it fits on one GPU of 80 GB, of which servers take nine tenths."""
     if needed.longest is None:
-        return "Fits on one 80 GB GPU at any length: its windows bound the cache."
+        return "Fits on one 80 GB GPU at any length: its windows limit the cache."
     if needed.longest == 0:
         return f"Does not fit on one 80 GB GPU: the weights alone take {human(needed.weights)}."
-    each = f", {needed.sequences:,} sequences at once" if needed.sequences > 1 else ""
-    return f"Fits on one 80 GB GPU up to {needed.longest:,} tokens{each} (90 % of it used, activations not counted)."
+    each = f" with {needed.sequences:,} parallel requests" if needed.sequences > 1 else ""
+    return f"Fits on one 80 GB GPU up to {needed.longest:,} tokens{each} (90 % of the memory, without activations)."
 
 
 def describe_kind(group: Group) -> str:

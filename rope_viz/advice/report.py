@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rope_viz.advice.extension_plan import Plan
-from rope_viz.advice.rank_methods import Way
+from rope_viz.advice.rank_methods import SUPPORT, Way
 from rope_viz.advice.runtime_instructions import difference
 
 
@@ -99,14 +99,14 @@ def text(plan: Plan) -> str:
 def lines(plan: Plan) -> Iterator[str]:
     """Yield the document, line by line."""
     known = plan.recognised
-    yield from ("## What you have", "", known.sentence, f"Trained length: {known.trained.source}.")
-    yield from (f"**Mistake:** {mistake}" for mistake in known.mistakes)
+    yield from ("## What you have", "", known.sentence, f"Source of the trained length: {known.trained.source}.")
+    yield from (f"**Probably a mistake:** {mistake}" for mistake in known.mistakes)
     yield from (f"- {one.severity}: {one.message}" for one in plan.found)
     yield from ("", f"## What you need: {plan.target:,} tokens", "")
     yield from ("## What to do, and why", "")
     for number, way in enumerate(plan.advice.ways, start=1):
         mark = "**" if way.id == plan.way.id else ""
-        yield f"{number}. {mark}{way.title}{mark} ({way.rank})"
+        yield f"{number}. {mark}{way.title}{mark} ({SUPPORT[way.rank]})"
         if way.source:
             yield f"   Source: {way.source}"
         if way.id == plan.way.id:
@@ -125,7 +125,7 @@ def lines(plan: Plan) -> Iterator[str]:
             yield from ("", f"```{one.language}", one.text, "```")
         yield from ("", "Start it:", "", "```bash", one.command, "```")
         yield from one.notes
-    yield from ("", "## How to check that it took", "")
+    yield from ("", "## Verify it worked", "")
     for one in plan.writings:
         yield from (f"### {one.name}: the frequencies of the running model", "")
         yield from (f"```{'bash' if one.runtime == 'llama.cpp' else 'python'}", one.check, "```", "")
@@ -133,7 +133,7 @@ def lines(plan: Plan) -> Iterator[str]:
             yield from ("```bash", "rope-viz verify config.json --from inv_freq.json", "```", "")
         if one.log:
             yield from (f"In its log: {one.log}", "")
-    yield "Does it find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
+    yield "Does the model still find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
 
 
 def data(plan: Plan) -> str:

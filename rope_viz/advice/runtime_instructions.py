@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
 from rope_viz.runtimes.releases import format_release
 
@@ -55,12 +56,12 @@ class Whole:
     @property
     def proof(self) -> tuple[str, ...]:
         """Which runtimes read it as it is meant, which do not, and for which that is not known, in sentences."""
-        able = (f"Proved: sent back, it means what is intended to {', '.join(self.readers)}.",) if self.readers else ()
-        unable = tuple(f"Not to {other.rstrip('.')}." for other in self.others)
+        able = (f"Checked: {join_words(list(self.readers))} {compute(self.readers)} from this.",) if self.readers else ()
+        unable = tuple(f"Not in {other.rstrip('.')}." for other in self.others)
         if not self.unverified:
             return able + unable
-        said = f"By the general rules, not verified for this model, also to {', '.join(self.unverified)}."
-        return (*able, *unable, f"{said if able else said.replace('also', 'it means what is intended')} {COMPARE}")
+        general = f"By general rules, not verified for this model, {join_words(list(self.unverified))}"
+        return (*able, *unable, f"{general} {compute(self.unverified)}{' too' if able else ''}. {COMPARE}")
 
 
 @dataclass(frozen=True)
@@ -92,20 +93,20 @@ class Writing:
         if self.made.remote:
             gives = "gives" if self.made.faithful else "does not give"
             return (
-                f"Not verified: {self.name} alone refuses it, as {self.made.remote}. By the code that travels with the "
-                f"model, which was read and not run in it, the file {gives} what is intended. {COMPARE}"
+                f"Not verified: {self.name} alone refuses this model, because {self.made.remote}. The model's own code "
+                f"was read, not executed in it: with that code the file {gives} the intended frequencies. {COMPARE}"
             )
         if self.proved is None:
             gives = "give" if self.made.faithful else "do not give"
             why, source = in_brackets(self.made.reason), in_brackets(self.made.known.source)
             return (
-                f"Not verified: how {self.name} reads this model is not known{source}. "
-                f"Its general rules {gives} what is intended{why}. {COMPARE}"
+                f"Not verified: it is unknown how {self.name} reads this model{source}. "
+                f"Its general rules {gives} the intended frequencies{why}. {COMPARE}"
             )
         if self.made.faithful:
-            return f"Proved: sent back through the rules of {self.name}, it gives the intended frequencies and factor."
-        size = f", by up to ×{self.made.effect.ratio:.3g}" if self.made.effect else ""
-        return f"{self.name} does not do this{size}: {self.made.reason.rstrip('.')}."
+            return f"Checked: {self.name} computes the intended frequencies and factor from this."
+        size = f" (off by up to ×{self.made.effect.ratio:.3g})" if self.made.effect else ""
+        return f"{self.name} cannot do this{size}: {self.made.reason.rstrip('.')}."
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def whole(spec: RopeSpec, config: Source | None, layer: str | None = None) -> Wh
     """Return the config.json to write, the same for every runtime that reads one."""
     model = config_to_change(config, spec)
     if model.specs.get(layer if layer in model.specs else model.main_layer) == spec:
-        return make_whole(model, {}, "Nothing in the file has to change.", find_readers(model, spec, layer))
+        return make_whole(model, {}, "The file does not need to change.", find_readers(model, spec, layer))
     judged: list[tuple[bool, ModelConfig, Mapping[str, Any], Readers]] = []
     for old in (True, False):
         try:
@@ -161,20 +162,25 @@ def describe_generation(old: bool, found: Readers, model: ModelConfig) -> str:
     four = any(name.startswith("transformers 4") for name in found.able)
     if not found.able and found.unverified:
         keys = "rope_theta and rope_scaling" if old else "rope_parameters"
-        text = f"Written as {keys}, by the general rules: whether any release of transformers reads them is not known."
+        text = f"Written as {keys}, by general rules: it is unknown whether any release of transformers reads them."
     elif old and four:
-        text = "Written as rope_theta and rope_scaling: transformers 4 and 5 read these alike."
+        text = "Written as rope_theta and rope_scaling: transformers 4 and 5 read these in the same way."
     elif old:
-        text = "Written as rope_theta and rope_scaling; no release 4 of transformers that was run has this model."
+        text = "Written as rope_theta and rope_scaling; no executed release 4 of transformers has this model."
     else:
         text = "Written as rope_parameters, for transformers 5: releases before 5 do not read this key."
     version = model.mapping.get("transformers_version") or model.part.config.get("transformers_version")
     if isinstance(version, str):
         text += (
-            f' transformers_version stays "{version[:20]}": it names the release that wrote the file, and no runtime '
-            "decides by it how to read these keys."
+            f' transformers_version stays "{version[:20]}": it names the release that wrote the file. No runtime uses '
+            "it to decide how to read these keys."
         )
     return text
+
+
+def compute(names: Sequence[str]) -> str:
+    """Return the end of a sentence about these runtimes, with the verb in the right number."""
+    return f"{'computes' if len(names) == 1 else 'compute'} the intended frequencies"
 
 
 def in_brackets(text: str) -> str:
@@ -199,7 +205,7 @@ def find_readers(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Reade
         try:
             found = emulate_case(runtime, version, case)
         except ValueError as error:
-            unable.append(f"{name}, which cannot be asked: {error}")
+            unable.append(f"{name}, which cannot be emulated: {error}")
             continue
         if found.remote:
             why = f"which refuses it without the model's own code: {found.remote}"
@@ -264,20 +270,20 @@ def write_command(runtime: str, text: str, served: int) -> str:
 def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | None, served: int) -> Iterator[str]:
     """Yield what else there is to know: generations of keys, GGUF, older versions."""
     if runtime == "vllm":
-        yield "--hf-overrides is merged into the loaded config, in the keys of transformers 5; the file may stay."
+        yield "--hf-overrides is merged into the loaded config and uses the keys of transformers 5; the file can stay as it is."
         rope = old_rope_scaling(spec, model)
         if rope and spec.scaling.name != "none":
             older = f"--rope-scaling {shlex.quote(json.dumps(rope))} --max-model-len {served}"
-            yield f"vLLM before 0.11.1 has an option of its own, which was not run here: {older}"
+            yield f"vLLM before 0.11.1 has its own option, which was not executed here: {older}"
     if runtime == "sglang":
         yield (
-            "The override is merged into the loaded config, too. Where --context-length is beyond what that says, it "
-            "wants SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
+            "The override is merged into the loaded config, too. If --context-length is larger than the config's limit, "
+            "set SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
         )
     if runtime == "llama.cpp":
         yield from describe_gguf(spec, made)
     if runtime.startswith("transformers") and spec.scaling.name != "none":
-        yield "generate() does not look at the limit; the factor is in the file, so it is on for every text."
+        yield "generate() ignores the limit. The factor is in the file, so it applies to every text."
     if model is not None and not has_one_axis(model.mapping):
         # Imported here because plain configs do not need the rooms about several axes.
         from rope_viz.runtimes.axes import in_words
@@ -298,9 +304,9 @@ def old_rope_scaling(spec: RopeSpec, model: ModelConfig | None) -> dict[str, Any
 def describe_gguf(spec: RopeSpec, made: Export) -> Iterator[str]:
     """Yield what a GGUF file holds, and whether it has to be converted again."""
     if made.text.startswith("#"):
-        yield "The GGUF has to be converted again: no flag says this, so it must stand in config.json beforehand."
+        yield "Convert the GGUF again: no flag can do this, so write it into config.json before."
         return
-    yield "The GGUF stays as it is: the flags win over what it holds."
+    yield "The GGUF does not need to change: flags override its contents."
     keys = [f"<arch>.context_length = {spec.target}", f"<arch>.rope.freq_base = {spec.base:g}"]
     if spec.scaling.name in ("yarn", "linear"):
         keys += [
@@ -308,7 +314,7 @@ def describe_gguf(spec: RopeSpec, made: Export) -> Iterator[str]:
             f"<arch>.rope.scaling.factor = {spec.scaling.factor_for(spec):g}",
             f"<arch>.rope.scaling.original_context_length = {spec.context}",
         ]
-    yield f"Converted again from the written config.json it holds {', '.join(keys)}, and needs -c alone."
+    yield f"Converted again from the new config.json it contains {', '.join(keys)}, and needs only -c."
 
 
 def find_log_line(runtime: str, spec: RopeSpec, served: int) -> str:

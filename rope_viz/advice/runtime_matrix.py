@@ -88,10 +88,10 @@ def config_for(
     """
     model = None if config is None else ModelConfig.read(config)
     if model is not None and spec == start:
-        return Asked(model, layer, spec, f"The config of {name}, as it stands")
+        return Asked(model, layer, spec, f"The config of {name}, unchanged")
     whose = f"The config of {name} with your changes"
     if model is None:
-        whose, layer = "The config of a Llama with these numbers", ""
+        whose, layer = "A Llama config with these settings", ""
     # The form of the config itself comes first: older releases do not know rope_parameters.
     forms = FORMS[::-1] if model is not None and "rope_parameters" in model.part.config else FORMS
     asked = []
@@ -99,7 +99,7 @@ def config_for(
         made = export(spec, to=form, config=model, layer_type=layer or None)
         written = ModelConfig.read(made.config)
         missing = unexpressible_part(written, spec, layer)
-        problem = missing and (made.reason or f"no key of this architecture says {missing}")
+        problem = missing and (made.reason or f"no key of this architecture expresses {missing}")
         asked.append(Asked(written, layer, spec, whose, problem))
         if not problem:
             return asked[-1]
@@ -162,7 +162,7 @@ def explain(one: Comparison, base: Emulation) -> str:
     if one.how == "not known":
         return f"{one.emulation.known.source}."
     if one.emulation.remote:
-        return f"{one.emulation.remote}. The others are put beside what that code computes."
+        return f"{one.emulation.remote}. The others are compared with that code."
     if not one.emulation.supported:
         return one.emulation.reason
     if one.agrees:
@@ -170,7 +170,7 @@ def explain(one: Comparison, base: Emulation) -> str:
     ours, theirs = ({rule.key: rule.text for rule in rules} for rules in (one.emulation.rules, base.rules))
     own = " ".join(text for key, text in ours.items() if key not in theirs)
     missing = " ".join(text for key, text in theirs.items() if key not in ours)
-    return own or (f"It leaves out what the reference does: {missing}" if missing else "")
+    return own or (f"It omits a rule of the reference: {missing}" if missing else "")
 
 
 def find_repair(one: Comparison, asked: Asked) -> str:
@@ -181,10 +181,10 @@ def find_repair(one: Comparison, asked: Asked) -> str:
     try:
         made = exported(asked, target)
     except ValueError:
-        return "nothing: a config of this architecture cannot say this"
+        return "nothing: a config of this architecture cannot express this"
     if not made.faithful:
-        return "nothing: no key or flag of it says this"
-    return made.flags or "the config that Extend writes"
+        return "nothing: it has no key or flag for this"
+    return made.flags or "the config written on the page Extend"
 
 
 def exported(asked: Asked, target: str) -> Export:

@@ -56,11 +56,11 @@ def run(parsed: argparse.Namespace) -> int:
     found = verify(specs[layer], held, parsed.length)
     if parsed.json:
         effect = found.effect and {"ratio": found.effect.ratio, "pair": found.effect.pair}
-        report = {"took": found.took, "sentence": found.sentence, "effect": effect}
+        report = {"took": found.matches, "sentence": found.sentence, "effect": effect}
         print(json.dumps({**report, "attention_ratio": found.attention_ratio}, indent=2))
     else:
         print(found.sentence)
-    return 0 if found.took else 1
+    return 0 if found.matches else 1
 
 
 def read_source(source: str, flags: str | None, layer: str) -> Held:
