@@ -49,7 +49,7 @@ def take_some_types(case: Case) -> Case:
     """The model file knows some types of scaling only."""
     facts = case.architecture.runtime(FACTS)
     if case.kind not in facts.get("takes", (case.kind,)):
-        raise Refused(f"{case.model}.py takes {' and '.join(facts['takes'])} only")
+        raise Refused(f"{case.model}.py accepts only {' and '.join(facts['takes'])}")
     if facts.get("needs_alpha") and case.rope.get("alpha") is None:
         raise Refused("rope_scaling must contain alpha, factor and type")
     return case.drop_scaling() if case.kind not in facts.get("ignores_all_but", (case.kind,)) else case
@@ -125,10 +125,10 @@ RULES = (
         has_type("dynamic", "longrope"),
     ),
     require_by_type(longrope=(*shared.LISTS, ORIGINAL)),
-    Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 4096.", assume(**{ORIGINAL: 4096}), has_type("yarn")),
+    Rule("yarn-original", f"yarn uses 4096 for a missing {ORIGINAL}.", assume(**{ORIGINAL: 4096}), has_type("yarn")),
     Rule(
         "llama3-defaults",
-        "llama3 takes missing bands to be 1 and 4 and a missing trained length to be 8192.",
+        "llama3 uses 1 and 4 for missing bands and 8192 for a missing original length.",
         assume(low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192}),
         has_type("llama3"),
     ),

@@ -39,14 +39,14 @@ def is_absent(at: str) -> Test:
     return test
 
 
-def unscaled(at: str, text: str = "The model file asks for plain RoPE: any rope_scaling is ignored.") -> Rule:
+def unscaled(at: str, text: str = "The model file uses plain RoPE: any rope_scaling is ignored.") -> Rule:
     """Return the rule of model files that read no scaling."""
     return Rule("unscaled", text, Case.drop_scaling, has(at, "unscaled"))
 
 
 def partial_share(at: str) -> Rule:
     """Return the rule of model files that read the rotated share, or do not."""
-    text = "partial_rotary_factor is read by some model files only; the others rotate the whole head."
+    text = "Only some model files read partial_rotary_factor; the others rotate the whole head."
     is_read = has(at, "partial")
     return Rule("partial", text, lambda case: set_share(case, case.share if is_read(case) else 1.0))
 
@@ -190,7 +190,7 @@ def take_mscale_alone(case: Case) -> Case:
 
 DEEPSEEK_SOFTMAX = dataclasses.replace(scale_softmax, key="deepseek-softmax")
 FAST_FIRST = Rule(
-    "fast-first", "A pair above high_freq_factor keeps its speed even where the bounds are swapped.", order_bands
+    "fast-first", "A pair above high_freq_factor keeps its frequency even if the bounds are swapped.", order_bands
 )
 INTEGER_FACTOR = refuse(
     "TypeError: a linear factor must be a float", has_type("linear"), lambda case: type(case.rope.get("factor")) is int

@@ -92,7 +92,7 @@ RULES = (
     Rule(
         "dynamic-static",
         "dynamic is static: its base is computed once for max_trained_positions, so by default it is "
-        "the plain one at every length.",
+        "not scaled at any length.",
         static_base(table_growth),
         all_hold(is_native, has_type("dynamic")),
     ),

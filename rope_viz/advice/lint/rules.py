@@ -87,7 +87,7 @@ def factor_mismatch(view: View) -> Iterator[Finding]:
 
 
 def swapped_betas(view: View) -> Iterator[Finding]:
-    """beta_fast below beta_slow, or high_freq_factor below low_freq_factor: the wrong frequencies are divided.
+    """beta_fast below beta_slow, or high_freq_factor below low_freq_factor: high frequencies are divided.
 
     Source: the warning of transformers 5.23.0 validate_rope; a published config with beta_fast 1 and beta_slow 32.
     """
