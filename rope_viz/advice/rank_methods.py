@@ -257,7 +257,9 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
         return
     plain = Way("not advised", extend(base, "none", target), target, recognised, "No scaling, only a longer limit")
     if unseen_pairs(plain.spec, target) == 0:
-        yield dataclasses.replace(plain, rank="usual", title="No scaling needed: no pair reaches an angle never seen in training")
+        yield dataclasses.replace(
+            plain, rank="usual", title="No scaling needed: no pair reaches an angle never seen in training"
+        )
         return
     for name in USUAL:
         if fits(base, name, target):

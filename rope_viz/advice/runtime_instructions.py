@@ -56,7 +56,9 @@ class Whole:
     @property
     def proof(self) -> tuple[str, ...]:
         """Which runtimes read it as it is meant, which do not, and for which that is not known, in sentences."""
-        able = (f"Checked: {join_words(list(self.readers))} {compute(self.readers)} from this.",) if self.readers else ()
+        able = (
+            (f"Checked: {join_words(list(self.readers))} {compute(self.readers)} from this.",) if self.readers else ()
+        )
         unable = tuple(f"Not in {other.rstrip('.')}." for other in self.others)
         if not self.unverified:
             return able + unable

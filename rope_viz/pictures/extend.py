@@ -83,9 +83,9 @@ def trained(now: Now) -> int:
 def problem(now: Now) -> str:
     """Return why there is no answer, "" if there is one."""
     if now.config is not None and "_class_name" in now.config:
-        return "A diffusion transformer has no context in tokens. See \"Beyond the grid\" on the page Axes."
+        return 'A diffusion transformer has no context in tokens. See "Beyond the grid" on the page Axes.'
     if now.own is not None and encodes(now.own.config):
-        return "An image encoder has no context in tokens. See \"Beyond the grid\" on the page Axes."
+        return 'An image encoder has no context in tokens. See "Beyond the grid" on the page Axes.'
     try:
         _rank_ways(*_arguments(now))
     except (ValueError, ArithmeticError) as error:

@@ -137,7 +137,9 @@ def real_head(now: Now) -> str:
 
 def pinned(now: Now) -> str:
     """Return a sentence with the pinned pair's frequency."""
-    return f"Pair {now.pin} turns by {format_number(now.spec.inv_freq(now.spec.target)[now.pin or 0])} radians per token."
+    return (
+        f"Pair {now.pin} turns by {format_number(now.spec.inv_freq(now.spec.target)[now.pin or 0])} radians per token."
+    )
 
 
 def frequency_series(now: Now) -> str:
@@ -216,7 +218,9 @@ STEPS: tuple[Step, ...] = (
         why_position,
         "Choose **Scores**. Compare the two rows of the repeated word, in the first map and in the third.",
         lambda start, now: now[attention.SHOW] != start[attention.SHOW],
-        lambda now: "In the first map both rows are the same: without position the model cannot tell the two words apart.",
+        lambda now: (
+            "In the first map both rows are the same: without position the model cannot tell the two words apart."
+        ),
         choices=(attention.SHOW,),
     ),
     Step(
@@ -236,7 +240,9 @@ STEPS: tuple[Step, ...] = (
         four_pairs,
         "Change the position: press **→** on the dials, or move the slider.",
         lambda start, now: places(now) != places(start),
-        lambda now: f"At position {places(now)[0]:,} the four angles differ from those at every other position in training.",
+        lambda now: (
+            f"At position {places(now)[0]:,} the four angles differ from those at every other position in training."
+        ),
     ),
     Step(
         "Only the distance stays",
@@ -283,7 +289,9 @@ STEPS: tuple[Step, ...] = (
         left_over,
         "Drag the **length**: how many pairs never complete a turn at 64k?",
         lambda start, now: now.spec.context != start.spec.context,
-        lambda now: f"With length {format_tokens(now.spec.context)}, {unfinished(now.spec)} pairs never complete a turn.",
+        lambda now: (
+            f"With length {format_tokens(now.spec.context)}, {unfinished(now.spec)} pairs never complete a turn."
+        ),
         knobs=("context",),
     ),
     Step(

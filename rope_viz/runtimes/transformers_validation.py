@@ -194,7 +194,9 @@ def count_list(case: Case) -> Case:
     for key in ("short_factor", "long_factor"):
         values = case.rope.get(key)
         if isinstance(values, (list, tuple)) and len(values) != pairs:
-            raise Refused(f"ValueError: its Phi3Config needs {pairs} numbers in {key}, from hidden_size / num_attention_heads")
+            raise Refused(
+                f"ValueError: its Phi3Config needs {pairs} numbers in {key}, from hidden_size / num_attention_heads"
+            )
     return case
 
 

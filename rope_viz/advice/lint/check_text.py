@@ -57,7 +57,9 @@ def check_text(data: str | bytes) -> tuple[Raw, list[Finding]]:
         text = f"{short_repr(place[-1])} occurs more than once. The last one counts, {last}, as in transformers."
         found.append(text_finding("repeated-keys", "warning", ".".join(place), text))
     if raw.marked:
-        text = "The file starts with a byte order mark: transformers raises JSONDecodeError. Save it as UTF-8 without BOM."
+        text = (
+            "The file starts with a byte order mark: transformers raises JSONDecodeError. Save it as UTF-8 without BOM."
+        )
         found.append(text_finding("byte-order-mark", "error", "", text))
     return raw, sort_by_severity(found)
 

@@ -216,9 +216,7 @@ def longrope_switch(view: View) -> Iterator[Finding]:
         spec, place = view.specs[site.layer], f"{site.key}.{ORIGINAL}"
         effect = find_max_ratio(spec.inv_freq(spec.context), spec.inv_freq(spec.context + 1))
         if spec.context >= spec.target:
-            text = (
-                f"long_factor is never used: the switch at {spec.context:,} tokens is not below max_position_embeddings."
-            )
+            text = f"long_factor is never used: the switch at {spec.context:,} tokens is not below max_position_embeddings."
             yield Finding("", "warning", place, text, effect)
         elif effect is not None:
             text = (

@@ -36,7 +36,11 @@ def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
     spec = view.specs[view.model.main_layer]
     length, dim = view.fields.size("seq_length") or spec.context, spec.rotary_dim
     grown = replace(spec, base=spec.base * 3.0 ** (dim / (dim - 2))) if dim > 2 else spec
-    logn = " There, use_logn_attn also multiplies the queries beyond this length." if view.text.get("use_logn_attn") else ""
+    logn = (
+        " There, use_logn_attn also multiplies the queries beyond this length."
+        if view.text.get("use_logn_attn")
+        else ""
+    )
     text = (
         f"use_dynamic_ntk is read only by Qwen's own remote code. Beyond {length:,} tokens it multiplies the base by "
         f"α^(d/(d-2)), with α 3 up to {2 * length:,} tokens and 7 up to {4 * length:,}. RoPE Viz and the runtimes "

@@ -67,7 +67,9 @@ def whose(asked: Asked, length: int | None) -> str:
     """Name the config and the length in question."""
     at = "" if length is None else f", at {format_tokens(length)} tokens"
     layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
-    problem = f" No config expresses exactly this ({plain(asked.problem)}). This is the closest." if asked.problem else ""
+    problem = (
+        f" No config expresses exactly this ({plain(asked.problem)}). This is the closest." if asked.problem else ""
+    )
     changed = "".join(f" {text}." for text in release_history(asked, length))
     return f"{plain(asked.whose)}{layer}{at}.{problem}{changed}"
 
@@ -133,5 +135,7 @@ def several(answers: Sequence[AxesAnswer]) -> str:
         if diffs
         else "All runtimes that support this model assign the same pairs to each axis."
     )
-    parts.append("For models that count seconds the times are those of four grids, 1.5 s apart, at 2 positions per second.")
+    parts.append(
+        "For models that count seconds the times are those of four grids, 1.5 s apart, at 2 positions per second."
+    )
     return " ".join(parts)
