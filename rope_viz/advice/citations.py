@@ -45,7 +45,7 @@ EVIDENCE = (
     Evidence(
         ("longrope",),
         (),
-        "LongRoPE reached more than 2 million tokens with divisors found by search, after 1,000 fine-tuning steps at 256k.",
+        "LongRoPE reached over 2 million tokens with divisors found by search, after 1,000 fine-tuning steps at 256k.",
         "Ding et al., abstract, https://arxiv.org/abs/2402.13753",
     ),
     Evidence(

@@ -313,7 +313,7 @@ def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeS
     elif name in ("yarn", "llama3") and measured.kept:
         yield f"{measured.kept} of {pairs} pairs keep their frequency: neighbouring tokens stay as distinct as before."
     elif name in ("ntk", "dynamic"):
-        yield "The highest frequency stays, the lowest is divided by the full factor, the others by an amount in between."
+        yield "The highest frequency stays, the lowest is divided by the full factor, the others by less."
     elif name == "longrope":
         yield "Its lists were found by search for one length of this model and do not apply to another."
     elif name == "none":

@@ -133,7 +133,7 @@ def lines(plan: Plan) -> Iterator[str]:
             yield from ("```bash", "rope-viz verify config.json --from inv_freq.json", "```", "")
         if one.log:
             yield from (f"In its log: {one.log}", "")
-    yield "Does the model still find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
+    yield "Does it find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
 
 
 def data(plan: Plan) -> str:

@@ -272,15 +272,15 @@ def write_command(runtime: str, text: str, served: int) -> str:
 def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | None, served: int) -> Iterator[str]:
     """Yield what else there is to know: generations of keys, GGUF, older versions."""
     if runtime == "vllm":
-        yield "--hf-overrides is merged into the loaded config and uses the keys of transformers 5; the file can stay as it is."
+        yield "--hf-overrides is merged into the loaded config, in the keys of transformers 5; the file can stay."
         rope = old_rope_scaling(spec, model)
         if rope and spec.scaling.name != "none":
             older = f"--rope-scaling {shlex.quote(json.dumps(rope))} --max-model-len {served}"
             yield f"vLLM before 0.11.1 has its own option, which was not executed here: {older}"
     if runtime == "sglang":
         yield (
-            "The override is merged into the loaded config, too. If --context-length is larger than the config's limit, "
-            "set SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
+            "The override is merged into the loaded config, too. If --context-length is above the config's limit, set "
+            "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
         )
     if runtime == "llama.cpp":
         yield from describe_gguf(spec, made)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rope_viz.runtimes.axes import axes_answers
 
-NAMES = ("runtime", "version", "pairs of each axis", "against transformers", "text behind a film", "YaRN")
+NAMES = ("runtime", "version", "pairs of each axis", "against transformers", "text after a video", "YaRN")
 
 
 def rows(config: Mapping[str, Any]) -> list[tuple[str, ...]]:

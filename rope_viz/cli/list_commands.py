@@ -19,26 +19,26 @@ from rope_viz.models.model_config import ModelConfig
 
 def add_table(commands: Any) -> None:
     """Add `table` and its flags."""
-    table = commands.add_parser("table", help="frequency, wavelength and turns of every pair")
+    table = commands.add_parser("table", help="print frequency, wavelength and turns of every pair")
     add_spec_flags(table)
     form = table.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="comma-separated, full precision")
-    form.add_argument("--json", action="store_true", help="the same as columns, with the factor and what is to be said")
+    form.add_argument("--json", action="store_true", help="the same as JSON columns, with the factor and remarks")
     table.set_defaults(run=run_table)
 
 
 def add_compare(commands: Any) -> None:
     """Add `compare` and its flags."""
-    weighed = commands.add_parser("compare", help="every scaling method at the target length")
+    weighed = commands.add_parser("compare", help="compare every scaling method at the target length")
     add_spec_flags(weighed)
-    weighed.add_argument("--json", action="store_true", help="with the config to write for each method")
+    weighed.add_argument("--json", action="store_true", help="as JSON, with the config to write for each method")
     weighed.set_defaults(run=run_compare)
 
 
 def add_models(commands: Any) -> None:
     """Add `models` and its flags."""
-    listed = commands.add_parser("models", help="the models of the list")
-    listed.add_argument("--json", action="store_true", help="with source and status")
+    listed = commands.add_parser("models", help="print the models of the list")
+    listed.add_argument("--json", action="store_true", help="as JSON, with source and status")
     listed.set_defaults(run=run_models)
 
 

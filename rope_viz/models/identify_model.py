@@ -131,11 +131,14 @@ class Identity:
             parts.append(f"Trained length: {length} tokens.")
         else:
             parts.append(f"No trained length is documented; {length} tokens are assumed.")
-        if self.room:
+        if self.exact and self.says < self.reach:
+            parts.append(
+                f"max_position_embeddings is {self.says:,}, below the {self.reach:,} that the model ships with."
+            )
+        elif self.room:
             parts.append(f"max_position_embeddings {self.says:,} = {length} trained + {self.room:,} for the prompt.")
         elif self.says != self.trained.length:
-            below = f", below the {self.reach:,} that it ships with" if self.exact and self.says < self.reach else ""
-            parts.append(f"max_position_embeddings is {self.says:,}{below}.")
+            parts.append(f"max_position_embeddings is {self.says:,}.")
         return " ".join(part for part in parts if part)
 
 

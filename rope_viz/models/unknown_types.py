@@ -107,13 +107,13 @@ def describe_doubt(fields: Fields) -> str:
     if fields.is_listed:
         if not fields.wrapper:
             return ""
-        return f"model_type {short_repr(fields.wrapper)} is unknown; the {fields.kind} inside is read by the rules of that type."
+        return f"model_type {short_repr(fields.wrapper)} is unknown. The {fields.kind} inside is read by its own rules."
     if not fields.kind:
         used = f"{', '.join(fields.own_keys)} is" if fields.own_keys else "the config is"
         return f"model_type is missing, which transformers refuses; {used} read by general rules."
     spelled = next((name for name in sorted(listed_types()) if letters_of(name) == letters_of(fields.kind)), "")
     if spelled:
-        return f"Unknown model_type {short_repr(fields.kind)}. Did you mean {spelled}? transformers has only that spelling."
+        return f"Unknown model_type {short_repr(fields.kind)}. Did you mean {spelled}? transformers reads only that."
     used = f" and its own keys {', '.join(fields.own_keys)}" if fields.own_keys else ""
     return (
         f"model_type {short_repr(fields.kind)} is unknown. It is read by general rules{used}; its own code may differ."

@@ -146,8 +146,8 @@ def frequency_series(now: Now) -> str:
     """Explain the geometric series of frequencies."""
     step, last = now.spec.base ** (2 / now.spec.rotary_dim), float(spectrum.TAU / now.spec.plain_inv_freq[-1])
     return (
-        f"θᵢ = b⁻²ⁱᐟᵈ: from pair to pair the frequency falls by the same factor, here {format_number(step)}. The *base* b "
-        "sets the lowest frequency. A *wavelength* is the number of tokens of one turn. With b = "
+        f"θᵢ = b⁻²ⁱᐟᵈ: from pair to pair the frequency falls by the same factor, here {format_number(step)}. The "
+        "*base* b sets the lowest frequency. A *wavelength* is the number of tokens of one turn. With b = "
         f"{format_number(now.spec.base)} the longest is **{format_tokens(round(last))}**."
     )
 
@@ -197,10 +197,11 @@ def yarn(now: Now) -> str:
     spec = now.spec
     found = spectrum.bands(spec, length=spec.target)
     kept, blended, divided = (found.count(kind) for kind in range(3))
+    logits = format_number(spec.attention_factor(spec.target) ** 2)
     return (
-        f"YaRN treats each *band* of pairs differently: **{kept}** pairs keep their frequency, **{blended}** are blended "
-        f"along a *ramp*, **{divided}** are divided. More tokens flatten the softmax, so the *attention factor* (λ) makes "
-        f"every logit **{format_number(spec.attention_factor(spec.target) ** 2)}** times as large. "
+        f"YaRN treats each *band* of pairs differently: **{kept}** pairs keep their frequency, **{blended}** are "
+        f"blended along a *ramp*, **{divided}** are divided. More tokens flatten the softmax, so the "
+        f"*attention factor* (λ) makes every logit **{logits}** times as large. "
         "**Next** shows whether the model still finds what it read."
     )
 

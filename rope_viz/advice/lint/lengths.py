@@ -39,7 +39,7 @@ def trained_length(view: View) -> Iterator[Finding]:
 def not_as_shipped(view: View) -> Iterator[Finding]:
     """Another scaling than the one that the model was trained with; only for models of the list.
 
-    A note if it is a factor for another length, or if the config is of a fine-tune, which may have been trained with it.
+    A note if it is a factor for another length, or if the config is of a fine-tune, which may have trained with it.
     A warning for any other key, and if the scaling is missing in a config of the full length.
 
     Source: the model's own config.json in rope_viz.models.catalog, each with its source.

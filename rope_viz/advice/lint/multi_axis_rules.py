@@ -106,8 +106,8 @@ def interleaving_by_another_key(view: View) -> Iterator[Finding]:
     state = "is missing" if "mrope_interleaved" not in found else f"is {str(found['mrope_interleaved']).lower()}"
     theirs = "blocks" if wanted else "interleaved pairs"
     message = (
-        f"mrope_interleaved {state}: vLLM and SGLang use {theirs}, so {moved} of {spec.pairs} pairs rotate with another "
-        "axis than in transformers, which decides by the class."
+        f"mrope_interleaved {state}: vLLM and SGLang use {theirs}, so {moved} of {spec.pairs} pairs rotate with "
+        "another axis than in transformers, which decides by the class."
     )
     repaired = with_key(view.config, "mrope_interleaved", wanted)
     yield Finding("", "error", dotted_path(view.config, "mrope_section"), message, None, repaired)
@@ -158,8 +158,8 @@ def describe_shear(spec: AxesSpec, whose: str, runtime: str) -> str:
     values = [rows if axis in ROWS else columns if axis in COLUMNS else 0 * rows for axis in spec.axes]
     low, high = spec.stretch(np.stack(values, axis=1))
     return (
-        f"In {runtime} {whose} are sheared, not rotated: over {SIDE} × {SIDE} positions the length of a pair changes by "
-        f"a factor of {low.min():.2f} to {high.max():.2f}. Scores depend on more than the displacement."
+        f"In {runtime} {whose} are sheared, not rotated: over {SIDE} × {SIDE} positions the length of a pair changes "
+        f"by a factor of {low.min():.2f} to {high.max():.2f}. Scores depend on more than the displacement."
     )
 
 

@@ -115,7 +115,7 @@ def integer_factor(view: View) -> Iterator[Finding]:
 def nested_truncate(view: View) -> Iterator[Finding]:
     """truncate: false in parameters nested by layer type: transformers reads it only from the outer dict.
 
-    Source: transformers 5.23.0 _compute_yarn_parameters, executed: the result equals that of truncate: true bit for bit.
+    Source: transformers 5.23.0 _compute_yarn_parameters, executed: the result is exactly that of truncate: true.
     """
     for site in view.sites_of("yarn"):
         if site.rope.get("truncate", True) or site.layers == ("",):
@@ -216,7 +216,10 @@ def longrope_switch(view: View) -> Iterator[Finding]:
         spec, place = view.specs[site.layer], f"{site.key}.{ORIGINAL}"
         effect = find_max_ratio(spec.inv_freq(spec.context), spec.inv_freq(spec.context + 1))
         if spec.context >= spec.target:
-            text = f"long_factor is never used: the switch at {spec.context:,} tokens is not below max_position_embeddings."
+            text = (
+                f"long_factor is never used: the switch at {spec.context:,} tokens is not below "
+                "max_position_embeddings."
+            )
             yield Finding("", "warning", place, text, effect)
         elif effect is not None:
             text = (

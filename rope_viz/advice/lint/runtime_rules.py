@@ -93,7 +93,7 @@ def type_spelling(view: View) -> Iterator[Finding]:
                 and normalise_rope_type(given) in ROPE_TYPES
             ):
                 shown = short_repr(given).strip(chr(39))
-                text = f'No runtime reads "{shown}". RoPE Viz reads it as {normalise_rope_type(given)}, the spelling that they know.'
+                text = f'No runtime reads "{shown}". The spelling that they read is {normalise_rope_type(given)}.'
                 repaired = view.changed(site.path, **{key: normalise_rope_type(given)})
                 yield Finding("", "error", f"{site.key}.{key}", text, None, repaired)
 

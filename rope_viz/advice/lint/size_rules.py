@@ -27,9 +27,9 @@ def unlisted_type(view: View) -> Iterator[Finding]:
 def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
     """use_dynamic_ntk of Qwen 1 is read only by the model's own code, for lengths beyond the trained one.
 
-    Source: public copies of modeling_qwen.py (get_ntk_alpha, update_rotary_pos_emb_cache), read, not executed: for a prompt
-    of n tokens α = 2^⌈log2(n / seq_length) + 1⌉ − 1, at least 1, and the base times α^(d / (d − 2)). models/qwen.py of
-    vLLM and of mlx-lm, read at one commit each, do not read the key.
+    Source: public copies of modeling_qwen.py (get_ntk_alpha, update_rotary_pos_emb_cache), read, not executed: for a
+    prompt of n tokens α = 2^⌈log2(n / seq_length) + 1⌉ − 1, at least 1, and the base times α^(d / (d − 2)).
+    models/qwen.py of vLLM and of mlx-lm, read at one commit each, do not read the key.
     """
     if view.fields.architecture.rope.rule != "qwen1" or view.text.get("use_dynamic_ntk") is not True:
         return
@@ -52,7 +52,8 @@ def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
 def base_not_read(view: View) -> Iterator[Finding]:
     """The base of DBRX is only in attn_config, where vLLM, SGLang and mlx-lm read it and transformers does not.
 
-    Source: transformers 5.23.0, executed: DbrxConfig fills rope_parameters with base 10000 despite attn_config.rope_theta.
+    Source: transformers 5.23.0, executed: DbrxConfig uses base 10000 in rope_parameters despite
+    attn_config.rope_theta.
     """
     spec = view.specs.get("")
     if spec is None or not view.fields.architecture.runtime("transformers").get("dbrx_base"):
@@ -109,7 +110,9 @@ def scaled_window(view: View) -> Iterator[Finding]:
         if size is None or spec.scaling.name == "none" or size > spec.context:
             continue
         effect = find_max_ratio(spec.inv_freq(), spec.plain_inv_freq)
-        text = f"In every layer that rotates, distances stay within {size:,} tokens, so {spec.scaling.name} extends nothing."
+        text = (
+            f"Distances stay within {size:,} tokens in every layer that rotates: {spec.scaling.name} extends nothing."
+        )
         yield Finding("", "note", site.key, text, effect)
 
 
@@ -158,8 +161,8 @@ def derive_head_dim(view: View) -> int:
 def partial_ignored(view: View) -> Iterator[Finding]:
     """partial_rotary_factor on an architecture whose plain RoPE does not read it.
 
-    Source: transformers 5.23.0, executed: LlamaConfig(partial_rotary_factor=0.5) rotates the whole head without scaling and
-    half of it with linear scaling; vLLM 0.33.0 honours it always.
+    Source: transformers 5.23.0, executed: LlamaConfig(partial_rotary_factor=0.5) rotates the whole head without scaling
+    and half of it with linear scaling; vLLM 0.33.0 honours it always.
     """
     if view.fields.architecture.partial_rotary:
         return

@@ -28,7 +28,8 @@ def best(plan: Plan) -> str:
     """Recommend the best method in one sentence."""
     first = plan.advice.best
     source = f" Source: {plain(first.source)}." if first.source else ""
-    return f"For **{format_tokens(plan.target)}** tokens: **{plain(first.title)}**. Support: {SUPPORT[first.rank]}.{source}"
+    support = f"Support: {SUPPORT[first.rank]}.{source}"
+    return f"For **{format_tokens(plan.target)}** tokens: **{plain(first.title)}**. {support}"
 
 
 def speeds(plan: Plan) -> str:
@@ -37,8 +38,8 @@ def speeds(plan: Plan) -> str:
     unseen = "no pair reaches" if not numbers.unseen else f"{numbers.unseen} pairs reach"
     return (
         f"**{numbers.kept}** of {plan.way.spec.pairs} pairs keep their frequency; {numbers.blended} are blended and "
-        f"{numbers.divided} divided. At {format_tokens(plan.target)} tokens **{unseen}** angles never seen in training. "
-        f"Logits are multiplied by {format_number(numbers.logit_factor)}."
+        f"{numbers.divided} divided. At {format_tokens(plan.target)} tokens **{unseen}** angles never seen in "
+        f"training. Logits are multiplied by {format_number(numbers.logit_factor)}."
     )
 
 

@@ -78,7 +78,7 @@ def counts() -> str:
     """Count the executed architectures per runtime."""
     found = [f"{format_name(name)} {version}: {count}" for name, version, count in executed_counts()]
     alone = len(converted_only())
-    return f"Architectures executed so far: {', '.join(found)}. For {alone} of llama.cpp's only the converter was executed."
+    return f"Architectures executed so far: {', '.join(found)}. For {alone} of llama.cpp's, only the converter."
 
 
 def faithful(made: Export, name: str) -> str:
@@ -95,11 +95,12 @@ def faithful(made: Export, name: str) -> str:
 
 def extension(spec: RopeSpec, target: int) -> str:
     """Describe the table of methods."""
-    factor = format_number(max(1.0, target / spec.context))
+    factor, start = format_number(max(1.0, target / spec.context)), format_tokens(spec.context)
     return (
-        f"From the {spec.length_name} length {format_tokens(spec.context)} to **{format_tokens(target)}**, s = {factor}. "
+        f"From the {spec.length_name} length {start} to **{format_tokens(target)}**, s = {factor}. "
         "*Unseen angles* counts the pairs that reach angles never seen in training. *First negative distance*: there "
-        "the mean cosine over the head first falls below zero; unrotated dimensions count with cos 0 = 1. These numbers cannot tell which method your model tolerates. Test it."
+        "the mean cosine over the head first falls below zero; unrotated dimensions count with cos 0 = 1. "
+        "These numbers cannot tell which method your model tolerates. Test it."
     )
 
 
