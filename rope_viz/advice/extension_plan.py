@@ -11,7 +11,7 @@ from rope_viz.advice.kv_cache import GPU, USED, Cache, Group, cache, human
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.parameter_count import weight_bytes
 from rope_viz.advice.rank_methods import Advice, Way, recommend
-from rope_viz.advice.runtime_instructions import Whole, Writing, whole, writing
+from rope_viz.advice.runtime_instructions import ConfigFile, Instructions, write_config_file, write_instructions
 from rope_viz.embedding.spec import require_number
 from rope_viz.models.catalog import Model
 from rope_viz.models.identify_model import Identity
@@ -60,8 +60,8 @@ class Plan:
     advice: Advice
     way: Way
     memory: Memory
-    file: Whole
-    writings: tuple[Writing, ...]
+    file: ConfigFile
+    instructions: tuple[Instructions, ...]
 
     @property
     def recognised(self) -> Identity:
@@ -74,7 +74,7 @@ class Plan:
         return self.advice.target
 
 
-def plan(
+def make_plan(
     config: Source,
     target: int,
     runtimes: Sequence[str],
@@ -97,21 +97,22 @@ def plan(
     if advice is None:
         advice = recommend(model, model.identify(known=known, trained=trained, layer=layer), target)
     chosen, layer = advice.way(way) if way else advice.best, advice.recognised.layer or None
-    file = whole(chosen.spec, model, layer)
-    writings = tuple(
-        writing(chosen.spec, name, config=model, layer=layer, length=advice.target, file=file) for name in runtimes
+    file = write_config_file(chosen.spec, model, layer)
+    instructions = tuple(
+        write_instructions(chosen.spec, name, config=model, layer=layer, length=advice.target, file=file)
+        for name in runtimes
     )
-    needed = memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
-    found = mistakes(model) if found is None else found
-    return Plan(model.mapping, found, advice, chosen, needed, file, writings)
+    needed = estimate_memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
+    found = find_mistakes(model) if found is None else found
+    return Plan(model.mapping, found, advice, chosen, needed, file, instructions)
 
 
-def mistakes(config: Source) -> tuple[Finding, ...]:
+def find_mistakes(config: Source) -> tuple[Finding, ...]:
     """Return what the check finds in a config, without the rule that the user's word on the trained length replaces."""
     return tuple(check(without_about(config), without=("trained-length",)))
 
 
-def memory(
+def estimate_memory(
     model: ModelConfig, recognised: Identity, length: int, *, dtype: str = "bfloat16", sequences: int = 1
 ) -> Memory:
     """Return what a length takes, with sizes of the catalog's model where the config says none."""

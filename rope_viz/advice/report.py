@@ -8,7 +8,7 @@ from typing import Any
 
 from rope_viz.advice.extension_plan import Plan
 from rope_viz.advice.rank_methods import SUPPORT, Way
-from rope_viz.advice.runtime_instructions import difference
+from rope_viz.advice.runtime_instructions import format_diff
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         },
         "config": dict(plan.file.config),
         "config_keys": plan.file.generation,
-        "read_by": list(plan.file.readers),
+        "read_by": list(plan.file.runtimes),
         "not_read_by": list(plan.file.others),
         "not_verified": list(plan.file.unverified),
         "runtimes": {
@@ -50,7 +50,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
                 "known": one.made.known.how,
                 **pick(one, "proof", "text", "command", "notes", "log", "check"),
             }
-            for one in plan.writings
+            for one in plan.instructions
         },
     }
 
@@ -117,16 +117,16 @@ def lines(plan: Plan) -> Iterator[str]:
     yield from plan.memory.sentences(plan.target)
     yield from ("", "## What to write", "", plan.file.generation)
     if plan.file.fragment:
-        yield from ("", "```diff", difference(plan.config, plan.file.config), "```", "")
+        yield from ("", "```diff", format_diff(plan.config, plan.file.config), "```", "")
     yield from plan.file.proof
-    for one in plan.writings:
+    for one in plan.instructions:
         yield from ("", f"### {one.name}", "", one.proof)
         if one.text:
             yield from ("", f"```{one.language}", one.text, "```")
         yield from ("", "Start it:", "", "```bash", one.command, "```")
         yield from one.notes
     yield from ("", "## Verify it worked", "")
-    for one in plan.writings:
+    for one in plan.instructions:
         yield from (f"### {one.name}: the frequencies of the running model", "")
         yield from (f"```{'bash' if one.runtime == 'llama.cpp' else 'python'}", one.check, "```", "")
         if one.runtime != "llama.cpp":

@@ -31,11 +31,11 @@ COMPARE = "Compare the running model's frequencies with rope-viz verify before y
 
 
 @dataclass(frozen=True)
-class Whole:
+class ConfigFile:
     """The whole config.json to write.
 
     `fragment` are its keys that are new or changed (null: the key has to go; {}: nothing changes). `generation` says
-    which keys it is written in. `readers` are the runtimes that compute what is meant from it, executed or by rule,
+    which keys it is written in. `runtimes` are those that compute the intended frequencies from it, executed or by rule,
     `others` those that do not, each with the reason. `unverified` are those that do by their general rules, while it is
     not known how they read this model. `findings` are those of the check, by the rules that may find an error.
     """
@@ -43,7 +43,7 @@ class Whole:
     config: Mapping[str, Any]
     fragment: Mapping[str, Any]
     generation: str
-    readers: tuple[str, ...]
+    runtimes: tuple[str, ...]
     others: tuple[str, ...]
     findings: tuple[Finding, ...]
     unverified: tuple[str, ...] = ()
@@ -57,7 +57,9 @@ class Whole:
     def proof(self) -> tuple[str, ...]:
         """Which runtimes read it as it is meant, which do not, and for which that is not known, in sentences."""
         able = (
-            (f"Checked: {join_words(list(self.readers))} {compute(self.readers)} from this.",) if self.readers else ()
+            (f"Checked: {join_words(list(self.runtimes))} {compute(self.runtimes)} from this.",)
+            if self.runtimes
+            else ()
         )
         unable = tuple(f"Not in {other.rstrip('.')}." for other in self.others)
         if not self.unverified:
@@ -67,7 +69,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Writing:
+class Instructions:
     """What to give one runtime: `text` to copy, and the `command` that starts it.
 
     `notes` are about generations of keys, GGUF and older versions. `log` is the line to look for. `check` is a snippet
@@ -112,7 +114,7 @@ class Writing:
 
 
 @dataclass(frozen=True)
-class Readers:
+class RuntimeSupport:
     """Which runtimes compute the embedding from a file, which do not, and which do by general rules only."""
 
     able: tuple[str, ...] = ()
@@ -125,41 +127,43 @@ class Readers:
         return any(name.startswith("transformers 5") for name in self.able), len(self.able), len(self.unverified)
 
 
-def whole(spec: RopeSpec, config: Source | None, layer: str | None = None) -> Whole:
+def write_config_file(spec: RopeSpec, config: Source | None, layer: str | None = None) -> ConfigFile:
     """Return the config.json to write, the same for every runtime that reads one."""
     model = config_to_change(config, spec)
     if model.specs.get(layer if layer in model.specs else model.main_layer) == spec:
-        return make_whole(model, {}, "The file does not need to change.", find_readers(model, spec, layer))
-    judged: list[tuple[bool, ModelConfig, Mapping[str, Any], Readers]] = []
+        return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
+    judged: list[tuple[bool, ModelConfig, Mapping[str, Any], RuntimeSupport]] = []
     for old in (True, False):
         try:
             change = (write_old_keys if old else write_new_keys)(model, spec, layer)
         except ValueError:
             continue
         file = ModelConfig.read(change.whole)
-        judged.append((old, file, change.fragment, find_readers(file, spec, layer)))
+        judged.append((old, file, change.fragment, find_support(file, spec, layer)))
         if not judged[-1][3].unable:
             break  # every runtime reads it, and the old keys are preferred
     if not judged:
         made = export(spec, to="transformers", config=model, layer_type=layer)
         file = ModelConfig.read(made.config)
-        judged.append((False, file, made.fragment, find_readers(file, spec, layer)))
+        judged.append((False, file, made.fragment, find_support(file, spec, layer)))
     old, file, fragment, found = max(judged, key=lambda one: (one[3].rank, one[0]))
     # A value that is equal stays as it is written: 4 does not become 4.0.
     same = {key: value for key, value in model.mapping.items() if key in file.mapping and file.mapping[key] == value}
     best = {key: same.get(key, value) for key, value in file.mapping.items()}
     fragment = {key: value for key, value in fragment.items() if model.mapping.get(key, file) != value}
-    return make_whole(ModelConfig.read(best), fragment, describe_generation(old, found, model), found)
+    return check_config_file(ModelConfig.read(best), fragment, describe_generation(old, found, model), found)
 
 
-def make_whole(model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: Readers) -> Whole:
+def check_config_file(
+    model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: RuntimeSupport
+) -> ConfigFile:
     """Return a file with what the check finds in it, without slow rules that find no errors."""
     slow = ("runtimes-differ", "trained-length", "not-as-shipped", "base-too-small")
     findings = tuple(check(model, without=slow))
-    return Whole(model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified)
+    return ConfigFile(model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified)
 
 
-def describe_generation(old: bool, found: Readers, model: ModelConfig) -> str:
+def describe_generation(old: bool, found: RuntimeSupport, model: ModelConfig) -> str:
     """Return which keys a file is written in, who reads those, and what transformers_version has to do with it."""
     four = any(name.startswith("transformers 4") for name in found.able)
     if not found.able and found.unverified:
@@ -190,7 +194,7 @@ def in_brackets(text: str) -> str:
     return f" ({text.rstrip('.')})" if text else ""
 
 
-def find_readers(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Readers:
+def find_support(model: ModelConfig, spec: RopeSpec, layer: str | None) -> RuntimeSupport:
     """Return which runtimes compute the embedding from the file as it is."""
     able: list[str] = []
     unable: list[str] = []
@@ -199,7 +203,7 @@ def find_readers(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Reade
     try:
         case = read_case(model, length=length, layer_type=layer)
     except ValueError as error:
-        return Readers(unable=(f"any runtime: {error}",))
+        return RuntimeSupport(unable=(f"any runtime: {error}",))
     for runtime, version in RUNTIMES:
         if runtime in ("paper", "tensorrt-llm"):
             continue
@@ -221,18 +225,18 @@ def find_readers(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Reade
             unable.append(f"{name}, {why.rstrip('.')}{GENERAL if unknown else ''}")
         else:
             (unverified if unknown else able).append(name)
-    return Readers(tuple(able), tuple(unable), tuple(unverified))
+    return RuntimeSupport(tuple(able), tuple(unable), tuple(unverified))
 
 
-def writing(
+def write_instructions(
     spec: RopeSpec,
     runtime: str,
     *,
     config: Source | None = None,
     layer: str | None = None,
     length: int | None = None,
-    file: Whole | None = None,
-) -> Writing:
+    file: ConfigFile | None = None,
+) -> Instructions:
     """Return what to write for one of `NAMES`, to serve `length` tokens, by default the spec's target.
 
     With `file`, the config.json to write, runtimes that read it and have no flags for this get its keys. Raises
@@ -243,14 +247,14 @@ def writing(
     model = None if config is None else ModelConfig.read(config)
     made = export(spec, to=runtime, config=model, layer_type=layer)
     served, text, name = length or spec.target, made.text, NAMES[runtime]
-    if file is not None and text.startswith("{") and name in (*file.readers, *file.unverified):
+    if file is not None and text.startswith("{") and name in (*file.runtimes, *file.unverified):
         text = as_json(dict(file.fragment)) if file.fragment else ""
     for option in ("--max-model-len", "--context-length", "-c"):
         text = text.replace(f"{option} {spec.target}", f"{option} {served}")
     language = "bash" if text and not text.startswith("{") else "json"
     more = tuple(list_notes(runtime, spec, made, model, served))
     start, log = write_command(runtime, text, served), find_log_line(runtime, spec, served)
-    return Writing(runtime, name, made, text, language, start, more, log, SNIPPETS[runtime])
+    return Instructions(runtime, name, made, text, language, start, more, log, SNIPPETS[runtime])
 
 
 def write_command(runtime: str, text: str, served: int) -> str:
@@ -331,7 +335,7 @@ def find_log_line(runtime: str, spec: RopeSpec, served: int) -> str:
     return ""
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def format_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """Return what changes in the file, as a unified diff of the two."""
     old, new = (json.dumps(one, indent=2, ensure_ascii=False).splitlines() for one in (before, after))
     lines = difflib.unified_diff(old, new, "config.json (yours)", "config.json (to write)", lineterm="", n=2)

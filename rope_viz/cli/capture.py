@@ -30,14 +30,14 @@ def add(commands: Any) -> None:
         "--tokens", type=tokens, default=4096, metavar="N", help="number of tokens of the text; default: 4096"
     )
     taken.add_argument("-o", "--output", required=True, metavar="FILE", help="qk.safetensors")
-    taken.add_argument("--layers", type=numbers, metavar="LIST", help="such as 0,5,10-12; default: all")
-    taken.add_argument("--heads", type=numbers, metavar="LIST", help="query heads; default: all")
+    taken.add_argument("--layers", type=read_numbers, metavar="LIST", help="such as 0,5,10-12; default: all")
+    taken.add_argument("--heads", type=read_numbers, metavar="LIST", help="query heads; default: all")
     taken.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="data type in the file")
     taken.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
     taken.set_defaults(run=run)
 
 
-def numbers(written: str) -> list[int]:
+def read_numbers(written: str) -> list[int]:
     """Read a list such as 0,5,10-12, for argparse."""
     found: list[int] = []
     for part in written.split(","):
@@ -63,7 +63,7 @@ def run(parsed: argparse.Namespace) -> int:
         layers=parsed.layers,
         heads=parsed.heads,
         device=parsed.device,
-        progress=bar,
+        progress=show_progress,
     )
     if taken.skipped:
         print(f"rope-viz: layers without rotation were left out: {', '.join(map(str, taken.skipped))}", file=sys.stderr)
@@ -76,7 +76,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def bar(done: int, of: int) -> None:
+def show_progress(done: int, of: int) -> None:
     """Show a progress bar of the layers, on a terminal only."""
     if sys.stderr.isatty() and of:
         filled = WIDTH * done // of

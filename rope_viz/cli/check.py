@@ -22,7 +22,7 @@ from typing import Any
 
 from rope_viz.advice.lint import SEVERITIES, Finding, repair
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
-from rope_viz.cli.find_configs import found
+from rope_viz.cli.find_configs import find_configs
 from rope_viz.cli.output import named, one_line
 from rope_viz.models.json_source import Raw, find_key_lines, read_raw
 
@@ -95,7 +95,9 @@ def run(parsed: argparse.Namespace) -> int:
     elif parsed.format == "sarif":
         from rope_viz.cli.sarif import document
 
-        print(json.dumps(document([(report.name, report.findings, spots(report)) for report in reports]), indent=2))
+        print(
+            json.dumps(document([(report.name, report.findings, find_lines(report)) for report in reports]), indent=2)
+        )
     else:
         for report in reports:
             print_findings(report)
@@ -115,7 +117,7 @@ def exit_code(reports: Sequence[Report], level: str) -> int:
 def reports_of(name: str, ignored: Sequence[str]) -> Iterator[Report]:
     """Yield a report for each config of this name."""
     try:
-        sources = found(name)
+        sources = find_configs(name)
     except (ValueError, OSError) as error:
         yield Report(name, (Finding("unreadable", "error", "", one_line(error)),), None)
         return
@@ -134,7 +136,7 @@ def print_repaired(names: Sequence[str]) -> int:
         raise ValueError("--repair takes one file")
     try:
         with named(names[0]):
-            sources = list(found(names[0]))
+            sources = list(find_configs(names[0]))
             config = read_raw(sources[0][1]()).config if len(sources) == 1 else None
     except ValueError as error:
         print(f"rope-viz: {one_line(error)}", file=sys.stderr)
@@ -211,6 +213,6 @@ def print_findings(report: Report) -> None:
         print(f"{report.name}: No problems found.")
 
 
-def spots(report: Report) -> dict[str, tuple[int, int]]:
+def find_lines(report: Report) -> dict[str, tuple[int, int]]:
     """Return {key in the config: (line, column)}, {} for an unreadable file."""
     return {} if report.raw is None else find_key_lines(report.raw.text)

@@ -76,7 +76,7 @@ def add(commands: Any) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
     if parsed.show:
-        show(read_evaluation(parsed.show))
+        print_recall(read_evaluation(parsed.show))
         return 0
     lengths = tuple(tokens_of(part) for part in parsed.lengths.split(","))
     if parsed.flags:
@@ -110,7 +110,7 @@ def run(parsed: argparse.Namespace) -> int:
         say=lambda line: print(f"rope-viz: {line}", file=sys.stderr, flush=True),
     )
     found = read_evaluation(parsed.output)
-    show(found)
+    print_recall(found)
     refused = [row for row in found.rows if row.right is None]
     if refused:
         print(
@@ -132,11 +132,11 @@ def server_engines(parsed: argparse.Namespace) -> Found:
             raise ValueError(f"a server must be METHOD=URL, each method once, got {short_repr(written)}")
         Server(url, "")  # reject an invalid address before any request
         about[method] = {"engine": "server", "url": url, "chat": parsed.chat}
-        makers[method] = lambda url=url: server(parsed, url)  # type: ignore[misc]
+        makers[method] = lambda url=url: connect_server(parsed, url)  # type: ignore[misc]
     return about, makers
 
 
-def server(parsed: argparse.Namespace, url: str) -> Engine:
+def connect_server(parsed: argparse.Namespace, url: str) -> Engine:
     """Connect to one server, with a local tokenizer if one is given."""
     options = {"key": os.environ.get(parsed.key_env), "timeout": parsed.timeout, "retries": parsed.retries}
     first = Server(url, parsed.served_model or "", chat=parsed.chat, **options)
@@ -154,7 +154,7 @@ def local_engines(parsed: argparse.Namespace, longest: int) -> Found:
     about: dict[str, dict[str, Any]] = {}
     makers: dict[str, Callable[[], Engine]] = {}
     read = ModelConfig.read(config)
-    for method, spec in scaled(read, parsed.methods, parsed.factor, longest).items():
+    for method, spec in scale_by_methods(read, parsed.methods, parsed.factor, longest).items():
         exported = export(spec, to="transformers", config=config, layer_type=read.main_layer)
         if not exported.faithful:
             raise ValueError(f"transformers cannot run {method} on this model: {exported.reason}")
@@ -163,7 +163,7 @@ def local_engines(parsed: argparse.Namespace, longest: int) -> Found:
     return about, makers
 
 
-def scaled(config: ModelConfig, methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
+def scale_by_methods(config: ModelConfig, methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
     """Return {method: the model's spec under it}, all with the same factor."""
     spec = config.start_specs[config.main_layer]
     factor = factor or max(longest / spec.context, 1.0)
@@ -184,7 +184,7 @@ def print_flags(parsed: argparse.Namespace, longest: int) -> int:
     name = parsed.model if not Path(parsed.model).is_dir() else str(Path(parsed.model) / "config.json")
     config = read_config(name)
     faithful, read = True, read_model(name, config)
-    for method, spec in scaled(read, parsed.methods, parsed.factor, longest).items():
+    for method, spec in scale_by_methods(read, parsed.methods, parsed.factor, longest).items():
         exported = export(spec, to=parsed.flags, config=config, layer_type=read.main_layer)
         print(f"# {method}" + ("" if exported.faithful else f": not as intended, {exported.reason}"))
         print(exported.text)
@@ -192,7 +192,7 @@ def print_flags(parsed: argparse.Namespace, longest: int) -> int:
     return 0 if faithful else 1
 
 
-def show(found: Evaluation) -> None:
+def print_recall(found: Evaluation) -> None:
     """Print recall by length and method."""
     print("  ".join(["length".rjust(9), *(method.rjust(16) for method in found.methods)]))
     columns = [found.over_lengths(method) for method in found.methods]

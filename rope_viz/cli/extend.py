@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rope_viz.advice.extension_plan import plan
+from rope_viz.advice.extension_plan import make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.report import data, markdown, text
 from rope_viz.advice.runtime_instructions import NAMES
@@ -55,7 +55,7 @@ def run(parsed: argparse.Namespace) -> int:
     known = catalog().get(parsed.config) if not Path(parsed.config).exists() else None
     with named(parsed.config):
         refuse_diffusion(config)
-        made = plan(
+        made = make_plan(
             config,
             parsed.to,
             list(dict.fromkeys(runtimes)),
@@ -78,4 +78,4 @@ def run(parsed: argparse.Namespace) -> int:
             )
             return 1
         Path(parsed.output).write_text(json.dumps(dict(made.file.config), indent=2) + "\n", encoding="utf-8")
-    return 0 if all(one.made.faithful for one in made.writings) else 1
+    return 0 if all(one.made.faithful for one in made.instructions) else 1

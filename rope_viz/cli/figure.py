@@ -39,7 +39,7 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     drawn = commands.add_parser(
         "figure",
         help="write a picture of the app to a file",
-        description=description(name)
+        description=describe_picture(name)
         if asked
         else "Write any picture of the app to a file; --list prints their names.",
         epilog="" if asked else "rope-viz figure PAGE/PICTURE --help also shows the flags of that picture.",
@@ -64,8 +64,8 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     looks.add_argument("--view", metavar="LOW,HIGH", help="the range of the x axis, in its own units")
     if asked:
         own = drawn.add_argument_group("choices of this picture")
-        for choice in choices(name):
-            own.add_argument(*flags(choice, drawn), dest=choice.key, metavar="VALUE", help=help_of(choice))
+        for choice in find_choices(name):
+            own.add_argument(*make_flags(choice, drawn), dest=choice.key, metavar="VALUE", help=describe_choice(choice))
     drawn.set_defaults(run=run)
 
 
@@ -86,7 +86,7 @@ def run(parsed: argparse.Namespace) -> int:
     if form not in export.FORMS or form == "packed":
         endings = ", ".join(f".{name}" for name in export.FORMS if name != "packed")
         raise ValueError(f"{parsed.output}: the file must end in {endings}")
-    given_looks = looks_of(parsed)
+    given_looks = read_style_flags(parsed)
     look = Style.read(given_looks)
     name = addressed(parsed.picture)
     if is_file(parsed.picture):
@@ -99,7 +99,7 @@ def run(parsed: argparse.Namespace) -> int:
     asked = query_of(parsed.picture)
     if asked is not None or not name.strip("/").partition("/")[2]:
         refuse_page(parsed.picture, name, asked or {})
-    picture = found(name)
+    picture = find_picture(name)
     if asked is not None:
         # An address determines everything; only flags of the style may override it.
         brought = asked.pop("own", None) is not None
@@ -118,7 +118,7 @@ def run(parsed: argparse.Namespace) -> int:
         Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
         return 0
     given: dict[str, Any] = {}
-    for choice in choices(name):
+    for choice in find_choices(name):
         if (text := getattr(parsed, choice.key)) is None:
             continue
         given[choice.key] = (
@@ -182,7 +182,7 @@ def is_file(word: str) -> bool:
 def is_picture(name: str) -> bool:
     """True if there is a picture of this name."""
     try:
-        return bool(found(name))
+        return bool(find_picture(name))
     except ValueError:
         return False
 
@@ -210,7 +210,7 @@ def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
 def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:
     """Yield the flags given for the model, the spec, the range and the picture's own choices."""
     keys = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
-    for key in (*keys, *(choice.key for choice in choices(name))):
+    for key in (*keys, *(choice.key for choice in find_choices(name))):
         if getattr(parsed, key, None) is not None:
             yield key
 
@@ -226,7 +226,7 @@ def render(picture: Picture, now: Now, form: str, look: Style) -> bytes:
         raise ValueError(strip_markup(str(error))) from None
 
 
-def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
+def read_style_flags(parsed: argparse.Namespace) -> dict[str, str]:
     """Return the style flags as parameters of an address. Raise `ValueError` with one sentence."""
     given = {key: text for key in PARAMETERS if (text := getattr(parsed, f"look.{key}")) is not None}
     for written in parsed.label:
@@ -239,7 +239,7 @@ def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
     return given
 
 
-def found(name: str) -> Picture:
+def find_picture(name: str) -> Picture:
     """Return the picture of this name. Raise `ValueError` with a sentence if there is none."""
     from rope_viz.pictures import registry
 
@@ -250,34 +250,34 @@ def found(name: str) -> Picture:
         raise ValueError(f"{str(error.args[0]).rstrip('.')}: rope-viz figure --list prints all names") from None
 
 
-def choices(name: str) -> list[Choice[Any]]:
+def find_choices(name: str) -> list[Choice[Any]]:
     """Return the choices that a picture depends on, [] for an unknown name."""
     from rope_viz.pictures import registry
 
     try:
-        picture = found(name)
+        picture = find_picture(name)
     except ValueError:
         return []
     return [choice for choice in registry.page(picture.page).choices if choice.key in picture.depends]
 
 
-def flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:
+def make_flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:
     """Return the flags of a choice: its short name if that is free, and its key as in the address."""
     short = flag(choice.name)
     taken = {name for action in command._actions for name in action.option_strings}
     return [*([short] if short not in taken else []), f"--{choice.key}"]
 
 
-def help_of(choice: Choice[Any]) -> str:
+def describe_choice(choice: Choice[Any]) -> str:
     """Return one line of help."""
     return ". ".join(text for text in (choice.label, choice.help.rstrip("."), choice.describe()) if text).replace(
         "%", "%%"
     )
 
 
-def description(name: str) -> str:
+def describe_picture(name: str) -> str:
     """Return a picture's description, "" for an unknown name."""
     try:
-        return found(name).about
+        return find_picture(name).about
     except ValueError:
         return ""

@@ -24,7 +24,7 @@ def configs_under(folder: Path) -> Iterator[Path]:
             yield Path(place) / NAME
 
 
-def found(name: str) -> list[tuple[str, Callable[[], bytes]]]:
+def find_configs(name: str) -> list[tuple[str, Callable[[], bytes]]]:
     """Return the configs of a name, as (label, read function). Raise `ValueError` if there are none."""
     if name == "-":
         return [(name, standard_input)]

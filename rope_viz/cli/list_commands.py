@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.extend import options
+from rope_viz.advice.extend import measure_methods
 from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import catalog, main_layer, model_specs
@@ -78,7 +78,7 @@ def run_table(parsed: argparse.Namespace) -> int:
 def run_compare(parsed: argparse.Namespace) -> int:
     """Run `compare` and return its exit code."""
     spec, config, layer = read_spec(parsed)
-    found = options(spec, parsed.length or spec.target, config=config, layer=layer)
+    found = measure_methods(spec, parsed.length or spec.target, config=config, layer=layer)
     if parsed.json:
         kept = [{**vars(option), "spec": None} for option in found]
         print(json.dumps([{key: value for key, value in row.items() if key != "spec"} for row in kept], indent=2))

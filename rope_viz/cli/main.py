@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = (sys.argv[1:] if arguments is None else list(arguments)) or ["app"]
     with ignore_broken_pipe():
         try:
-            return run_command(parser(given).parse_args(joined(given)))
+            return run_command(make_parser(given).parse_args(join_negative_values(given)))
         except ModuleNotFoundError as error:
             if error.name not in EXTRAS:
                 raise
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
 
 
-def joined(arguments: Sequence[str]) -> list[str]:
+def join_negative_values(arguments: Sequence[str]) -> list[str]:
     """Join negative values to their flags, because argparse would take `-1e-3` or `-5,3` for a flag."""
     out: list[str] = []
     for place, word in enumerate(arguments):
@@ -121,7 +121,7 @@ def report_absence(sentence: str, parsed: argparse.Namespace) -> int:
     return 0
 
 
-def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser; if `arguments` name a command, only that command's modules are loaded."""
     top = argparse.ArgumentParser(
         prog="rope-viz", description="How rotary position embedding (RoPE) changes attention, in numbers."

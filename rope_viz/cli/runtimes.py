@@ -70,27 +70,27 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     config = read_config(parsed.config)
     with named(parsed.config):
         refuse_diffusion(config)
-        found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=releases(parsed.release))
+        found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=read_releases(parsed.release))
     if parsed.json:
-        print(json.dumps(cli_axes.added([comparison_dict(one) for one in found], config), indent=2))
+        print(json.dumps(cli_axes.merge_axes([comparison_dict(one) for one in found], config), indent=2))
         return 0
     for text in remarks(config):
         print(text)
     rows = [
-        (one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), one.how, explain(one))
+        (one.emulation.runtime, one.emulation.version.split(" ")[0], format_verdict(one), one.how, explain(one))
         for one in found
     ]
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
     for history in histories(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format):
         print(history.sentence(history.runtime))
-    several = cli_axes.rows(config)
+    several = cli_axes.list_rows(config)
     if several:
         print("\nthe axes of its positions; the video has six grids of 2 x 2 tokens and begins at 3")
         print_rows(cli_axes.NAMES, several)
     return 0
 
 
-def releases(written: Sequence[str]) -> dict[str, str]:
+def read_releases(written: Sequence[str]) -> dict[str, str]:
     """Read RUNTIME=VERSION arguments. Raise `ValueError` for anything else."""
     pairs = [word.partition("=") for word in written]
     for name, sign, version in pairs:
@@ -99,7 +99,7 @@ def releases(written: Sequence[str]) -> dict[str, str]:
     return {name: version for name, _, version in pairs}
 
 
-def verdict(one: Comparison) -> str:
+def format_verdict(one: Comparison) -> str:
     """Return a cell of the runtime matrix."""
     return one.verdict("x{:.4g}".format).replace(" at pair ", " pair ").replace("cos and sin", "cos, sin")
 
@@ -123,7 +123,7 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
         "reason": emulation.reason,
         "known": emulation.known.how,
         "source": emulation.known.source,
-        "verdict": verdict(one),
+        "verdict": format_verdict(one),
         "agrees": None if one.how == "not known" else one.agrees,
         "effect": one.effect and {"ratio": one.effect.ratio, "pair": one.effect.pair},
         "attention_factor": emulation.attention_factor,
@@ -144,7 +144,7 @@ def run_export(parsed: argparse.Namespace) -> int:
         lengths = {} if config is None else describe_lengths(read_model(parsed.model, config))
         print(json.dumps({**vars(result), "effect": effect, **known, **lengths}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
-        fragment = removals(result.fragment, ModelConfig.read(config).part.kind)
+        fragment = find_removals(result.fragment, ModelConfig.read(config).part.kind)
         print(json.dumps(merge_dicts(fragment, result.config), indent=2))
     else:
         print(result.text)
@@ -187,13 +187,13 @@ def layer_remarks(result: Export) -> list[str]:
     return [f"changes the layers of type {join_words(list(result.changed))}{stays}"]
 
 
-def removals(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def find_removals(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Return only the keys to remove, as null, so that merging the result over the old config removes them.
 
     Keys that the model type's class does not accept as null are left out.
     """
     inner = {
-        key: removals(part, kind) if isinstance(part, Mapping) else part
+        key: find_removals(part, kind) if isinstance(part, Mapping) else part
         for key, part in fragment.items()
         if key not in ("rope_parameters", "rope_scaling") or part is None
     }

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.find_configs import found
+from rope_viz.cli.find_configs import find_configs
 from rope_viz.cli.output import named as named
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, short_repr
@@ -76,7 +76,7 @@ def tokens(written: str) -> int:
 def read_config(name: str) -> Mapping[str, Any]:
     """Return the single config of a name. Raise `ValueError` with one sentence that names it."""
     with named(name):
-        sources = found(name)
+        sources = find_configs(name)
         if len(sources) > 1:
             raise ValueError(f"this folder contains {len(sources)} configs: name one of them")
         return parse_config(sources[0][1]())

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.advice import extend, runtime_matrix
-from rope_viz.advice.runtime_matrix import Asked, Board, Row, worst
+from rope_viz.advice.runtime_matrix import Asked, Board, Row, find_largest_ratio
 from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, scaling, theme
@@ -136,8 +136,8 @@ def remedy(row: Row) -> str:
 def model_list(*, everything: bool = False) -> list[dict[str, str]]:
     """Return the catalog against every runtime, as by `compact`; by default only models with differences."""
     rows = []
-    for name, answers in runtime_matrix.models():
-        if everything or worst(answers.rows) > 1.0:
+    for name, answers in runtime_matrix.compare_catalog():
+        if everything or find_largest_ratio(answers.rows) > 1.0:
             cells = {row.name: compact(row.verdict) for row in answers.rows}
             rows.append({"model": name, **{key: cells[key] for key in sorted(cells, key=order)}})
     # Drop columns without a difference, such as the reference's.
@@ -179,7 +179,7 @@ def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
             "logits × (λ)": option.logit_factor,
             "first negative distance": "none" if option.first_negative is None else f"{option.first_negative:,}",
         }
-        for option in runtime_matrix.options(spec, target)
+        for option in runtime_matrix.measure_methods(spec, target)
     ]
     return scaling.without_zeros(rows)
 

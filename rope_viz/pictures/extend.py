@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.advice.export import llama_config
-from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, mistakes, plan
+from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, find_mistakes, make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.rank_methods import Advice, recommend, start
@@ -187,9 +187,9 @@ def _answer(
 ) -> Plan:
     spec, _, model, _, own, target, _ = asked
     config, advice, found = _config(spec, model, own), _rank_ways(*asked), _mistakes(spec, model, own)
-    return plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, advice=advice, found=found)
+    return make_plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, advice=advice, found=found)
 
 
 @functools.lru_cache(KEPT)
 def _mistakes(spec: RopeSpec, model: str, own: Upload | None) -> tuple[Finding, ...]:
-    return mistakes(_config(spec, model, own))
+    return find_mistakes(_config(spec, model, own))

@@ -21,7 +21,10 @@ from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import list_releases
 
 AT = Pick(
-    key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: runtime_matrix.by_length(now.spec)
+    key="runtimes.at",
+    label="Length",
+    options=runtimes.LENGTHS,
+    when=lambda now: runtime_matrix.depends_on_length(now.spec),
 )
 VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in list_releases()["vllm"]})
 SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in list_releases()["sglang"]})
@@ -125,4 +128,6 @@ def _config_for(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> A
 def _answers(
     spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
 ) -> Board:
-    return runtime_matrix.board(_config_for(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang})
+    return runtime_matrix.compare_runtimes(
+        _config_for(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang}
+    )

@@ -4,7 +4,7 @@ import pytest
 
 from rope_viz.advice.lint import check
 from rope_viz.advice.rank_methods import recommend
-from rope_viz.advice.runtime_instructions import whole
+from rope_viz.advice.runtime_instructions import write_config_file
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, from_config
 
@@ -148,7 +148,7 @@ def test_a_limit_that_was_cut_is_raised_and_the_factor_stays(limit):
     best = recommend(config, found, 131_072).best
     assert best.title.startswith("Raise max_position_embeddings")
     assert "written limit" in best.title
-    written = whole(best.spec, config)
+    written = write_config_file(best.spec, config)
     assert written.config["max_position_embeddings"] == 131_072
     assert written.config["rope_scaling"]["factor"] == 8.0
     assert recommend(config, found, 262_144).best.spec.scaling.factor == 16.0

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from rope_viz.cli.main import joined, main
+from rope_viz.cli.main import join_negative_values, main
 from rope_viz.models import spec_url
 from rope_viz.models.model_config import from_config
 from tests.pictures.own import LONGROPE
@@ -185,7 +185,7 @@ def test_the_address_in_a_file_draws_that_file_again(tmp_path):
     ],
 )
 def test_a_negative_value_belongs_to_the_flag_before_it(given, joins):
-    assert joined(given) == joins
+    assert join_negative_values(given) == joins
 
 
 def test_negative_numbers_follow_their_flags(tmp_path, capsys):

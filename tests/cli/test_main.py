@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.export import TARGETS
-from rope_viz.cli.main import main, parser
+from rope_viz.cli.main import main, make_parser
 from rope_viz.cli.spec import flag
 from rope_viz.embedding.scaling import METHODS, Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec, knobs
@@ -82,7 +82,7 @@ def test_flags_change_the_spec_as_the_knobs_do(capsys):
 
 
 def test_every_knob_has_a_flag():
-    help_text = parser().parse_args(["table"])
+    help_text = make_parser().parse_args(["table"])
     for name in (*knobs(RopeSpec), *method_knobs()):
         assert hasattr(help_text, name)
         assert flag(name).startswith("--")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rope_viz.advice.extension_plan import plan
+from rope_viz.advice.extension_plan import make_plan
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.runtimes.axes import VERSIONS, AxesAnswer, axes_answers, in_blocks, in_words
 
@@ -103,6 +103,6 @@ def test_a_runtime_is_told_in_words() -> None:
 
 def test_extend_says_what_a_runtime_does_with_images() -> None:
     config = {**axes_catalog()["qwen2-vl-7b"].config, "num_hidden_layers": 28}
-    made = plan(config, 131_072, runtimes=("vllm", "llama.cpp"))
-    assert "text goes on at 9" in made.writings[0].notes[-1]
-    assert "text goes on at 15" in made.writings[1].notes[-1]
+    made = make_plan(config, 131_072, runtimes=("vllm", "llama.cpp"))
+    assert "text goes on at 9" in made.instructions[0].notes[-1]
+    assert "text goes on at 15" in made.instructions[1].notes[-1]

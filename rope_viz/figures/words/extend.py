@@ -19,7 +19,7 @@ def have(plan: Plan) -> str:
     return f"**{plain(known.sentence)}** Source of the trained length: {plain(known.trained.source)}."
 
 
-def mistakes(plan: Plan) -> str:
+def list_mistakes(plan: Plan) -> str:
     """List likely mistakes in the length keys of the config as Markdown, "" if there are none."""
     return "\n".join(f"- **Probably a mistake:** {plain(mistake)}" for mistake in plan.recognised.mistakes)
 
@@ -58,6 +58,6 @@ def unknown(plan: Plan) -> str:
     return "" if plan.memory.cache is not None else plain(plan.memory.sentences(plan.target)[0])
 
 
-def describe_readers(plan: Plan) -> str:
+def describe_support(plan: Plan) -> str:
     """Return which runtimes read the written file as intended."""
     return " ".join(plain(sentence) for sentence in (plan.file.generation, *plan.file.proof))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rope_viz.advice.export import Export
-from rope_viz.advice.runtime_matrix import Asked, Board, Row, models, release_history, worst
+from rope_viz.advice.runtime_matrix import Asked, Board, Row, compare_catalog, find_largest_ratio, release_history
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.words.common import plain
 from rope_viz.models.user_config import join_words
@@ -106,8 +106,8 @@ def extension(spec: RopeSpec, target: int) -> str:
 
 def model_list() -> str:
     """Count the models of the catalog that some runtime computes differently."""
-    found = models()
-    differing = sum(worst(board.rows) > 1.0 for _, board in found)
+    found = compare_catalog()
+    differing = sum(find_largest_ratio(board.rows) > 1.0 for _, board in found)
     return (
         f"**{differing} of {len(found)} models** are computed differently by at least one runtime that accepts them. "
         f"Dot: agrees with {REFERENCE}, executed. Ring (∘): agrees by rule. Question mark: not known. "
