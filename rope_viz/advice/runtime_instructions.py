@@ -35,8 +35,8 @@ class ConfigFile:
     """The whole config.json to write.
 
     `fragment` are its keys that are new or changed (null: the key has to go; {}: nothing changes). `generation` says
-    which keys it is written in. `runtimes` are those that compute the intended frequencies from it, executed or by rule,
-    `others` those that do not, each with the reason. `unverified` are those that do by their general rules, while it is
+    which keys it is written in. `runtimes` are those that compute the intended frequencies from it, `others` those that
+    do not, each with the reason. `unverified` are those that do by their general rules, while it is
     not known how they read this model. `findings` are those of the check, by the rules that may find an error.
     """
 

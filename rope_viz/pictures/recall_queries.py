@@ -12,7 +12,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.scaling import short_label
 from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
-from rope_viz.tiny_lm.numpy_model import Reader
+from rope_viz.tiny_lm.numpy_model import TinyLm
 from rope_viz.tiny_lm.recall import Recall, interval
 from rope_viz.tiny_lm.recall import recall as asked
 
@@ -38,9 +38,9 @@ def tiny_lm_spec(now: Now) -> RopeSpec:
     return checkpoints.spec_for(now.spec, TRAINED)
 
 
-def readers() -> list[Reader]:
+def readers() -> list[TinyLm]:
     """Return the three seeds of tiny_lm."""
-    return [checkpoints.reader(name) for name in checkpoints.SEEDS]
+    return [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
 
 
 def label(spec: RopeSpec) -> str:

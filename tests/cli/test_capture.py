@@ -26,7 +26,7 @@ def test_a_folder_and_a_text_become_a_capture(text, tmp_path, capsys):
     assert capsys.readouterr().out == f"{out}: 2 layers, 2 heads, 100 tokens, 32 dimensions\n"
     read = capture_file.read_capture(out)
     assert (read.name, read.layers) == ("seed-0", (0, 1))
-    wanted = numpy_model.queries_and_keys(checkpoints.reader("seed-0"), language.parse(TEXT)[:100])
+    wanted = numpy_model.queries_and_keys(checkpoints.load_tiny_lm("seed-0"), language.parse(TEXT)[:100])
     for number, (q, k) in enumerate(wanted):
         np.testing.assert_allclose(read.layer(number).q, q, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(read.layer(number).k, k, rtol=1e-3, atol=1e-3)

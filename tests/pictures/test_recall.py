@@ -33,7 +33,7 @@ def test_the_main_line_is_the_share_that_the_readers_find():
     drawn = recall.lengths(now(part="1"))
     line = next(trace for trace in drawn.fig.data if trace.name == "YaRN")
     spec = checkpoints.scaled(recall.TRAINED, "yarn", 1024)
-    readers = [checkpoints.reader(name) for name in checkpoints.SEEDS]
+    readers = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
     assert readers[0].spec == recall.TRAINED
     wanted = recall.asked(readers, spec, 512, sequences=4).share
     assert float(np.array(line.y)[list(line.x).index(512)]) == pytest.approx(wanted)

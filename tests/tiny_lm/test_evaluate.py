@@ -336,7 +336,7 @@ def test_a_local_model_answers_what_we_compute(tmp_path, capsys):
     # Each answer is the one that our own forward pass gives.
     from rope_viz.tiny_lm import checkpoints, language, numpy_model
 
-    reader = checkpoints.reader("seed-0")
+    reader = checkpoints.load_tiny_lm("seed-0")
     turn = Turning.from_spec(checkpoints.scaled(reader.spec, "yarn", 512))
     wording = passkey.WORDINGS["reader"]
     pieces = passkey.pieces_for(wording, 512, lambda text: len(text.split()))
