@@ -184,7 +184,7 @@ def describe_owner(config: ModelConfig, recognised: Identity) -> str:
         return "as in the config"
     name = family_name(model)
     if recognised.exact:
-        return f"as {name} ships"
+        return f"as {name} ships it"
     if recognised.departs:
         return f"with {' and '.join(recognised.departs.values())} as in {name}"
     for one in model.documented:

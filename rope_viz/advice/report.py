@@ -46,7 +46,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "runtimes": {
             one.runtime: {
                 "name": one.name,
-                "faithful": one.proved,
+                "faithful": one.is_checked,
                 "known": one.made.known.how,
                 **pick(one, "proof", "text", "command", "notes", "log", "check"),
             }

@@ -87,7 +87,7 @@ class Instructions:
     check: str
 
     @property
-    def proved(self) -> bool | None:
+    def is_checked(self) -> bool | None:
         """Whether the runtime computes what is meant; None where it is not known how it reads this model."""
         return None if self.made.known.how == "not known" or self.made.remote else self.made.faithful
 
@@ -100,7 +100,7 @@ class Instructions:
                 f"Not verified: {self.name} alone refuses this model, because {self.made.remote}. The model's own code "
                 f"was read, not executed in it: with that code the file {gives} the intended frequencies. {COMPARE}"
             )
-        if self.proved is None:
+        if self.is_checked is None:
             gives = "give" if self.made.faithful else "do not give"
             why, source = in_brackets(self.made.reason), in_brackets(self.made.known.source)
             return (

@@ -151,13 +151,11 @@ def run_export(parsed: argparse.Namespace) -> int:
     for text in (*remarks(config), *rotation_remarks(config, layer, spec), *layer_remarks(result)):
         print(f"rope-viz: {text}", file=sys.stderr)
     if config is not None and basis.how != "executed":
-        print(
-            f"rope-viz: how {result.runtime} reads this is known as follows: {basis.how} ({basis.source})",
-            file=sys.stderr,
-        )
+        how = "is not known" if basis.how == "not known" else "is known by rule, not by execution"
+        print(f"rope-viz: how {result.runtime} reads this {how}: {basis.source}", file=sys.stderr)
     if not result.faithful:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
-        verb = "will not give" if basis.how != "not known" else "by its general rules will not give"
+        verb = "will not give" if basis.how != "not known" else "by its general rules does not give"
         print(f"rope-viz: {result.runtime} {verb} the intended embedding{off}: {result.reason}", file=sys.stderr)
     return 0 if result.faithful else 1
 

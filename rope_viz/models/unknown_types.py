@@ -114,7 +114,7 @@ def describe_doubt(fields: Fields) -> str:
     spelled = next((name for name in sorted(listed_types()) if letters_of(name) == letters_of(fields.kind)), "")
     if spelled:
         return f"Unknown model_type {short_repr(fields.kind)}. Did you mean {spelled}? transformers reads only that."
-    used = f" and its own keys {', '.join(fields.own_keys)}" if fields.own_keys else ""
+    used = f" with its keys {', '.join(fields.own_keys)}" if fields.own_keys else ""
     return (
         f"model_type {short_repr(fields.kind)} is unknown. It is read by general rules{used}; its own code may differ."
     )

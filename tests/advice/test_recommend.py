@@ -82,7 +82,7 @@ def test_stock_qwen3_is_extended_over_what_it_was_trained_on(length, factor, lim
     assert '"original_max_position_embeddings": 32768' in options.text
     assert options.text.endswith(f"--max-model-len {length}")
     assert options.made.faithful
-    assert options.proof.startswith("Proved")
+    assert options.proof.startswith("Checked")
 
 
 @pytest.mark.parametrize("runtime", NAMES)
@@ -143,8 +143,8 @@ def test_the_trained_length_a_reader_gives_decides_the_factor():
 
 def test_what_a_static_factor_costs_on_short_texts_is_said():
     advice = recommend(STOCK, ModelConfig.read(STOCK).identity, 131_072)
-    assert "40 of 64 pairs turn more slowly below 32,768 tokens too" in advice.short[0]
-    assert "Serve two configs" in advice.short[1]
+    assert "40 of 64 pairs have a lower frequency below 32,768 tokens, too" in advice.short[0]
+    assert "serve them with the original config" in advice.short[1]
     assert any("RULER" in one.text for one in advice.best.evidence)
 
 
@@ -206,13 +206,13 @@ def test_proved_is_said_only_where_it_was_executed_or_read(config):
     }
     assert all(known[name] in ("executed", "by rule") for name in file.runtimes)
     assert all(known[name] == "not known" for name in file.unverified)
-    proved = [sentence for sentence in file.proof if sentence.startswith("Proved")]
+    proved = [sentence for sentence in file.proof if sentence.startswith("Checked")]
     assert len(proved) == bool(file.runtimes)
     for runtime in NAMES:
         given = write_instructions(best.spec, runtime, config=config, file=file)
         at = f"{given.made.runtime} {given.made.version}"
-        assert given.proof.startswith("Proved") == (known[at] != "not known" and given.made.faithful)
-        assert (given.proved is None) == (known[at] == "not known")
+        assert given.proof.startswith("Checked") == (known[at] != "not known" and given.made.faithful)
+        assert (given.is_checked is None) == (known[at] == "not known")
 
 
 def test_of_remote_code_transformers_alone_proves_nothing():
@@ -222,8 +222,8 @@ def test_of_remote_code_transformers_alone_proves_nothing():
     assert "transformers 5.23.0" not in " ".join(file.runtimes)
     assert any("transformers 5.23.0, which refuses it without the model's own code" in one for one in file.others)
     given = write_instructions(file_spec(config), "transformers", config=config, file=file)
-    assert given.proof.startswith("Not verified: transformers 5.23.0 alone refuses it")
-    assert given.proved is None
+    assert given.proof.startswith("Not verified: transformers 5.23.0 alone refuses this model")
+    assert given.is_checked is None
 
 
 def file_spec(config):
@@ -234,5 +234,6 @@ def test_of_a_model_that_nobody_read_nothing_is_proved():
     file = write_config_file(recommend(MPT, ModelConfig.read(MPT).identity, 131_072).best.spec, MPT)
     assert file.runtimes == ()
     assert "vllm 0.33.0" in file.unverified
-    assert file.proof[-1].startswith("By the general rules, not verified for this model, it means what is intended to")
-    assert "whether any release of transformers reads them is not known" in file.generation
+    assert file.proof[-1].startswith("By general rules, not verified for this model, ")
+    assert "compute the intended frequencies" in file.proof[-1]
+    assert "it is unknown whether any release of transformers reads them" in file.generation

@@ -220,13 +220,13 @@ def test_a_diffusion_transformer_is_asked_of_no_runtime_of_language_models(paste
     assert not app.exception
     assert "is a diffusion transformer: diffusers and its like run it" in said(app)
     assert [picture.name for picture in asked(app)] == ["models"]
-    assert "Its axes: Axes" in [link.proto.label for link in app.get("page_link")]
+    assert "The axes of this model: Axes" in [link.proto.label for link in app.get("page_link")]
 
 
 def test_runtimes_shows_what_each_does_with_the_axes_of_a_model_that_sees(open_page, said, asked):
     app = open_page("runtimes", model="qwen3.5-9b")
     assert "axes" in [picture.name for picture in asked(app)]
-    assert "text goes on at 15 everywhere" in said(app)
+    assert "text continues at 15 in every runtime" in said(app)
 
 
 def test_a_link_from_axes_opens_decay_along_the_same_axis(open_page):

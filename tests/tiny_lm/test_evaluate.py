@@ -293,7 +293,7 @@ def test_the_command_says_what_it_will_cost_and_asks_nothing(capsys, server):
     [
         ([], "name either a folder"),
         (["x", "--server", "a=http://b"], "name either a folder"),
-        (["nowhere"], "nowhere: no folder with a config.json"),
+        (["nowhere"], "nowhere is not a folder with a config.json"),
         (["--server", "http://b"], "a server must be METHOD=URL"),
         (["--server", "a=http://b", "--server", "a=http://c"], "each method once"),
         (["--server", "a=b"], "an address such as"),
