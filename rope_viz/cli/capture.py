@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     taken = commands.add_parser(
         "capture",
         help="write q and k of a real model before rotation to a file",
-        description="Run a transformers model on a text and write q and k of the chosen layers and heads, before "
+        description="Run a transformers model on a text. Write q and k of the chosen layers and heads, before "
         "rotation, to a safetensors file for the Heads page. This needs transformers and PyTorch. Nothing is "
         "downloaded, and no code from the model's folder runs.",
     )

@@ -16,7 +16,7 @@ OTHER_FINDINGS = {
     "Source: rope_viz.models.json_source, which reads text as json.loads of Python does.",
     "not-computable": "RoPE cannot be computed from a key: it has null or text in place of a number, "
     "or a number that is too large.\n\n"
-    "Source: rope_viz.models, whose readers follow the classes of transformers 5.23.0.",
+    "Source: rope_viz.models, which follows the classes of transformers 5.23.0.",
     "no-rope": "The model has no rotary embedding, so there is nothing to check.\n\n"
     "Source: the modeling files of transformers 5.23.0; rope_viz.models.no_rope_types names the types.",
     "repeated-keys": "A key occurs twice in one object, and only the last one counts.\n\n"

@@ -150,8 +150,8 @@ def type_keys(view: View) -> Iterator[Finding]:
 def mscale_keys(view: View) -> Iterator[Finding]:
     """mscale and mscale_all_dim on a model without latent attention, or only one of the two.
 
-    Source: https://github.com/turboderp-org/exllamav3/issues/259 and executed runtimes: the pair sets the factor on cos
-    and sin to their ratio, often 1; llama.cpp ignores it; mscale alone counts in mlx-lm and TensorRT-LLM only.
+    Source: https://github.com/turboderp-org/exllamav3/issues/259 and executed runtimes. The pair sets the factor on cos
+    and sin to their ratio, often 1. llama.cpp ignores it. mscale without the other counts in mlx-lm and TensorRT-LLM.
     """
     usual = view.fields.default("rope_parameters") or {}
     trained = [read_optional(usual, key) for key in ("mscale", "mscale_all_dim")]
