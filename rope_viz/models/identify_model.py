@@ -274,7 +274,8 @@ def find_missing_scaling(close: list[Likeness], model: Model, says: int) -> str:
         spec = model_specs(one.model.id)[main_layer(one.model, model_specs(one.model.id))]
         other = one.enough and family_name(one.model) != family_name(model)
         if other and spec.scaling.name != "none" and one.model.config.get("max_position_embeddings") == says:
-            return f" {family_name(one.model)} has the same sizes and this length. For that model, rope_scaling is missing."
+            name = family_name(one.model)
+            return f" {name} has the same sizes and this length. For that model, rope_scaling is missing."
     return ""
 
 
