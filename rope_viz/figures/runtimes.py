@@ -130,7 +130,10 @@ def reference(row: Row, answers: Board) -> bool:
 
 def remedy(row: Row) -> str:
     """Return the fix for a row as a sentence, "" if there is none."""
-    return f"Repaired by: {row.repair}" if row.repair else ""
+    _, colon, why = row.repair.partition("nothing: ")
+    if colon:
+        return f"No repair: {why}."
+    return f"Repair: {row.repair}" if row.repair else ""
 
 
 def model_list(*, everything: bool = False) -> list[dict[str, str]]:

@@ -76,7 +76,7 @@ def write_base(case: Case, base: Any) -> Case:
 
 @rule("dbrx-base", has(FACTS, "dbrx_base"))
 def write_inner_base(case: Case) -> Case:
-    """Conversion writes the base in attn_config alone."""
+    """Conversion writes only the base in attn_config."""
     base = (case.fields.mapping("attn_config") or {}).get("rope_theta")
     if base is None:
         raise Refused("KeyError: rope_theta in attn_config")
@@ -91,7 +91,7 @@ def write_linear(case: Case) -> Case:
 
 @rule("phi3-tensors", has(FACTS, "phi3_tensors"))
 def write_lists(case: Case) -> Case:
-    """Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx decides once."""
+    """Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx selects one list at the start."""
     length = assume(**{ORIGINAL: case.top_original or case.limit})(case).original
     case = case.replace(context=length)
     if case.kind not in ("longrope", "yarn") or not case.rope.get("long_factor"):
@@ -136,7 +136,7 @@ def write_proportional_tensor(case: Case) -> Case:
 
 @rule("hunyuan-alpha", has_type("dynamic"), has(FACTS, "hunyuan_alpha"))
 def write_alpha_base(case: Case) -> Case:
-    """Conversion bakes Hunyuan's alpha into the base."""
+    """Conversion writes the base with Hunyuan's alpha applied."""
     default = float(case.architecture.runtime(FACTS)["hunyuan_alpha"])
     alpha = case.number("alpha", default)
     expected = case.base == 10_000.0 and case.limit in (1 << 15, 1 << 18)

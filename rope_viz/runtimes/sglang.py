@@ -50,7 +50,7 @@ def is_nested_olmo3(case: Case) -> bool:
 
 @rule("partial")
 def read_declared_share(case: Case) -> Case:
-    """partial_rotary_factor is read by some model files only; the others rotate the whole head."""
+    """Only some model files read partial_rotary_factor; the others rotate the whole head."""
     if is_by_backend(case) or HAS_GEMMA3_PATH(case) or case.kind == "proportional":
         return case
     # Only a declared attribute of the configuration class is seen.
@@ -73,7 +73,7 @@ def make_deepseek_yarn(case: Case) -> Case:
 
 @rule("yarn-attention", is_native, has_type("yarn"), lambda case: case.attention is None)
 def compute_attention(case: Case) -> Case:
-    """yarn computes the factor on cos and sin itself, from the mscale pair where both keys exist."""
+    """yarn computes the factor on cos and sin itself, from mscale and mscale_all_dim if both exist."""
     if case.rope.get("mscale") is not None and case.rope.get("mscale_all_dim") is not None:
         attention = mscale_of(case, "mscale") / mscale_of(case, "mscale_all_dim")
     else:

@@ -99,19 +99,19 @@ def rename_su(case: Case) -> Case:
 
 @rule("original-at-top", has_type("yarn", "llama3", "longrope"))
 def prefer_top_original(case: Case) -> Case:
-    """A original_max_position_embeddings outside the rope dict wins over the one inside."""
+    """An original_max_position_embeddings outside the rope dict overrides the one inside."""
     return case if case.nested or case.top_original is None else case.with_rope(**{ORIGINAL: case.top_original})
 
 
 @rule("original-filled", has_type("yarn", "llama3", "longrope"))
 def fill_original(case: Case) -> Case:
-    """A missing original_max_position_embeddings is silently taken to be max_position_embeddings."""
+    """A missing original_max_position_embeddings is silently replaced by max_position_embeddings."""
     return case if case.rope.get(ORIGINAL) is not None else case.with_rope(**{ORIGINAL: case.limit})
 
 
 @rule("old-keys-only")
 def read_old_keys(case: Case) -> Case:
-    """Only rope_theta and rope_scaling at the top are read; rope_parameters is not known."""
+    """Only rope_theta and rope_scaling at the top are read; rope_parameters is not read."""
     config = case.fields.config
     if not config.get("rope_parameters") or config.get("rope_scaling"):
         return case
@@ -183,7 +183,7 @@ def switch_late(case: Case) -> Case:
 
 @rule("yarn-attention", has_type("yarn"))
 def take_mscale_alone(case: Case) -> Case:
-    """yarn reads no attention_factor and no truncate; mscale counts alone, mscale_all_dim is 0."""
+    """yarn does not read attention_factor and truncate; mscale counts without mscale_all_dim, which is 0."""
     changed = ignore("attention_factor", "truncate")(case)
     return changed.replace(attention=mscale_of(case, "mscale", 1.0) / mscale_of(case, "mscale_all_dim"))
 

@@ -27,7 +27,7 @@ FACTS = "tensorrt-llm"
 
 @rule("original-at-top", is_scaled)
 def prefer_top_original(case: Case) -> Case:
-    """A original_max_position_embeddings outside the rope dict wins over the one inside."""
+    """An original_max_position_embeddings outside the rope dict overrides the one inside."""
     return case if case.top_original is None else case.with_rope(**{ORIGINAL: case.top_original})
 
 

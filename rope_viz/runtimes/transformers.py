@@ -112,7 +112,7 @@ def accept_three_keys(case: Case) -> Case:
 
 @rule("longrope-top-original", has_type("longrope"))
 def need_top_original(case: Case) -> Case:
-    """longrope reads the trained length at the top of the config only."""
+    """longrope reads the original length only at the top of the config."""
     outer = case.top_original
     if outer is not None:
         return case.with_rope(**{ORIGINAL: outer, "factor": case.limit / outer})
@@ -138,7 +138,7 @@ def compute_yarn_from_limit(case: Case) -> Case:
 
 @rule("longrope-once", has(TRANSFORMERS_4, "shared_functions_4.43"), has_type("longrope"))
 def take_long_list_once(case: Case) -> Case:
-    """longrope takes the long list once and for all where the model is extended."""
+    """longrope always uses the long list if the model is extended."""
     if case.rope.get("attention_factor") is None:
         raise Refused("TypeError: its check compares a missing attention_factor with 0")
     longer = case.number("factor") > 1 or (case.top_original or case.limit) < case.limit

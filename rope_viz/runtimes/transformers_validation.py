@@ -164,7 +164,7 @@ OLD_NAMES = ("mrope", "su", "xdrope", "none")
 
 @rule("old-name", lambda case: case.architecture.listed and not case.architecture.remote_code)
 def refuse_old_name(case: Case) -> Case:
-    """Old names of types are known to single classes only."""
+    """Only single classes know old names of types."""
     named = case.rope.get("rope_type", case.rope.get("type"))
     if named in OLD_NAMES and named not in case.architecture.validation.old_rope_types:
         raise Refused(f"KeyError: its table of functions has no rope type {short_repr(named)}")
@@ -178,7 +178,7 @@ def asks_for(check: str) -> Test:
 
 @rule("phimoe-mscales", asks_for("needs_mscales"), is_scaled)
 def need_mscales(case: Case) -> Case:
-    """PhimoeConfig wants short_mscale and long_mscale wherever RoPE is scaled."""
+    """PhimoeConfig needs short_mscale and long_mscale if RoPE is scaled."""
     for key in ("short_mscale", "long_mscale"):
         value = case.rope.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -188,7 +188,7 @@ def need_mscales(case: Case) -> Case:
 
 @rule("phi3-lists", asks_for("phi3_longrope"), has_type("longrope"))
 def count_list(case: Case) -> Case:
-    """Phi3Config wants one number per pair of hidden_size / num_attention_heads dimensions."""
+    """Phi3Config needs one number per pair of hidden_size / num_attention_heads dimensions."""
     heads = case.fields.required("num_attention_heads")
     pairs = int(case.fields.required("hidden_size") // heads * case.share) // 2
     for key in ("short_factor", "long_factor"):

@@ -34,7 +34,7 @@ def is_native(case: Case) -> bool:
 
 @rule("rope-dim", is_native)
 def read_rope_dim(case: Case) -> Case:
-    """rope_dim, where it is given, is how many dimensions rotate."""
+    """rope_dim, if given, is the number of rotated dimensions."""
     if not case.rope.get("rope_dim"):
         return case
     share = min(case.number("rope_dim") / case.head_dim, 1.0)

@@ -196,7 +196,7 @@ def base_too_small(view: View) -> Iterator[Finding]:
         counted = f" (its {still} unrotated dimensions count with cos 0 = 1)" if still else ""
         text = (
             f"With base {spec.base:g} the mean cosine over the head{counted} is first negative at distance "
-            f"{distance:,}, and the {'context' if length == spec.context else 'window'} is {length:,}."
+            f"{distance:,}, within the {'context' if length == spec.context else 'window'} of {length:,}."
         )
         # Always a note: the model was trained with this base.
         yield Finding("", "note", view.place("rope_theta"), text)

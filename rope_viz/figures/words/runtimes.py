@@ -78,7 +78,7 @@ def counts() -> str:
     """Count the executed architectures per runtime."""
     found = [f"{format_name(name)} {version}: {count}" for name, version, count in executed_counts()]
     alone = len(converted_only())
-    return f"Architectures executed so far: {', '.join(found)}. For {alone} of llama.cpp's, only the converter."
+    return f"Executed architectures: {', '.join(found)}. For {alone} of llama.cpp's only the converter was executed."
 
 
 def faithful(made: Export, name: str) -> str:
