@@ -91,7 +91,7 @@ def write_linear(case: Case) -> Case:
 
 @rule("phi3-tensors", has(FACTS, "phi3_tensors"))
 def write_lists(case: Case) -> Case:
-    """Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx selects one list at the start."""
+    """Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx selects one list."""
     length = assume(**{ORIGINAL: case.top_original or case.limit})(case).original
     case = case.replace(context=length)
     if case.kind not in ("longrope", "yarn") or not case.rope.get("long_factor"):
