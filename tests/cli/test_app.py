@@ -80,7 +80,7 @@ def test_health_says_which_address_did_not_answer_and_needs_no_dashboard(capsys,
     assert main(["app", "--health", "--port", str(port), "--base-path", "rope"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"rope-viz: http://127.0.0.1:{port}/rope/_stcore/health did not answer that it is well\n"
+    assert err == f"rope-viz: http://127.0.0.1:{port}/rope/_stcore/health does not answer as a running dashboard\n"
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1/a b", "http://x.invalid", "http://.é", "http://[x]:1"])

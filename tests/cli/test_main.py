@@ -65,7 +65,7 @@ def test_the_table_as_json_holds_the_columns_and_what_is_to_be_said(capsys, tmp_
     unlisted = tmp_path / "config.json"
     unlisted.write_text('{"model_type": "nobody", "hidden_size": 64, "num_attention_heads": 4, "n_positions": 64}')
     code, out, _ = run(capsys, "table", str(unlisted), "--json")
-    assert "not in the list" in json.loads(out)["remarks"][0]
+    assert "is unknown" in json.loads(out)["remarks"][0]
     unlisted.write_text('{"model_type": "gpt2"}')
     code, out, _ = run(capsys, "table", str(unlisted), "--json")
     assert (code, json.loads(out)["rope"]) == (0, False)

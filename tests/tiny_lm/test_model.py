@@ -177,7 +177,7 @@ def test_every_checkpoint_is_small():
 
 
 def test_a_reader_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="no reader 'seed-9'; there are seed-0, seed-1"):
+    with pytest.raises(ValueError, match="unknown demo model 'seed-9'; models are seed-0, seed-1"):
         checkpoints.load_tiny_lm("seed-9")
 
 
