@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--transformers", action="store_true")
     options = parser.parse_args()
     lengths = [int(length) for length in options.lengths.split(",")]
-    readers = [checkpoints.reader(name) for name in checkpoints.SEEDS]
+    readers = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
     trained = readers[0].spec
     print(
         f"{len(readers)} seeds, {options.sequences * 16} questions each, trained to {trained.context} tokens; ", end=""

@@ -93,7 +93,7 @@ FILE = Kept(
 @functools.cache
 def demo_capture() -> OwnCapture:
     """Return the capture shown without a file: q and k of tiny_lm on a text with facts, 256 tokens."""
-    return OwnCapture(checkpoints.reader(checkpoints.SEEDS[0]), 256)
+    return OwnCapture(checkpoints.load_tiny_lm(checkpoints.SEEDS[0]), 256)
 
 
 def source(now: Now) -> Capture:
@@ -112,7 +112,7 @@ def count(now: Now) -> int:
     """Return the number of heads of the layer, from the file's header only."""
     found = source(now)
     return (
-        found.reader.heads
+        found.tiny_lm.heads
         if isinstance(found, OwnCapture)
         else found.file.entries[f"layers.{layer_at(now)}.q"].shape[0]
     )

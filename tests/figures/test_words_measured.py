@@ -51,7 +51,7 @@ def test_the_list_of_models_is_counted_right():
     assert apart == APART, "the table's room is not that of its rows"
     example = re.search(r"(×\S+ · \d+): off", text)[1]
     assert any(example in cell for row in rows for cell in row.values())
-    reference = [answers.rows[0].name for _, answers in runtime_matrix.models()]
+    reference = [answers.rows[0].name for _, answers in runtime_matrix.compare_catalog()]
     assert set(reference) == {"transformers 5.23.0"}
 
 
@@ -60,7 +60,7 @@ def test_runtimes_that_agree_are_counted_right(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
     config = ModelConfig.read(catalog()[model].config)
-    answers = runtime_matrix.board(runtime_matrix.Asked(config, layer, specs[layer], model))
+    answers = runtime_matrix.compare_runtimes(runtime_matrix.Asked(config, layer, specs[layer], model))
     text = runtimes.agreement(answers)
     rows = [row for row in answers.rows if row.runtime]
     reference = answers.rows[0].comparison.emulation
@@ -92,7 +92,7 @@ def test_the_wanted_length_over_the_trained_one(spec):
         text = runtimes.extension(spec, target)
         factor = float(re.search(r"s = ([\d.]+)\. ", text)[1])
         assert factor == pytest.approx(max(1.0, target / spec.context), rel=5e-4)
-        assert all(option.factor == pytest.approx(factor, rel=5e-4) for option in extend.options(spec, target))
+        assert all(option.factor == pytest.approx(factor, rel=5e-4) for option in extend.measure_methods(spec, target))
 
 
 @pytest.mark.parametrize("to", TARGETS)

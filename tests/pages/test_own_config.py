@@ -65,7 +65,7 @@ def test_each_layer_type_can_be_chosen(paste, said):
 def test_the_config_waits_in_the_menu_while_another_model_is_looked_at(paste, said):
     app = paste("runtimes", json.dumps(GEMMA))
     app.selectbox(key="select.Model").select("qwen3-8b").run()
-    assert "Qwen3 8B, as it stands" in said(app)
+    assert "Qwen3 8B, unchanged" in said(app)
     app.selectbox(key="select.Model").select("custom").run()
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
 
@@ -178,7 +178,7 @@ def test_a_limit_that_was_only_raised_is_the_length_that_is_wanted(paste, asked)
     ("changes", "told"),
     [
         ({"rope_theta": "big"}, "The check finds 1 error in it."),
-        ({"rope_theta": -4, "layer_types": ["x"] * 26}, "The check finds 1 error in it: There is no layer type"),
+        ({"rope_theta": -4, "layer_types": ["x"] * 26}, "The check finds 1 error in it: Unknown layer type"),
         ({"model_type": "gpt2"}, "The check finds 1 note in it."),
     ],
 )
@@ -218,15 +218,15 @@ def test_a_menu_hears_what_only_the_server_before_this_one_offered(open_page, me
 def test_a_diffusion_transformer_is_asked_of_no_runtime_of_language_models(paste, said, asked):
     app = paste("runtimes", json.dumps({"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56]}))
     assert not app.exception
-    assert "is a diffusion transformer: diffusers and its like run it" in said(app)
+    assert "is a diffusion transformer: it runs in diffusers" in said(app)
     assert [picture.name for picture in asked(app)] == ["models"]
-    assert "Its axes: Axes" in [link.proto.label for link in app.get("page_link")]
+    assert "The axes of this model: Axes" in [link.proto.label for link in app.get("page_link")]
 
 
 def test_runtimes_shows_what_each_does_with_the_axes_of_a_model_that_sees(open_page, said, asked):
     app = open_page("runtimes", model="qwen3.5-9b")
     assert "axes" in [picture.name for picture in asked(app)]
-    assert "text goes on at 15 everywhere" in said(app)
+    assert "text continues at 15 in every runtime" in said(app)
 
 
 def test_a_link_from_axes_opens_decay_along_the_same_axis(open_page):

@@ -90,7 +90,7 @@ def test_values_that_are_no_numbers_are_said(content):
 
 def test_without_a_file_the_readers_own_heads_are_shown():
     drawn = heads.across(registry.read_request(PAGE, {"model": "llama-3.1-8b"}))
-    assert "RoPE Viz reader" in drawn.sentence
+    assert "RoPE Viz tiny_lm" in drawn.sentence
     assert drawn.fig.data[0].z.shape == (2, 16)
 
 

@@ -267,7 +267,7 @@ def test_a_picture_at_rest_gives_way_to_moving_knobs_but_not_for_ever(monkeypatc
     ("path", "query", "status", "said"),
     [
         ("scaling/comparison.packed", "dim=201", 400, "dim = 201"),
-        ("scaling/comparison.svg", "model=<script>", 400, "There is no model"),
+        ("scaling/comparison.svg", "model=<script>", 400, "Unknown model"),
         ("scaling/comparison.svg", "base=1e5&base=1e6", 400, "has a key twice"),
         ("scaling/comparison.svg", "x=1", 400, "no choice 'x'"),
         ("scaling/comparison.svg", "short=" + "1," * 9000, 400, "longer than"),
