@@ -39,7 +39,7 @@ def functions():
                 yield path.relative_to(ROOT).as_posix(), node.name
 
 
-def test_no_function_has_a_name_that_says_nothing():
+def test_no_function_has_a_banned_name():
     assert [(path, name) for path, name in functions() if name in NAMES] == []
 
 

@@ -43,7 +43,7 @@ def everything_the_page_does(question):
         runtime_matrix.exported(replace(question, spec=spec), "transformers")
 
 
-def test_the_sentence_counts_and_names():
+def test_sentence_counts_and_names_runtimes():
     answers = runtime_matrix.board(asked("kimi-k2-instruct"))
     text = words_runtimes.agreement(answers)
     assert text.startswith("**7 of 9 runtimes agree**")
@@ -52,7 +52,7 @@ def test_the_sentence_counts_and_names():
     assert len(answers.rows) == len(RUNTIMES)
 
 
-def test_what_repairs_a_runtime_does():
+def test_repair_flags_make_llama_cpp_agree():
     """The flags given for llama.cpp make it agree: sent back by themselves."""
     question = asked("kimi-k2-instruct")
     row = next(row for row in runtime_matrix.board(question).rows if row.name.startswith("llama.cpp"))
@@ -68,7 +68,7 @@ def test_runtimes_with_the_same_frequencies_share_a_curve():
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", ["qwen3-8b", "gpt-oss-20b", "gemma-3-1b", "gpt-neox-20b", "deepseek-v3"])
-def test_the_config_asked_about_says_what_the_knobs_say(model, method):
+def test_config_of_the_question_matches_the_knobs(model, method):
     start = asked(model)
     spec = extend.extend(start.spec, method, 2 * start.spec.target)
     question = runtime_matrix.config_for(spec, start=start.spec, config=start.config, layer=start.layer, name=model)
@@ -76,7 +76,7 @@ def test_the_config_asked_about_says_what_the_knobs_say(model, method):
     assert not question.problem or method == "proportional"
 
 
-def test_every_model_of_the_list_has_a_row_in_the_list():
+def test_every_catalog_model_has_a_row():
     rows = runtimes.model_list(everything=True)
     assert {row["model"] for row in rows} == {model.name for model in catalog().values()}
     assert len(runtimes.model_list()) < len(rows)
@@ -151,7 +151,7 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
         everything_the_page_does(runtime_matrix.Asked(ModelConfig.read(upload.config), layer, spec, upload.name))
 
 
-def test_a_method_that_a_config_cannot_say_has_answers_and_no_repair():
+def test_inexpressible_method_gets_answers_but_no_repair():
     # Phi-3's class takes LongRoPE alone: there is nothing that could be exported.
     page = registry.page("runtimes")
     now = registry.read_request(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})

@@ -177,7 +177,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rule", "faulty", "sound"), CASES, ids=[case[0] for case in CASES])
-def test_a_fault_is_found_and_its_absence_is_not(rule, faulty, sound):
+def test_fault_is_found_only_when_present(rule, faulty, sound):
     assert rule in {finding.rule for finding in check(faulty)}
     assert rule not in {finding.rule for finding in check(sound)}
 
@@ -193,7 +193,7 @@ def test_a_raised_limit_is_repaired_as_the_maker_documented():
         assert [one.severity for one in found if one.rule == "trained-length"] == ["warning"]
 
 
-def test_a_raised_limit_is_told_of_models_of_the_list_alone():
+def test_raised_limit_is_reported_only_for_catalog_models():
     assert "trained-length" not in {one.rule for one in check({**FEW, "max_position_embeddings": 131_072})}
 
 
@@ -215,7 +215,7 @@ def test_no_published_config_is_called_an_error(path):
     assert [finding for finding in check(json.loads(path.read_text())) if finding.severity == "error"] == []
 
 
-def test_qwen3_with_yarn_and_no_trained_length_is_off_by_17_percent():
+def test_qwen3_yarn_without_original_length_is_off_by_17_percent():
     config = json.loads((CATALOG / "qwen3-8b.json").read_text())
     faulty = {**config, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}
     finding = check(faulty)[0]
@@ -232,7 +232,7 @@ def test_qwen3_with_yarn_and_no_trained_length_is_off_by_17_percent():
 
 
 @pytest.mark.parametrize(("rule", "faulty", "sound"), CASES, ids=[case[0] for case in CASES])
-def test_a_repair_removes_its_finding_and_leaves_the_original_alone(rule, faulty, sound):
+def test_repair_removes_its_finding_and_keeps_the_input_intact(rule, faulty, sound):
     before = copy.deepcopy(faulty)
     for finding in check(faulty):
         if finding.rule == rule and finding.repaired is not None:
@@ -264,14 +264,14 @@ def test_a_repaired_integer_factor_runs_where_it_crashed():
         {"model_type": "blip-2", "text_config": {"model_type": "opt"}},
     ],
 )
-def test_a_model_without_rotary_embedding_gets_one_note_and_no_verdict(config):
+def test_model_without_rope_gets_one_note_and_no_verdict(config):
     (finding,) = check(config)
     assert (finding.rule, finding.severity) == ("no-rope", "note")
     assert "has no rotary embedding: " in finding.message
     assert repair(config) == config
 
 
-def test_findings_come_the_worst_first():
+def test_findings_are_sorted_by_severity():
     found = check({**scaled(rope_type="yarn", factor=4.0, beta_fst=1), "head_dim": 64})
     ranks = [SEVERITIES.index(finding.severity) for finding in found]
     assert len(set(ranks)) == 3
@@ -279,7 +279,7 @@ def test_findings_come_the_worst_first():
 
 
 @pytest.mark.parametrize("value", [None, 3, "config", [1], True])
-def test_what_is_no_object_is_one_clear_sentence(value):
+def test_config_that_is_no_object_raises_a_clear_error(value):
     with pytest.raises(ValueError, match="a config must be an object"):
         check(value)
 
@@ -338,7 +338,7 @@ def sentence(ask, value):
     return ""
 
 
-def test_deep_nesting_is_one_clear_sentence():
+def test_deep_nesting_raises_a_clear_error():
     config = {}
     for _ in range(100_000):
         config = {"text_config": config}
@@ -357,7 +357,7 @@ def test_attn_factor_that_one_server_reads_is_found_and_repaired():
     assert repair(config)["rope_scaling"] == YARN
 
 
-def test_a_base_where_transformers_4_does_not_look_is_found_and_repaired():
+def test_base_unseen_by_transformers_4_is_found_and_repaired():
     config = {key: value for key, value in R1.items() if key != "rope_theta"}
     config["rope_parameters"] = {"rope_type": "default", "rope_theta": 1e6}
     found = next(finding for finding in check(config) if finding.rule == "runtimes-differ")
@@ -368,7 +368,7 @@ def test_a_base_where_transformers_4_does_not_look_is_found_and_repaired():
 
 
 @pytest.mark.parametrize("spelled", ["YaRN", "YARN", "Yarn"])
-def test_a_type_is_read_as_it_is_meant_however_it_is_spelled(spelled):
+def test_misspelled_type_is_read_as_the_intended_one(spelled):
     config = scaled(**{**YARN, "rope_type": spelled})
     assert from_config(config) == from_config(scaled(**YARN))
     found = next(finding for finding in check(config) if finding.rule == "type-spelling")
@@ -376,14 +376,14 @@ def test_a_type_is_read_as_it_is_meant_however_it_is_spelled(spelled):
     assert repair(config)["rope_scaling"] == YARN
 
 
-def test_what_the_check_says_reads_like_sentences():
+def test_messages_of_the_check_are_well_punctuated():
     for path in CATALOG.glob("*.json"):
         for finding in check(json.loads(path.read_text())):
             for blot in ("..", ".;", ".,", "; ;", " ."):
                 assert blot not in finding.message, finding.message
 
 
-def test_a_length_that_falls_a_little_short_of_the_factor_is_a_note():
+def test_length_slightly_below_the_factor_is_only_a_note():
     rope = {"type": "yarn", "mrope_section": [16, 24, 24], "factor": 4, "original_max_position_embeddings": 32768}
     config = {"model_type": "qwen2_5_vl", "hidden_size": 8192, "num_attention_heads": 64, "rope_scaling": rope}
     found = check({**config, "max_position_embeddings": 128000})
@@ -393,7 +393,7 @@ def test_a_length_that_falls_a_little_short_of_the_factor_is_a_note():
 
 
 @pytest.mark.parametrize("key", ["interleaved", "xdrope_section"])
-def test_keys_of_published_configs_that_change_nothing_are_no_warning(key):
+def test_harmless_keys_of_published_configs_are_no_warning(key):
     config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
     rope = {"rope_type": "linear", "factor": 2.0, key: True}
     assert "unknown-keys" not in [one.rule for one in check({**config, "rope_scaling": rope})]

@@ -19,7 +19,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("case", GOLDEN["caches"], ids=lambda case: case["config"]["model_type"])
-def test_a_cache_is_as_large_as_that_of_transformers(case):
+def test_cache_size_equals_that_of_transformers(case):
     found = cache(case["config"])
     for length, measured in case["bytes"].items():
         # A sliding layer of transformers lets the oldest token of its window go before it is asked again.
@@ -28,13 +28,13 @@ def test_a_cache_is_as_large_as_that_of_transformers(case):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_bytes_per_token_are_the_published_ones(name):
+def test_bytes_per_token_match_published_values(name):
     sizes, (heads, kept), per_token = PUBLISHED[name]
     config = {**sizes, "num_attention_heads": heads, "num_key_value_heads": kept, "max_position_embeddings": 32768}
     assert cache(config).per_token == per_token
 
 
-def test_latent_attention_keeps_one_vector_and_one_rotated_key():
+def test_latent_attention_stores_one_vector_and_one_rotated_key():
     model = catalog()["deepseek-v3"]
     assert cache(model.whole).per_token == 70_272
 
@@ -67,7 +67,7 @@ def test_the_longest_length_fits_and_one_token_more_does_not():
     assert found.bytes(longest, 3) <= room < found.bytes(longest + 1, 3)
 
 
-def test_a_model_larger_than_the_gpu_fits_at_no_length_and_a_window_at_every_one():
+def test_too_large_model_fits_nowhere_and_a_window_everywhere():
     large, windowed = catalog()["deepseek-v3"], catalog()["mistral-7b-v0.1"]
     assert cache(large.whole).longest(-1.0) == 0
     assert cache(windowed.whole).longest(60e9) is None
@@ -89,7 +89,7 @@ def test_quantized_weights_are_counted_as_they_are_stored():
     assert weight_bytes({**config, "torch_dtype": "float32"})[0] == whole * 2
 
 
-def test_what_is_missing_or_not_known_is_said():
+def test_missing_sizes_are_named():
     with pytest.raises(ValueError, match="num_hidden_layers is missing"):
         cache(catalog()["qwen3-8b"].config)
     with pytest.raises(ValueError, match="modernbert reads a whole text at once and keeps no cache"):
@@ -107,5 +107,5 @@ def test_what_is_missing_or_not_known_is_said():
 @pytest.mark.parametrize(
     ("count", "said"), [(147_456, "147 KB"), (19.33e9, "19.3 GB"), (12, "12 bytes"), (1.4e12, "1.4 TB")]
 )
-def test_bytes_are_said_in_powers_of_ten(count, said):
+def test_bytes_are_formatted_in_powers_of_ten(count, said):
     assert human(count) == said

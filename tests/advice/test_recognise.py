@@ -16,7 +16,7 @@ STOCK = {
 
 
 @pytest.mark.parametrize("id", catalog())
-def test_every_model_of_the_list_is_known_by_its_numbers(id):
+def test_every_catalog_model_is_identified_by_its_numbers(id):
     model = catalog()[id]
     config = {**model.sizes, **{key: value for key, value in model.config.items() if key != "_about"}}
     found = ModelConfig.read(config).identity
@@ -25,7 +25,7 @@ def test_every_model_of_the_list_is_known_by_its_numbers(id):
     assert not found.mistakes
 
 
-def test_stock_qwen3_was_trained_on_less_than_it_says():
+def test_stock_qwen3_is_trained_on_less_than_its_limit():
     found = ModelConfig.read({**STOCK, "_name_or_path": "Qwen/Qwen3-8B"}).identity
     assert found.how == "model"
     assert (found.trained.length, found.says, found.room, found.reach) == (32_768, 40_960, 8_192, 32_768)
@@ -33,7 +33,7 @@ def test_stock_qwen3_was_trained_on_less_than_it_says():
     assert "the config says 40,960, of which 8,192 are room for the prompt" in found.sentence
 
 
-def test_without_a_name_the_numbers_say_it():
+def test_model_without_a_name_is_identified_by_its_numbers():
     found = ModelConfig.read(STOCK).identity
     assert found.how == "numbers"
     assert "its numbers are those of Qwen3 8B" in found.sentence
@@ -48,7 +48,7 @@ def test_without_a_name_the_numbers_say_it():
         ({"architectures": ["Qwen3ForSequenceClassification"]}, "Qwen3ForSequenceClassification"),
     ],
 )
-def test_a_fine_tune_is_told_as_one(changes, sign):
+def test_fine_tune_is_identified_as_one(changes, sign):
     found = ModelConfig.read({**STOCK, **changes}).identity
     assert found.how == "fine-tune"
     assert found.sentence.startswith("This is a fine-tune of Qwen3 8B (")
@@ -56,7 +56,7 @@ def test_a_fine_tune_is_told_as_one(changes, sign):
     assert found.trained.length == 32_768
 
 
-def test_a_longer_limit_without_scaling_is_told_as_the_mistake_it_is():
+def test_longer_limit_without_scaling_is_reported_as_a_mistake():
     found = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identity
     assert found.reach == 32_768
     assert "max_position_embeddings is 131,072 and nothing scales" in found.mistakes[0]
@@ -68,7 +68,7 @@ def test_a_factor_that_counts_from_the_stock_limit_is_a_mistake():
     assert "original_max_position_embeddings is 40,960" in found.mistakes[0]
 
 
-def test_the_trained_length_says_where_it_comes_from():
+def test_trained_length_names_its_source():
     other = {**STOCK, "num_hidden_layers": 20, "max_position_embeddings": 16_384}
     assert ModelConfig.read(other).identity.trained.source == "max_position_embeddings of the config"
     scaled = {**other, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}}
@@ -111,14 +111,14 @@ def test_a_few_numbers_that_agree_make_no_model():
     )
 
 
-def test_how_many_numbers_agree_is_said():
+def test_number_of_matching_fields_is_reported():
     assert ModelConfig.read(LLAMA3).identity.agree == (7, 7)
     assert ModelConfig.read({**LLAMA3, "vocab_size": 128_300}).identity.agree == (6, 7)
     assert "7 of the 7 numbers that the list knows of it agree" in ModelConfig.read(LLAMA3).identity.sentence
     assert ModelConfig.read({**LLAMA3, "intermediate_size": 11008}).identity.model is None
 
 
-def test_a_limit_that_another_model_of_these_numbers_has_by_scaling_names_that_model():
+def test_raised_limit_names_the_model_that_scales_to_it():
     found = ModelConfig.read({**LLAMA3, "max_position_embeddings": 131_072}).identity
     assert found.model == catalog()["llama-3-8b"]
     assert (
@@ -127,6 +127,6 @@ def test_a_limit_that_another_model_of_these_numbers_has_by_scaling_names_that_m
     assert "same numbers" not in ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identity.mistakes[0]
 
 
-def test_kimi_k2_under_its_own_type_is_the_model_of_the_list():
+def test_kimi_k2_under_its_own_type_is_the_catalog_model():
     model = catalog()["kimi-k2-instruct"]
     assert ModelConfig.read({**model.sizes, **model.config, "model_type": "kimi_k2"}).identity.model == model

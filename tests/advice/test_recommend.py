@@ -70,7 +70,7 @@ def test_the_first_recommendation_is_what_the_maker_documented(id, length, keys,
 
 @pytest.mark.parametrize(("length", "factor"), [(65_536, 2.0), (131_072, 4.0)])
 @pytest.mark.parametrize("limit", [40_960, 131_072])
-def test_stock_qwen3_is_extended_over_what_it_was_trained_on(length, factor, limit):
+def test_stock_qwen3_is_extended_from_its_trained_length(length, factor, limit):
     config = {**STOCK, "max_position_embeddings": limit}
     best = recommend(config, ModelConfig.read(config).identity, length).best
     assert best.rank == "documented"
@@ -89,7 +89,7 @@ def test_stock_qwen3_is_extended_over_what_it_was_trained_on(length, factor, lim
 @pytest.mark.parametrize(
     "changes", [{}, {"rope_theta": None, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}]
 )
-def test_both_generations_of_readers_read_the_written_file(runtime, changes):
+def test_old_and_new_runtimes_read_the_written_config(runtime, changes):
     config = {key: value for key, value in {**STOCK, **changes}.items() if value is not None}
     best = recommend(config, ModelConfig.read(config).identity, 131_072).best
     file = whole(best.spec, config)
@@ -105,7 +105,7 @@ def test_both_generations_of_readers_read_the_written_file(runtime, changes):
     assert given.check
 
 
-def test_nothing_is_changed_where_the_model_was_trained_for_the_length():
+def test_nothing_changes_at_a_length_within_training():
     best = recommend(STOCK, ModelConfig.read(STOCK).identity, 32_768).best
     assert (best.rank, best.spec.scaling.name) == ("as it is", "none")
     file = whole(best.spec, STOCK)
@@ -113,7 +113,7 @@ def test_nothing_is_changed_where_the_model_was_trained_for_the_length():
     assert difference(STOCK, file.config) == ""
 
 
-def test_a_method_that_does_nothing_for_the_model_is_not_the_best():
+def test_method_without_effect_is_not_recommended():
     long = {**STOCK, "rope_theta": 1e9, "num_hidden_layers": 8, "max_position_embeddings": 32_768}
     for length in (65_536, 262_144):
         advice = recommend(long, ModelConfig.read(long).identity, length)
@@ -128,27 +128,27 @@ def test_a_scaled_model_goes_further_by_its_own_method():
     assert advice.best.spec.scaling.factor == 16.0
 
 
-def test_yarn_goes_further_from_the_length_that_its_factor_reaches():
+def test_yarn_is_extended_from_the_length_its_factor_reaches():
     rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
     config = {**STOCK, "rope_scaling": rope}  # max_position_embeddings is 40,960 still
     assert recommend(config, ModelConfig.read(config).identity, 1_048_576).best.spec.scaling.factor == 32.0
 
 
-def test_the_trained_length_a_reader_gives_decides_the_factor():
+def test_given_trained_length_decides_the_factor():
     found = ModelConfig.read({**STOCK, "num_hidden_layers": 20}).identify(trained=16_384)
     advice = recommend(STOCK, found, 65_536)
     assert advice.best.spec.scaling.factor == 4.0
     assert advice.best.spec.context == 16_384
 
 
-def test_what_a_static_factor_costs_on_short_texts_is_said():
+def test_cost_of_a_static_factor_on_short_texts_is_named():
     advice = recommend(STOCK, ModelConfig.read(STOCK).identity, 131_072)
     assert "40 of 64 pairs turn more slowly below 32,768 tokens too" in advice.short[0]
     assert "Serve two configs" in advice.short[1]
     assert any("RULER" in one.text for one in advice.best.evidence)
 
 
-def test_sentences_are_sentences():
+def test_advice_sentences_are_well_formed():
     for model in catalog().values():
         advice = recommend(model.config, ModelConfig.read(model.config).identify(known=model), 65_536)
         for way in advice.ways:
@@ -157,7 +157,7 @@ def test_sentences_are_sentences():
                 assert ".." not in sentence, sentence
 
 
-def test_the_file_downloaded_is_json_and_the_diff_names_what_changed():
+def test_downloaded_config_is_json_and_its_diff_names_changes():
     best = recommend(STOCK, ModelConfig.read(STOCK).identity, 131_072).best
     file = whole(best.spec, STOCK)
     assert json.loads(json.dumps(file.config)) == file.config
@@ -166,7 +166,7 @@ def test_the_file_downloaded_is_json_and_the_diff_names_what_changed():
     assert '-  "rope_theta"' not in changed
 
 
-def test_a_config_that_reaches_a_short_length_is_kept_and_called_so():
+def test_config_that_reaches_the_length_stays_as_it_is():
     model = catalog()["qwen3-8b-yarn"]
     best = recommend(model.config, ModelConfig.read(model.config).identify(known=model), 16_384).best
     assert (best.rank, best.id) == ("as it is", "kept")
@@ -175,7 +175,7 @@ def test_a_config_that_reaches_a_short_length_is_kept_and_called_so():
 @pytest.mark.parametrize(
     ("id", "trained"), [("qwen3-8b-yarn", False), ("qwen2.5-7b-instruct-yarn", False), ("kimi-k2-instruct", True)]
 )
-def test_short_texts_are_said_to_be_as_trained_where_the_model_was_trained_so(id, trained):
+def test_short_texts_are_called_trained_only_if_the_model_was(id, trained):
     model = catalog()[id]
     advice = recommend(model.config, ModelConfig.read(model.config).identify(known=model), 16_384)
     assert ("trained with this scaling" in advice.short[0]) == trained
@@ -196,7 +196,7 @@ QWEN2_VL = {
 
 
 @pytest.mark.parametrize("config", [MPT, QWEN2_VL, STOCK], ids=["mpt", "flat qwen2_vl", "qwen3"])
-def test_proved_is_said_only_where_it_was_executed_or_read(config):
+def test_proof_is_claimed_only_for_executed_or_read_code(config):
     found = ModelConfig.read(config).identity
     best = recommend(config, found, 131_072).best
     file = whole(best.spec, config)
@@ -215,7 +215,7 @@ def test_proved_is_said_only_where_it_was_executed_or_read(config):
         assert (given.proved is None) == (known[at] == "not known")
 
 
-def test_of_remote_code_transformers_alone_proves_nothing():
+def test_transformers_alone_proves_nothing_about_remote_code():
     config = {"model_type": "internlm2", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 1000000.0}
     config |= {"num_key_value_heads": 8, "num_hidden_layers": 32, "max_position_embeddings": 32768}
     file = whole(recommend(config, ModelConfig.read(config).identity, 131_072).best.spec, config)
@@ -230,7 +230,7 @@ def file_spec(config):
     return recommend(config, ModelConfig.read(config).identity, 131_072).best.spec
 
 
-def test_of_a_model_that_nobody_read_nothing_is_proved():
+def test_unknown_model_has_no_proof():
     file = whole(recommend(MPT, ModelConfig.read(MPT).identity, 131_072).best.spec, MPT)
     assert file.readers == ()
     assert "vllm 0.33.0" in file.unverified

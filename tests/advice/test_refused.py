@@ -78,7 +78,7 @@ def test_a_method_without_its_factor_is_an_error_with_a_repair():
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
 
 
-def test_scaling_beside_the_language_model_is_an_error_where_transformers_raises():
+def test_scaling_outside_the_text_part_fails_as_in_transformers():
     """Run on five composite classes: they have no length of their own, and these types ask for it."""
     llava = {"model_type": "llava", **GOLDEN["bases"]["llava"]}
     for key in ("rope_scaling", "rope_parameters"):
@@ -88,7 +88,7 @@ def test_scaling_beside_the_language_model_is_an_error_where_transformers_raises
         assert not errors({**llava, key: YARN, "max_position_embeddings": 8192})
 
 
-def test_a_flat_scaling_over_layer_types_and_a_part_without_type_are_errors():
+def test_flat_scaling_over_layer_types_is_an_error():
     sizes = {key: value for key, value in GOLDEN["bases"]["llama"].items() if key != "rope_theta"}
     linear = {"rope_type": "linear", "factor": 4.0}
     for kind in ("ultrabert", "neomme", "mellum"):
@@ -164,7 +164,7 @@ TAKEN = [
 
 
 @pytest.mark.parametrize("kind", OTHER_NAMES)
-def test_a_size_under_another_name_is_refused_as_under_the_usual_one(kind):
+def test_size_under_an_alias_is_refused_like_the_usual_key(kind):
     base, refused = OTHER_NAMES[kind]
     assert not errors({"model_type": kind, **base})
     for key, values in refused.items():
@@ -173,11 +173,11 @@ def test_a_size_under_another_name_is_refused_as_under_the_usual_one(kind):
 
 
 @pytest.mark.parametrize(("kind", "keys"), TAKEN)
-def test_what_a_class_takes_is_no_error(kind, keys):
+def test_values_that_the_class_accepts_are_no_error(kind, keys):
     assert not errors({"model_type": kind, **keys})
 
 
-def test_the_table_is_what_the_installed_classes_say():
+def test_table_of_refused_keys_matches_the_installed_classes():
     transformers = pytest.importorskip("transformers", "5.23.0")
 
     def takes(kind, keys):

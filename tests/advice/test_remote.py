@@ -10,7 +10,7 @@ QWEN1 = {
 }
 
 
-def test_what_qwens_own_code_does_beyond_its_length_is_said():
+def test_dynamic_ntk_of_qwens_remote_code_is_explained():
     """get_ntk_alpha of its modeling_qwen.py: 2^ceil(log2(n / 8192) + 1) - 1 is 3 at 16,384 and 7 at 32,768."""
     (found,) = [one for one in check({**QWEN1, "use_dynamic_ntk": True}) if one.rule == "remote-dynamic-ntk"]
     assert "read by Qwen's own remote code only: beyond 8,192 tokens" in found.message

@@ -69,7 +69,7 @@ CHANGED = [
 
 
 @pytest.mark.parametrize(("stock", "changes", "said"), CHANGED, ids=[said for *_, said in CHANGED])
-def test_what_somebody_changed_is_not_said_to_be_what_the_maker_trained(stock, changes, said):
+def test_changed_scaling_is_not_attributed_to_the_maker(stock, changes, said):
     config = rescaled(stock, **changes)
     found = ModelConfig.read(config).identity
     name = ModelConfig.read(stock).identity.name
@@ -90,7 +90,7 @@ def test_what_somebody_changed_is_not_said_to_be_what_the_maker_trained(stock, c
 
 
 @pytest.mark.parametrize("stock", [LLAMA31, DEEPSEEK, GPT_OSS], ids=lambda stock: stock["model_type"])
-def test_what_ships_is_said_to_ship(stock):
+def test_shipped_scaling_is_reported_as_shipped(stock):
     found = ModelConfig.read(stock).identity
     advice = recommend(stock, found, 131_072)
     assert advice.best.rank == "as it is"
@@ -99,7 +99,7 @@ def test_what_ships_is_said_to_ship(stock):
     assert "not-as-shipped" not in {one.rule for one in check(stock)}
 
 
-def test_a_key_that_says_what_the_formula_gives_changes_nothing():
+def test_key_equal_to_its_default_formula_changes_nothing():
     # 0.1 ln(32) + 1
     config = rescaled(GPT_OSS, attention_factor=1.3465735902799727)
     assert ModelConfig.read(config).identity.exact
@@ -160,7 +160,7 @@ def test_a_limit_that_was_cut_is_raised_and_the_factor_stays(limit):
     [LLAMA32_3B, LLAMA31_70B, GEMMA3_4B, {"model_type": "gemma3", "text_config": GEMMA3_4B}],
     ids=["llama 3.2 3b", "llama 3.1 70b", "gemma 3 4b", "nested gemma 3"],
 )
-def test_a_stock_config_of_no_listed_model_is_not_called_an_addition(config):
+def test_scaling_of_an_unlisted_stock_config_is_no_addition(config):
     found = ModelConfig.read(config).identity
     assert found.model is None
     advice = recommend(config, found, 131_072)

@@ -14,7 +14,7 @@ def choose(seen, label, entry):
     seen.page.get_by_role("option", name=entry, exact=True).click()
 
 
-def test_two_models_stand_beside_each_other_and_a_cell_is_read_in_both(visit):
+def test_two_models_are_compared_and_hover_reads_both(visit):
     seen = visit().open("/axes")
     seen.until(f"{MAP}.data.length === 2")
     assert "at 32 columns the score is still 1.000" in seen.page.locator(".rv-says").first.inner_text()
@@ -28,7 +28,7 @@ def test_two_models_stand_beside_each_other_and_a_cell_is_read_in_both(visit):
     assert seen.errors == []
 
 
-def test_the_pointer_and_the_arrow_keys_move_the_patch_and_a_border_the_ticks(visit):
+def test_pointer_and_arrow_keys_move_patch_and_section_border(visit):
     seen = visit().open("/axes")
     place = seen.look("axes/clocks")
     canvas = place.locator("canvas")
@@ -61,7 +61,7 @@ def test_the_pointer_and_the_arrow_keys_move_the_patch_and_a_border_the_ticks(vi
     assert seen.errors == []
 
 
-def test_a_prompt_is_put_together_from_pieces_and_a_second_runtime_dashed(visit):
+def test_prompt_is_built_from_pieces_for_two_runtimes(visit):
     seen = visit().open("/axes?axes.prompt=text+4,+image+112x84")
     seen.look("axes/positions")
     said = seen.page.locator("[data-says='axes/positions']")
@@ -88,7 +88,7 @@ def test_a_prompt_is_put_together_from_pieces_and_a_second_runtime_dashed(visit)
     assert seen.errors == []
 
 
-def test_what_is_no_prompt_is_a_sentence_and_the_pieces_stay(visit):
+def test_invalid_prompt_shows_an_error_and_keeps_the_pieces(visit):
     seen = visit().open("/axes?axes.prompt=text+4,+image+112x84")
     seen.look("axes/positions")
     wide = seen.page.get_by_role("textbox", name="image, piece 2: width in pixels")
@@ -104,7 +104,7 @@ def test_what_is_no_prompt_is_a_sentence_and_the_pieces_stay(visit):
     assert seen.errors == []
 
 
-def test_a_film_beyond_its_length_comes_home_less_with_riflex(visit):
+def test_riflex_weakens_the_repetition_of_a_long_video(visit):
     seen = visit().open("/axes?axes.model=hunyuan-video")
     seen.look("axes/further")
     said = seen.page.locator("[data-says='axes/further']")
@@ -114,7 +114,7 @@ def test_a_film_beyond_its_length_comes_home_less_with_riflex(visit):
     assert seen.errors == []
 
 
-def test_a_config_of_ones_own_with_several_axes_is_the_model(visit):
+def test_dropped_multi_axis_config_becomes_the_model(visit):
     seen = visit().open("/axes?model=qwen3.5-9b")
     expect(seen.page.get_by_role("combobox", name="Model on this page")).to_be_visible()
     assert seen.page.evaluate(f"{MAP}.data[0].name").startswith("Qwen3.5 9B")

@@ -76,7 +76,7 @@ def test_charts_are_drawn_and_follow_a_knob_behind_nginx(visit, proxied, where):
     assert seen.elsewhere == []
 
 
-def test_two_replicas_behind_plain_round_robin_serve_pages_and_pictures_alike(visit, proxied):
+def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied):
     """Every request may meet another process: the page's session is in one of them, scripts and pictures in both."""
     seen = visit(proxied(base="rope", replicas=2))
     for path in ("/", "/rotation?model=qwen3-8b-yarn"):
@@ -127,7 +127,7 @@ LISTED = {
 }
 
 
-def test_an_address_without_a_page_is_said(visit):
+def test_unknown_address_shows_a_banner(visit):
     seen = visit()
     seen.page.goto(f"{seen.url}/nowhere")
     expect(seen.page.locator(".rv-banner")).to_contain_text("There is no page nowhere", timeout=30_000)
@@ -143,7 +143,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("turn", range(len(HOSTILE)))
-def test_a_link_cannot_put_markup_on_the_page(visit, turn):
+def test_link_cannot_inject_markup(visit, turn):
     """In five visits every text stands once in every place of the address."""
     given = dict(zip(("model", "layer", "method", "base", "pairing"), HOSTILE[turn:] + HOSTILE[:turn], strict=True))
     seen = visit().open(f"{'/' if turn == 0 else '/frequencies'}?{urlencode(given)}")

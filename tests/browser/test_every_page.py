@@ -31,7 +31,7 @@ def address(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_is_clean(visit, page):
+def test_page_has_no_errors(visit, page):
     """As a phone opens it, and as it is once the window is wide."""
     seen = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
     tab = seen.page
@@ -126,7 +126,7 @@ def a_word_says_its_sentence_and_lets_go(seen):
     assert "#" not in seen.page.url
 
 
-def test_a_word_of_the_tour_says_its_sentence_and_lets_go(visit):
+def test_glossary_term_of_the_tour_opens_and_closes(visit):
     seen = visit().open("/learn?learn.step=12")
     a_word_says_its_sentence_and_lets_go(seen)
     assert seen.errors == []

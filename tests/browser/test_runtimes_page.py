@@ -24,7 +24,7 @@ def drop(seen, content, name="config.json"):
     field.set_input_files({"name": name, "mimeType": "application/json", "buffer": content})
 
 
-def test_a_dropped_config_is_found_faulty_and_comes_back_repaired(visit):
+def test_dropped_faulty_config_is_repaired(visit):
     seen = visit(watched=True).open("/runtimes")
     tab = seen.page
     drop(seen, json.dumps(FAULTY).encode())
@@ -52,7 +52,7 @@ NO_CONFIGS = [
 ]
 
 
-def test_a_file_that_is_no_config_is_a_sentence_and_the_model_stays_with_the_flags_that_repair_it(visit):
+def test_invalid_file_shows_an_error_and_the_model_stays(visit):
     seen = visit().open("/runtimes?model=kimi-k2-instruct")
     row = seen.page.locator(".rv-table tr", has_text="llama.cpp")
     for name, content, said in NO_CONFIGS:

@@ -33,7 +33,7 @@ def enter(seen, way):
 
 
 @pytest.mark.parametrize(("way", "query"), [("button", "?base=77000"), ("menu", "")])
-def test_back_from_the_tour_is_step_by_step_and_then_home_as_it_was(visit, way, query):
+def test_back_leaves_the_tour_step_by_step_to_home(visit, way, query):
     seen = visit().open(f"/{query}")
     before = seen.page.evaluate("history.length")
     enter(seen, way)
@@ -56,7 +56,7 @@ def test_back_from_the_tour_is_step_by_step_and_then_home_as_it_was(visit, way, 
     assert seen.errors == []
 
 
-def test_a_step_that_was_taken_along_stays_where_it_was_taken(visit):
+def test_step_opened_on_a_page_applies_to_that_page(visit):
     """Its model is then the reader's; what he had before is still there for Back."""
     seen = visit().open("/?base=77000")
     seen.page.locator("main").get_by_role("button").first.click()
@@ -72,7 +72,7 @@ def test_a_step_that_was_taken_along_stays_where_it_was_taken(visit):
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_a_link_opens_a_page_at_its_top_and_back_finds_the_place(visit, width):
+def test_link_opens_at_the_top_and_back_restores_the_scroll(visit, width):
     seen = visit(width=width, height=500, has_touch=width < 600).open("/?base=77000")
     link = seen.page.locator("main").get_by_role("link", name="Runtimes", exact=True).first
     # Where it stands when it is clicked: the click itself may bring it into view.
@@ -87,7 +87,7 @@ def test_a_link_opens_a_page_at_its_top_and_back_finds_the_place(visit, width):
     seen.until(f"Math.abs({TOP} - window.__place) < 4")
 
 
-def test_a_reload_finds_the_place_where_the_page_was_left(visit):
+def test_reload_restores_the_scroll_position(visit):
     seen = visit().open("/runtimes?base=77000")
     seen.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 900")
     seen.settle()

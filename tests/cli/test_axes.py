@@ -13,7 +13,7 @@ def file_of(id: str, folder: Path) -> str:
     return str(path)
 
 
-def test_runtimes_says_what_each_does_with_sections(capsys, tmp_path) -> None:
+def test_runtimes_explains_sections_of_each_runtime(capsys, tmp_path) -> None:
     assert main(["runtimes", file_of("qwen3-vl-8b", tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "t 24, h 20, w 20 interleaved" in out

@@ -23,7 +23,7 @@ def table(path):
 @pytest.mark.parametrize(
     "name", ["frequencies/pairs", "scaling/methods", "extend/ways", "runtimes/matrix", "axes/costs", "axes/clocks"]
 )
-def test_a_table_of_a_config_file_is_drawn_again_of_that_config(tmp_path, name):
+def test_saved_table_of_a_config_file_is_redrawn(tmp_path, name):
     config, saved, direct, again = (tmp_path / each for each in ("longrope.json", "p.json", "direct.csv", "again.csv"))
     config.write_text(json.dumps(LONGROPE))
     assert figure(name, config, "-o", saved) == 0
@@ -47,7 +47,7 @@ def test_a_table_of_a_config_file_is_drawn_again_of_that_config(tmp_path, name):
         (["--short-factor", "1,2"], "short_factor"),
     ],
 )
-def test_of_a_saved_file_only_the_look_can_be_changed(tmp_path, capsys, flags, key):
+def test_only_the_look_of_a_saved_file_can_change(tmp_path, capsys, flags, key):
     saved, other = tmp_path / "saved.json", tmp_path / "x.svg"
     assert figure("scaling/comparison", "-o", saved) == 0
     assert figure(saved, *flags, "-o", other) == 2
@@ -80,7 +80,7 @@ def test_of_a_saved_file_only_the_look_can_be_changed(tmp_path, capsys, flags, k
         ({"data": [{"y": [1]}], "layout": {"shapes": [{"x0": 1, "x1": 2, "y0": 1}]}}, "y1 of shape 1"),
     ],
 )
-def test_a_file_that_cannot_be_drawn_says_what_is_wrong_with_it(tmp_path, capsys, made, said):
+def test_undrawable_file_error_names_the_problem(tmp_path, capsys, made, said):
     path = tmp_path / "odd.json"
     path.write_text(json.dumps(made))
     for form in ("svg", "csv", "html", "json"):
@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_drawn_says_what_is_wrong_with_it(tmp_path, capsys
         ({"data": [{"type": "table", "header": {"values": ["a"]}, "cells": {"values": [[1]]}}], "layout": {}}, set()),
     ],
 )
-def test_a_foreign_figure_is_drawn_where_it_can_be(tmp_path, capsys, made, refused):
+def test_foreign_figure_is_drawn_where_possible(tmp_path, capsys, made, refused):
     path = tmp_path / "odd.json"
     path.write_text(json.dumps(made))
     for form in ("svg", "csv", "html", "json"):
@@ -134,14 +134,14 @@ def test_a_foreign_figure_is_drawn_where_it_can_be(tmp_path, capsys, made, refus
         (["https://h/nothing?model=qwen3-8b"], "There is no page 'nothing'"),
     ],
 )
-def test_an_address_that_is_no_pictures_is_one_line(tmp_path, capsys, asked, said):
+def test_address_without_a_picture_gives_a_one_line_error(tmp_path, capsys, asked, said):
     assert figure(*asked, "-o", tmp_path / "x.csv") == 2
     err = capsys.readouterr().err
     assert said in err
     assert len(err.splitlines()) == 1
 
 
-def test_a_pictures_address_is_read_however_it_is_written(tmp_path):
+def test_picture_address_is_read_in_every_spelling(tmp_path):
     plain = tmp_path / "plain.csv"
     assert figure("scaling/comparison", "qwen3-8b", "-o", plain) == 0
     for place, start in enumerate(
@@ -214,7 +214,7 @@ def test_a_label_with_a_remark_sign_is_read_by_pandas(tmp_path):
 @pytest.mark.parametrize(
     ("name", "first"), [("kernels/ways", "way"), ("kernels/speeds", "way"), ("kernels/agreement", "pairing")]
 )
-def test_what_was_not_measured_is_a_table_without_rows(tmp_path, name, first):
+def test_missing_measurement_gives_an_empty_table(tmp_path, name, first):
     path, saved = tmp_path / "plot.csv", tmp_path / "plot.json"
     assert figure(name, "-o", path) == 0
     (header,) = table(path)
@@ -226,7 +226,7 @@ def test_what_was_not_measured_is_a_table_without_rows(tmp_path, name, first):
 
 
 @pytest.mark.parametrize("name", ["frequencies/wavelengths", "runtimes/matrix", "extend/ways"])
-def test_the_address_of_a_config_of_ones_own_is_drawn_with_the_config_behind_it(tmp_path, capsys, name):
+def test_address_of_a_user_config_is_drawn_with_the_config_file(tmp_path, capsys, name):
     config, by_name, by_address = tmp_path / "config.json", tmp_path / "a.csv", tmp_path / "b.csv"
     config.write_text(json.dumps(LONGROPE | {"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 4.0}}))
     assert figure(name, config, "-o", by_name) == 0

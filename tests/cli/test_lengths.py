@@ -62,7 +62,7 @@ def assert_pages_agree(now, wanted):
 
 
 @pytest.mark.parametrize("id", catalog())
-def test_a_model_of_the_list_has_one_trained_length(capsys, id):
+def test_catalog_model_has_one_trained_length(capsys, id):
     config = read_catalog_model(id)
     original = config.original_length if config.has_original_length else None
     if catalog()[id].layer is None:
@@ -72,7 +72,7 @@ def test_a_model_of_the_list_has_one_trained_length(capsys, id):
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_config_of_ones_own_has_one_trained_length(capsys, tmp_path, name):
+def test_user_config_has_one_trained_length(capsys, tmp_path, name):
     config, trained, original = OWN[name]
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config))

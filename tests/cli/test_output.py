@@ -40,7 +40,7 @@ def test_an_error_names_the_file_once(capsys, tmp_path, command, text):
     assert all(line.count("bad.json") == 1 for line in said)
 
 
-def test_what_cannot_be_read_is_told_without_a_number(capsys, tmp_path):
+def test_unreadable_path_error_has_no_errno(capsys, tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in (tmp_path / "loop" / "x", tmp_path / ("x" * 300), "/dev/zero", "no\0name"):
         code, out, _ = run(capsys, "check", str(name))
@@ -60,7 +60,7 @@ CLOSING += "p.stdout.close(); print(p.wait())"
 @pytest.mark.parametrize(
     ("reader", "name", "expected"), [("readline()", "bad.json", "2"), ("read(0)", "warned.json", "1")]
 )
-def test_the_exit_code_is_right_when_the_reader_leaves_early(tmp_path, reader, name, expected):
+def test_exit_code_is_right_after_a_broken_pipe(tmp_path, reader, name, expected):
     (tmp_path / "bad.json").write_text(json.dumps(FAULTY))
     rope = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 10240}
     (tmp_path / "warned.json").write_text(json.dumps({**FAULTY, "rope_scaling": rope}))
@@ -72,7 +72,7 @@ def test_the_exit_code_is_right_when_the_reader_leaves_early(tmp_path, reader, n
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 
-def test_a_terminal_without_greek_gets_what_it_can_show():
+def test_ascii_terminal_gets_printable_output():
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     command = [sys.executable, "-m", "rope_viz", "check", "nowhere/θ.json"]
     done = subprocess.run(command, capture_output=True, check=False, cwd=ROOT, env=environment)

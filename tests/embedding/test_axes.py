@@ -48,7 +48,7 @@ def places(spec: AxesSpec, count: int = 5) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ALLOCATIONS)
-def test_a_rotation_keeps_length(name: str) -> None:
+def test_rotation_preserves_length(name: str) -> None:
     spec = dataclasses.replace(ALLOCATIONS[name], factor=1.0)
     x = np.random.default_rng(2).normal(size=(5, spec.head_dim))
     turned = spec.rotate(x, places(spec))
@@ -69,7 +69,7 @@ def test_the_score_depends_on_the_displacement_alone(name: str) -> None:
         assert turned[0] @ turned[1] == pytest.approx(first, abs=1e-9)
 
 
-def test_a_sheared_table_keeps_neither() -> None:
+def test_sheared_table_preserves_neither_length_nor_scores() -> None:
     x = np.random.default_rng(2).normal(size=(5, SHEARED.head_dim))
     at = places(SHEARED)
     ratio = np.linalg.norm(SHEARED.rotate(x, at), axis=1) / np.linalg.norm(x, axis=1)
@@ -129,13 +129,13 @@ def test_each_axis_has_its_own_scaling_and_factor() -> None:
     assert ladder_per_axis([dataclasses.replace(yarn, scaling=Linear(2.0))] * 2, ("h", "w")).factor == 1.0
 
 
-def test_owner_says_who_listens_to_what() -> None:
+def test_owner_maps_pairs_to_axes() -> None:
     weights = np.array([[1.0, 0.0], [0.0, 0.0], [0.5, 0.5], [0.0, -2.0]])
     assert directions(weights, ("h", "w")).owner.tolist() == [0, STILL, MIXED, 1]
     assert not directions(weights, ("h", "w")).aligned
 
 
-def test_sections_go_round_the_pairs_as_models_have_them() -> None:
+def test_sections_cycle_over_the_pairs_as_in_models() -> None:
     assert sections([1, 0, 3], 4) == [0, 2, 2, 2]
     assert interleaved([24, 20, 20], 64)[-5:] == [2, 0, 0, 0, 0]
     assert interleaved([2, 2, 2], 8) == [0, 1, 2, 0, 1, 2, 0, 0]
@@ -152,7 +152,7 @@ def test_equal_content_is_equal_and_hashes_alike() -> None:
     assert again != SHEARED
 
 
-def test_arrays_of_a_spec_cannot_be_written() -> None:
+def test_arrays_of_a_spec_are_read_only() -> None:
     for array in (ALLOCATIONS["blocks"].weights, ALLOCATIONS["blocks"].dims, SHEARED.second):
         assert array is not None
         with pytest.raises(ValueError, match="read-only"):
@@ -188,6 +188,6 @@ def test_arrays_of_a_spec_cannot_be_written() -> None:
         (lambda: ALLOCATIONS["blocks"].rotate(np.zeros((1, 8)), [[0.0, 0.0, 0.0]]), "x must have shape"),
     ],
 )
-def test_what_does_not_fit_is_said(make, says) -> None:
+def test_inconsistent_axes_raise_a_clear_error(make, says) -> None:
     with pytest.raises(ValueError, match=says):
         make()

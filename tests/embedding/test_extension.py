@@ -13,7 +13,7 @@ from rope_viz.studies.distance_2d import mean_cosine
 TIME = RopeSpec(head_dim=16, base=256.0, context=33, target=66)
 
 
-def test_hunyuan_video_comes_home_at_fifty_latent_frames_and_riflex_keeps_it_away() -> None:
+def test_riflex_removes_the_repetition_of_hunyuan_video() -> None:
     plain = mean_cosine(one_axis(TIME), "position", [25, 33, 50])
     np.testing.assert_allclose(plain, [0.58, 0.03, 0.57], atol=5e-3)
     extended = RopeSpec(head_dim=16, base=256.0, context=33, target=66, scaling=Riflex(repeats=48))
@@ -49,7 +49,7 @@ def test_image_ntk_divides_the_last_pair_by_the_growth() -> None:
     np.testing.assert_allclose(late.inv_freq(), side.plain_inv_freq)
 
 
-def test_knobs_that_do_not_fit_are_named() -> None:
+def test_inconsistent_knobs_are_named() -> None:
     with pytest.raises(ValueError, match="pair must be at most 8"):
         RopeSpec(head_dim=16, scaling=Riflex(pair=9))
     with pytest.raises(ValueError, match="noise must be at most 1"):

@@ -14,7 +14,7 @@ QWEN3 = shared_ladder(RopeSpec(128, 128, 5e6), interleaved([24, 20, 20], 64))
 HUNYUAN = ladder_per_axis([RopeSpec(d, d, 256.0) for d in (16, 56, 56)], THW, pairing="interleaved")
 
 
-def test_sections_bases_and_ways_of_published_models_are_read_back():
+def test_sections_and_bases_of_published_models_are_recovered():
     found = anatomy(model_parts("qwen2-vl-7b")["text"])
     assert (found.shared, dict(found.counts), found.way) == (True, {"t": 16, "h": 24, "w": 24}, "sections")
     assert found.ladders[""].base == 1_000_000.0
@@ -27,14 +27,14 @@ def test_sections_bases_and_ways_of_published_models_are_read_back():
     assert {axis: each.base for axis, each in found.ladders.items()} == {"t": 256.0, "h": 256.0, "w": 256.0}
 
 
-def test_directions_one_axis_and_shears_have_no_anatomy():
+def test_directions_single_axis_and_shears_have_no_anatomy():
     assert anatomy(directions([[1.0, 0.5], [0.2, 0.1]], ("h", "w"))) is None
     assert anatomy(model_parts("gemma-4")["text full_attention"]) is None
     assert anatomy(model_parts("v-jepa2-vit-l")["vision"]) is None
 
 
 @pytest.mark.parametrize("id", axes_catalog())
-def test_made_anew_without_a_change_every_model_is_the_same(id):
+def test_rebuilding_without_a_change_is_the_identity(id):
     for spec in model_parts(id).values():
         if anatomy(spec) is not None:
             assert rebuilt(spec) == spec
@@ -50,13 +50,13 @@ def test_dragged_sections_are_those_of_the_allocation():
     assert anatomy(moved).way == "sections"
 
 
-def test_an_axis_that_is_given_more_pairs_gets_a_finer_ladder_of_its_own():
+def test_axis_with_more_pairs_gets_a_finer_ladder():
     moved = rebuilt(HUNYUAN, counts={"t": 16, "h": 24, "w": 24}, bases={"t": 10_000.0})
     parts = [RopeSpec(32, 32, 10_000.0), RopeSpec(48, 48, 256.0), RopeSpec(48, 48, 256.0)]
     np.testing.assert_allclose(moved.weights, ladder_per_axis(parts, THW, pairing="interleaved").weights, rtol=1e-12)
 
 
-def test_scaled_speeds_keep_their_values_when_they_are_dealt_out_anew():
+def test_scaled_frequencies_survive_a_new_allocation():
     spec = RopeSpec(128, 128, 1e6, 32_768, 131_072, Yarn(factor=4.0))
     yarn = shared_ladder(spec, sections([16, 24, 24], 64))
     assert anatomy(yarn).ladders == {}
@@ -76,19 +76,19 @@ def test_scaled_speeds_keep_their_values_when_they_are_dealt_out_anew():
         ({"bases": {"w": 10.0}}, "no ladder"),
     ],
 )
-def test_what_cannot_be_dealt_out_is_refused_with_the_reason(changes, message):
+def test_impossible_allocation_is_refused_with_the_reason(changes, message):
     with pytest.raises(ValueError, match=message):
         rebuilt(QWEN2, **changes)
 
 
-def test_a_ladder_is_read_back_from_its_speeds():
+def test_ladder_is_recovered_from_its_frequencies():
     assert ladder(Ladder(6.25, 100.0, 16).speeds) == Ladder(6.25, 100.0, 16)
     assert ladder(np.array([1.0])) is None
     assert ladder(np.array([1.0, 0.5, 0.4])) is None
     assert ladder(np.array([0.5, 1.0])) is None
 
 
-def test_in_turn_wants_two_sections_of_one_size():
+def test_alternating_allocation_needs_two_equal_sections():
     assert dealt("in turn", [20, 22, 22])[:4] == [1, 2, 1, 2]
     assert dealt("in turn", [20, 30, 14]) == []
     assert dealt("interleaved", [0, 32, 32]) == []

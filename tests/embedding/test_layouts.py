@@ -31,7 +31,7 @@ def test_text_alone_counts_on_every_axis() -> None:
     assert laid.rope_delta == 0
 
 
-def test_runtimes_differ_where_time_outran_the_grid() -> None:
+def test_runtimes_differ_where_time_exceeds_the_grid() -> None:
     pieces = [Piece("text", 1), Piece("video", grid=(9, 4, 4)), Piece("text", 1)]
     overlaps = prompt(pieces, Manner(resume="side"))
     behind = prompt(pieces, Manner(resume="largest"))
@@ -50,7 +50,7 @@ def test_a_floor_in_float32_is_not_a_floor_in_float64() -> None:
     assert np.any(wide != narrow)
 
 
-def test_frames_apart_are_images_of_their_own() -> None:
+def test_separate_frames_are_numbered_like_images() -> None:
     pieces = [Piece("video", grid=(2, 4, 6)), Piece("text", 1)]
     apart = prompt(pieces, Manner(apart=True)).values
     assert apart[:6, 0].tolist() == [0.0] * 6
@@ -95,6 +95,6 @@ def test_pixels_become_whole_blocks_of_patches() -> None:
         (lambda: patches(0, 4, 14), "height"),
     ],
 )
-def test_what_does_not_fit_is_said(make, says) -> None:
+def test_inconsistent_layout_raises_a_clear_error(make, says) -> None:
     with pytest.raises(ValueError, match=says):
         make()

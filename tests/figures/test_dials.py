@@ -28,7 +28,7 @@ def hands(fig, name):
 
 
 @pytest.mark.parametrize("position", [0, 1000, 9_999_999])
-def test_every_hand_stands_at_its_angle(position):
+def test_every_hand_points_at_its_angle(position):
     fig = static_clocks.still(packed(LLAMA), position)
     exact = [float((int(position) * frac(rate)) % 1) for rate in LLAMA.inv_freq(LLAMA.target)]
     turn, _ = hands(fig, "hand")
@@ -46,7 +46,7 @@ def frac(rate):
         return mpmath.mpf(float(rate)) / (2 * mpmath.pi)
 
 
-def test_query_and_key_stand_at_theirs_and_the_bars_are_the_score():
+def test_query_and_key_hands_and_score_bars_are_exact():
     fig = static_clocks.still(packed(LLAMA, "score"), 1040, 1024)
     query, _ = hands(fig, "query")
     key, _ = hands(fig, "key")
@@ -59,7 +59,7 @@ def test_query_and_key_stand_at_theirs_and_the_bars_are_the_score():
     assert "score 0.7295" in fig.layout.xaxis2.title.text
 
 
-def test_the_table_holds_every_pair_also_those_that_are_not_drawn():
+def test_table_holds_every_pair_even_those_not_drawn():
     spec = RopeSpec(head_dim=1024)
     fig = static_clocks.still(packed(spec), 12)
     found = fig.table()
@@ -68,7 +68,7 @@ def test_the_table_holds_every_pair_also_those_that_are_not_drawn():
     assert len(hands(fig, "hand")[0]) == 256
 
 
-def test_a_ring_says_the_band_by_colour_dash_and_name():
+def test_ring_shows_the_band_by_colour_dash_and_name():
     fig = static_clocks.still(packed(LLAMA), 0)
     rings = {trace.name: (trace.line.color, trace.line.dash) for trace in fig.data if trace.name in ("kept", "divided")}
     assert rings["kept"] == (theme.KEPT, "solid")
@@ -79,7 +79,7 @@ def test_a_ring_says_the_band_by_colour_dash_and_name():
     assert "divided 29" in text
 
 
-def test_a_narrow_picture_has_fewer_dials_in_a_row_and_all_of_them():
+def test_narrow_picture_has_shorter_rows_with_every_dial():
     fig = static_clocks.still(packed(LLAMA), 1000)
     narrow = fig.at_size(390.0, None)
     assert narrow.layout.xaxis.range[1] < fig.layout.xaxis.range[1]
@@ -88,7 +88,7 @@ def test_a_narrow_picture_has_fewer_dials_in_a_row_and_all_of_them():
     assert svg == render(narrow, "svg", options=Style.read({"preset": "one-column"}))
 
 
-def test_an_unscaled_model_has_one_hand_and_a_pin_its_frame():
+def test_unscaled_model_has_one_hand_and_a_pin_has_a_frame():
     fig = static_clocks.still(packed(LLAMA.plain()), 5, pin=3)
     assert not [trace for trace in fig.data if trace.name == "before scaling"]
     assert len(fig.layout.shapes) == 1
@@ -97,6 +97,6 @@ def test_an_unscaled_model_has_one_hand_and_a_pin_its_frame():
 
 @pytest.mark.parametrize("head_dim", [2, 4, 64, 256, 4096])
 @pytest.mark.parametrize("mode", ["turn", "score"])
-def test_every_number_of_pairs_has_its_picture(head_dim, mode):
+def test_any_number_of_pairs_can_be_drawn(head_dim, mode):
     fig = static_clocks.still(packed(RopeSpec(head_dim=head_dim), mode), 10, 3)
     assert render(fig, "svg", options=Style(dpi=36)).startswith(b"<?xml")

@@ -26,7 +26,7 @@ def report(*more, gpu=False):
     return Report(load, machine, rows, {item["name"]: item for item in ways})
 
 
-def test_the_curves_are_the_errors_up_to_ten_million():
+def test_curves_show_errors_up_to_ten_million():
     traces = {trace.name: trace for trace in kernels.errors(LLAMA).data}
     inv_freq = LLAMA.inv_freq(LLAMA.target)
     for method, (label, *_) in kernels.SHOWN.items():
@@ -39,12 +39,12 @@ def test_the_curves_are_the_errors_up_to_ten_million():
     assert traces["bf16 position"].y[traces["bf16 position"].x > 600].min() > 0.5
 
 
-def test_the_sentence_is_not_fooled_by_a_power_of_two():
+def test_sentence_accounts_for_powers_of_two():
     # 131072 itself is a bf16 number, so a single position would show no error there.
     assert "bf16 position by 2." in words_kernels.errors(LLAMA)
 
 
-def test_every_way_that_ran_has_a_bar_and_its_label_against_the_copy():
+def test_every_measured_kernel_has_a_bar_relative_to_a_copy():
     fig = kernels.speeds(report())
     assert list(fig.data[0].y) == ["eager rotate_half", "ours, out=", "copy"]
     np.testing.assert_allclose(fig.data[0].x, [1.25, 10.0, 20.0])
@@ -62,7 +62,7 @@ def test_the_sentence_says_how_fast_on_what_and_what_did_not_run():
     assert "the GPU (Z80)" in words_kernels.measured(report(gpu=True))
 
 
-def test_a_best_round_far_above_the_median_is_said():
+def test_busy_machine_is_reported_when_the_best_round_is_faster():
     text = words_kernels.measured(report(way("ours, out=", 0.1, best=0.06)))
     assert "**The machine was busy" in text
     assert "By its best round ours moves **16.67 GB/s, 83% of a copy**, 13 times as fast" in text

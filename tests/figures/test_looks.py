@@ -24,7 +24,7 @@ def drawn(fig):
 
 
 @pytest.mark.parametrize("view", ["ratio", "wavelength", "ramp"])
-def test_a_method_looks_the_same_whatever_is_selected_beside_it(view):
+def test_method_style_is_independent_of_the_selection(view):
     whole = drawn(scaling.view(view, scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL)))[0])
     for name in ALL:
         some = scaling.compared(LLAMA, scaling.alternatives(LLAMA, [name]))
@@ -42,7 +42,7 @@ def test_a_method_looks_the_same_in_every_figure():
         assert drawn(decay.curves(curves, where, parts, mean=True)) == speed
 
 
-def test_no_two_methods_look_alike_and_none_like_the_current_spec():
+def test_method_styles_are_distinct_from_each_other_and_current():
     shown = [line_styles.of_method(name) for name in METHODS]
     assert set(line_styles.METHODS) == set(METHODS)
     assert len(set(shown)) == len(shown)
@@ -50,7 +50,7 @@ def test_no_two_methods_look_alike_and_none_like_the_current_spec():
     assert line_styles.of_method("none") == line_styles.PLAIN
 
 
-def test_a_model_looks_the_same_whatever_is_selected_beside_it():
+def test_model_style_is_independent_of_the_selection():
     specs = {catalog()[name].name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b", "gpt-neox-20b")}
     whole = {c.label: (c.colour, c.dash) for c in scaling.compared(LLAMA, [], specs)}
     for count in (1, 2):
@@ -79,7 +79,7 @@ def known_looks():
     return {*named, *(line_styles.of_entry(entry, entries) for entry in entries)} - {line_styles.PLAIN}
 
 
-def test_every_look_has_a_dash_and_a_grey_of_its_own():
+def test_every_style_has_its_own_dash_and_grey():
     own = {look: lines.GREYS[look.dash, look.colour] for look in known_looks()}
     assert len(set(own.values())) == len(own)
     # What is compared most is told apart by dashes alone.
@@ -91,7 +91,7 @@ def test_every_look_has_a_dash_and_a_grey_of_its_own():
 
 
 @pytest.mark.parametrize("level", lines.LEVELS)
-def test_every_grey_of_a_line_reads_on_its_ground(level):
+def test_every_line_grey_contrasts_with_its_background(level):
     from rope_viz.figures.files import colours
 
     for ink, ground in ((level, theme.BACKGROUND), (colours.dark_grey(level), theme.DARK[theme.BACKGROUND])):
@@ -99,7 +99,7 @@ def test_every_grey_of_a_line_reads_on_its_ground(level):
         assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
-def test_in_greys_a_model_looks_the_same_whatever_is_selected_beside_it():
+def test_grey_model_style_is_independent_of_the_selection():
     from rope_viz.figures.files import Style
     from rope_viz.figures.files.apply_style import dressed
 
@@ -117,7 +117,7 @@ def test_in_greys_a_model_looks_the_same_whatever_is_selected_beside_it():
         assert greys([name]).items() <= whole.items()
 
 
-def test_a_rounding_looks_the_same_whatever_is_selected_beside_it():
+def test_rounding_style_is_independent_of_the_selection():
     names = list(precision.SHORT)[:4]
     whole = drawn(precision.scores(LLAMA, "phase64", shown="error", names=names, live=True))
     for name in names:
@@ -125,14 +125,14 @@ def test_a_rounding_looks_the_same_whatever_is_selected_beside_it():
         assert some.items() <= whole.items()
 
 
-def test_beside_other_models_the_current_one_is_called_by_its_name():
+def test_current_model_is_named_when_compared_with_models():
     curves = decay.with_plain(scaling.compared(LLAMA_2, [], {"Qwen3 8B": QWEN}, name="Llama 2 7B"))
     assert [c.label for c in curves] == ["Llama 2 7B", "Qwen3 8B"]
     unnamed = scaling.compared(LLAMA_2, [], {"Qwen3 8B": QWEN})
     assert [c.label for c in unnamed] == ["this model", "Qwen3 8B"]
 
 
-def test_beside_other_models_a_method_says_whose_it_is():
+def test_method_names_its_model_when_compared_with_models():
     curves = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ["yarn"]), {"Qwen3 8B": QWEN}, name="Llama 3.1 8B")
     labels = [c.label for c in decay.with_plain(curves)]
     assert labels == ["Llama 3.1 8B", "Llama 3.1 8B, YaRN", "Qwen3 8B", "Llama 3.1 8B, plain"]
@@ -152,7 +152,7 @@ def luminance(colour):
 @pytest.mark.parametrize(
     "colour", sorted({look.colour for look in (line_styles.CURRENT, *line_styles.METHODS.values())})
 )
-def test_every_colour_of_a_line_reads_on_its_ground(colour):
+def test_every_line_colour_contrasts_with_its_background(colour):
     # WCAG 2 AA for text, which the labels are: 4.5 to 1.
     for ink, ground in ((colour, theme.BACKGROUND), (theme.DARK[colour], theme.DARK[theme.BACKGROUND])):
         high, low = sorted((luminance(ink), luminance(ground)), reverse=True)

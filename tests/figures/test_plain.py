@@ -29,11 +29,11 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_mark_is_left(text):
+def test_no_markup_is_left(text):
     escaped = plain(text)
     assert not re.search(r"(?<!\\)(\\\\)*[`*_\[\]<>$~|#&]|(?<!\\):\w|://|www\.|\w@\w|^[-+]|^\d\.|\n", escaped)
 
 
-def test_a_usual_sentence_stays_as_it_is():
+def test_ordinary_sentence_is_unchanged():
     sentence = "Not possible: rotary_dim must be even, got 9 (of 128).".replace("rotary_dim", "it")
     assert plain(sentence) == sentence

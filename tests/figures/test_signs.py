@@ -7,13 +7,13 @@ from rope_viz.figures.files import Style, font_fallback
 OURS = 'ours <s = 4>, 100 % "ü" & θ′ − ½'
 
 
-def test_what_an_author_writes_in_latin_and_in_formulas_needs_no_other_font():
+def test_latin_text_and_formulas_need_no_fallback_font():
     for font in ("sans", "serif", "mono"):
         style = Style.read({"font": font, "title": OURS, "label.a": OURS})
         assert font_fallback.families(style) == style.families
 
 
-def test_a_font_of_the_machine_is_taken_for_what_the_usual_ones_lack(monkeypatch):
+def test_installed_font_supplies_missing_glyphs(monkeypatch):
     known = font_fallback.signs
     monkeypatch.setattr(font_fallback, "installed", lambda: {"Some Kanji": "kanji.ttf"})
     monkeypatch.setattr(font_fallback, "signs", lambda file: frozenset("角度") if file == "kanji.ttf" else known(file))
@@ -23,7 +23,7 @@ def test_a_font_of_the_machine_is_taken_for_what_the_usual_ones_lack(monkeypatch
 
 
 @pytest.mark.parametrize("given", [{"label.YaRN": "die 漢字"}, {"title": "हिन्दी"}])
-def test_signs_that_no_font_has_are_named(monkeypatch, given):
+def test_glyphs_without_a_font_are_named(monkeypatch, given):
     known = font_fallback.signs
     monkeypatch.setattr(font_fallback, "installed", lambda: {})
     with pytest.raises(ValueError, match=r"no font of this machine has the signs '(漢字|हि.*)' of a title or label"):
@@ -34,7 +34,7 @@ def test_signs_that_no_font_has_are_named(monkeypatch, given):
         font_fallback.families(Style.read({"label.YaRN": "漢字"}))
 
 
-def test_blanks_and_joiners_ask_for_no_font():
+def test_blanks_and_joiners_need_no_font():
     for font in ("sans", "serif", "mono"):
         style = Style.read({"font": font, "label.YaRN": "s\u00a0=\u202f4, a\u200db\ufe0f"})
         assert font_fallback.families(style) == style.families

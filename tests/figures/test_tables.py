@@ -36,7 +36,7 @@ def mean_cosine(length, *, log=False, view=None):
     return decay.main("mean", scaling.compared(LLAMA, []), where, PARTS, "iid")[0]
 
 
-def test_every_distance_stands_in_the_table_of_a_decay_curve():
+def test_decay_table_holds_every_distance():
     found = table(mean_cosine(20_000))
     np.testing.assert_array_equal(found["distance m − n (tokens)"], np.arange(20_000))
     exact = scores.scores_at(LLAMA.inv_freq(LLAMA.target), *PARTS[:2], np.arange(20_000))
@@ -44,7 +44,7 @@ def test_every_distance_stands_in_the_table_of_a_decay_curve():
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_beyond_that_bins_are_labelled_with_from_to_min_max_and_mean(log):
+def test_long_decay_table_is_binned_with_min_max_and_mean(log):
     length = cell_text.MOST_ROWS + 30_000
     found = table(mean_cosine(length, log=log))
     assert list(found) == ["from", "to", "Llama 3 min", "Llama 3 max", "Llama 3 mean"]
@@ -76,7 +76,7 @@ def test_thinned_distances_are_bins_whatever_their_number():
     assert found["x mean"][50] == pytest.approx(exact[found["from"][50] : found["to"][50] + 1].mean(), abs=1e-12)
 
 
-def test_the_constant_of_what_does_not_rotate_is_in_every_number():
+def test_unrotated_constant_is_in_every_number():
     parts = (np.ones(64), np.zeros(64), 5.0)
     line = ("x", LLAMA.plain_inv_freq, parts)
     each = cell_text.score_table([line], Thinning.for_curve(0, 3, 64), columns=9, log=False)
@@ -94,7 +94,7 @@ def test_a_zoom_shows_its_own_distances():
     np.testing.assert_array_equal(found["distance m − n (tokens)"], np.arange(9_000_000, 9_000_200))
 
 
-def test_a_sequence_stands_beside_with_distances_of_its_own():
+def test_sequence_has_columns_with_its_own_distances():
     q, k = np.random.default_rng(0).standard_normal((2, 40, 128))
     where = decay.Range.from_length(100, None, log=False)
     fig, _ = decay.main("own", scaling.compared(LLAMA, []), where, scores.parts(LLAMA, q[0], k[0]), "iid", (q, k))
@@ -138,7 +138,7 @@ def test_curves_are_written_as_they_are_drawn(name):
             np.testing.assert_array_equal(found[trace.name][: len(trace.y)], trace.y)
 
 
-def test_several_maps_stand_under_each_other_and_say_which_they_are():
+def test_maps_are_stacked_and_named_in_the_table():
     fig = DRAWN["attention weights"]
     found = table(fig)
     assert list(found)[:2] == ["map", "query \\ key"]
@@ -160,7 +160,7 @@ def test_matrices_and_permutations_are_lists_of_cells_and_rows():
     assert sorted(rows["row, interleaved"]) == list(range(256))
 
 
-def test_lines_above_the_table_say_what_it_is_of():
+def test_remarks_above_the_table_name_its_content():
     meta = {"spec": {"base": 500_000.0, "name": "θ"}, "view": "ratio", "address": "https://x/?a=1#b", "nothing": ""}
     text = render(DRAWN["ratio"], "csv", title="A\ntitle", meta=meta).decode()
     head = dict(line[2:].split(": ", 1) for line in text.splitlines() if line.startswith("# "))
@@ -172,7 +172,7 @@ def test_lines_above_the_table_say_what_it_is_of():
     assert not render(DRAWN["ratio"], "csv").startswith(b"#")
 
 
-def test_what_begins_like_a_formula_is_no_formula():
+def test_cells_never_start_a_spreadsheet_formula():
     trace = {"type": "scatter", "x": ["=1+1", "-5", "word"], "y": [1, 2, 3], "name": "@cmd"}
     text = render(theme.figure([trace], x={"type": "category"}, y={}), "csv").decode()
     assert text.splitlines() == ["x,'@cmd", "'=1+1,1", "-5,2", "word,3"]
@@ -183,7 +183,7 @@ def test_both_themes_hold_the_same_numbers():
         assert render(DRAWN[name], "csv", options=Style(theme="dark", grey=True)) == render(DRAWN[name], "csv")
 
 
-def test_a_stem_names_all_models_what_they_are_at_and_the_range():
+def test_stem_names_models_specs_and_range():
     name = stem("decay/curves", ["llama-3.1-8b", "llama-2-7b", "qwen3-8b"], spec=LLAMA, span=(0, 131_072))
     first = "llama-3.1-8b_d128_base500000_L8192_to131072_llama38"
     assert name == f"rope-decay-curves_{first}_vs_llama-2-7b_qwen3-8b_0-131072"
@@ -191,7 +191,7 @@ def test_a_stem_names_all_models_what_they_are_at_and_the_range():
     assert stem("decay/curves", ["a", "a"], span=(0.5, 2.25)) == "rope-decay-curves_a_0.5-2.25"
 
 
-def test_a_stem_states_ranges_so_that_they_read_back():
+def test_stem_writes_ranges_unambiguously():
     assert stem("a/b", ["m"], span=(1e6, 5e6)) == "rope-a-b_m_1000000-5000000"
     assert stem("a/b", ["m"], span=(1e-7, 1e20)) == "rope-a-b_m_1e-07-1e20"
     assert spanned(-1, None, "x") == "xfrom-1"
@@ -200,7 +200,7 @@ def test_a_stem_states_ranges_so_that_they_read_back():
 
 
 @pytest.mark.parametrize("odd", ["../../etc/passwd", "a b;rm -rf", "名前", "x" * 500, "C:\\con", "é·θ"])
-def test_a_stem_is_a_file_name_everywhere(odd):
+def test_stem_is_a_valid_file_name_everywhere(odd):
     name = stem("decay/curves", [odd, "qwen3-8b"], span=(-1, 1e12))
     assert set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
     assert 10 < len(name) <= 180
@@ -208,6 +208,6 @@ def test_a_stem_is_a_file_name_everywhere(odd):
     assert name.startswith("rope-decay-curves")
 
 
-def test_stems_that_are_cut_stay_apart():
+def test_shortened_file_names_stay_distinct():
     one, other = (stem("a/b", ["x" * 300, "y" * 300, end]) for end in ("one", "two"))
     assert one != other

@@ -27,7 +27,7 @@ def start():
         assert run.wait(30)
 
 
-def test_it_reports_every_way_and_the_next_one_may_start(start):
+def test_process_reports_every_kernel_and_frees_the_slot(start):
     run = start(SMALL, rounds=2, compiled=False)
     with pytest.raises(BusyError):
         Run(SMALL)
@@ -42,7 +42,7 @@ def test_it_reports_every_way_and_the_next_one_may_start(start):
     start(SMALL)
 
 
-def test_stopped_it_says_so_and_frees_the_place(start):
+def test_stopped_measurement_is_reported_and_frees_the_slot(start):
     run = start({**SMALL, "tokens": 4096}, rounds=100_000)
     run.stop()
     assert run.wait(30)
@@ -51,19 +51,19 @@ def test_stopped_it_says_so_and_frees_the_place(start):
     start(SMALL)
 
 
-def test_past_its_limit_it_is_stopped(start):
+def test_measurement_is_stopped_at_its_time_limit(start):
     run = start(SMALL, rounds=100_000, limit=0.2)
     assert run.wait(30)
     assert "0 seconds" in run.problem
 
 
-def test_what_breaks_in_it_is_a_sentence_here(start):
+def test_crash_of_the_process_becomes_a_sentence(start):
     run = start({**SMALL, "dtype": "float9"})
     assert run.wait(120)
     assert "exit code 1" in run.problem
 
 
-def test_a_process_that_cannot_start_frees_the_place(start, monkeypatch):
+def test_process_that_cannot_start_frees_the_slot(start, monkeypatch):
     monkeypatch.setattr(measurement_process.sys, "executable", "/none/such")
     run = start(SMALL)
     assert "could not be started" in run.problem
@@ -72,6 +72,6 @@ def test_a_process_that_cannot_start_frees_the_place(start, monkeypatch):
     start(SMALL)
 
 
-def test_the_device_is_chosen_where_torch_is():
+def test_device_is_selected_in_the_process_with_torch():
     first = next(report.lines({**SMALL, "device": "auto"}))
     assert first["machine"]["gpu"] == torch.cuda.is_available()

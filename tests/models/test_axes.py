@@ -55,7 +55,7 @@ def tables_agree(spec: AxesSpec, table: dict[str, Any], places: np.ndarray, tole
 
 
 @pytest.mark.parametrize("case", ROTARY, ids=[case["id"] for case in ROTARY])
-def test_a_rotation_is_that_of_its_class(case: dict[str, Any]) -> None:
+def test_rotation_matches_its_class(case: dict[str, Any]) -> None:
     spec, places = read_family(case["family"], case["config"]), np.array(case["positions"])
     if "heads" in case:
         assert isinstance(spec, list)
@@ -134,7 +134,7 @@ def test_an_axis_is_extended_as_published(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("index", range(len(MORE)), ids=[f"{k} {case['family']}" for k, case in enumerate(MORE)])
-def test_a_vector_is_turned_as_its_class_turns_it(index: int) -> None:
+def test_vector_is_rotated_as_by_its_class(index: int) -> None:
     case = MORE[index]
     spec, places = read_family(case["family"], case["config"]), np.array(case["positions"])
     specs = spec if isinstance(spec, list) else [spec]
@@ -156,12 +156,12 @@ def test_a_prompt_is_numbered_as_published(index: int) -> None:
     assert delta == pytest.approx(case["rope_delta"], abs=2e-6)
 
 
-def test_numbers_are_drawn_as_torch_draws_them() -> None:
+def test_random_numbers_match_torch() -> None:
     # torch.manual_seed(7); torch.rand(5), torch 2.13.0
     np.testing.assert_allclose(uniform(7, 5), [0.53492254, 0.19880319, 0.6592117, 0.65689027, 0.23276156], atol=5e-8)
 
 
-def test_a_text_class_holds_its_speeds_in_float32() -> None:
+def test_text_class_holds_its_frequencies_in_float32() -> None:
     config = {"hidden_size": 3584, "num_attention_heads": 28, "rope_parameters": {"rope_theta": 1e6}}
     held, formula = read_family("text/qwen2_vl", config), text_layers("qwen2_vl", config)[""]
     assert isinstance(held, AxesSpec)
@@ -193,7 +193,7 @@ def test_every_language_model_is_read_from_a_plain_config(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(all_axes()))
-def test_the_axes_of_a_type_name_only_what_the_code_knows(kind: str) -> None:
+def test_axes_records_name_only_known_values(kind: str) -> None:
     axes = all_axes()[kind]
     assert axes.pattern in get_args(get_type_hints(Axes)["pattern"])
     assert set(axes.runtimes) <= set(VERSIONS)
@@ -221,7 +221,7 @@ def test_classes_and_pipelines_name_the_same_rules() -> None:
         canonical("unet")
 
 
-def test_runtimes_lay_out_a_long_video_in_their_own_ways() -> None:
+def test_runtimes_number_a_long_video_differently() -> None:
     layout = {"layout": [["text", 3], ["video", [6, 4, 4]], ["text", 1]], "spatial_merge_size": 2}
     next_text = {name: lay_out("qwen2_vl", layout, name).values[-1, 0] for name in RUNTIMES}
     assert next_text["transformers"] == 5.0
@@ -250,7 +250,7 @@ def test_servers_decide_by_the_key_and_transformers_by_the_class() -> None:
     assert read_family("runtime/vllm", config) == by_class
 
 
-def test_sglang_rescales_what_others_refuse() -> None:
+def test_sglang_rescales_sections_that_others_refuse() -> None:
     config = {"head_size": 64, "rotary_dim": 64, "base": 1e6, "mrope_section": [16, 24, 24]}
     with pytest.raises(ValueError, match="add up to the 32 pairs"):
         read_family("runtime/vllm", config)
@@ -347,7 +347,7 @@ def test_a_class_that_reads_no_head_dim_takes_the_width() -> None:
         ("runtime/llama.cpp", {"n_dims": 64, "mode": "YROPE"}, "mode must be one of"),
     ],
 )
-def test_what_cannot_be_read_is_named(family: str, config: Any, says: str) -> None:
+def test_unreadable_config_is_named(family: str, config: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         read_family(family, config)
 
@@ -367,7 +367,7 @@ def test_what_cannot_be_read_is_named(family: str, config: Any, says: str) -> No
         ("runtime2/riflex", {"dim": 16}, "family must begin with"),
     ],
 )
-def test_what_cannot_be_placed_is_named(family: str, config: Any, says: str) -> None:
+def test_unplaceable_prompt_is_named(family: str, config: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         positions(family, config)
 

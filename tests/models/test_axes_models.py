@@ -27,7 +27,7 @@ TEXTS = [case for case in GOLDEN if case["kind"] == "rotary" and case["family"].
 
 
 @pytest.mark.parametrize("case", TEXTS, ids=[case["id"] for case in TEXTS])
-def test_a_text_config_is_read_whole_as_its_class_reads_it(case: dict[str, Any]) -> None:
+def test_text_config_is_read_as_its_class_reads_it(case: dict[str, Any]) -> None:
     kind = case["family"].removeprefix("text/")
     config = {key: value for key, value in case["config"].items() if key != "layer_type"}
     whole = config if kind == "neomme" else {"model_type": kind, "text_config": config}
@@ -104,7 +104,7 @@ def test_a_language_model_alone_has_one_axis() -> None:
     np.testing.assert_allclose(parts["text"].along("position")[[0, -1]], [1.0, 1e4 ** (-126 / 128)])
 
 
-def test_a_type_that_is_not_listed_is_read_by_its_keys() -> None:
+def test_unlisted_type_is_read_by_its_keys() -> None:
     config = {"model_type": "new_vl", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
     sections = {"mrope_section": [16, 24, 24]}
     assert from_model({**config, "rope_scaling": sections})["text"].owner[:17].tolist() == [0] * 16 + [1]
@@ -113,7 +113,7 @@ def test_a_type_that_is_not_listed_is_read_by_its_keys() -> None:
     assert mixed.owner[:3].tolist() == [0, 1, 2]
 
 
-def test_a_tower_rotates_beside_a_text_that_does_not() -> None:
+def test_vision_tower_is_read_without_a_rotating_text_part() -> None:
     parts = from_model(
         {"model_type": "llava", "text_config": {"model_type": "opt"}, "vision_config": {"model_type": "pixtral"}}
     )
@@ -135,13 +135,13 @@ def test_a_tower_rotates_beside_a_text_that_does_not() -> None:
         ({"model_type": "qwen2_vl", "rope_scaling": {"mrope_section": [1, 2, 3]}}, "mrope_section must add up"),
     ],
 )
-def test_what_cannot_be_read_is_said(config: Any, says: str) -> None:
+def test_unreadable_config_raises_a_clear_error(config: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         from_model(config)
 
 
 @pytest.mark.parametrize("id", MODELS)
-def test_an_entry_says_where_it_comes_from(id: str) -> None:
+def test_catalog_entry_names_its_source(id: str) -> None:
     model = axes_catalog()[id]
     assert model.name
     assert model.source
@@ -154,7 +154,7 @@ def test_an_entry_says_where_it_comes_from(id: str) -> None:
     assert any(len(spec.axes) > 1 for spec in model_parts(id).values())
 
 
-def test_the_list_has_the_kinds_a_reader_looks_for() -> None:
+def test_catalog_covers_every_kind_of_model() -> None:
     assert len(MODELS) >= 25
     parts = [part.split(" ")[0] for id in MODELS for part in model_parts(id)]
     assert {"text", "vision", "transformer"} <= set(parts)

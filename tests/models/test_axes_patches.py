@@ -16,14 +16,14 @@ HUNYUAN = scenes("hunyuan-video")["transformer"]
 
 
 @pytest.mark.parametrize("id", axes_catalog())
-def test_every_part_of_every_model_is_seen_in_rows_and_columns(id):
+def test_every_part_of_every_model_has_rows_and_columns(id):
     for part, scene in scenes(id).items():
         assert {"row", "column"} <= set(scene.roles), part
         assert all(scene.sides[role] >= 1 for role in ("row", "column"))
         assert scene.seen.pairs == scene.spec.pairs
 
 
-def test_axes_have_one_meaning_whatever_a_model_calls_them():
+def test_axes_have_common_names_across_models():
     llama = scenes("llama-4-scout")["vision"]
     assert llama.spec.axes == ("w", "h")
     np.testing.assert_array_equal(llama.seen.along("column"), llama.spec.along("w"))
@@ -31,13 +31,13 @@ def test_axes_have_one_meaning_whatever_a_model_calls_them():
     np.testing.assert_array_equal(neomme.seen.along("row"), neomme.spec.along("row"))
 
 
-def test_an_axis_without_an_image_keeps_its_name():
+def test_axis_without_an_image_retains_its_name():
     seen = scenes("flux.2-dev")["transformer"].seen
     assert seen.axes == ("time", "row", "column", "l")
     assert int(np.sum(seen.owner == 3)) == 16
 
 
-def test_a_row_away_is_as_many_tokens_as_the_image_is_wide_where_tokens_are_counted():
+def test_row_step_equals_image_width_when_tokens_are_counted():
     scene = scenes("pixtral-12b")["text"]
     np.testing.assert_array_equal(scene.seen.along("row"), 64 * scene.seen.along("column"))
     page = scenes("hunyuan-ocr")["text"]
@@ -52,7 +52,7 @@ def test_tokens_are_merged_patches():
     assert merge_of(axes_catalog()["qwen2.5-omni-7b"].config) == 2
 
 
-def test_squeezed_positions_are_seen_in_patches():
+def test_compressed_positions_are_converted_to_patches():
     sam = scenes("sam3")["vision"]
     assert sam.sides["row"] == 72
     np.testing.assert_allclose(sam.seen.along("row"), sam.spec.along("h") / 3)
@@ -74,7 +74,7 @@ def test_all_heads_together_are_the_mean_over_the_heads():
     np.testing.assert_allclose(mean_map("vision all heads"), np.mean(heads, axis=0), atol=1e-12)
 
 
-def test_a_readers_own_config_is_seen_with_the_image_it_speaks_of():
+def test_user_config_determines_its_image_size():
     parts = own_scenes(dict(axes_catalog()["llama-4-scout"].config), "mine")
     assert parts["vision"].sides["row"] == 24
     assert parts["text"].sides["row"] == 12
@@ -92,7 +92,7 @@ def test_a_block_of_displacements_is_the_mean_of_its_scores():
     np.testing.assert_allclose(block_means(seen, edges, edges, axes=("row", "column")), each, atol=1e-12)
 
 
-def test_a_table_that_is_no_rotation_has_the_mean_over_queries_and_equal_keys():
+def test_sheared_table_uses_the_mean_over_equal_query_and_key():
     scene = scenes("v-jepa2-vit-l")["vision"]
     rng, seen = np.random.default_rng(0), scene.seen
     found = block_means(seen, [3, 4], [5, 6], axes=("row", "column"))[0, 0]
@@ -105,7 +105,7 @@ def test_a_table_that_is_no_rotation_has_the_mean_over_queries_and_equal_keys():
     assert np.mean(scores) == pytest.approx(found, abs=0.02)
 
 
-def test_the_numbers_for_which_sections_were_given_up():
+def test_sections_have_the_published_weakness_in_numbers():
     def at_32(id):
         seen = scenes(id)["text"].seen
         return [round(float(mean_cosine(seen, role, [32.0])[0]), 3) for role in ("time", "row", "column")]
@@ -114,7 +114,7 @@ def test_the_numbers_for_which_sections_were_given_up():
     assert at_32("qwen3-vl-8b") == [0.9, 0.95, 0.91]
 
 
-def test_the_time_of_hunyuan_video_comes_home_at_50_frames_and_riflex_keeps_it_away():
+def test_riflex_removes_hunyuan_videos_repetition_at_50_frames():
     plain, riflex = carried(HUNYUAN, "time", growth=2.0), carried(HUNYUAN, "time", "riflex", 2.0)
     frames = np.array([25.0, 33.0, 50.0])
     assert np.round(plain.score(frames), 2).tolist() == [0.58, 0.03, 0.57]
@@ -129,7 +129,7 @@ def test_riflex_is_the_published_function():
     np.testing.assert_allclose(carried(HUNYUAN, "time", "riflex", 2.0).speeds, spec.inv_freq(), rtol=1e-12)
 
 
-def test_ntk_and_yarn_of_an_axis_are_those_of_its_own_ladder_and_side():
+def test_axis_ntk_and_yarn_use_its_own_ladder_and_side():
     flux = scenes("flux.1-dev")["transformer"]
     for method, scaling in (("ntk", NtkAware(4.0)), ("yarn", ImageYarn())):
         done = carried(flux, "row", method, 4.0)
@@ -139,14 +139,14 @@ def test_ntk_and_yarn_of_an_axis_are_those_of_its_own_ladder_and_side():
     assert (unturned(done), len(done.pair)) == (20, 28)
 
 
-def test_on_a_shared_ladder_a_method_runs_over_the_pair_index_whatever_the_axis():
+def test_shared_ladder_is_scaled_by_pair_index():
     scene = scenes("qwen2.5-vl-7b")["text"]
     done = carried(scene, "column", "yarn", 4.0)
     spec = RopeSpec(128, 128, 1e6, scene.context, scene.context * 4, Yarn(factor=4.0))
     np.testing.assert_allclose(done.speeds, spec.inv_freq()[done.pair], rtol=1e-12)
 
 
-def test_methods_are_offered_where_they_mean_something():
+def test_methods_are_offered_only_where_meaningful():
     assert set(offered(HUNYUAN, "time")) == {"none", "stretch", "ntk", "yarn", "riflex"}
     assert "riflex" not in offered(HUNYUAN, "row")
     assert "riflex" not in offered(scenes("qwen3-vl-8b")["text"], "time")
@@ -159,7 +159,7 @@ def test_methods_are_offered_where_they_mean_something():
         carried(mixed, "time")
 
 
-def test_false_peaks_are_where_a_curve_comes_home():
+def test_false_peaks_are_where_a_curve_rises_again():
     curve = np.array([1.0, 0.5, 0.1, 0.6, 0.2, 0.0, 0.3, 0.9, 0.4, 0.1, 0.24, 0.0])
     assert [(peak.at, peak.score) for peak in false_peaks(curve, 1)] == [(7, 0.9), (3, 0.6)]
     assert [peak.at for peak in false_peaks(curve, 5)] == [7]

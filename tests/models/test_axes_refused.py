@@ -35,7 +35,7 @@ from rope_viz.multi_axis import positions, read_family
         ("vision/efficientloftr", {"features": [2, 9]}, "at least 4"),
     ],
 )
-def test_a_place_that_cannot_be_read_is_a_sentence(family: str, config: Any, says: str) -> None:
+def test_invalid_positions_raise_a_clear_error(family: str, config: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         positions(family, config)
 
@@ -56,7 +56,7 @@ def test_a_place_that_cannot_be_read_is_a_sentence(family: str, config: Any, say
         ("runtime/llama.cpp", {"mode": "VISION", "n_dims": 10**9, "sections": [1]}, "n_dims must be at most"),
     ],
 )
-def test_a_rotation_that_cannot_be_read_is_a_sentence(family: str, config: Any, says: str) -> None:
+def test_invalid_rotation_raises_a_clear_error(family: str, config: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         read_family(family, config)
 

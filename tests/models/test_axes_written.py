@@ -11,7 +11,7 @@ def read(id):
     return reader(axes_catalog()[id].config)
 
 
-def test_pieces_are_read_and_written_back():
+def test_pieces_survive_reading_and_writing():
     found = pieces("Text 12 tokens, image 640 × 480 px; video 1280x720 60s 2fps + sound 1.5 s")
     assert found == (
         Wanted("text", tokens=12),
@@ -26,7 +26,7 @@ def test_pieces_are_read_and_written_back():
 @pytest.mark.parametrize(
     "line", ["", "picture 3", "image 640", "text -3", "text 1," * 13, "video 1x1 3s 0fps", "image 0x9"]
 )
-def test_what_cannot_be_read_says_what_may_be_written(line):
+def test_invalid_prompt_error_names_the_syntax(line):
     with pytest.raises(ValueError, match=r"write pieces|at least one pixel|frames a second"):
         pieces(line)
 
@@ -39,7 +39,7 @@ def test_an_image_costs_its_longer_side():
     assert laid.starts == (0.0, 12.0, 49.0, 69.0)
 
 
-def test_a_prompt_is_what_the_classes_give():
+def test_prompt_positions_match_the_classes():
     laid = lay(pieces("text 3, video 112x56 8s 0.8fps, text 3"), read("qwen2.5-vl-7b"))
     given = {"layout": [["text", 3], ["video", [3, 4, 8]], ["text", 3]], "second_per_grid_ts": [2.5]}
     expected = lay_out("qwen2_5_vl", {**given, "tokens_per_second": 2, "spatial_merge_size": 2})
@@ -47,7 +47,7 @@ def test_a_prompt_is_what_the_classes_give():
     assert laid.positions.rope_delta == expected.rope_delta
 
 
-def test_text_behind_a_long_film_overlaps_it_in_transformers_and_not_in_vllm():
+def test_text_after_a_long_video_overlaps_only_in_transformers():
     prompt = pieces(USUAL)
     here, there = (lay(prompt, read("qwen2-vl-7b"), runtime) for runtime in ("transformers", "vllm"))
     film = here.positions.values[here.ends[3] : here.ends[4]]
@@ -58,14 +58,14 @@ def test_text_behind_a_long_film_overlaps_it_in_transformers_and_not_in_vllm():
     assert (here.positions.values[at] != there.positions.values[at]).any()
 
 
-def test_frames_with_time_stamps_are_images_behind_eight_tokens_of_text():
+def test_timestamped_frames_follow_eight_text_tokens_each():
     laid = lay(pieces("video 64x64 4s 1fps"), read("qwen3-vl-8b"))
     kinds = [(part.kind, part.tokens) for part in laid.positions.segments]
     assert kinds == [("text", 8), ("video", 4), ("text", 8), ("video", 4)]
     assert laid.cost(0) == 2 * (8 + 2)
 
 
-def test_sound_is_heard_by_those_that_hear():
+def test_audio_is_accepted_only_by_audio_models():
     laid = lay(pieces("sound 2s"), read("qwen2.5-omni-7b"))
     assert laid.tokens(0) == 2 + 50  # two markers, 25 tokens a second
     with pytest.raises(ValueError, match="hears no sound"):
@@ -75,7 +75,7 @@ def test_sound_is_heard_by_those_that_hear():
 
 
 @pytest.mark.parametrize("id", [id for id in axes_catalog() if read(id) is not None])
-def test_the_pieces_that_are_offered_are_those_that_a_model_takes(id):
+def test_offered_pieces_are_those_a_model_accepts(id):
     for piece in pieces("text 2, image 64x64, video 64x64 4s 1fps, sound 2s"):
         if piece.what in taken(read(id)):
             assert lay([piece], read(id)).tokens(0) > 0
@@ -84,12 +84,12 @@ def test_the_pieces_that_are_offered_are_those_that_a_model_takes(id):
                 lay([piece], read(id))
 
 
-def test_too_long_a_film_is_refused_before_it_is_laid_out():
+def test_too_long_video_is_refused_before_layout():
     with pytest.raises(ValueError, match="at most 262,144"):
         lay(pieces("video 1920x1080 3600s 2fps"), read("qwen2-vl-7b"))
 
 
-def test_only_language_models_with_several_axes_have_such_prompts():
+def test_only_multi_axis_language_models_have_prompts():
     readers = {id: read(id) for id in axes_catalog()}
     assert readers["flux.1-dev"] is None
     assert readers["pixtral-12b"] is None

@@ -15,7 +15,7 @@ from rope_viz.models.model_config import read_catalog_model
 
 
 @pytest.mark.parametrize("model", catalog())
-def test_a_model_is_its_own_name_and_nothing_else(model):
+def test_link_of_a_catalog_model_holds_only_its_id(model):
     for layer, spec in read_catalog_model(model).start_specs.items():
         written = spec_url.write_query(spec, model=model, layer=layer)
         assert set(written) <= {"model", "layer"}
@@ -62,20 +62,20 @@ def test_every_knob_survives_a_link(data):
     assert opened.problems == ()
 
 
-def test_what_is_switched_and_listed_survives_a_link():
+def test_switches_and_lists_survive_a_link():
     yarn = RopeSpec(64, scaling=Yarn(4.0, truncate=False, attention=1.1))
     assert spec_url.read_query(spec_url.write_query(yarn, model=spec_url.CUSTOM)).spec == yarn
     listed = RopeSpec(8, scaling=LongRope((1.0, 1.1, 1.25, 2.0), (1.5, 3.0, 1e-3, 64.0)))
     assert spec_url.read_query(spec_url.write_query(listed, model=spec_url.CUSTOM)).spec == listed
 
 
-def test_a_wish_that_cannot_be_is_brought_to_the_nearest_and_said():
+def test_out_of_range_values_are_clamped_and_reported():
     opened = spec_url.read_query({"dim": "201", "base": "1e30", "target": "64"})
     assert (opened.spec.head_dim, opened.spec.base, opened.spec.target) == (200, 1e9, 128)
     assert len(opened.problems) == 3
 
 
-def test_numbers_are_read_as_people_write_them():
+def test_numbers_with_units_and_separators_are_read():
     assert spec_url.read_query({"target": "128k"}).spec.target == 131_072
     assert spec_url.read_query({"base": "1e6"}).spec.base == 1_000_000
     assert spec_url.read_query({"trained": "4_096"}).spec.context == 4096
@@ -101,7 +101,7 @@ def test_numbers_are_read_as_people_write_them():
         {"target": "9" * 400},
     ],
 )
-def test_a_hostile_link_gives_a_sentence_and_a_working_spec(params):
+def test_hostile_link_gives_a_message_and_a_working_spec(params):
     opened = spec_url.read_query(params)
     assert opened.problems or opened.spec == spec_url.model_spec(spec_url.DEFAULT_MODEL)
     assert opened.spec.inv_freq(opened.spec.target).shape == (opened.spec.pairs,)
@@ -113,18 +113,18 @@ def test_a_hostile_link_gives_a_sentence_and_a_working_spec(params):
         st.sampled_from(spec_url.KEYS), st.text(max_size=60) | st.floats().map(str) | st.integers().map(str)
     )
 )
-def test_no_link_whatever_raises(params):
+def test_reading_a_link_never_raises(params):
     opened = spec_url.read_query(params)
     assert opened.spec.inv_freq(opened.spec.target).shape == (opened.spec.pairs,)
 
 
-def test_resizing_keeps_the_rotated_share():
+def test_resizing_preserves_the_rotated_share():
     half = RopeSpec(128, rotary_dim=64)
     assert spec_url.resize(half, 256).rotary_dim == 128
     assert spec_url.resize(half, 4).rotary_dim == 2
 
 
-def test_the_layer_of_a_readers_own_config_travels_with_its_numbers():
+def test_layer_of_a_user_config_is_in_its_link():
     spec = RopeSpec(64, base=1e6, scaling=Yarn(4.0))
     opened = spec_url.read_query(spec_url.write_query(spec, model=spec_url.CUSTOM, layer="sliding_attention"))
     assert (opened.model, opened.layer, opened.spec) == (spec_url.CUSTOM, "sliding_attention", spec)

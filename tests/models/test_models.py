@@ -25,7 +25,7 @@ def read(**keys: Any) -> RopeSpec:
     return from_config({**LLAMA, **keys})[""]
 
 
-def test_old_and_new_keys_say_the_same() -> None:
+def test_old_and_new_keys_give_the_same_spec() -> None:
     new = read(rope_parameters={**YARN, "rope_theta": 5e5})
     assert read(rope_scaling=YARN, rope_theta=5e5) == new
     legacy = {"type" if key == "rope_type" else key: value for key, value in YARN.items()}
@@ -33,7 +33,7 @@ def test_old_and_new_keys_say_the_same() -> None:
     assert (new.context, new.target, new.base) == (1024, 4096, 5e5)
 
 
-def test_a_missing_original_length_is_the_claimed_one() -> None:
+def test_missing_original_length_defaults_to_the_limit() -> None:
     assert read(rope_scaling={"rope_type": "yarn", "factor": 4.0}).context == 4096
 
 
@@ -45,7 +45,7 @@ def test_yarn_without_factor_takes_the_ratio_of_the_lengths() -> None:
     assert read(rope_scaling={**YARN, "factor": None}).scaling == Yarn(factor=4.0)
 
 
-def test_partial_rotary_is_honoured_by_scaled_types_and_by_few_plain_ones() -> None:
+def test_partial_rotary_applies_to_scaled_and_few_plain_types() -> None:
     half = {"partial_rotary_factor": 0.5, "rope_theta": 1e4}
     assert read(rope_parameters={"rope_type": "default", **half}).rotary_dim == 128
     assert read(rope_parameters={"rope_type": "linear", "factor": 2.0, **half}).rotary_dim == 64
@@ -107,7 +107,7 @@ def test_an_unknown_architecture_is_read_by_the_general_rules() -> None:
     }
 
 
-def test_about_is_ignored() -> None:
+def test_about_key_is_ignored() -> None:
     assert read(_about={"rope_theta": "x"}, rope_theta=1e4) == read(rope_theta=1e4)
 
 
@@ -227,7 +227,7 @@ def read_or_refused(config: Any) -> None:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(JSON | hostile_configs() | mutated_configs())
-def test_any_json_is_read_or_refused_in_one_sentence(config: Any) -> None:
+def test_any_json_is_read_or_raises_a_clear_error(config: Any) -> None:
     read_or_refused(config)
 
 
@@ -251,17 +251,17 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: f"{spec.scaling.name}-{spec.rotary_dim}")
-def test_a_spec_survives_the_way_through_a_config(spec: RopeSpec) -> None:
+def test_spec_survives_a_config_round_trip(spec: RopeSpec) -> None:
     assert from_config(json.loads(json.dumps(to_config(spec)))) == {"": spec}
 
 
 @given(st.integers(2, 2048), st.integers(1, 2048))
-def test_every_share_of_a_head_survives(half: int, share: int) -> None:
+def test_every_rotated_share_survives_a_round_trip(half: int, share: int) -> None:
     spec = RopeSpec(2 * half, min(2 * share, 2 * half))
     assert from_config(to_config(spec))[""] == spec
 
 
-def test_longrope_without_lists_is_written_out() -> None:
+def test_longrope_defaults_are_written_as_lists() -> None:
     spec = RopeSpec(64, context=4096, target=16384, scaling=LongRope())
     found = from_config(to_config(spec))[""]
     np.testing.assert_array_equal(found.inv_freq(4096), spec.inv_freq(4096))

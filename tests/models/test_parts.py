@@ -57,7 +57,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize(("config", "place", "kind"), [*KNOWN, *OUTSIDE])
-def test_the_part_is_found_where_it_stands(config, place, kind):
+def test_text_part_is_found_in_its_wrapper(config, place, kind):
     part = ModelConfig.read(config).part
     assert part.is_in_file
     assert ".".join(part.path) == place
@@ -74,12 +74,12 @@ def test_a_type_outside_the_list_around_the_part_is_named():
     ]
 
 
-def test_a_model_with_a_decoder_beside_it_is_read_itself():
+def test_model_with_an_extra_decoder_is_read_itself():
     config = {**SIZES, "decoder": {"channels": 64}}
     assert ModelConfig.read(config).part.path == ()
 
 
-def test_keys_at_the_top_are_taken_only_where_there_is_no_part():
+def test_top_level_keys_are_read_only_without_a_text_part():
     at_top = {"model_type": "qwen2_vl", **SIZES}
     assert ModelConfig.read(at_top).part.loaded == ("text_config",)
     assert from_config(at_top)[""].base == 5e5
@@ -95,7 +95,7 @@ FLAT = {
 
 
 @pytest.mark.parametrize("kind", ["qwen2_vl", "qwen2_5_vl", "hunyuan_vl", "paddleocr_vl"])
-def test_sizes_at_the_top_are_the_language_models(kind):
+def test_top_level_sizes_belong_to_the_language_model(kind):
     """Run: AutoConfig.for_model(kind, **config).text_config has them."""
     extra = {"head_dim": 128} if kind.startswith(("hunyuan", "paddle")) else {}
     part = ModelConfig.read({"model_type": kind, **FLAT, **extra, "rope_scaling": None}).part
@@ -116,7 +116,7 @@ def test_the_memory_of_a_flat_config_is_known(kind):
     assert cache({"model_type": kind, **FLAT, **windows}).per_token == 20 * 2 * 4 * 128 * 2
 
 
-def test_an_empty_part_gets_no_values_of_its_wrapper():
+def test_empty_text_part_gets_no_values_from_its_wrapper():
     """Run: Mistral3Config().text_config.head_dim is 128 at base 1e9, Mistral3Config(text_config={}) takes 1e4."""
     assert from_config({"model_type": "mistral3"})[""].base == 1e9
     assert from_config({"model_type": "mistral3", "text_config": {}})[""].base == 1e4
@@ -124,7 +124,7 @@ def test_an_empty_part_gets_no_values_of_its_wrapper():
     assert from_config({"model_type": "voxtral", "text_config": {}})[""].base == 1e8
 
 
-def test_a_checkpoint_with_the_original_name_of_the_part_is_read():
+def test_checkpoint_with_the_original_part_name_is_read():
     """Unlimited OCR keeps its text under language_config, and its class takes it from there."""
     config = {"model_type": "unlimited_ocr", "language_config": {**SIZES, "rope_theta": 7e5}}
     part = ModelConfig.read(config).part
@@ -132,6 +132,6 @@ def test_a_checkpoint_with_the_original_name_of_the_part_is_read():
     assert from_config(config)[""].base == 7e5
 
 
-def test_what_is_no_object_is_named():
+def test_text_part_that_is_no_object_is_named():
     with pytest.raises(ValueError, match="text_config must be an object, got 3"):
         _ = ModelConfig.read({"model_type": "gemma3", "text_config": 3}).part

@@ -68,7 +68,7 @@ def test_a_type_is_read_by_its_own_keys(config, base, pairs):
 
 
 @pytest.mark.parametrize("kind", ["deepseek_vl_v2", "kimi_vl", "mimo_vl", "minimax_vl_01", "step3_vl"])
-def test_a_published_wrapper_keeps_its_language_model_where_it_says(kind):
+def test_published_wrapper_has_its_text_part_where_recorded(kind):
     place = find_architecture(kind).text.path[0]
     config = {"model_type": kind, place: {**SIZES, "rope_theta": 77777.0, "qk_rope_head_dim": 64}}
     assert from_config(config)[""].base == 77777.0
@@ -100,7 +100,7 @@ def test_the_first_chatglm_is_refused_by_name():
         from_config({"model_type": "chatglm", **SIZES, "position_encoding_2d": True})
 
 
-def test_grok_2_is_no_git():
+def test_grok_2_is_not_read_as_git():
     """Its config.json says model_type "git", the type of a captioning model without rotary embedding."""
     config = {"model_type": "git", "architectures": ["Grok1ForCausalLM"], **SIZES, "rope_theta": 208533496}
     assert from_config(config)[""].base == 208533496

@@ -70,7 +70,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_bytes_that_are_no_config_are_one_sentence(name):
+def test_bytes_that_are_no_config_raise_a_clear_error(name):
     data, said = BROKEN[name]
     with pytest.raises(ValueError, match=r"\w+ \w+") as caught:
         check_text(data)
@@ -80,7 +80,7 @@ def test_bytes_that_are_no_config_are_one_sentence(name):
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_the_command_line_answers_bytes_that_are_no_config_with_code_3(capsys, tmp_path, name):
+def test_check_exits_with_3_for_bytes_that_are_no_config(capsys, tmp_path, name):
     path = tmp_path / "config.json"
     path.write_bytes(BROKEN[name][0])
     assert main(["check", str(path)]) == 3
@@ -89,14 +89,14 @@ def test_the_command_line_answers_bytes_that_are_no_config_with_code_3(capsys, t
     assert out.startswith(f"{path}: error: ")
 
 
-def test_a_byte_order_mark_is_read_and_named_since_transformers_stops_at_it():
+def test_byte_order_mark_is_read_and_reported():
     raw, found = check_text(b"\xef\xbb\xbf" + TEXT.encode())
     assert raw.config == GOOD
     assert [(one.rule, one.severity) for one in found] == [("byte-order-mark", "error")]
     assert check_text(TEXT.encode())[1] == []
 
 
-def test_a_key_that_stands_twice_is_named_with_what_counts():
+def test_repeated_key_is_named_with_the_value_that_counts():
     text = TEXT[:-2] + ',\n "hidden_size": 2048\n}'
     raw, found = check_text(text.encode())
     (one,) = [finding for finding in found if finding.rule == "repeated-keys"]
@@ -105,13 +105,13 @@ def test_a_key_that_stands_twice_is_named_with_what_counts():
     assert raw.config["hidden_size"] == 2048
 
 
-def test_a_key_that_stands_twice_deeper_down_has_its_place():
+def test_repeated_nested_key_has_its_path():
     text = '{"model_type": "llava", "text_config": {"model_type": "llama", "rope_theta": 1e4, "rope_theta": 1e6}}'
     assert read_raw(text).repeated == (("text_config", "rope_theta"),)
     assert read_raw('{"a": [{"b": 1, "b": 1, "b": 2}]}').repeated == (("a", "0", "b"),)
 
 
-def test_numbers_that_are_none_are_refused_where_rope_reads_them():
+def test_nonfinite_numbers_are_refused_where_rope_reads_them():
     for value in ("NaN", "Infinity", "-Infinity", "1e999"):
         found = check_text(TEXT.replace("500000.0", value).encode())[1]
         assert [one.severity for one in found] == ["error"], value
@@ -119,7 +119,7 @@ def test_numbers_that_are_none_are_refused_where_rope_reads_them():
 
 
 @pytest.mark.parametrize("text", [TEXT, json.dumps({"a": {"b": [{"c": 1}, {"c": '"x": {'}], "d\\n": {}}, "e": "}"})])
-def test_the_line_of_every_key_is_where_it_stands(text):
+def test_line_of_every_key_is_found(text):
     places = find_key_lines(text)
     config = json.loads(text)
     rows = text.split("\n")
@@ -137,6 +137,6 @@ def test_the_line_of_every_key_is_where_it_stands(text):
     walk(config, ())
 
 
-def test_a_repeated_key_is_named_in_a_model_without_rotary_embedding_too():
+def test_repeated_key_is_named_even_without_rope():
     found = [one.rule for one in check_text('{"model_type": "llama", "model_type": "gpt2"}')[1]]
     assert found == ["repeated-keys", "no-rope"]

@@ -57,7 +57,7 @@ def twice(config, layer=""):
     )
 
 
-def test_a_fragment_laid_over_a_dict_that_was_not_read_leaves_nothing_of_it():
+def test_fragment_replaces_an_unread_rope_dict_completely():
     stale = {"rope_type": "yarn", "type": "yarn", "factor": 16.0, "mscale": 0.7, "mscale_all_dim": 0.5}
     config = {
         **{"model_type": "ministral3", "hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128},
@@ -70,7 +70,7 @@ def test_a_fragment_laid_over_a_dict_that_was_not_read_leaves_nothing_of_it():
     np.testing.assert_allclose(from_config(laid_over)[""].inv_freq(), spec.inv_freq(), rtol=1e-9)
 
 
-def test_rope_parameters_stand_inside_the_part_and_nothing_else_changes():
+def test_rope_parameters_are_written_into_the_text_part_only():
     out = changed(QWEN3_VL, twice(QWEN3_VL))
     text = out["text_config"]
     assert set(out) == set(QWEN3_VL)
@@ -86,19 +86,19 @@ def test_rope_parameters_stand_inside_the_part_and_nothing_else_changes():
     assert from_config(out)[""].inv_freq() == pytest.approx(twice(QWEN3_VL).inv_freq(), rel=1e-12)
 
 
-def test_the_fragment_takes_out_the_old_key_that_would_win():
+def test_fragment_removes_the_old_key_that_would_win():
     change = write_new_keys(QWEN3_VL, twice(QWEN3_VL))
     assert change.fragment["text_config"]["rope_scaling"] is None
     assert change.fragment["text_config"].keys() == {"max_position_embeddings", "rope_scaling", "rope_parameters"}
 
 
-def test_the_old_config_is_left_as_it_was():
+def test_original_config_is_not_modified():
     before = json.dumps(QWEN3_VL)
     changed(QWEN3_VL, twice(QWEN3_VL))
     assert json.dumps(QWEN3_VL) == before
 
 
-def test_only_the_layers_that_are_meant_change():
+def test_only_the_selected_layers_change():
     out = changed(GEMMA3, twice(GEMMA3, "full_attention"), "full_attention")
     params = out["text_config"]["rope_parameters"]
     assert params["full_attention"]["rope_type"] == "yarn"
@@ -112,7 +112,7 @@ def test_only_the_layers_that_are_meant_change():
     assert from_config(out)["full_attention"] == before["full_attention"]
 
 
-def test_a_layer_that_stays_scaled_keeps_its_trained_length_when_the_model_gets_longer():
+def test_other_scaled_layer_retains_its_trained_length():
     both = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e5}
     config = {"model_type": "modernbert", "rope_parameters": {"full_attention": both, "sliding_attention": both}}
     before = from_config(config)["sliding_attention"]
@@ -120,7 +120,7 @@ def test_a_layer_that_stays_scaled_keeps_its_trained_length_when_the_model_gets_
     assert from_config(out)["sliding_attention"].inv_freq().tolist() == before.inv_freq().tolist()
 
 
-def test_a_layer_that_stays_keeps_the_factor_that_followed_from_the_lengths():
+def test_other_layer_retains_its_implied_factor():
     lists = {"short_factor": [1.0] * 32, "long_factor": [4.0] * 32, "original_max_position_embeddings": 2048}
     params = {"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "longrope", **lists}}
     config = {"model_type": "modernbert", "max_position_embeddings": 8192, "rope_parameters": params}
@@ -129,7 +129,7 @@ def test_a_layer_that_stays_keeps_the_factor_that_followed_from_the_lengths():
     assert after.attention_factor() == before.attention_factor() > 1.0
 
 
-def test_what_the_model_reads_besides_stays_in_the_rope_dict():
+def test_other_keys_that_the_model_reads_stay_in_the_rope_dict():
     out = changed(MISTRAL3, twice(MISTRAL3))["text_config"]["rope_parameters"]
     assert out["llama_4_scaling_beta"] == 0.1
     assert out["original_max_position_embeddings"] == 2048
@@ -137,7 +137,7 @@ def test_what_the_model_reads_besides_stays_in_the_rope_dict():
     assert not {"mscale", "mscale_all_dim", "type"} & out.keys()
 
 
-def test_an_override_says_nothing_where_the_old_method_would_still_be_read():
+def test_override_neutralises_keys_of_the_old_method():
     """vLLM lays it over the loaded dict, key by key (ModelConfig._update_nested of 0.33.0)."""
     override = write_new_keys(MISTRAL3, twice(MISTRAL3)).override
     rope = override["text_config"]["rope_parameters"]
@@ -152,7 +152,7 @@ def test_an_override_never_sets_rope_scaling():
     assert "rope_scaling" not in write_new_keys(QWEN3_VL, twice(QWEN3_VL)).override["text_config"]
 
 
-def test_keys_that_stand_at_the_top_stay_there_and_the_override_goes_where_they_are_loaded():
+def test_top_level_keys_stay_and_the_override_is_nested():
     config = {"model_type": "qwen2_vl", **SIZES, "rope_theta": 1e6, "rope_scaling": {"type": "mrope", **MROPE}}
     change = write_new_keys(config, twice(config))
     assert "text_config" not in change.whole
@@ -161,14 +161,14 @@ def test_keys_that_stand_at_the_top_stay_there_and_the_override_goes_where_they_
     assert set(change.override) == {"text_config"}
 
 
-def test_a_wrapper_that_takes_only_the_old_key_from_its_level_gets_that():
+def test_wrapper_that_reads_only_the_old_key_gets_it():
     config = {"model_type": "fuyu", "hidden_size": 4096, "num_attention_heads": 64, "max_position_embeddings": 16384}
     out = changed(config, twice(config))
     assert out["rope_scaling"]["rope_type"] == "yarn"
     assert from_config(out)[""].inv_freq() == pytest.approx(twice(config).inv_freq(), rel=1e-12)
 
 
-def test_a_part_that_is_missing_is_written_with_what_its_wrapper_fills_in():
+def test_missing_text_part_is_written_with_wrapper_defaults():
     config = {"model_type": "mistral3"}
     out = changed(config, twice(config))
     assert out["text_config"]["head_dim"] == 128
@@ -184,7 +184,7 @@ def test_a_trained_length_outside_the_rope_dict_is_written_there(original):
     assert from_config(out)[""].context == spec.context
 
 
-def test_sizes_are_written_under_the_keys_that_say_them():
+def test_sizes_are_written_under_the_keys_in_use():
     cases = [
         ({"model_type": "qwen3", **SIZES}, "", {"head_dim": 64}),
         ({"model_type": "olmo2", **SIZES}, "", {"head_dim": 64}),
@@ -202,7 +202,7 @@ def test_sizes_are_written_under_the_keys_that_say_them():
         assert keys.items() <= {**out, **out.get("text_config", {})}.items()
 
 
-def test_a_rotated_share_is_said_wherever_a_default_would_be_filled_in():
+def test_rotated_share_is_written_where_a_default_would_apply():
     config = {"model_type": "glm4", **SIZES, "head_dim": 128}
     before = from_config(config)[""]
     assert before.rotary_dim == 64
@@ -218,7 +218,7 @@ def test_head_dim_is_written_where_its_class_would_multiply_null():
 
 
 @pytest.mark.parametrize("path", sorted(CATALOG.glob("*.json")), ids=lambda path: path.stem)
-def test_every_model_of_the_list_is_read_back_after_every_layer_was_rewritten(path):
+def test_every_catalog_model_survives_rewriting_each_layer(path):
     config = json.loads(path.read_text())
     config.pop("_about", None)
     before = from_config(config)

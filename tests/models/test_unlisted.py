@@ -28,7 +28,7 @@ SIZES = {"model_type": "nobody_knows", "hidden_size": 4096, "num_attention_heads
         ({"partial_rotary_factor": 0.5, "rotary_dim": 32}, (128, 64), 1e4),
     ],
 )
-def test_its_own_keys_are_used_where_they_are_unmistakable(keys, dims, base):
+def test_unmistakable_keys_of_an_unknown_type_are_used(keys, dims, base):
     spec = from_config({**SIZES, **keys})[""]
     assert (spec.head_dim, spec.rotary_dim) == dims
     np.testing.assert_array_equal(spec.inv_freq(), RopeSpec(*dims, base=base, context=8192).inv_freq())
@@ -39,20 +39,20 @@ def test_an_old_name_of_the_length_is_read():
     assert from_config(config)[""].context == 32768
 
 
-def test_what_was_taken_is_said():
+def test_doubt_names_the_keys_that_were_used():
     said = describe_doubt(ModelConfig.read({**SIZES, "rotary_dim": 64, "n_embd": 4096, "hidden_size": None}).fields)
     assert "'nobody_knows' is not in the list" in said
     assert "n_embd, rotary_dim" in said
     assert describe_doubt(ModelConfig.read({**SIZES, "model_type": "llama"}).fields) == ""
 
 
-def test_a_wrapper_outside_the_list_is_said_and_what_is_inside_is_read():
+def test_unknown_wrapper_is_reported_and_its_text_part_read():
     fields = ModelConfig.read({"model_type": "my_vlm", "text_config": {**SIZES, "model_type": "llama"}}).fields
     assert (fields.kind, fields.is_listed) == ("llama", True)
     assert "'my_vlm' is not in the list" in describe_doubt(fields)
 
 
-def test_more_rotated_dimensions_than_the_head_has_are_refused_by_name():
+def test_rotary_dim_above_head_dim_is_refused():
     with pytest.raises(ValueError, match="rotary_dim must be at most head_dim = 128, got 256"):
         from_config({**SIZES, "rotary_dim": 256})
 
@@ -70,18 +70,18 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_a_file_that_lies_beside_a_config_is_named(name):
+def test_other_file_of_a_model_folder_is_named(name):
     config, said = BESIDE[name]
     with pytest.raises(ValueError, match=said):
         from_config(config)
 
 
-def test_a_type_with_capitals_is_told_as_the_one_that_is_meant():
+def test_capitalised_type_suggests_the_intended_one():
     sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
     assert "where qwen3 is" in describe_doubt(ModelConfig.read({"model_type": "Qwen3", **sizes}).fields)
 
 
-def test_a_config_without_a_model_type_is_said_to_have_none():
+def test_missing_model_type_is_reported():
     sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192, "rope_theta": 5e5}
     for config in (sizes, {**sizes, "model_type": None}, {**sizes, "architectures": ["LlamaForCausalLM"]}):
         said = [one.message for one in check(config) if one.rule == "unlisted-type"]

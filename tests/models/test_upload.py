@@ -61,27 +61,27 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_what_is_no_config_is_one_sentence(text):
+def test_invalid_upload_raises_a_clear_error(text):
     with pytest.raises(ValueError, match=r"\w+ \w+") as caught:
         read_upload(text)
     assert len(str(caught.value)) < 200
     assert "\n" not in str(caught.value)
 
 
-def test_a_config_is_taken_whole():
+def test_config_is_read_completely():
     found = read_upload(json.dumps(QWEN).encode())
     assert found.specs == ModelConfig.read(QWEN).start_specs
     assert (found.name, found.layer, found.notes) == ("qwen3", "", ())
     assert found.config == QWEN
 
 
-def test_each_layer_type_is_there_and_the_full_attention_comes_first():
+def test_every_layer_type_is_read_and_full_attention_is_selected():
     found = read_upload(json.dumps(GEMMA))
     assert set(found.specs) == {"full_attention", "sliding_attention"}
     assert found.layer == "full_attention"
 
 
-def test_a_bare_rope_scaling_takes_the_missing_sizes_and_says_so():
+def test_bare_rope_scaling_uses_given_sizes_with_a_note():
     rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
     found = read_upload(json.dumps(rope), RopeSpec(96, base=77000), "Llama 3.1 8B")
     spec = found.specs[""]
@@ -103,12 +103,12 @@ def test_bare_parameters_by_layer_type_are_layers():
     }
 
 
-def test_infinity_beside_rope_is_taken_as_transformers_does():
+def test_infinity_outside_rope_is_accepted_as_in_transformers():
     text = json.dumps({**QWEN, "time_step_limit": [0.0, float("inf")]})
     assert read_upload(text).specs == ModelConfig.read(QWEN).start_specs
 
 
-def test_a_key_that_stands_twice_is_named_and_the_last_one_counts():
+def test_repeated_key_is_named_and_the_last_value_counts():
     found = read_upload(BASE + ', "rope_theta": 10000.0}')
     assert found.specs[""].base == 10_000
     assert "'rope_theta' occurs more than once" in found.notes[0]
@@ -129,7 +129,7 @@ def test_long_label_lists_do_no_harm():
         (7, "qwen3"),
     ],
 )
-def test_the_name_is_the_configs_own_and_harmless(path, name):
+def test_name_comes_from_the_config_and_is_harmless(path, name):
     assert read_upload(json.dumps({**QWEN, "_name_or_path": path})).name == name
 
 
@@ -145,7 +145,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=8))
-def test_any_object_is_taken_or_refused(config):
+def test_any_object_is_read_or_refused(config):
     try:
         found = read_upload(json.dumps(config))
     except ValueError:
@@ -153,7 +153,7 @@ def test_any_object_is_taken_or_refused(config):
     assert found.specs
 
 
-def test_a_type_outside_the_list_and_layers_that_stand_still_are_said():
+def test_unlisted_type_and_unrotated_layers_are_noted():
     sizes = {"hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
     assert "is not in the list" in read_upload(json.dumps({**sizes, "model_type": "nobody_knows"})).notes[0]
     assert "Only some layers rotate" in read_upload(json.dumps({**sizes, "model_type": "smollm3"})).notes[0]

@@ -17,7 +17,7 @@ from rope_viz.pictures.picture_request import Now
 FLUX = {"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56], "attention_head_dim": 128}
 
 
-def test_each_axis_is_a_ladder_of_its_own() -> None:
+def test_each_axis_is_read_as_its_own_ladder() -> None:
     mine = read_upload(json.dumps(FLUX))
     assert mine.name == "FluxTransformer2DModel"
     assert {axis: spec.head_dim for axis, spec in mine.specs.items()} == {"h": 56, "w": 56, "t": 16}
@@ -26,13 +26,13 @@ def test_each_axis_is_a_ladder_of_its_own() -> None:
     assert "3 axes" in mine.notes[-1]
 
 
-def test_a_ladder_that_all_axes_share_is_one() -> None:
+def test_shared_ladder_is_read_as_one() -> None:
     mine = read_upload(json.dumps({"_class_name": "Ideogram4Transformer2DModel", "attention_head_dim": 128}))
     assert mine.layer == ""
     assert mine.specs[""].base == pytest.approx(5e6)
 
 
-def test_page_axes_shows_the_model_that_was_dropped() -> None:
+def test_axes_page_shows_the_dropped_model() -> None:
     mine = read_upload(json.dumps(FLUX))
     now = Now(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
     assert now[axes_model.MODEL] == axes_model.SIDEBAR
@@ -40,7 +40,7 @@ def test_page_axes_shows_the_model_that_was_dropped() -> None:
     assert "FluxTransformer2DModel" in axes.sight(now).sentence
 
 
-def test_it_is_kept_for_the_pictures_as_it_was_read() -> None:
+def test_upload_survives_storing_for_the_pictures() -> None:
     mine = read_upload(json.dumps(FLUX))
     kept = upload_of(upload_bytes(mine))
     assert dict(kept.specs) == dict(mine.specs)
@@ -55,13 +55,13 @@ def test_it_is_kept_for_the_pictures_as_it_was_read() -> None:
         ({"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [0, 1]}, "at least 2"),
     ],
 )
-def test_what_is_no_ladder_is_said(config: dict[str, Any], says: str) -> None:
+def test_config_without_a_ladder_raises_a_clear_error(config: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         read_upload(json.dumps(config))
 
 
 @pytest.mark.parametrize("id", ["ltx-video", "ernie-image", "v-jepa2-vit-l", "dinov3-vit-b"])
-def test_what_is_no_ladder_is_shown_on_page_axes_and_plain_elsewhere(id: str) -> None:
+def test_model_without_a_ladder_is_plain_outside_the_axes_page(id: str) -> None:
     mine = read_upload(json.dumps(dict(axes_catalog()[id].config)))
     assert "no ladder that a base describes: the other pages show plain RoPE" in mine.notes[-1]
     now = Now(mine.specs[""], spec_url.CUSTOM, "", own=mine)
@@ -70,7 +70,7 @@ def test_what_is_no_ladder_is_shown_on_page_axes_and_plain_elsewhere(id: str) ->
     assert axes_model.released(now).spec in [*released.values(), *with_all_heads(released).values()]
 
 
-def test_an_encoder_that_is_dropped_has_a_ladder_for_each_axis() -> None:
+def test_dropped_encoder_has_a_ladder_for_each_axis() -> None:
     mine = read_upload(json.dumps(dict(axes_catalog()["sam3"].config)))
     assert {axis: spec.head_dim for axis, spec in mine.specs.items()} == {"w": 32, "h": 32}
     assert "an encoder with 2 axes" in mine.notes[-1]
@@ -81,6 +81,6 @@ def test_an_encoder_that_is_dropped_has_a_ladder_for_each_axis() -> None:
     assert axis_choice.axis_sentence(now, frequencies.AXIS).startswith("Along the axis **row**, its 16 pairs alone")
 
 
-def test_an_encoder_that_rotates_nothing_is_still_refused() -> None:
+def test_encoder_without_rotation_is_refused() -> None:
     with pytest.raises(ValueError, match="rotat"):
         read_upload(json.dumps({"model_type": "siglip_vision_model", "hidden_size": 64, "num_attention_heads": 4}))

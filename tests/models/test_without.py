@@ -30,7 +30,7 @@ WRAPPERS = sorted(
 
 
 @pytest.mark.parametrize("row", RUN, ids=lambda row: row["config"]["model_type"])
-def test_the_layers_that_rotate_are_those_that_were_seen_to(row):
+def test_rotating_layers_match_executed_models(row):
     # A null head stands where the class has no such key.
     config = {key: value for key, value in row["config"].items() if (key, value) != ("head_dim", None)}
     seen = row["turning"]
@@ -47,7 +47,7 @@ def test_the_layers_that_rotate_are_those_that_were_seen_to(row):
 
 
 @pytest.mark.parametrize("kind", sorted(reasons()))
-def test_every_type_without_rotary_embedding_says_why(kind):
+def test_every_type_without_rope_has_a_reason(kind):
     assert kind not in all_architectures()
     with pytest.raises(NoRope) as caught:
         from_config({**LLAMA, "model_type": kind, "text_config": {}})
@@ -71,7 +71,7 @@ SWITCHED = [
 
 
 @pytest.mark.parametrize("config", SWITCHED)
-def test_a_config_that_switches_it_off_has_none(config):
+def test_config_that_disables_rope_has_none(config):
     with pytest.raises(NoRope):
         from_config({**LLAMA, **config})
 
@@ -89,12 +89,12 @@ def test_a_config_that_switches_it_off_has_none(config):
         {"model_type": "mpt", "attn_config": {"alibi": False, "rope": True, "rope_theta": 10000}},
     ],
 )
-def test_a_config_that_leaves_it_on_keeps_it(config):
+def test_config_that_leaves_rope_enabled_is_read(config):
     assert from_config({**LLAMA, **config})
 
 
 @pytest.mark.parametrize("kind", WRAPPERS)
-def test_a_wrapper_goes_by_what_is_inside(kind):
+def test_wrapper_is_judged_by_its_text_part(kind):
     key = find_architecture(kind).text.path[0]
     assert from_config({"model_type": kind, key: LLAMA})[""].head_dim == 128
     if find_architecture(kind).text.type in ("gemma4_text", "lasr_encoder", "paligemma"):
@@ -104,12 +104,12 @@ def test_a_wrapper_goes_by_what_is_inside(kind):
             from_config({"model_type": kind})
 
 
-def test_gemma_4_says_how_much_of_a_head_rotates():
+def test_rotated_share_of_gemma_4_is_described():
     assert "0.25" in describe_rotated_shares(ModelConfig.read({"model_type": "gemma4"}).fields)
     assert describe_rotated_shares(ModelConfig.read(LLAMA).fields) == ""
 
 
-def test_exaone_4_rotates_everywhere_without_a_window_and_in_the_windows_with_one():
+def test_exaone_4_rotates_windowed_layers_or_all_without_window():
     exaone = {"model_type": "exaone4", "num_hidden_layers": 30}
     # Without layer_types its model divides by a pattern of 0 layers.
     everywhere = {"sliding_window": None, "layer_types": ["full_attention"] * 30}
@@ -135,12 +135,12 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("config", "said"), TOLD, ids=str)
-def test_a_model_that_says_so_without_a_type_has_no_rotary_embedding(config, said):
+def test_config_without_type_can_declare_no_rope(config, said):
     with pytest.raises(NoRope, match=said):
         from_config(config)
 
 
-def test_a_type_that_does_not_rotate_does_where_it_is_told_to():
+def test_config_can_enable_rope_for_a_type_without_it():
     config = {"model_type": "xlm-roberta", "position_embedding_type": "rotary", "rotary_emb_base": 20000.0, **JINA}
     assert from_config(config)[""].base == 20000.0
     assert list(from_config({"architectures": ["LlamaForCausalLM"], **JINA})) == [""]

@@ -227,7 +227,7 @@ def operate(app, page, element):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_control_of_a_page_is_operated_and_taken(open_page, follow, page):
+def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     app = open_page(page)
     app.session_state["more.open"] = True  # as its own click opens it: tests/browser/test_tools.py
     done, met, names = set(), set(), set()
@@ -263,7 +263,7 @@ def test_what_is_said_to_be_operated_elsewhere_is(file, words):
     assert words in (ROOT / file).read_text(encoding="utf-8")
 
 
-def test_dials_that_come_to_rest_late_leave_the_next_step_of_the_tour_alone(open_page):
+def test_late_message_of_the_dials_does_not_change_the_next_step(open_page):
     app = open_page("learn", **{"learn.step": "4"})
     at, before = "rotation/turning at", dict(app.query_params)
     post(app, rendered(app, "learn")["pictures"], at, {"m": 1, "n": 0, "step": 3})

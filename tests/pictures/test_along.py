@@ -22,7 +22,7 @@ OWNER = interleaved([24, 20, 20], 64)
 
 @pytest.mark.parametrize("spec", [PLAIN, dataclasses.replace(PLAIN, scaling=Yarn(factor=4.0))], ids=["plain", "yarn"])
 @pytest.mark.parametrize("axis", THW)
-def test_a_spec_along_an_axis_has_the_speeds_of_that_axis(spec, axis):
+def test_single_axis_spec_has_the_frequencies_of_that_axis(spec, axis):
     several = shared_ladder(spec, OWNER, THW)
     one = along_axis(spec, np.flatnonzero(np.array(OWNER) == THW.index(axis)))
     np.testing.assert_array_equal(one.inv_freq(), several.along(axis))
@@ -30,7 +30,7 @@ def test_a_spec_along_an_axis_has_the_speeds_of_that_axis(spec, axis):
     assert dataclasses.replace(one, base=1e6).listens == one.listens
 
 
-def test_its_score_is_that_of_a_move_along_the_axis():
+def test_single_axis_score_equals_a_move_along_the_axis():
     several = shared_ladder(PLAIN, OWNER, THW)
     one = along_axis(PLAIN, np.flatnonzero(np.array(OWNER) == 1))
     a, _, unrotated = even_parts(one)
@@ -46,7 +46,7 @@ def read(picture, **query):
 @pytest.mark.parametrize(
     "picture", [frequencies.wavelengths, scaling.comparison, decay.curves], ids=lambda p: p.address
 )
-def test_a_page_says_along_which_axis_it_looks_and_lets_one_choose(picture):
+def test_page_names_its_axis_and_offers_the_others(picture):
     key = f"{picture.page}__axis"
     said = picture(read(picture, model="qwen3.5-9b")).sentence
     assert said.startswith(
@@ -63,7 +63,7 @@ def test_columns_of_the_chosen_axis_alone_are_drawn():
     assert 10 in points
 
 
-def test_lines_of_the_methods_go_on_over_the_pairs_between():
+def test_method_lines_continue_over_pairs_of_other_axes():
     drawn = scaling.comparison(read(scaling.comparison, model="qwen3.5-9b", method="yarn", scaling__axis="row")).fig
     lines = [trace for trace in drawn.data if trace.type == "scatter"]
     assert lines
@@ -72,7 +72,7 @@ def test_lines_of_the_methods_go_on_over_the_pairs_between():
 
 
 @pytest.mark.parametrize("model", list(catalog()))
-def test_what_is_surely_of_one_axis_has_no_part_with_several(model):
+def test_single_axis_models_have_no_multi_axis_part(model):
     """Pages do not look for axes there, which takes time in every run."""
     config = catalog()[model].config
     if has_one_axis(config):

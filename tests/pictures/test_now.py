@@ -37,7 +37,7 @@ def test_a_picture_is_a_function_at_module_level(picture):
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.key)
-def test_a_choice_belongs_to_one_page_and_its_text_reads_back(choice):
+def test_choice_belongs_to_one_page_and_survives_as_text(choice):
     page = registry.page(choice.key.partition(".")[0])
     assert [each.key for each in page.choices].count(choice.key) == 1
     now = Now(RopeSpec(), given={})
@@ -88,18 +88,18 @@ def drawn(choice, data):
     return name if isinstance(choice.default(Now(RopeSpec())), str) else (name,)
 
 
-def test_two_orders_and_two_spellings_are_one_key():
+def test_order_and_spelling_do_not_change_the_key():
     one = read(scaling.comparison, model="qwen3-8b-yarn", base="1e6", target="128k", scaling__show="paper")
     two = read(scaling.comparison, scaling__show="paper", target="131072", model="qwen3-8b-yarn")
     assert registry.key(one, scaling.comparison) == registry.key(two, scaling.comparison)
 
 
-def test_what_a_picture_does_not_use_is_not_in_its_key():
+def test_unused_choices_are_not_in_the_key():
     one = read(decay.bases, decay__at="77", pin="3", view="0,2")
     assert registry.key(one, decay.bases) == registry.key(read(decay.bases), decay.bases)
 
 
-def test_a_choice_that_depends_on_another_takes_it_along():
+def test_dependent_choice_adds_its_dependency_to_the_key():
     now = read(decay.pairs, decay__length="128")
     assert now[decay.AT] == 127
     assert registry.query(now, decay.pairs) == {"decay.length": "128"}
@@ -134,13 +134,13 @@ def test_a_choice_that_depends_on_another_takes_it_along():
         ({"spec": "guessed"}, "no longer kept"),
     ],
 )
-def test_a_hostile_query_is_refused_in_a_sentence(query, said):
+def test_hostile_query_raises_a_clear_error(query, said):
     with pytest.raises(ValueError, match=re.escape(said)) as refused:
         registry.read_request(scaling.PAGE, query)
     assert len(str(refused.value)) < 400
 
 
-def test_a_moved_knob_is_what_its_release_would_give():
+def test_moving_knob_gives_the_value_of_its_release():
     on_its_way = read(frequencies.heatmap, model="llama-2-7b", pin="60", knob="head_dim", value="64", coarse="1")
     assert on_its_way.spec == RopeSpec(head_dim=64, base=1e4, context=4096)
     assert on_its_way.pin is None
@@ -158,17 +158,17 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.scaling.name)
-def test_a_kept_spec_reads_back_equal(spec):
+def test_stored_spec_is_loaded_unchanged(spec):
     assert configs.spec_of(configs.spec_bytes(spec)) == spec
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_can_be_kept(method):
+def test_every_method_can_be_stored(method):
     spec = spec_url.with_method(RopeSpec(target=32768), method)
     assert configs.spec_of(configs.spec_bytes(spec)) == spec
 
 
-def test_a_spec_that_no_link_holds_is_asked_for_by_its_name():
+def test_spec_too_precise_for_a_link_is_stored_by_name():
     spec = RopeSpec(base=1.0000001, context=1)
     assert not registry.fits_in_url(spec, spec_url.CUSTOM, "")
     name = blob_store.STORE.keep(blob_store.salt() + configs.spec_bytes(spec))
@@ -180,7 +180,7 @@ def test_a_spec_that_no_link_holds_is_asked_for_by_its_name():
     assert registry.key(again, scaling.comparison) == registry.key(now, scaling.comparison)
 
 
-def test_the_store_lets_go_of_what_was_not_asked_for_the_longest():
+def test_store_evicts_the_least_recently_used_content():
     store = blob_store.Store(most=3000)
     names = [store.keep(blob_store.salt() + bytes([index]) * 984) for index in range(3)]
     store.load(names[0], len)
@@ -190,23 +190,23 @@ def test_the_store_lets_go_of_what_was_not_asked_for_the_longest():
         store.load(names[1], len)
 
 
-def test_a_name_says_nothing_of_what_it_is_the_name_of():
+def test_blob_name_reveals_nothing_about_its_content():
     content = b"1, 2, 3"
     assert blob_store.name_of(blob_store.salt() + content) != blob_store.name_of(blob_store.salt() + content)
     assert len(blob_store.name_of(blob_store.salt() + content)) == 43
 
 
-def test_a_page_cuts_what_an_address_is_refused_for():
+def test_page_clamps_values_that_an_address_would_refuse():
     given = registry.lenient(frequencies.PAGE.choices, {"frequencies.length": "1e300", "frequencies.show": "<b>"})
     assert given == {"frequencies.length": 10_000_000}
 
 
-def test_a_picture_knows_what_it_is_without_being_drawn():
+def test_picture_declares_its_kind_without_rendering():
     assert all(isinstance(picture, Picture) and picture.kind for picture in PICTURES)
     assert dataclasses.is_dataclass(scaling.comparison.kind)
 
 
-def test_a_file_is_named_by_the_range_that_it_shows():
+def test_file_name_holds_the_shown_range():
     def named(address, look, **query):
         page, _, name = address.partition("/")
         picture = registry.picture(page, name)

@@ -46,7 +46,7 @@ def body(svg):
     [(picture, zoomed) for picture in registry.pictures() for zoomed in (False, True)[: 1 + picture.zooms]],
     ids=lambda each: getattr(each, "address", "zoomed" if each is True else "whole"),
 )
-def test_csv_from_its_json_is_the_csv_itself(picture, zoomed):
+def test_csv_of_saved_json_equals_the_direct_csv(picture, zoomed):
     now = of(picture, view=(0.5, 2.5) if zoomed else None, pin=3)
     made = drawn(picture, now, "json")
     assert export.redraw_saved(made, "csv", {}).decode() == drawn(picture, now, "csv").decode()
@@ -65,7 +65,7 @@ def test_pandas_reads_its_csv_past_the_remarks(picture):
 
 
 @each_picture
-def test_json_of_a_readers_own_config_draws_that_config_again(picture):
+def test_json_of_a_user_config_redraws_that_config(picture):
     now = own(picture)
     if refusal := picture.refuses(now):
         assert refusal.endswith("."), "nothing is drawn of this config, and a sentence says why"
@@ -80,7 +80,7 @@ def test_json_of_a_readers_own_config_draws_that_config_again(picture):
 
 
 @pytest.mark.parametrize("address", ["runtimes/matrix", "scaling/methods", "axes/clocks", "rotation/turning"])
-def test_json_of_the_running_app_after_an_upload_draws_again_elsewhere(address, monkeypatch):
+def test_json_of_an_upload_is_redrawn_without_the_server(address, monkeypatch):
     """The address in it names a content that only that server keeps."""
     picture = registry.picture(*address.split("/"))
     name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(OWN))
@@ -96,7 +96,7 @@ def test_json_of_the_running_app_after_an_upload_draws_again_elsewhere(address, 
 
 
 @pytest.mark.parametrize("address", [picture.address for picture in PICTURES if issubclass(picture.kind, Clocks)])
-def test_clocks_without_what_they_are_drawn_from_are_refused_and_never_those_of_another_model(address):
+def test_incomplete_clocks_json_is_refused(address):
     picture = registry.picture(*address.split("/"))
     made = json.loads(drawn(picture, own(picture), "json"))
     for missing in ({"choices", "address"}, {"spec"}):
@@ -108,14 +108,14 @@ def test_clocks_without_what_they_are_drawn_from_are_refused_and_never_those_of_
             export.redraw_saved(json.dumps(made | {key: wrong}).encode(), "svg", {})
 
 
-def test_clocks_saved_before_choices_were_are_drawn_from_their_address():
+def test_old_clocks_json_is_redrawn_from_its_address():
     picture = registry.picture("rotation", "turning")
     made = json.loads(drawn(picture, of(picture), "json"))
     del made["choices"]
     assert body(export.redraw_saved(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
 
 
-def test_endless_and_missing_numbers_come_back_from_json():
+def test_infinite_and_missing_numbers_survive_json():
     from rope_viz.figures.files.redraw_json import columns_of
     from rope_viz.figures.files.redraw_json import columns_to_json as columns_kept
 
@@ -125,7 +125,7 @@ def test_endless_and_missing_numbers_come_back_from_json():
 
 
 @each_picture
-def test_a_file_says_the_address_that_draws_this_very_picture(picture):
+def test_file_holds_the_address_of_its_picture(picture):
     now = of(picture, view=(0.5, 2.5), pin=3)
     look = {"width": "120mm", "theme": "dark"}
     said = json.loads(drawn(picture, now, "json", **look))
@@ -141,7 +141,7 @@ def test_a_file_says_the_address_that_draws_this_very_picture(picture):
     assert addressed(address) == picture.address
 
 
-def test_a_figure_in_another_look_says_the_address_of_that_look():
+def test_styled_figure_holds_the_address_of_its_style():
     picture = registry.picture("scaling", "comparison")
     made = drawn(picture, of(picture), "json", theme="dark", title="yes")
     for form in ("json", "csv", "svg", "html"):
@@ -152,7 +152,7 @@ def test_a_figure_in_another_look_says_the_address_of_that_look():
     assert dict(parse_qsl(address.partition("?")[2])) == {"model": "qwen3-8b-yarn", "title": "yes"}
 
 
-def test_what_no_address_holds_has_none():
+def test_picture_of_an_upload_has_no_address():
     picture = registry.picture("decay", "curves")
     file = next(choice for choice in registry.page("decay").choices if choice.key == "decay.file")
     out = io.BytesIO()
@@ -166,7 +166,7 @@ def test_what_no_address_holds_has_none():
 
 
 @pytest.mark.parametrize("address", ["scaling/methods", "rotation/turning", "scaling/comparison"])
-def test_every_page_of_a_picture_says_what_it_is_of(address):
+def test_html_of_every_picture_names_its_content(address):
     picture = registry.picture(*address.split("/"))
     page = drawn(picture, of(picture), "html").decode()
     assert f'<meta name="rope-viz:figure" content="{PREFIX}/picture/{address}?model=qwen3-8b-yarn">' in page

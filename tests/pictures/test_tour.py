@@ -34,19 +34,19 @@ def said(title, **changes):
     return step.says(now), step.done(step.start, now)
 
 
-def test_one_pair_at_three_radians():
+def test_one_pair_turns_by_three_radians():
     sentence, done = said("One pair, turned", **{"learn.m": "3"})
     assert done
     assert f"({math.cos(3):.2f}, {math.sin(3):.2f})" in sentence
 
 
-def test_the_speeds_of_the_small_head():
+def test_frequencies_of_the_small_head_are_exact():
     sentence, _ = said("Every pair at its own speed")
     numbers = [float(text) for text in re.findall(r"\d*\.?\d+", sentence.split("θᵢ: ")[1].split(" radians")[0])]
     np.testing.assert_allclose(numbers, 100.0 ** -(np.arange(4) / 4), rtol=5e-4)
 
 
-def test_both_moved_together_is_done_and_one_alone_is_not():
+def test_moving_both_together_completes_the_step():
     m, n = rotation.AT.default(INDEX["Only the distance stays"].start)
     assert said("Only the distance stays", **{"rotation.at": f"{m + 500},{n + 500}"})[1]
     assert not said("Only the distance stays", **{"rotation.at": f"{m + 500},{n}"})[1]
@@ -60,13 +60,13 @@ def test_moving_the_sentence_names_both_changes():
     assert 0.1 < float(sinusoidal) < 100
 
 
-def test_the_hands_of_llama_2():
+def test_hands_of_llama_2_are_exact():
     sentence, _ = said("A real head")
     assert f"{2 * math.pi / LLAMA[-1]:,.0f}" in sentence
     assert "**64 hands**" in sentence
 
 
-def test_eighteen_pairs_of_llama_2_never_finished_and_stand_outside_at_12000():
+def test_eighteen_pairs_of_llama_2_never_finish_a_turn():
     never = int(np.sum(2 * math.pi > 4096 * LLAMA))
     assert never == 18
     assert unfinished(INDEX["Some never finished a turn"].start.spec) == never
@@ -76,7 +76,7 @@ def test_eighteen_pairs_of_llama_2_never_finished_and_stand_outside_at_12000():
     assert said("Beyond what was trained", **{"rotation.at": "4000,0"})[1]
 
 
-def test_what_the_methods_do_to_the_first_and_the_last_pair():
+def test_steps_give_the_first_and_last_pair_of_each_method():
     assert "**0.25**" in said("Slow them all: linear")[0]
     assert "divided by **4**" in said("Change the base: NTK")[0]
     low = math.floor(128 * math.log(4096 / (32 * 2 * math.pi)) / (2 * math.log(10_000)))

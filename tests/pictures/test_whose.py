@@ -23,7 +23,7 @@ def remarks(content):
 
 
 @each_of_axes
-def test_a_picture_of_another_model_than_the_sidebars_names_that_one(picture):
+def test_picture_of_a_model_other_than_the_sidebars_names_it(picture):
     now = of("llama-2-7b")
     drawn = picture(now)
     assert "Qwen2-VL 7B" in drawn.title
@@ -37,14 +37,14 @@ def test_a_picture_of_another_model_than_the_sidebars_names_that_one(picture):
 
 
 @each_of_axes
-def test_a_picture_of_the_sidebars_model_names_that(picture):
+def test_picture_of_the_sidebars_model_names_it(picture):
     now = of("qwen3.5-9b")
     assert "qwen3.5-9b" in wire_format.file(picture, now)
     assert "Qwen3.5 9B" in picture(now).title
     assert remarks(export.render(picture, now, "csv"))["spec"].startswith('{"model": "qwen3.5-9b"')
 
 
-def test_a_report_says_of_every_picture_whose_it_is_where_it_is_anothers(monkeypatch):
+def test_report_names_the_model_of_a_picture_if_it_differs(monkeypatch):
     monkeypatch.setattr(registry, "pictures", lambda: AXES)
     text = report.to_markdown(of("llama-2-7b"), "files")[0].decode()
     axes = text.split("## Axes")[1].split("\n## ")[0]
@@ -53,7 +53,7 @@ def test_a_report_says_of_every_picture_whose_it_is_where_it_is_anothers(monkeyp
     assert all("Qwen2-VL 7B" in part for part in pictures)
 
 
-def test_a_report_says_of_what_comes_in_parts_what_a_file_of_it_says(monkeypatch):
+def test_report_uses_the_final_sentence_of_partial_pictures(monkeypatch):
     now = of("qwen3-8b-yarn")
     coming = [picture for picture in PICTURES if picture.parts(now) > 1]
     assert coming
@@ -63,7 +63,7 @@ def test_a_report_says_of_what_comes_in_parts_what_a_file_of_it_says(monkeypatch
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
-def test_what_has_one_key_has_one_content(picture):
+def test_equal_keys_give_equal_content(picture):
     """The first who asks decides what is kept for all: nothing may be in it that the key does not hold."""
     now = of("qwen3-8b-yarn")
     more = {} if picture.pin else {"pin": 7}

@@ -51,7 +51,7 @@ RAISED = ("ValueError: Missing <MODEL_TENSOR.ROPE_FREQS", "AssertionError")
 
 
 @pytest.mark.parametrize("asked", [key for key, why in GOLDEN["refused"].items() if why.startswith(RAISED)])
-def test_what_the_converter_raised_for_is_refused(asked):
+def test_configs_refused_by_the_converter_are_refused(asked):
     kind, method = asked.split(" ")
     scaled = {"rope_type": method, "factor": 2.0, "original_max_position_embeddings": 1024, "rope_theta": 1e4}
     if method == "llama3":

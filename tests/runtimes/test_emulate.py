@@ -57,7 +57,7 @@ def test_every_executed_row_is_reproduced(row):
 
 
 @pytest.mark.parametrize("row", RELEASES, ids=lambda row: f"{row['version']}-{row['config']['model_type']}")
-def test_each_release_of_transformers_computes_or_raises_as_its_classes_do(row):
+def test_releases_of_transformers_compute_or_raise_as_recorded(row):
     result = emulate(
         row["config"],
         runtime="transformers",
@@ -95,7 +95,7 @@ def test_mlx_computes_or_raises_as_its_model_files_do(row):
 
 
 @pytest.mark.parametrize("config", RUN["configs"].values(), ids=list(RUN["configs"]))
-def test_the_newest_transformers_is_what_a_config_means(config):
+def test_newest_transformers_defines_the_meaning_of_a_config(config):
     for layer, spec in from_config(config).items():
         for length in (None, 4096, 8 * spec.context):
             result = emulate(config, runtime="transformers", length=length, layer_type=layer or None)
@@ -103,7 +103,7 @@ def test_the_newest_transformers_is_what_a_config_means(config):
             assert result.attention_factor == spec.attention_factor(length)
 
 
-def test_an_explicit_attention_factor_is_used_or_ignored_as_each_runtime_does():
+def test_attention_factor_is_used_or_ignored_per_runtime():
     config = {**LLAMA, "rope_scaling": {**YARN, "attention_factor": 1.0}}
     factors = {name: emulate(config, runtime=name).attention_factor for name in ("transformers", "vllm", "paper")}
     assert factors["transformers"] == factors["vllm"] == 1.0
@@ -111,7 +111,7 @@ def test_an_explicit_attention_factor_is_used_or_ignored_as_each_runtime_does():
         assert emulate(config, runtime=runtime).attention_factor == pytest.approx(1.13862944, rel=1e-8)
 
 
-def test_mscale_alone_counts_in_two_runtimes():
+def test_mscale_alone_has_an_effect_in_two_runtimes():
     config = {**LLAMA, "rope_scaling": {**YARN, "mscale": 1.5}}
     for runtime in ("transformers", "vllm", "sglang", "llama.cpp"):
         assert emulate(config, runtime=runtime).attention_factor == pytest.approx(1.13862944, rel=1e-8)
@@ -141,7 +141,7 @@ def test_a_json_integer_factor_crashes_two_runtimes():
     assert refused == {"vllm", "sglang"}
 
 
-def test_dynamic_scaling_depends_on_the_length_where_it_is_dynamic():
+def test_dynamic_scaling_depends_on_the_length_only_if_dynamic():
     config = {**LLAMA, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}
 
     def last(runtime, length):
@@ -178,7 +178,7 @@ def test_versions_may_be_shortened():
 
 
 @pytest.mark.parametrize(("runtime", "version"), [("pytorch", None), ("vllm", "0.1"), ("llama.cpp", "")])
-def test_what_is_not_known_is_answered_with_what_is(runtime, version):
+def test_unknown_runtime_error_lists_the_known_ones(runtime, version):
     with pytest.raises(ValueError, match="must be one of"):
         emulate(LLAMA, runtime=runtime, version=version)
 
@@ -198,7 +198,7 @@ def test_the_paper_runs_its_own_ramp():
     assert paper.attention_factor == pytest.approx(1.2079441542, rel=1e-10)
 
 
-def test_what_is_no_plain_json_is_answered_anew():
+def test_custom_mappings_are_not_cached():
     """A mapping of somebody's own may say something else the next time."""
 
     class Mine(dict):

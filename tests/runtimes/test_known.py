@@ -29,7 +29,7 @@ def made(name):
     return module
 
 
-def test_the_list_of_what_was_executed_is_what_the_goldens_hold():
+def test_executed_types_match_the_goldens():
     held: dict = {}
     for kind, record in all_architectures().items():
         for at, goldens in record.executed.items():
@@ -38,7 +38,7 @@ def test_the_list_of_what_was_executed_is_what_the_goldens_hold():
     assert made("make_executed").executed() == held
 
 
-def test_what_was_executed_names_its_golden_and_the_golden_is_there():
+def test_executed_types_name_an_existing_golden():
     for at, goldens in executed_types().items():
         for golden, kinds in goldens.items():
             assert (GOLDENS / golden).exists()
@@ -59,27 +59,27 @@ def test_a_runtime_serves_only_types_of_the_list():
 
 
 @pytest.mark.parametrize("config", [{"model_type": "nobody_knows"}, {"model_type": "my_vlm", "text_config": SIZES}])
-def test_no_runtime_is_said_to_agree_on_a_type_that_nobody_read(config):
+def test_no_runtime_agrees_on_an_unread_type(config):
     config = {**SIZES, **config, "rotary_dim": 64} if "text_config" not in config else config
     for one in compare(config):
         assert (one.how, one.verdict(), one.agrees, one.effect) == ("not known", "not known", False, None)
         assert "was not read" in one.emulation.known.source
 
 
-def test_a_listed_model_in_an_unlisted_wrapper_is_not_known_either():
+def test_listed_model_in_an_unlisted_wrapper_is_not_known():
     inner = {**SIZES, "model_type": "llama"}
     assert {one.how for one in compare({"model_type": "my_vlm", "text_config": inner})} == {"not known"}
     assert "executed" in {one.how for one in compare({"model_type": "llava", "text_config": inner})}
 
 
-def test_every_model_of_the_list_is_executed_where_it_is_served():
+def test_every_catalog_model_is_executed_where_served():
     for model in catalog().values():
         for one in compare(model.config):
             if one.emulation.runtime in ("vllm", "sglang", "llama.cpp", "mlx-lm") and one.emulation.supported:
                 assert one.how == "executed", (model.id, one.emulation.runtime)
 
 
-def test_where_nothing_was_executed_the_words_say_so():
+def test_answers_by_rule_are_marked_as_such():
     config = {**SIZES, "model_type": "persimmon"}
     found = {(one.emulation.runtime, one.emulation.version): one for one in compare(config)}
     assert found["transformers", "5.23.0"].verdict() == "agrees"
@@ -97,7 +97,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)
-def test_model_files_with_keys_of_their_own_are_not_said_to_be_off(kind):
+def test_runtimes_with_their_own_model_file_agree(kind):
     """They read rotary_dim, bake alpha into the base, rotate half of the head, as the model does."""
     config = {**SIZES, "model_type": kind, **PUBLISHED[kind]}
     reference = emulate(config, runtime="transformers")
@@ -107,7 +107,7 @@ def test_model_files_with_keys_of_their_own_are_not_said_to_be_off(kind):
 
 
 @pytest.mark.parametrize("kind", REMOTE)
-def test_transformers_is_not_said_to_agree_on_a_type_that_it_does_not_know(kind):
+def test_transformers_never_agrees_on_a_remote_code_type(kind):
     found = {(one.emulation.runtime, one.emulation.version): one for one in compare({"model_type": kind})}
     newest = found["transformers", "5.23.0"]
     assert (newest.verdict(), newest.agrees, newest.differs) == ("refuses: remote code (by rule)", False, False)
@@ -116,7 +116,7 @@ def test_transformers_is_not_said_to_agree_on_a_type_that_it_does_not_know(kind)
     assert newest.emulation.inv_freq is not None
 
 
-def test_the_installed_transformers_knows_none_of_these_types():
+def test_installed_transformers_has_no_remote_code_type():
     transformers = pytest.importorskip("transformers", "5.23.0")
     assert not [kind for kind in REMOTE if kind in transformers.CONFIG_MAPPING]
 

@@ -22,12 +22,12 @@ def config(scaling):
 
 
 @pytest.mark.parametrize(("scaling", "sentence"), SINCE, ids=["attention_factor", "attn_factor"])
-def test_the_page_says_since_when_a_difference_exists(scaling, sentence):
+def test_history_names_the_release_of_a_difference(scaling, sentence):
     found = {history.runtime: history for history in histories(config(scaling))}
     assert found["vllm"].sentence("vllm") == sentence
 
 
-def test_nothing_is_said_where_all_releases_agree():
+def test_no_history_when_all_releases_agree():
     assert histories(config(None)) == []
     assert histories(config(YARN)) == []
 
@@ -38,7 +38,7 @@ def test_a_model_that_a_release_does_not_have_is_refused_there():
     assert found.sentence("vLLM") == "vLLM: refuses in 0.6.6, agrees since 0.8.5"
 
 
-def test_a_release_stands_in_the_place_of_todays():
+def test_older_release_replaces_the_current_one():
     found = compare(config({**YARN, "attention_factor": 0.7}), releases={"vllm": "0.8.5"})
     assert len(found) == len(RUNTIMES)
     (vllm,) = [one for one in found if one.emulation.runtime == "vllm"]
@@ -51,7 +51,7 @@ def test_older_releases_are_named_newest_first():
 
 
 @pytest.mark.parametrize("release", ["0.10.2", "0.8.5", "0.6.6"])
-def test_what_was_not_run_in_a_release_is_not_called_known(release):
+def test_types_not_executed_in_a_release_are_not_known(release):
     assert emulate(config(YARN), runtime="vllm", version=release).known.how == "executed"
     aria = {**config(YARN), "model_type": "internlm2"}
     assert emulate(aria, runtime="vllm", version=release).known.how == "not known"
@@ -61,7 +61,7 @@ def test_what_was_not_run_in_a_release_is_not_called_known(release):
     assert not found.supported or "goes through llama of vllm" in found.known.source
 
 
-def test_the_command_line_takes_a_release_and_says_since_when(capsys, tmp_path):
+def test_command_line_accepts_a_release_and_prints_the_history(capsys, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config({**YARN, "attention_factor": 0.7})))
     assert main(["runtimes", str(path), "--release", "vllm=0.6.6"]) == 0

@@ -20,7 +20,7 @@ def distances(thinning):
 @pytest.mark.parametrize("pairs", [1, 64, 256, 2048])
 @pytest.mark.parametrize("stop", [2, 5_000, 1_000_000, 10_000_000])
 @pytest.mark.parametrize("shares", [1, 10, 400])
-def test_a_thinned_range_keeps_to_its_share_and_to_its_ends(pairs, stop, shares):
+def test_thinned_range_respects_its_share_and_ends(pairs, stop, shares):
     found = Thinning.for_curve(1, stop, pairs, shares=shares)
     assert distances(found) <= max(1025, WORK / (pairs * shares) + 1)
     joined = np.concatenate([np.asarray(part) for part in found.parts])
@@ -30,14 +30,14 @@ def test_a_thinned_range_keeps_to_its_share_and_to_its_ends(pairs, stop, shares)
     assert bool(found.sentence()) == (len(joined) < stop - 1)
 
 
-def test_what_fits_is_not_thinned():
+def test_curve_within_the_budget_is_not_thinned():
     """The default page: 64 pairs to a million distances, beside five methods."""
     assert Thinning.for_curve(1, 1 << 20, 64, shares=6).step == 1
     assert Thinning.for_curve(0, 10_000_000, 64).step == 1
 
 
 @pytest.mark.parametrize("log", [True, False])
-def test_a_thinned_curve_is_exact_where_it_is_dense_and_lies_inside_elsewhere(log):
+def test_thinned_curve_is_exact_when_dense_and_inside_elsewhere(log):
     spec = RopeSpec(head_dim=64, base=1e6)
     share = np.full(spec.pairs, 1 / spec.pairs)
     thinning = Thinning.for_curve(1, 300_000, spec.pairs, work=64e4)
@@ -58,7 +58,7 @@ def test_a_thinned_curve_is_exact_where_it_is_dense_and_lies_inside_elsewhere(lo
 
 
 @pytest.mark.parametrize("base", [1e4, 1e5, 5e5])
-def test_a_first_negative_distance_found_by_steps_is_one(base):
+def test_distance_found_by_steps_is_negative(base):
     spec = RopeSpec(head_dim=128, base=base)
     thinning = Thinning.for_curve(0, 2_000_000, spec.pairs, work=64 * 3e4)
     at = first_negative(spec.inv_freq(), 2_000_000, thinning=thinning)
@@ -69,7 +69,7 @@ def test_a_first_negative_distance_found_by_steps_is_one(base):
 
 
 @pytest.mark.parametrize("head_dim", SIZES)
-def test_every_picture_of_a_head_of_any_size_keeps_to_the_budget(head_dim):
+def test_every_picture_of_any_head_size_respects_the_budget(head_dim):
     spec = RopeSpec(head_dim=head_dim, base=1e9, context=8192, target=10_000_000)
     every = scaling.compared(spec, scaling.alternatives(spec, list(scaling.choices(spec))))
     where = decay.Range.from_length(10_000_000, None, log=True)
@@ -83,7 +83,7 @@ def test_every_picture_of_a_head_of_any_size_keeps_to_the_budget(head_dim):
     )
 
 
-def test_a_comparison_over_the_budget_says_what_it_leaves_out():
+def test_comparison_over_the_budget_names_what_it_omits():
     spec = RopeSpec(head_dim=512, base=1e9, context=8192, target=10_000_000)
     every = decay.with_plain(scaling.compared(spec, scaling.alternatives(spec, list(scaling.choices(spec)))))
     where = decay.Range.from_length(10_000_000, None, log=True)

@@ -34,7 +34,7 @@ SPECS = {"sections": QWEN2, "interleaved": QWEN3, "mixed": MIXED, "a factor per 
 SHEARED = without_rotation(QWEN2, QWEN3.weights)
 
 
-def test_why_sections_were_given_up() -> None:
+def test_sections_have_the_published_weakness() -> None:
     """Mean cosine of all pairs with one axis moved by 32: columns do not count at all in Qwen2-VL."""
     assert [round(float(mean_cosine(QWEN2, axis, [32])[0]), 3) for axis in THW] == [0.739, 0.978, 1.0]
     assert [round(float(mean_cosine(QWEN3, axis, [32])[0]), 3) for axis in THW] == [0.900, 0.950, 0.910]
@@ -59,7 +59,7 @@ def test_a_map_is_the_score_of_rotated_vectors(name: str) -> None:
             assert found[i, j] == pytest.approx(turned[0] @ turned[1], abs=1e-9)
 
 
-def test_both_ways_to_a_map_agree() -> None:
+def test_both_computations_of_a_map_agree() -> None:
     aligned = ladder_per_axis([RopeSpec(head_dim=32, base=100.0)] * 2, ("h", "w"))
     # One pair that hears both axes a little sends the whole spec through the product.
     weights = np.array(aligned.weights)
@@ -90,13 +90,13 @@ def test_a_profile_is_a_row_of_the_map() -> None:
     np.testing.assert_allclose(plane(QWEN3, *even(QWEN3), side, side, at={"t": 0.0}), whole, atol=1e-14)
 
 
-def test_time_held_back_lowers_a_map() -> None:
+def test_map_at_a_fixed_time_offset_has_the_score_of_that_time() -> None:
     near = plane(QWEN2, *even(QWEN2), [0.0], [0.0], at={"t": 32.0})
     assert near[0, 0] == pytest.approx(float(mean_cosine(QWEN2, "t", [32])[0]))
 
 
 @pytest.mark.parametrize("spec", [QWEN2, SHEARED], ids=["a rotation", "no rotation"])
-def test_seen_from_is_the_score_at_its_places(spec: AxesSpec) -> None:
+def test_seen_from_gives_the_score_at_its_positions(spec: AxesSpec) -> None:
     q, k = np.random.default_rng(4).normal(size=(2, spec.head_dim))
     origin = np.array([11.0, 40.0, 7.0])
     rows, columns = np.array([-3.0, 0.0, 12.0]), np.array([0.0, 1.0, 50.0])
@@ -107,7 +107,7 @@ def test_seen_from_is_the_score_at_its_places(spec: AxesSpec) -> None:
             assert found[i, j] == pytest.approx(turned[0] @ turned[1], abs=1e-9)
 
 
-def test_a_sheared_table_sees_otherwise_from_elsewhere() -> None:
+def test_scores_of_a_sheared_table_depend_on_the_origin() -> None:
     q, k = np.random.default_rng(4).normal(size=(2, SHEARED.head_dim))
     side = np.arange(-4.0, 5.0)
     first = seen_from(SHEARED, q, k, [0.0, 0.0, 0.0], side, side)
@@ -130,6 +130,6 @@ def test_a_sheared_table_sees_otherwise_from_elsewhere() -> None:
         (lambda: coefficients(QWEN2, np.ones(3), np.ones(128)), "q must have shape"),
     ],
 )
-def test_what_does_not_fit_is_said(make, says) -> None:
+def test_inconsistent_maps_raise_a_clear_error(make, says) -> None:
     with pytest.raises(ValueError, match=says):
         make()

@@ -124,7 +124,7 @@ def test_q_and_k_are_found_by_name_by_number_or_by_row():
         {"q": Q[None], "k": K},
     ],
 )
-def test_what_holds_no_q_and_k_says_what_it_holds(arrays):
+def test_file_without_q_and_k_error_names_its_arrays(arrays):
     with pytest.raises(ValueError, match="must"):
         query_and_key(arrays, 8)
 
@@ -223,7 +223,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_read_is_one_sentence(name, capsys):
+def test_unreadable_vectors_raise_a_clear_error(name, capsys):
     with pytest.raises(ValueError, match=r"file|tensor|text|line|must") as caught:
         read_vectors(name, BAD[name])
     assert len(str(caught.value)) < 200

@@ -85,7 +85,7 @@ def server():
 
 
 @pytest.mark.parametrize("name", passkey.WORDINGS)
-def test_a_question_hides_its_answer_where_it_says(name):
+def test_question_hides_its_answer_at_the_stated_depth(name):
     wording = passkey.WORDINGS[name]
     for depth in (0.0, 0.3, 1.0):
         question = wording.make(200, depth, 7)
@@ -101,21 +101,21 @@ def test_a_question_hides_its_answer_where_it_says(name):
 
 @pytest.mark.parametrize("name", passkey.WORDINGS)
 @pytest.mark.parametrize("length", [300, 1000, 4096])
-def test_a_text_fills_its_length_and_no_more(name, length):
+def test_text_fills_exactly_its_length(name, length):
     wording = passkey.WORDINGS[name]
     pieces = passkey.pieces_for(wording, length, lambda text: len(text.split()))
     count = len(wording.make(pieces, 0.5, 1).text.split()) + wording.answer_tokens
     assert length - 40 <= count <= length
 
 
-def test_a_length_too_short_to_ask_is_said():
+def test_too_short_length_is_refused():
     with pytest.raises(ValueError, match="20 tokens cannot hold the question"):
         passkey.pieces_for(passkey.WORDINGS["english"], 20, lambda text: len(text.split()))
     with pytest.raises(ValueError, match="cannot be counted"):
         passkey.pieces_for(passkey.WORDINGS["english"], 900, lambda text: 5)
 
 
-def test_everything_is_asked_once_and_written(tmp_path):
+def test_every_question_is_asked_once_and_saved(tmp_path):
     engines, out = {"none": Fake(), "yarn": Fake()}, tmp_path / "out.json"
     evaluate(PLAN, engines, out)
     assert [len(set(engine.asked)) for engine in engines.values()] == [12, 12]
@@ -129,7 +129,7 @@ def test_everything_is_asked_once_and_written(tmp_path):
     assert not any(engine.asked for engine in again.values())
 
 
-def test_more_lengths_and_repeats_ask_only_what_is_new(tmp_path):
+def test_added_lengths_and_repeats_ask_only_new_questions(tmp_path):
     out = tmp_path / "out.json"
     evaluate(PLAN, {"none": Fake(), "yarn": Fake()}, out)
     more = Plan(methods=("yarn",), lengths=(400, 800, 1200), depths=PLAN.depths, repeats=2, model="m")
@@ -138,7 +138,7 @@ def test_more_lengths_and_repeats_ask_only_what_is_new(tmp_path):
     assert len(engine.asked) == 6
 
 
-def test_a_refusal_is_written_with_its_reason_and_asked_again(tmp_path):
+def test_refusal_is_saved_with_its_reason_and_retried(tmp_path):
     out, engine = tmp_path / "out.json", Fake(fail=[3])
     plan = Plan(methods=("none",), lengths=(400,), depths=(0.0, 0.5, 1.0), repeats=1)
     evaluate(plan, {"none": engine}, out, concurrency=1)
@@ -150,7 +150,7 @@ def test_a_refusal_is_written_with_its_reason_and_asked_again(tmp_path):
     assert all(row.right is not None for row in read_evaluation(out).rows)
 
 
-def test_answers_of_a_method_run_otherwise_are_not_mixed_in(tmp_path):
+def test_answers_of_different_setups_are_not_mixed(tmp_path):
     out = tmp_path / "out.json"
     plan = Plan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 4", "url": "http://a"}})
     evaluate(plan, {"yarn": Fake()}, out)
@@ -160,7 +160,7 @@ def test_answers_of_a_method_run_otherwise_are_not_mixed_in(tmp_path):
         evaluate(other, {"yarn": Fake()}, out)
 
 
-def test_a_killed_run_goes_on_without_asking_answered_questions_again(tmp_path, server):
+def test_killed_run_resumes_without_repeating_questions(tmp_path, server):
     out = tmp_path / "out.json"
     words = [sys.executable, "-m", "rope_viz", "evaluate", "--server", f"none={server.url}", "--lengths", "400,800"]
     words += ["--depths", "4", "--repeats", "2", "--concurrency", "1", "-o", str(out), "--retries", "0"]
@@ -184,7 +184,7 @@ def test_a_killed_run_goes_on_without_asking_answered_questions_again(tmp_path, 
     assert server.handler.seen[0][1]["model"] == "first"
 
 
-def test_a_server_that_fails_for_a_while_is_asked_again(server):
+def test_temporarily_failing_server_is_retried(server):
     server.handler.plan = [(503, "busy", {}), (429, "slow", {"Retry-After": "0"}), (502, "{}", {})]
     engine = Server(server.url, "m", key="secret", wait=0.01)
     assert engine.ask("The pass key is 12345. hello", 3) == Answer("12345", 6)
@@ -210,14 +210,14 @@ def test_a_server_that_fails_for_a_while_is_asked_again(server):
         ((200, "x" * (5 << 20), {}), "more than 4 MiB"),
     ],
 )
-def test_what_a_server_cannot_answer_is_one_sentence(step, said, server):
+def test_server_error_raises_a_clear_error(step, said, server):
     server.handler.plan = [step] * 3
     with pytest.raises(ValueError, match=said) as caught:
         Server(server.url, "m", wait=0.01, retries=1).count("hello")
     assert "\n" not in str(caught.value)
 
 
-def test_nobody_at_the_address_is_said():
+def test_unreachable_server_is_reported():
     engine = Server("http://127.0.0.1:9", "m", retries=1, wait=0.01)
     with pytest.raises(ValueError, match="cannot be reached"):
         engine.ask("hello", 1)
@@ -274,13 +274,13 @@ LIES = {
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_a_file_that_is_no_evaluation_is_one_sentence(name):
+def test_file_that_is_no_evaluation_raises_a_clear_error(name):
     with pytest.raises(ValueError, match=r"file|answer|evaluation|length|depth|repeat") as caught:
         read_evaluation(LIES[name])
     assert "\n" not in str(caught.value)
 
 
-def test_the_command_says_what_it_will_cost_and_asks_nothing(capsys, server):
+def test_dry_run_prints_the_cost_and_asks_nothing(capsys, server):
     words = ["evaluate", "--server", f"none={server.url}", "--server", f"yarn={server.url}", "--lengths", "1k,4k"]
     assert main([*words, "--depths", "5", "--repeats", "3", "--dry-run"]) == 0
     said = capsys.readouterr().err
@@ -305,7 +305,7 @@ def test_the_command_says_what_it_will_cost_and_asks_nothing(capsys, server):
         (["--show", "nothing.json"], "nothing.json"),
     ],
 )
-def test_what_cannot_be_asked_is_one_sentence(words, said, capsys):
+def test_invalid_arguments_give_a_one_line_error(words, said, capsys):
     assert main(["evaluate", *words]) == 2
     error = capsys.readouterr().err
     assert said in error
@@ -321,7 +321,7 @@ def test_flags_for_each_server_are_those_of_export(capsys):
     assert capsys.readouterr().out.splitlines()[0] == lines[3]
 
 
-def test_a_local_model_answers_what_we_compute(tmp_path, capsys):
+def test_local_model_answers_match_our_computation(tmp_path, capsys):
     pytest.importorskip("transformers")
     out = tmp_path / "out.json"
     words = [str(FOLDER), "--words", "reader", "--lengths", "256,512", "--depths", "3", "--methods", "linear,yarn"]
@@ -347,7 +347,7 @@ def test_a_local_model_answers_what_we_compute(tmp_path, capsys):
             assert row.answer == language.WORDS[ours]
 
 
-def test_a_model_that_is_none_is_said(tmp_path):
+def test_folder_without_a_model_is_refused(tmp_path):
     pytest.importorskip("transformers")
     with pytest.raises((ValueError, OSError)):
         Local(tmp_path).ask("hello", 1)
@@ -360,5 +360,5 @@ def test_a_local_model_without_its_libraries_names_the_extra(missing, tmp_path, 
         Local(tmp_path).count("hello")
 
 
-def test_times_are_said_as_people_do():
+def test_durations_are_formatted_for_people():
     assert [span(s) for s in (5, 200, 9000)] == ["5 s", "3 min", "2.5 h"]

@@ -36,7 +36,7 @@ def served(tmp_path):
         yield f"{url}/v1", str(folder)
 
 
-def test_a_real_server_answers_what_we_compute(served, tmp_path, capsys):
+def test_real_server_answers_match_our_computation(served, tmp_path, capsys):
     url, name = served
     out = tmp_path / "out.json"
     words = ["evaluate", "--server", f"yarn={url}", "--served-model", name, "--words", "reader", "--depths", "4"]

@@ -50,7 +50,7 @@ def text(length, seed=0):
 
 
 @pytest.mark.parametrize("scaling", [None, Yarn(factor=4.0), Linear(factor=2.0)])
-def test_logits_are_those_of_the_formulas(scaling):
+def test_logits_match_the_formulas(scaling):
     reader = checkpoints.reader(SEED)
     spec = reader.spec if scaling is None else RopeSpec(head_dim=32, context=256, scaling=scaling)
     tokens = text(700).tokens[0]
@@ -58,7 +58,7 @@ def test_logits_are_those_of_the_formulas(scaling):
     np.testing.assert_allclose(found, written_out(reader, tokens, Turning.from_spec(spec, 700)), atol=3e-4)
 
 
-def test_blocks_change_nothing(monkeypatch):
+def test_block_size_does_not_change_the_result(monkeypatch):
     reader, asked = checkpoints.reader(SEED), text(300)
     whole = numpy_model.logits(reader, asked.tokens[0])
     for block in (1, 1000, 7777):
@@ -66,14 +66,14 @@ def test_blocks_change_nothing(monkeypatch):
         np.testing.assert_allclose(numpy_model.logits(reader, asked.tokens[0]), whole, atol=1e-4)
 
 
-def test_rows_are_rows_of_the_whole():
+def test_selected_rows_match_the_whole():
     reader, asked = checkpoints.reader(SEED), text(256)
     whole = numpy_model.logits(reader, asked.tokens[0])
     for rows in (asked.rows, [0], [0, 255], [100]):
         np.testing.assert_allclose(numpy_model.logits(reader, asked.tokens[0], rows=rows), whole[rows], atol=2e-5)
 
 
-def test_what_comes_later_changes_nothing_before():
+def test_later_tokens_do_not_change_earlier_logits():
     reader, asked = checkpoints.reader(SEED), text(128)
     other = asked.tokens[0].copy()
     other[100:] = tasks.FIRST_FILLER
@@ -107,7 +107,7 @@ def test_q_and_k_give_the_attention_of_their_layer():
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
-def test_logits_are_those_of_transformers(case):
+def test_logits_match_transformers(case):
     reader = checkpoints.reader(case["reader"])
     asked = text(case["length"])
     turn = Turning(np.array(case["inv_freq"]), case["attention_factor"])
@@ -127,7 +127,7 @@ def test_a_folder_loads_in_transformers_with_the_same_logits(name):
     np.testing.assert_allclose(numpy_model.logits(reader, asked.tokens[0]), wanted, atol=1e-4)
 
 
-def test_the_tokenizer_of_a_folder_spells_as_we_do():
+def test_saved_tokenizer_matches_ours():
     tokenizer = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(checkpoints.FOLDER / SEED)
 
     tokens = text(256).tokens[0]
@@ -146,18 +146,18 @@ def test_the_tokenizer_of_a_folder_spells_as_we_do():
         ([-1], "tokens must be from 0 to 200"),
     ],
 )
-def test_tokens_that_are_none_are_refused(tokens, said):
+def test_invalid_tokens_are_refused(tokens, said):
     with pytest.raises(ValueError, match=said):
         numpy_model.logits(checkpoints.reader(SEED), tokens)
 
 
 @pytest.mark.parametrize("rows", [[], [3], [-1], [1, 1], [2, 1], [0.5]])
-def test_rows_that_are_none_are_refused(rows):
+def test_invalid_rows_are_refused(rows):
     with pytest.raises(ValueError, match="rows must be"):
         numpy_model.logits(checkpoints.reader(SEED), [1, 2, 3], rows=rows)
 
 
-def test_a_turn_of_other_pairs_is_refused():
+def test_rotation_with_other_pairs_is_refused():
     with pytest.raises(ValueError, match="16 pairs per head, got 64"):
         numpy_model.logits(checkpoints.reader(SEED), [1, 2], Turning.from_spec(RopeSpec()))
 
@@ -176,11 +176,11 @@ def test_every_checkpoint_is_small():
     assert set(checkpoints.SEEDS) <= set(checkpoints.names())
 
 
-def test_a_reader_that_is_not_there_is_named():
+def test_missing_checkpoint_is_named():
     with pytest.raises(ValueError, match="no reader 'seed-9'; there are seed-0, seed-1"):
         checkpoints.reader("seed-9")
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in checkpoints.FOLDER.glob("*/tokenizer.json")))
-def test_every_checkpoint_has_the_words_of_the_reader(name):
+def test_every_checkpoint_has_the_same_tokenizer(name):
     assert json.loads((checkpoints.FOLDER / name / "tokenizer.json").read_text("utf-8")) == language.tokenizer()

@@ -33,7 +33,7 @@ def encoded(content):
     return base64.b64encode(content).decode()
 
 
-def test_what_one_session_held_the_next_has_under_the_same_name_and_in_its_fields(anew):
+def test_stored_inputs_return_in_a_new_session(anew):
     state.store_blob("decay.typed", TYPED)
     names, contents = browser_storage.names(), browser_storage.contents()
     assert list(names) == ["decay.typed"]
@@ -45,7 +45,7 @@ def test_what_one_session_held_the_next_has_under_the_same_name_and_in_its_field
     assert blob_store.STORE.salted(names["decay.typed"]).endswith(TYPED)
 
 
-def test_what_the_browser_has_is_not_sent_again_and_what_was_let_go_is_named_no_more(anew):
+def test_inputs_are_sent_once_and_removed_ones_are_dropped(anew):
     first = state.store_blob("decay.typed", TYPED)
     browser_storage.record_stored_names([first])
     assert browser_storage.contents() == {}
@@ -55,7 +55,7 @@ def test_what_the_browser_has_is_not_sent_again_and_what_was_let_go_is_named_no_
     assert browser_storage.names() == {}
 
 
-def test_empty_fields_from_before_wipe_nothing_out(anew, monkeypatch):
+def test_stale_empty_fields_do_not_erase_restored_inputs(anew, monkeypatch):
     state.store_blob("decay.typed", TYPED)
     sent = {key: browser_storage.contents()[name] for key, name in browser_storage.names().items()}
     session, fields = anew(), {}
@@ -77,14 +77,14 @@ def test_empty_fields_from_before_wipe_nothing_out(anew, monkeypatch):
     assert json.loads(state.blob("decay.typed")) == {"q": "1, 2", "k": "4"}
 
 
-def test_what_is_too_large_for_a_browser_is_not_sent_and_does_not_keep_out_the_rest(anew):
+def test_too_large_inputs_do_not_block_the_others(anew):
     name = state.store_blob("decay.typed", TYPED)
     state.store_blob("decay.file", b"mine.npz\0" + bytes(browser_storage.LARGEST))
     assert browser_storage.names() == {"decay.typed": name}
     assert list(browser_storage.contents()) == [name]
 
 
-def test_what_this_session_has_stays(anew):
+def test_inputs_of_the_session_win_over_stored_ones(anew):
     name = state.store_blob("decay.typed", TYPED)
     browser_storage.bring_back({"decay.typed": encoded(bytes(blob_store.SALT) + b"{}")})
     assert browser_storage.names() == {"decay.typed": name}
@@ -108,7 +108,7 @@ def test_what_this_session_has_stays(anew):
     ],
     ids=str,
 )
-def test_what_cannot_be_read_is_not_taken(anew, sent):
+def test_unreadable_stored_inputs_are_ignored(anew, sent):
     browser_storage.bring_back(sent)
     assert browser_storage.names() == {}
     browser_storage.record_stored_names(sent)

@@ -26,7 +26,7 @@ def page():
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_what_a_callback_does_is_done_although_another_run_is_asked_for(monkeypatch, whole):
+def test_callback_completes_despite_a_rerun_request(monkeypatch, whole):
     check = getattr(ScriptRunner, NAME)
     monkeypatch.setattr(ScriptRunner, NAME, getattr(check, "__wrapped__", check))
     if whole:

@@ -34,13 +34,13 @@ def test_a_message_for_64_pairs_is_below_8_kilobytes():
     assert len(json.dumps(clocks.packed(spec, mode="score", plain=False))) < 8_000
 
 
-def test_an_unscaled_model_has_one_hand():
+def test_unscaled_model_has_one_hand():
     spec = RopeSpec()
     assert not clocks.has_two_hands(spec, "turn")
     assert clocks.packed(spec, mode="turn", plain=True)["scaled"] is None
 
 
-def test_at_most_256_pairs_are_drawn_and_the_title_says_so():
+def test_at_most_256_pairs_are_drawn_and_the_title_names_it():
     sent = clocks.packed(RopeSpec(head_dim=1024), mode="turn", plain=True)
     assert sent["most"] == 256
     assert len(sent["first"]) == 512, "the score needs them all"

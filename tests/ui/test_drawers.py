@@ -41,7 +41,7 @@ def forbidden():
     raise AssertionError("drawn by the server")
 
 
-def test_another_process_draws_the_same_bytes(there):
+def test_worker_process_renders_the_same_bytes(there):
     drawn = asyncio.run(picture_route.Gallery(drawers=there).drawn("a", forbidden, away=AWAY))
     assert drawn == here()
 
@@ -62,7 +62,7 @@ class Waiting:
         pass
 
 
-def test_who_draws_beside_the_server_has_the_next_picture_ready_and_a_place_for_a_moving_knob():
+def test_workers_have_a_queue_with_room_for_a_moving_knob():
     there = Waiting()
 
     async def crowd():
@@ -84,17 +84,17 @@ def test_who_draws_beside_the_server_has_the_next_picture_ready_and_a_place_for_
     asyncio.run(crowd())
 
 
-def test_what_cannot_be_drawn_comes_back_as_its_sentence(there):
+def test_error_of_a_worker_is_returned_as_its_sentence(there):
     away = ("scaling", "comparison", {"model": "nobody"})
     with pytest.raises(ValueError, match="no model"):
         asyncio.run(picture_route.Gallery(drawers=there).drawn("a", forbidden, away=away))
 
 
-def test_what_an_address_does_not_hold_is_drawn_by_the_server(there):
+def test_pictures_without_an_address_are_rendered_by_the_server(there):
     assert asyncio.run(picture_route.Gallery(drawers=there).drawn("a", lambda: b"here")) == b"here"
 
 
-def test_drawers_are_taken_on_when_pictures_were_late_often_and_not_before(monkeypatch):
+def test_workers_start_only_after_many_late_pictures(monkeypatch):
     taken = []
     found = render_workers.Drawers(1)
     monkeypatch.setattr(found, "take_on", lambda: taken.append(True))
@@ -107,7 +107,7 @@ def test_drawers_are_taken_on_when_pictures_were_late_often_and_not_before(monke
     assert taken
 
 
-def test_pictures_that_were_late_a_long_time_ago_do_not_count(monkeypatch):
+def test_pictures_late_long_ago_do_not_count(monkeypatch):
     clock = iter(range(0, 1000 * int(render_workers.WITHIN), int(render_workers.WITHIN)))
     monkeypatch.setattr(render_workers.time, "monotonic", lambda: next(clock))
     found = render_workers.Drawers(1)
@@ -116,14 +116,14 @@ def test_pictures_that_were_late_a_long_time_ago_do_not_count(monkeypatch):
         found.late(1.0)
 
 
-def test_a_machine_with_one_core_takes_nobody_on(monkeypatch):
+def test_machine_with_one_core_starts_no_worker(monkeypatch):
     monkeypatch.setattr(render_workers, "cores", lambda: 1)
     found = render_workers.Drawers()
     found.take_on()
     assert found.draw(*AWAY) is None
 
 
-def test_a_machine_that_gives_no_process_is_asked_again_later_only(monkeypatch):
+def test_failed_worker_start_is_retried_only_later(monkeypatch):
     def refuses(*args, **options):
         raise OSError("no shared memory")
 
@@ -136,7 +136,7 @@ def test_a_machine_that_gives_no_process_is_asked_again_later_only(monkeypatch):
     found.late(1.0)
 
 
-def test_a_gallery_tells_its_drawers_how_long_a_picture_waited():
+def test_gallery_reports_waiting_times_to_its_workers():
     waited = []
     one = picture_route.Gallery(at_once=1, drawers=render_workers.Drawers(0))
     one.drawers.late = waited.append
@@ -148,7 +148,7 @@ def test_a_gallery_tells_its_drawers_how_long_a_picture_waited():
     assert waited[0] < 0.05 < waited[1]
 
 
-def test_a_picture_whose_process_is_killed_is_drawn_by_the_server(there):
+def test_picture_of_a_killed_worker_is_rendered_by_the_server(there):
     async def killed():
         own = picture_route.Gallery(drawers=there)
         first = asyncio.ensure_future(own.drawn("a", lambda: b"here", away=("decay", "bases", {"base": "31000"})))
@@ -161,7 +161,7 @@ def test_a_picture_whose_process_is_killed_is_drawn_by_the_server(there):
     assert there.draw(*AWAY) is None
 
 
-def test_a_process_ends_with_a_server_that_was_killed():
+def test_worker_ends_with_a_killed_server():
     script = (
         "from rope_viz.ui import render_workers; import sys, time\n"
         "if __name__ == '__main__':\n"

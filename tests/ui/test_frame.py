@@ -8,7 +8,7 @@ from rope_viz.pictures import extend, registry
 from rope_viz.ui import app_shell
 
 
-def test_what_the_list_answers_on_extend_is_worked_out_before_a_reader_asks():
+def test_extend_answers_of_the_catalog_are_precomputed():
     with ThreadPoolExecutor(1) as anew:  # Playwright has a loop running in the thread of the tests
         anew.submit(asyncio.run, app_shell.ahead()).result()
     before = extend._answer.cache_info()

@@ -69,7 +69,7 @@ def get(path, query="", **more):
 
 
 @pytest.mark.parametrize("picture", registry.pictures(), ids=lambda picture: picture.address)
-def test_a_server_that_nobody_visited_draws_every_picture(picture):
+def test_fresh_server_renders_every_picture(picture):
     answer = get(f"{picture.address}.packed", QUERY)
     assert answer.status == 200
     assert answer.body == export.render(
@@ -82,7 +82,7 @@ def pairs():
 
 
 @pytest.mark.parametrize("form", export.FORMS)
-def test_every_form_comes_with_its_type_and_may_be_shown_anywhere(form):
+def test_every_format_has_its_type_and_allows_any_origin(form):
     answer = get(f"scaling/comparison.{form}", QUERY)
     assert answer.status == 200
     assert answer.headers["content-type"] == export.FORMS[form]
@@ -92,7 +92,7 @@ def test_every_form_comes_with_its_type_and_may_be_shown_anywhere(form):
     assert answer.headers["content-disposition"].endswith(f'.{form}"')
 
 
-def test_a_repeated_question_is_answered_with_304_by_any_server(monkeypatch):
+def test_repeated_request_is_answered_with_304_by_any_server(monkeypatch):
     first = get("scaling/comparison.svg", QUERY)
     monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery())
     monkeypatch.setattr(export, "render", lambda *_: pytest.fail("nothing has to be drawn for this"))
@@ -117,13 +117,13 @@ def test_a_repeated_question_is_answered_with_304_by_any_server(monkeypatch):
     ],
     ids=repr,
 )
-def test_who_takes_no_gzip_gets_none(accepts, takes):
+def test_gzip_is_used_only_if_accepted(accepts, takes):
     answer = get("scaling/comparison.csv", QUERY, accept_encoding=accepts)
     assert answer.headers.get("content-encoding") == ("gzip" if takes else None)
     assert (answer.body[:2] == b"\x1f\x8b") == takes
 
 
-def test_a_file_holds_the_whole_of_what_a_page_draws_in_parts():
+def test_file_holds_the_whole_of_a_partial_picture():
     page, picture = registry.page("recall"), registry.picture("recall", "lengths")
     parts = picture.parts(registry.read_request(page, {}))
     assert parts > 1
@@ -132,14 +132,14 @@ def test_a_file_holds_the_whole_of_what_a_page_draws_in_parts():
 
 
 @pytest.mark.parametrize("query", ["view=0.5,2.5&decay.show=mean", "width=90mm&theme=dark&label.YaRN=%23%261"])
-def test_the_address_in_a_file_is_answered_with_that_file(query):
+def test_address_in_a_file_returns_that_file(query):
     first = get("decay/curves.json", f"{QUERY}&{query}")
     path, _, asked = json.loads(first.body)["figure"].partition("?")
     assert path == f"{PREFIX}/picture/decay/curves"
     assert get("decay/curves.json", asked).body == first.body
 
 
-def test_two_orders_of_a_query_share_one_entry(fresh):
+def test_query_order_does_not_change_the_cache_entry(fresh):
     one = get("scaling/comparison.json", "model=qwen3-8b-yarn&scaling.show=paper&pin=3")
     two = get("scaling/comparison.json", "pin=3&scaling.show=paper&model=qwen3-8b-yarn&v=another")
     assert one.body == two.body
@@ -147,7 +147,7 @@ def test_two_orders_of_a_query_share_one_entry(fresh):
     assert 0 < fresh.size < len(one.body), "kept compressed"
 
 
-def test_what_is_kept_compressed_is_the_same_for_who_takes_it_and_who_does_not(fresh):
+def test_compressed_and_plain_answers_are_equal(fresh):
     whole, packed = (get("decay/curves.packed", "", accept_encoding=takes) for takes in ("identity", "br, gzip"))
     assert packed.headers["content-encoding"] == "gzip"
     assert "content-encoding" not in whole.headers
@@ -157,7 +157,7 @@ def test_what_is_kept_compressed_is_the_same_for_who_takes_it_and_who_does_not(f
     assert get("decay/curves.png", "width=300px", accept_encoding="gzip").body.startswith(b"\x89PNG")
 
 
-def test_an_address_is_drawn_once_at_a_time(monkeypatch, fresh):
+def test_address_is_rendered_once_at_a_time(monkeypatch, fresh):
     drawn = []
     real = export.render
 
@@ -173,7 +173,7 @@ def test_an_address_is_drawn_once_at_a_time(monkeypatch, fresh):
     assert len(drawn) == 1
 
 
-def test_two_hundred_addresses_at_once_exceed_neither_the_queue_nor_the_bytes(monkeypatch):
+def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
     at_once, most_at_once = 0, 0
     lock = threading.Lock()
 
@@ -202,7 +202,7 @@ def test_two_hundred_addresses_at_once_exceed_neither_the_queue_nor_the_bytes(mo
     assert len({answer.body for answer in served}) == len(served)
 
 
-def test_what_nobody_waits_for_any_more_is_not_drawn(monkeypatch):
+def test_abandoned_request_is_not_rendered(monkeypatch):
     drawn = []
 
     def drawing(picture, now, form, look):
@@ -232,7 +232,7 @@ def test_pages_do_not_wait_for_files(monkeypatch):
     assert sorted(order[:4]) == ["packed", "packed", "png", "png"] or order[1:3] == ["packed", "packed"]
 
 
-def test_a_picture_at_rest_gives_way_to_moving_knobs_but_not_for_ever(monkeypatch):
+def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
     monkeypatch.setitem(picture_route.PATIENCE, picture_route.SHOWN, 0.05)
     order, begun = [], threading.Event()
 
@@ -286,7 +286,7 @@ def test_a_picture_at_rest_gives_way_to_moving_knobs_but_not_for_ever(monkeypatc
         ("decay/curves.packed", "decay.show=own&decay.source=file&decay.file=guessed", 410, "sends it again"),
     ],
 )
-def test_what_cannot_be_is_a_sentence(path, query, status, said):
+def test_invalid_request_is_answered_with_a_sentence(path, query, status, said):
     answer = get(path, query)
     assert answer.status == status
     assert said in answer.body.decode()
@@ -296,14 +296,14 @@ def test_what_cannot_be_is_a_sentence(path, query, status, said):
     assert "Traceback" not in answer.body.decode()
 
 
-def test_what_is_on_its_way_is_not_kept(fresh):
+def test_picture_of_a_moving_knob_is_not_cached(fresh):
     answer = get("scaling/comparison.packed", "coarse=1&knob=base&value=77000")
     assert answer.status == 200
     assert answer.headers["cache-control"] == "no-store"
     assert fresh.size == 0
 
 
-def test_a_picture_that_breaks_is_a_sentence_and_breaks_nothing_else(monkeypatch, fresh):
+def test_failing_picture_gives_a_sentence_and_breaks_nothing(monkeypatch, fresh):
     monkeypatch.setattr(export, "render", lambda *_: 1 / 0)
     answer = get("scaling/comparison.packed")
     assert (answer.status, answer.body) == (500, b"This picture could not be drawn. The server's log says why.")
@@ -314,7 +314,7 @@ def test_a_picture_that_breaks_is_a_sentence_and_breaks_nothing_else(monkeypatch
 CONFIG = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16, "rope_theta": 1e5}
 
 
-def test_a_config_is_found_by_its_name_and_sent_again_where_it_is_not():
+def test_config_is_found_by_name_or_sent_again():
     own = read_upload(json.dumps(CONFIG | {"max_position_embeddings": 4096}))
     salted = blob_store.salt() + configs.upload_bytes(own)
     query = f"model=custom&dim=64&base=1e5&own={blob_store.name_of(salted)}"
@@ -332,7 +332,7 @@ def test_a_config_is_found_by_its_name_and_sent_again_where_it_is_not():
 
 
 @pytest.mark.parametrize("name", ["%00", "%0d%0aX-A:%201", "%E6%BC%A2", "%E9"])
-def test_a_name_that_no_header_can_hold_is_said_to_be_unknown(name):
+def test_name_that_fits_no_header_is_unknown(name):
     answer = get("runtimes/curves.packed", f"model=custom&own={name}")
     assert answer.status == 410
     assert "rope-viz-missing" not in answer.headers
@@ -340,7 +340,7 @@ def test_a_name_that_no_header_can_hold_is_said_to_be_unknown(name):
 
 @pytest.mark.parametrize("content", [b"[" * 200_000, b"{", b"\xff", b"1" * 9000], ids=["deep", "cut", "bytes", "long"])
 @pytest.mark.parametrize("key", ["own", "spec"])
-def test_what_is_sent_and_cannot_be_read_is_a_sentence(key, content):
+def test_unreadable_body_is_answered_with_a_sentence(key, content):
     salted = blob_store.salt() + content
     body = len(salted).to_bytes(4, "little") + salted
     query = f"model=custom&{key}={blob_store.name_of(salted)}"
@@ -349,13 +349,13 @@ def test_what_is_sent_and_cannot_be_read_is_a_sentence(key, content):
     assert answer.body.startswith(b"the content kept under this name is")
 
 
-def test_more_than_can_be_kept_is_refused_before_it_has_come():
+def test_too_large_body_is_refused_before_it_arrives():
     answer = get("frequencies/wavelengths.packed", "", method="POST", rope_viz="kept", content_length=str(10**12))
     assert answer.status == 400
     assert b"at most 80 MiB" in answer.body
 
 
-def test_the_page_of_a_picture_is_allowed_nothing():
+def test_html_of_a_picture_has_a_strict_policy():
     for form in ("html", "svg"):
         policy = get(f"frequencies/wavelengths.{form}").headers["content-security-policy"]
         assert "default-src 'none'" in policy

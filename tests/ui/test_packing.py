@@ -34,7 +34,7 @@ def client():
     return TestClient(Starlette(routes=routes, middleware=server.middleware()))
 
 
-def test_a_script_of_streamlit_is_a_third_of_its_size_and_the_same(client):
+def test_streamlit_scripts_are_compressed_losslessly(client):
     answer = client.get(f"/{ENTRY}")
     content = (STATIC / ENTRY).read_bytes()
     assert answer.headers["content-encoding"] == "gzip"
@@ -45,18 +45,18 @@ def test_a_script_of_streamlit_is_a_third_of_its_size_and_the_same(client):
 
 
 @pytest.mark.parametrize("headers", [{"accept-encoding": "identity"}, {"range": "bytes=0-99"}], ids=str)
-def test_who_does_not_take_it_gets_the_file_as_it_is(client, headers):
+def test_script_is_plain_for_clients_without_gzip(client, headers):
     answer = client.get(f"/{ENTRY}", headers=headers)
     assert "content-encoding" not in answer.headers
     assert answer.content == (STATIC / ENTRY).read_bytes()[: 100 if "range" in headers else None]
 
 
-def test_a_known_file_is_answered_as_known(client):
+def test_unchanged_file_is_answered_with_304(client):
     tag = client.get(f"/{ENTRY}").headers["etag"]
     assert client.get(f"/{ENTRY}", headers={"if-none-match": tag}).status_code == 304
 
 
-def test_the_first_page_says_what_is_coming_and_loads_no_font_before_the_scripts(client):
+def test_first_page_has_a_placeholder_and_preloads_no_font(client):
     answer = client.get("/frequencies")
     assert "is on its way" in answer.text
     assert "<title>RoPE Viz</title>" in answer.text
@@ -67,7 +67,7 @@ def test_the_first_page_says_what_is_coming_and_loads_no_font_before_the_scripts
 
 
 @pytest.mark.parametrize("path", ["decay/x", "x/y/z", "scaling/static/js/x.js", "x/<b>"])
-def test_an_address_below_the_pages_says_that_there_is_none_and_leads_to_those_there_are(client, path):
+def test_unknown_address_is_a_404_with_links_to_the_pages(client, path):
     answer = client.get(f"/{path}")
     assert answer.status_code == 404
     assert "No such page" in answer.text
@@ -76,11 +76,11 @@ def test_an_address_below_the_pages_says_that_there_is_none_and_leads_to_those_t
         assert urljoin(f"/{path}", link).strip("/") in ("", *registry.PAGES)
 
 
-def test_streamlit_puts_no_window_of_its_own_over_the_page(client):
+def test_streamlit_shows_no_dialog_over_the_page(client):
     assert client.get("/_stcore/host-config").json() == {"allowedOrigins": [], "blockErrorDialogs": True}
 
 
-def test_settings_that_are_not_there_are_answered_so(client):
+def test_missing_settings_are_answered_with_404(client):
     """Streamlit's client looks for them beside a deep link first."""
     answer = client.get("/rotation/_stcore/host-config")
     assert answer.status_code == 404

@@ -14,7 +14,7 @@ class Query(dict):
         return dict(self)
 
 
-def test_two_sessions_in_one_thread_have_requests_of_their_own(monkeypatch):
+def test_sessions_in_one_thread_have_separate_requests(monkeypatch):
     sessions = {}
     for model in ("llama-2-7b", "qwen3-8b"):
         layer = spec_url.main_layer_of(model)
@@ -32,7 +32,7 @@ def test_two_sessions_in_one_thread_have_requests_of_their_own(monkeypatch):
     assert state.now("decay").model == "llama-2-7b"
 
 
-def test_two_runs_in_one_thread_have_places_of_their_own(monkeypatch):
+def test_runs_in_one_thread_have_separate_picture_places(monkeypatch):
     mounted = []
     monkeypatch.setattr(picture, "_mount", mounted.append)
     monkeypatch.setattr(picture, "st", SimpleNamespace(html=lambda text: None))

@@ -32,7 +32,7 @@ def browser(monkeypatch):
     return asks
 
 
-def test_an_address_from_before_is_behind_and_one_that_nobody_wrote_is_a_link(browser):
+def test_stale_address_is_replaced_and_a_new_one_is_followed(browser):
     assert browser(base="1") == {"base": "1"}
     written.seen({"base": "1"})
     written.write({"base": "2"})
@@ -43,7 +43,7 @@ def test_an_address_from_before_is_behind_and_one_that_nobody_wrote_is_a_link(br
     assert browser(base="1", back=True) == {"base": "1"}
 
 
-def test_who_went_back_stands_there(browser):
+def test_history_navigation_is_respected(browser):
     written.write({"base": "1"})
     written.write({"base": "2"})
     assert browser(base="1", back=True) == {"base": "1"}
@@ -51,7 +51,7 @@ def test_who_went_back_stands_there(browser):
     assert browser(base="1") == {"base": "1"}
 
 
-def test_ranges_of_pictures_are_the_browsers_own(browser):
+def test_picture_ranges_come_from_the_browser(browser):
     written.write({"base": "1"})
     written.write({"base": "2", "axes-decay-curves": "x:0:9"})
     assert browser(base="1", axes_decay_curves="x:0:5") == {"base": "2", "axes-decay-curves": "x:0:5"}
