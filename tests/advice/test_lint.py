@@ -14,10 +14,10 @@ from rope_viz.advice.lint import RULES, SEVERITIES, check, repair
 from rope_viz.models import model_config
 from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import emulate
-from tests.advice.test_recognise import FEW
-from tests.advice.test_recognise import STOCK as QWEN3
-from tests.advice.test_remote import QWEN1
-from tests.advice.test_shipped import DEEPSEEK, GPT_OSS, LLAMA31, rescaled
+from tests.advice.test_remote_code_keys import QWEN1
+from tests.advice.test_shipped_scaling import DEEPSEEK, GPT_OSS, LLAMA31, rescaled
+from tests.models.test_identify_model import FEW
+from tests.models.test_identify_model import STOCK as QWEN3
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 

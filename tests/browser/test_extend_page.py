@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.advice.test_recognise import STOCK
+from tests.models.test_identify_model import STOCK
 
 
 def drop(seen, config):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rope_viz.cli.main import main
-from tests.advice.test_recognise import STOCK
+from tests.models.test_identify_model import STOCK
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from rope_viz.models.model_config import from_config
 from rope_viz.pictures import extend
 from rope_viz.ui import upload
-from tests.advice.test_recognise import STOCK
+from tests.models.test_identify_model import STOCK
 
 # The tour shows models of its own, whatever the reader brought.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn"})

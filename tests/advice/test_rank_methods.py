@@ -10,7 +10,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import compare
-from tests.advice.test_recognise import STOCK
+from tests.models.test_identify_model import STOCK
 
 CARD = "model card, Processing Long Texts"
 LISTS = {"rope_type": "longrope"}

@@ -1,4 +1,4 @@
-"""Positions along a prompt and over grids; what published functions gave is in tests/models/test_axes.py."""
+"""Positions along a prompt and over grids; what published functions gave is in tests/multi_axis/test_families.py."""
 
 import numpy as np
 import pytest

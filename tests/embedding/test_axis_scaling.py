@@ -1,4 +1,4 @@
-"""One axis beyond its grid, by its own numbers; runs of the published functions are in tests/models/test_axes.py."""
+"""One axis beyond its grid, by its own numbers; runs of the published functions are in tests/multi_axis/test_families.py."""
 
 import math
 
