@@ -1,25 +1,23 @@
-"""Vectors and files of a reader: a session that has none takes those that his browser keeps, on a new server too."""
+"""Vectors and files of the user: a session without them takes those that the browser stores, even on a new server."""
 
 import base64
 import json
-from types import SimpleNamespace
 
 import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from rope_viz.pictures import blob_store
-from rope_viz.ui import browser_storage, state, widgets
+from rope_viz.ui import browser_storage, state
 
 
 @pytest.fixture
-def anew(monkeypatch):
-    """anew() is another session, on a server that keeps nothing."""
+def new_session(enter_session, monkeypatch):
+    """new_session() starts another session on a server that stores nothing yet."""
 
     def start():
-        session = {}
         monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
-        monkeypatch.setattr(state, "st", SimpleNamespace(session_state=session))
-        monkeypatch.setattr(browser_storage, "st", state.st)
-        return session
+        enter_session()
 
     start()
     return start
@@ -33,19 +31,19 @@ def encoded(content):
     return base64.b64encode(content).decode()
 
 
-def test_stored_inputs_return_in_a_new_session(anew):
+def test_stored_inputs_return_in_a_new_session(new_session):
     state.store_blob("decay.typed", TYPED)
     names, contents = browser_storage.names(), browser_storage.contents()
     assert list(names) == ["decay.typed"]
-    session = anew()
+    new_session()
     browser_storage.bring_back({key: contents[name] for key, name in names.items()})
     assert browser_storage.names() == names
     assert state.blob("decay.typed") == TYPED
-    assert session["texts.decay.typed"] == {"q": "1, 2", "k": "3"}
+    assert st.session_state["texts.decay.typed"] == {"q": "1, 2", "k": "3"}
     assert blob_store.STORE.salted(names["decay.typed"]).endswith(TYPED)
 
 
-def test_inputs_are_sent_once_and_removed_ones_are_dropped(anew):
+def test_inputs_are_sent_once_and_removed_ones_are_dropped(new_session):
     first = state.store_blob("decay.typed", TYPED)
     browser_storage.record_stored_names([first])
     assert browser_storage.contents() == {}
@@ -55,36 +53,37 @@ def test_inputs_are_sent_once_and_removed_ones_are_dropped(anew):
     assert browser_storage.names() == {}
 
 
-def test_stale_empty_fields_do_not_erase_restored_inputs(anew, monkeypatch):
-    state.store_blob("decay.typed", TYPED)
-    sent = {key: browser_storage.contents()[name] for key, name in browser_storage.names().items()}
-    session, fields = anew(), {}
-    area = lambda label, *, key, on_change, **_: fields.update({key: on_change})  # noqa: E731
-    monkeypatch.setattr(widgets, "st", SimpleNamespace(session_state=session, text_area=area))
-    monkeypatch.setattr(state, "frame_too", lambda: None)
-    shown = {"q": ("q", ""), "k": ("k", "")}
-    widgets._texts(browser_storage.choices()["decay.typed"], shown)
-    browser_storage.bring_back(sent)
-    for changed in list(fields.values()):
-        changed()
-    assert state.blob("decay.typed") == TYPED
-    before = set(fields)
-    widgets._texts(browser_storage.choices()["decay.typed"], shown)
-    now = sorted(set(fields) - before)
-    assert [session[key] for key in now] == ["3", "1, 2"]
-    session[now[0]] = "4"
-    fields[now[0]]()
-    assert json.loads(state.blob("decay.typed")) == {"q": "1, 2", "k": "4"}
+def fields():
+    """Run two text fields; what the browser stored arrives after they were drawn."""
+    import streamlit as st
+
+    from rope_viz.ui import browser_storage, widgets
+
+    widgets._texts(browser_storage.choices()["decay.typed"], {"q": ("q", ""), "k": ("k", "")})
+    if stored := st.session_state.pop("stored", None):
+        browser_storage.bring_back(stored)
 
 
-def test_too_large_inputs_do_not_block_the_others(anew):
+def test_stale_empty_fields_do_not_erase_restored_inputs():
+    app = AppTest.from_function(fields, default_timeout=60).run()
+    app.session_state["stored"] = {"decay.typed": encoded(bytes(blob_store.SALT) + TYPED)}
+    app.run()
+    assert [field.value for field in app.text_area] == ["", ""]
+    app.text_area[0].set_value(" ").run()
+    assert app.session_state["held"]["decay.typed"][0] == TYPED
+    assert [field.value for field in app.text_area] == ["1, 2", "3"]
+    app.text_area[1].set_value("4").run()
+    assert json.loads(app.session_state["held"]["decay.typed"][0]) == {"q": "1, 2", "k": "4"}
+
+
+def test_too_large_inputs_do_not_block_the_others(new_session):
     name = state.store_blob("decay.typed", TYPED)
     state.store_blob("decay.file", b"mine.npz\0" + bytes(browser_storage.LARGEST))
     assert browser_storage.names() == {"decay.typed": name}
     assert list(browser_storage.contents()) == [name]
 
 
-def test_inputs_of_the_session_win_over_stored_ones(anew):
+def test_inputs_of_the_session_win_over_stored_ones(new_session):
     name = state.store_blob("decay.typed", TYPED)
     browser_storage.bring_back({"decay.typed": encoded(bytes(blob_store.SALT) + b"{}")})
     assert browser_storage.names() == {"decay.typed": name}
@@ -108,7 +107,7 @@ def test_inputs_of_the_session_win_over_stored_ones(anew):
     ],
     ids=str,
 )
-def test_unreadable_stored_inputs_are_ignored(anew, sent):
+def test_unreadable_stored_inputs_are_ignored(new_session, sent):
     browser_storage.bring_back(sent)
     assert browser_storage.names() == {}
     browser_storage.record_stored_names(sent)

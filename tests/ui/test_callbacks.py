@@ -32,7 +32,7 @@ def test_callback_completes_despite_a_rerun_request(monkeypatch, whole):
     if whole:
         server.whole_callbacks()
         server.whole_callbacks()
-    app = AppTest.from_function(page).run()
+    app = AppTest.from_function(page, default_timeout=60).run()
     app.button[0].click().run()
     assert not app.exception
     # Streamlit as it is stops in the middle: where it no longer does, this can go.

@@ -1,35 +1,23 @@
-"""The address written last counts where the browser asks with one from before, but not where the reader went back."""
-
-from types import SimpleNamespace
+"""The address written last counts where the browser sends an earlier one, but not after Back or Forward."""
 
 import pytest
+import streamlit as st
 
 from rope_viz.ui import query_params as written
 
 
-class Query(dict):
-    def to_dict(self):
-        return dict(self)
-
-    def from_dict(self, query):
-        self.clear()
-        self.update(query)
-
-
 @pytest.fixture
-def browser(monkeypatch):
-    """browser(base="2", back=True): with which address it asks now; its `query` is what Streamlit believes."""
-    query, context = Query(), SimpleNamespace(is_history_navigation=False)
-    monkeypatch.setattr(written, "st", SimpleNamespace(session_state={}, query_params=query))
-    monkeypatch.setattr(written, "get_script_run_ctx", lambda: context)
+def browser(enter_session):
+    """browser(base="2", back=True) is the address after the browser sent `base=2`, because of Back or not."""
+    context = enter_session()
 
-    def asks(back=False, **now):
+    def send(back=False, **query):
         context.is_history_navigation = back
-        query.from_dict({key.replace("_", "-"): value for key, value in now.items()})
+        st.query_params.from_dict({key.replace("_", "-"): value for key, value in query.items()})
         written.catch_up()
-        return dict(query)
+        return st.query_params.to_dict()
 
-    return asks
+    return send
 
 
 def test_stale_address_is_replaced_and_a_new_one_is_followed(browser):
