@@ -9,7 +9,7 @@ import pytest
 from rope_viz.models.model_config import from_config
 from rope_viz.pictures import extend
 from rope_viz.ui import upload
-from tests.models.test_identify_model import STOCK
+from tests.configs import QWEN3_8B
 
 # The tour shows models of its own, whatever the reader brought.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn"})
@@ -169,7 +169,7 @@ def test_cache_is_available_only_to_local_users(paste, hub, monkeypatch, headers
 
 
 def test_raised_limit_becomes_the_wanted_length(paste, asked):
-    app = paste("extend", json.dumps({**STOCK, "max_position_embeddings": 131_072}))
+    app = paste("extend", json.dumps({**QWEN3_8B, "max_position_embeddings": 131_072}))
     assert {now[extend.TARGET] for picture, now in asked(app).items() if picture.page == "extend"} == {131_072}
     assert any('"factor": 4.0' in one.value for one in app.code)
 
