@@ -1,16 +1,15 @@
-"""Keys that contradict one another are named, and so are those that stand where nobody reads them."""
+"""Contradicting keys are named, and so are keys that are never read."""
 
 import pytest
 
 from rope_viz.advice.lint import check
 from rope_viz.models.catalog import catalog
+from tests.configs import llama, llama3, yarn
 
-LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
-LLAMA |= {"rope_theta": 500000.0}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
-LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-LLAMA3 |= {"original_max_position_embeddings": 2048}
-QWEN2_VL = {"model_type": "qwen2_vl", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+LLAMA = llama(rope_theta=500000.0)
+YARN = yarn(2048)
+LLAMA3 = llama3(2048)
+QWEN2_VL = llama(model_type="qwen2_vl")
 
 LLAVA = {"model_type": "llava", "text_config": LLAMA, "max_position_embeddings": 8192}
 

@@ -1,4 +1,4 @@
-"""An exported config or command gives back the embedding it was made from, or says that it cannot."""
+"""An exported config or command gives back its embedding, or explains why it cannot."""
 
 import json
 import shlex

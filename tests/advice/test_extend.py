@@ -1,4 +1,4 @@
-"""What the assistant says of a method is what the mathematics says."""
+"""The numbers of the assistant match the mathematics."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""What is recommended: what the maker documented first; what is written says exactly that to every runtime."""
+"""The maker's documented method is recommended first, and the written config means the same to every runtime."""
 
 import json
 
@@ -10,15 +10,15 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import compare
-from tests.models.test_identify_model import STOCK
+from tests.configs import QWEN3_8B, yarn
 
 CARD = "model card, Processing Long Texts"
 LISTS = {"rope_type": "longrope"}
 # {model: (length, what its maker documents for it, where)}; as the published files and cards have it.
 DOCUMENTED = [
-    ("qwen3-8b", 65_536, {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32768}, CARD),
-    ("qwen3-8b", 131_072, {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}, CARD),
-    ("qwen3-8b-yarn", 131_072, {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}, CARD),
+    ("qwen3-8b", 65_536, yarn(32768, 2.0), CARD),
+    ("qwen3-8b", 131_072, yarn(32768), CARD),
+    ("qwen3-8b-yarn", 131_072, yarn(32768), CARD),
     ("qwen2.5-7b-instruct", 131_072, {"factor": 4.0, "original_max_position_embeddings": 32768}, CARD),
     ("qwen2.5-7b-instruct-yarn", 131_072, {"factor": 4.0, "original_max_position_embeddings": 32768}, CARD),
     (
@@ -71,7 +71,7 @@ def test_the_first_recommendation_is_what_the_maker_documented(id, length, keys,
 @pytest.mark.parametrize(("length", "factor"), [(65_536, 2.0), (131_072, 4.0)])
 @pytest.mark.parametrize("limit", [40_960, 131_072])
 def test_stock_qwen3_is_extended_from_its_trained_length(length, factor, limit):
-    config = {**STOCK, "max_position_embeddings": limit}
+    config = {**QWEN3_8B, "max_position_embeddings": limit}
     best = recommend(config, ModelConfig.read(config).identity, length).best
     assert best.rank == "documented"
     flags = writing(best.spec, "llama.cpp", config=config, length=length).text
@@ -90,7 +90,7 @@ def test_stock_qwen3_is_extended_from_its_trained_length(length, factor, limit):
     "changes", [{}, {"rope_theta": None, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}]
 )
 def test_old_and_new_runtimes_read_the_written_config(runtime, changes):
-    config = {key: value for key, value in {**STOCK, **changes}.items() if value is not None}
+    config = {key: value for key, value in {**QWEN3_8B, **changes}.items() if value is not None}
     best = recommend(config, ModelConfig.read(config).identity, 131_072).best
     file = whole(best.spec, config)
     assert file.fit
@@ -106,22 +106,22 @@ def test_old_and_new_runtimes_read_the_written_config(runtime, changes):
 
 
 def test_nothing_changes_at_a_length_within_training():
-    best = recommend(STOCK, ModelConfig.read(STOCK).identity, 32_768).best
+    best = recommend(QWEN3_8B, ModelConfig.read(QWEN3_8B).identity, 32_768).best
     assert (best.rank, best.spec.scaling.name) == ("as it is", "none")
-    file = whole(best.spec, STOCK)
-    assert (file.config, file.fragment) == (STOCK, {})
-    assert difference(STOCK, file.config) == ""
+    file = whole(best.spec, QWEN3_8B)
+    assert (file.config, file.fragment) == (QWEN3_8B, {})
+    assert difference(QWEN3_8B, file.config) == ""
 
 
 def test_method_without_effect_is_not_recommended():
-    long = {**STOCK, "rope_theta": 1e9, "num_hidden_layers": 8, "max_position_embeddings": 32_768}
+    long = {**QWEN3_8B, "rope_theta": 1e9, "num_hidden_layers": 8, "max_position_embeddings": 32_768}
     for length in (65_536, 262_144):
         advice = recommend(long, ModelConfig.read(long).identity, length)
         assert advice.best.method not in ("none", "proportional")
         assert next(way for way in advice.ways if way.method == "none").rank == "not advised"
 
 
-def test_a_scaled_model_goes_further_by_its_own_method():
+def test_scaled_model_is_extended_by_its_own_method():
     model = catalog()["llama-3.1-8b"]
     advice = recommend(model.config, ModelConfig.read(model.config).identify(known=model), 262_144)
     assert (advice.best.rank, advice.best.method) == ("its own, further", "llama3")
@@ -129,20 +129,20 @@ def test_a_scaled_model_goes_further_by_its_own_method():
 
 
 def test_yarn_is_extended_from_the_length_its_factor_reaches():
-    rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
-    config = {**STOCK, "rope_scaling": rope}  # max_position_embeddings is 40,960 still
+    rope = yarn(32768)
+    config = {**QWEN3_8B, "rope_scaling": rope}  # max_position_embeddings is 40,960 still
     assert recommend(config, ModelConfig.read(config).identity, 1_048_576).best.spec.scaling.factor == 32.0
 
 
 def test_given_trained_length_decides_the_factor():
-    found = ModelConfig.read({**STOCK, "num_hidden_layers": 20}).identify(trained=16_384)
-    advice = recommend(STOCK, found, 65_536)
+    found = ModelConfig.read({**QWEN3_8B, "num_hidden_layers": 20}).identify(trained=16_384)
+    advice = recommend(QWEN3_8B, found, 65_536)
     assert advice.best.spec.scaling.factor == 4.0
     assert advice.best.spec.context == 16_384
 
 
 def test_cost_of_a_static_factor_on_short_texts_is_named():
-    advice = recommend(STOCK, ModelConfig.read(STOCK).identity, 131_072)
+    advice = recommend(QWEN3_8B, ModelConfig.read(QWEN3_8B).identity, 131_072)
     assert "40 of 64 pairs turn more slowly below 32,768 tokens too" in advice.short[0]
     assert "Serve two configs" in advice.short[1]
     assert any("RULER" in one.text for one in advice.best.evidence)
@@ -158,10 +158,10 @@ def test_advice_sentences_are_well_formed():
 
 
 def test_downloaded_config_is_json_and_its_diff_names_changes():
-    best = recommend(STOCK, ModelConfig.read(STOCK).identity, 131_072).best
-    file = whole(best.spec, STOCK)
+    best = recommend(QWEN3_8B, ModelConfig.read(QWEN3_8B).identity, 131_072).best
+    file = whole(best.spec, QWEN3_8B)
     assert json.loads(json.dumps(file.config)) == file.config
-    changed = difference(STOCK, file.config)
+    changed = difference(QWEN3_8B, file.config)
     assert '+  "max_position_embeddings": 131072,' in changed
     assert '-  "rope_theta"' not in changed
 
@@ -195,7 +195,7 @@ QWEN2_VL = {
 """The keys of Qwen2-VL-7B's config.json, its language model at the top."""
 
 
-@pytest.mark.parametrize("config", [MPT, QWEN2_VL, STOCK], ids=["mpt", "flat qwen2_vl", "qwen3"])
+@pytest.mark.parametrize("config", [MPT, QWEN2_VL, QWEN3_8B], ids=["mpt", "flat qwen2_vl", "qwen3"])
 def test_proof_is_claimed_only_for_executed_or_read_code(config):
     found = ModelConfig.read(config).identity
     best = recommend(config, found, 131_072).best

@@ -1,4 +1,4 @@
-"""The answers of the runtimes in words, and that no config whatever breaks the page that shows them."""
+"""The answers of the runtimes in words, and that no config breaks the page that shows them."""
 
 import json
 from dataclasses import replace

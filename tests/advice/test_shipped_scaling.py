@@ -1,4 +1,4 @@
-"""What a maker trained is said of what he trained alone: a changed scaling is told from it, by its key."""
+"""Only the scaling that a maker shipped is called trained; a changed one is recognised by its key."""
 
 import pytest
 
@@ -7,37 +7,8 @@ from rope_viz.advice.rank_methods import recommend
 from rope_viz.advice.runtime_instructions import whole
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, from_config
+from tests.configs import DEEPSEEK_V3, GPT_OSS_20B, LLAMA_3_1_8B, with_scaling
 
-LLAMA31 = {
-    **{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32},
-    **{"num_key_value_heads": 8, "num_hidden_layers": 32, "max_position_embeddings": 131072, "vocab_size": 128256},
-    **{"rope_theta": 500000.0, "architectures": ["LlamaForCausalLM"]},
-    "rope_scaling": {
-        **{"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
-        "original_max_position_embeddings": 8192,
-    },
-}
-DEEPSEEK = {
-    **{"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432, "kv_lora_rank": 512},
-    **{"max_position_embeddings": 163840, "moe_intermediate_size": 2048, "n_routed_experts": 256},
-    **{"num_attention_heads": 128, "num_hidden_layers": 61, "num_key_value_heads": 128, "q_lora_rank": 1536},
-    **{"qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "rope_theta": 10000, "vocab_size": 129280},
-    **{"num_experts_per_tok": 8, "first_k_dense_replace": 3, "n_shared_experts": 1},
-    "rope_scaling": {
-        **{"type": "yarn", "factor": 40, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0},
-        "original_max_position_embeddings": 4096,
-    },
-}
-GPT_OSS = {
-    **{"model_type": "gpt_oss", "hidden_size": 2880, "head_dim": 64, "num_attention_heads": 64, "vocab_size": 201088},
-    **{"num_key_value_heads": 8, "num_hidden_layers": 24, "max_position_embeddings": 131072, "rope_theta": 150000},
-    **{"intermediate_size": 2880, "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": 128},
-    "rope_scaling": {
-        **{"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False},
-        "original_max_position_embeddings": 4096,
-    },
-}
-"""The published config.json of each."""
 GEMMA3_4B = {
     **{"model_type": "gemma3_text", "hidden_size": 2560, "num_attention_heads": 8, "num_key_value_heads": 4},
     **{"head_dim": 256, "num_hidden_layers": 34, "max_position_embeddings": 131072, "rope_theta": 1000000.0},
@@ -45,32 +16,27 @@ GEMMA3_4B = {
     **{"sliding_window": 1024, "sliding_window_pattern": 6, "vocab_size": 262208, "intermediate_size": 10240},
 }
 LLAMA32_3B = {
-    **LLAMA31,
+    **LLAMA_3_1_8B,
     **{"hidden_size": 3072, "num_attention_heads": 24, "head_dim": 128, "num_hidden_layers": 28},
-    **{"intermediate_size": 8192, "rope_scaling": {**LLAMA31["rope_scaling"], "factor": 32.0}},
+    **{"intermediate_size": 8192, "rope_scaling": {**LLAMA_3_1_8B["rope_scaling"], "factor": 32.0}},
 }
-LLAMA31_70B = {**LLAMA31, "hidden_size": 8192, "num_attention_heads": 64, "num_hidden_layers": 80}
-
-
-def rescaled(base, **changes):
-    rope = {key: value for key, value in {**base["rope_scaling"], **changes}.items() if value is not None}
-    return {**base, "rope_scaling": rope}
+LLAMA31_70B = {**LLAMA_3_1_8B, "hidden_size": 8192, "num_attention_heads": 64, "num_hidden_layers": 80}
 
 
 CHANGED = [
-    (LLAMA31, {"factor": 4.0}, "factor 4, not 8"),
-    (LLAMA31, {"high_freq_factor": 8.0}, "high_freq_factor 8, not 4"),
-    (DEEPSEEK, {"beta_fast": 8}, "beta_fast 8, not 32"),
-    (DEEPSEEK, {"mscale": 0.707}, "mscale 0.707, not 1"),
-    (DEEPSEEK, {"mscale": 0.707, "mscale_all_dim": 0.707}, "mscale_all_dim 0.707, not 1"),
-    (GPT_OSS, {"truncate": None}, "truncate true, not false"),
-    (GPT_OSS, {"attention_factor": 1.0}, "attention_factor 1, not the formula's"),
+    (LLAMA_3_1_8B, {"factor": 4.0}, "factor 4, not 8"),
+    (LLAMA_3_1_8B, {"high_freq_factor": 8.0}, "high_freq_factor 8, not 4"),
+    (DEEPSEEK_V3, {"beta_fast": 8}, "beta_fast 8, not 32"),
+    (DEEPSEEK_V3, {"mscale": 0.707}, "mscale 0.707, not 1"),
+    (DEEPSEEK_V3, {"mscale": 0.707, "mscale_all_dim": 0.707}, "mscale_all_dim 0.707, not 1"),
+    (GPT_OSS_20B, {"truncate": None}, "truncate true, not false"),
+    (GPT_OSS_20B, {"attention_factor": 1.0}, "attention_factor 1, not the formula's"),
 ]
 
 
 @pytest.mark.parametrize(("stock", "changes", "said"), CHANGED, ids=[said for *_, said in CHANGED])
 def test_changed_scaling_is_not_attributed_to_the_maker(stock, changes, said):
-    config = rescaled(stock, **changes)
+    config = with_scaling(stock, **changes)
     found = ModelConfig.read(config).identity
     name = ModelConfig.read(stock).identity.name
     assert found.name == name
@@ -89,7 +55,7 @@ def test_changed_scaling_is_not_attributed_to_the_maker(stock, changes, said):
     assert said in told[0].message
 
 
-@pytest.mark.parametrize("stock", [LLAMA31, DEEPSEEK, GPT_OSS], ids=lambda stock: stock["model_type"])
+@pytest.mark.parametrize("stock", [LLAMA_3_1_8B, DEEPSEEK_V3, GPT_OSS_20B], ids=lambda stock: stock["model_type"])
 def test_shipped_scaling_is_reported_as_shipped(stock):
     found = ModelConfig.read(stock).identity
     advice = recommend(stock, found, 131_072)
@@ -101,15 +67,15 @@ def test_shipped_scaling_is_reported_as_shipped(stock):
 
 def test_key_equal_to_its_default_formula_changes_nothing():
     # 0.1 ln(32) + 1
-    config = rescaled(GPT_OSS, attention_factor=1.3465735902799727)
+    config = with_scaling(GPT_OSS_20B, attention_factor=1.3465735902799727)
     assert ModelConfig.read(config).identity.exact
     assert "not-as-shipped" not in {one.rule for one in check(config)}
 
 
 def test_a_fine_tune_for_another_length_is_no_more_than_noted():
-    longer = {**rescaled(DEEPSEEK, factor=80), "max_position_embeddings": 327680}
-    shorter = {**rescaled(LLAMA31, factor=4.0), "max_position_embeddings": 65536}
-    named = {**rescaled(LLAMA31, high_freq_factor=8.0), "_name_or_path": "acme/support-bot"}
+    longer = {**with_scaling(DEEPSEEK_V3, factor=80), "max_position_embeddings": 327680}
+    shorter = {**with_scaling(LLAMA_3_1_8B, factor=4.0), "max_position_embeddings": 65536}
+    named = {**with_scaling(LLAMA_3_1_8B, high_freq_factor=8.0), "_name_or_path": "acme/support-bot"}
     for config, target in ((longer, 300_000), (shorter, 60_000), (named, 131_072)):
         assert {one.severity for one in check(config) if one.rule == "not-as-shipped"} == {"note"}
         advice = recommend(config, ModelConfig.read(config).identity, target)
@@ -125,7 +91,7 @@ def test_a_method_that_its_maker_documents_is_not_called_changed():
 
 
 def test_a_factor_reaches_no_further_than_its_own_length():
-    half = rescaled(DEEPSEEK, factor=20)
+    half = with_scaling(DEEPSEEK_V3, factor=20)
     assert ModelConfig.read(half).identity.reach == 20 * 4096
     advice = recommend(half, ModelConfig.read(half).identity, 131_072)
     assert "as it is" not in {one.rank for one in advice.ways}
@@ -141,7 +107,7 @@ def test_a_linear_factor_counts_from_the_trained_length():
 
 @pytest.mark.parametrize("limit", [8_192, 16_384])
 def test_a_limit_that_was_cut_is_raised_and_the_factor_stays(limit):
-    config = {**LLAMA31, "max_position_embeddings": limit}
+    config = {**LLAMA_3_1_8B, "max_position_embeddings": limit}
     found = ModelConfig.read(config).identity
     assert found.reach == 131_072
     assert f"its written limit, {limit:,}, is below the 131,072" in found.sentence

@@ -1,4 +1,4 @@
-"""What transformers refuses is never computed here as if it were fine, key by key and value by value."""
+"""Values that transformers refuses are errors here too, key by key."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rope_viz.advice.lint import check, repair
+from tests.configs import yarn
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 GOLDEN = json.loads((GOLDENS / "refused.json").read_text())
@@ -75,7 +76,7 @@ def test_a_method_without_its_factor_is_an_error_with_a_repair():
         assert not errors(mended)
 
 
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+YARN = yarn(4096)
 
 
 def test_scaling_outside_the_text_part_fails_as_in_transformers():

@@ -1,4 +1,4 @@
-"""What running models and GGUF files hold is read, and told apart from what the config means."""
+"""The frequencies of running models and GGUF files are read and compared with the config."""
 
 import base64
 import json

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.models.test_identify_model import STOCK
+from tests.configs import QWEN3_8B
 
 
 def drop(seen, config):
@@ -17,7 +17,7 @@ def drop(seen, config):
 
 def test_extend_page_gives_stock_qwen3_its_documented_factor(visit):
     seen = visit(watched=True).open("/extend?extend.for=vllm,llama.cpp")
-    drop(seen, STOCK)
+    drop(seen, QWEN3_8B)
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text("trained on 32,768 tokens; the config says 40,960")).to_be_visible(timeout=20_000)
     code = main.locator("[data-testid=stCode]")
@@ -48,10 +48,10 @@ def test_text_tables_fit_a_phone_without_sideways_scrolling(visit, name):
 
 def test_unnamed_fine_tune_and_raised_limit_are_recognised(visit):
     seen = visit().open("/extend")
-    drop(seen, {**STOCK, "vocab_size": 152_064})
+    drop(seen, {**QWEN3_8B, "vocab_size": 152_064})
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text("This is a fine-tune of Qwen3 8B")).to_be_visible(timeout=20_000)
-    drop(seen, {**STOCK, "max_position_embeddings": 131_072})
+    drop(seen, {**QWEN3_8B, "max_position_embeddings": 131_072})
     expect(main.get_by_text("max_position_embeddings is 131,072 and nothing scales")).to_be_visible(timeout=20_000)
     code = main.locator("[data-testid=stCode]")
     expect(code.filter(has_text="vllm serve")).to_contain_text('"original_max_position_embeddings": 32768')

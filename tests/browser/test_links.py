@@ -1,4 +1,4 @@
-"""Every link inside the app stays in the tab and keeps what the reader chose, wherever the app stands."""
+"""Every link inside the app stays in the tab and preserves the user's choice, under any path prefix."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import expect
 
 from rope_viz.pictures.registry import PAGES
+from tests.configs import llama
 
 
 def go(seen, link, page):
@@ -18,7 +19,7 @@ def go(seen, link, page):
 
 def test_config_dropped_on_home_is_used_on_linked_pages(visit, tmp_path):
     """Both kinds of link: one of a list, one within a text."""
-    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768}
+    config = llama(max_position_embeddings=32768)
     file = tmp_path / "config.json"
     file.write_text(json.dumps(config | {"_name_or_path": "me/mine", "rope_theta": 31337.0}), encoding="utf-8")
     seen = visit().open("/")

@@ -1,4 +1,4 @@
-"""`rope-viz app` says what it cannot serve, and the server ends with the command, however that is stopped."""
+"""`rope-viz app` explains what it cannot serve, and its server ends with the command."""
 
 import os
 import signal
@@ -138,7 +138,7 @@ def test_server_ends_with_the_command_on_any_signal(number):
 
 
 @LINUX
-def test_command_that_ignores_hangups_keeps_running():
+def test_command_that_ignores_hangups_continues():
     process, server = standing(QUIET, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
     time.sleep(0.2)

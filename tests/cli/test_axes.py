@@ -50,7 +50,7 @@ def test_check_reads_diffusers_configs_and_encoders(capsys, tmp_path) -> None:
     assert "It was trained so." in capsys.readouterr().out
 
 
-def test_check_says_how_far_hunyuan_is_from_a_rotation(capsys, tmp_path) -> None:
+def test_check_measures_how_far_hunyuan_is_from_a_rotation(capsys, tmp_path) -> None:
     assert main(["check", file_of("hunyuan-ocr", tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "image tokens are not rotated but sheared in transformers" in out

@@ -1,4 +1,4 @@
-"""The check answers in exit codes, settings and formats that one can live with in CI."""
+"""`rope-viz check` in CI: exit codes, settings and formats."""
 
 import io
 import json
@@ -16,18 +16,12 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.multi_axis.model_axes import is_encoder
 from rope_viz.multi_axis.text import all_axes
+from tests.configs import llama, yarn
 
 ROOT = Path(__file__).parents[2]
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "max_position_embeddings": 32768,
-    "rope_theta": 5e6,
-}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}
+LLAMA = llama(max_position_embeddings=32768, rope_theta=5e6)
 ERROR = {**LLAMA, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}
-WARNING = {**LLAMA, "rope_scaling": {**YARN, "beta_fst": 16}}
+WARNING = {**LLAMA, "rope_scaling": yarn(8192, beta_fst=16)}
 NOTE = {**LLAMA, "rope_theta": 10000.0}
 
 

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from rope_viz.cli.main import main
-from tests.models.test_identify_model import STOCK
+from tests.configs import QWEN3_8B
 
 
 @pytest.fixture
 def config(tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(STOCK))
+    path.write_text(json.dumps(QWEN3_8B))
     return path
 
 
@@ -54,7 +54,7 @@ def test_text_and_markdown_hold_the_same_five_parts(capsys, config):
 
 def test_mistakes_are_printed_first(capsys, tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({**STOCK, "max_position_embeddings": 131_072}))
+    path.write_text(json.dumps({**QWEN3_8B, "max_position_embeddings": 131_072}))
     out = run(capsys, path, "--to", "128k")[1]
     assert "Mistake: max_position_embeddings is 131,072 and nothing scales" in out
     assert out.index("Mistake") < out.index("What you need")

@@ -11,11 +11,12 @@ from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import extend, registry, report
 from rope_viz.pictures.picture_request import Now
+from tests.configs import yarn
 
 SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128}
 QWEN3 = {"model_type": "qwen3", **SIZES, "rope_theta": 1e6, "num_hidden_layers": 36, "num_key_value_heads": 8}
 QWEN3 |= {"intermediate_size": 12288, "vocab_size": 151936, "max_position_embeddings": 40960}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+YARN = yarn(32768)
 # {name: (config, trained length, original length)}
 OWN = {
     "qwen3 by its numbers": (QWEN3, 32768, None),

@@ -21,22 +21,13 @@ from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import from_config
 from rope_viz.models.spec_url import method_knobs
 from rope_viz.runtimes import RUNTIMES
-
-FAULTY = {
-    "model_type": "qwen3",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "head_dim": 128,
-    "max_position_embeddings": 40960,
-    "rope_theta": 1000000.0,
-    "rope_scaling": {"rope_type": "yarn", "factor": 4.0},
-}
+from tests.configs import FAULTY_QWEN3, yarn
 
 
 @pytest.fixture
 def faulty(tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(FAULTY))
+    path.write_text(json.dumps(FAULTY_QWEN3))
     return str(path)
 
 
@@ -95,10 +86,10 @@ def test_every_method_has_a_table(capsys, method):
     assert len(out.splitlines()) == 66
 
 
-def test_check_answers_by_severity(capsys, faulty, tmp_path):
+def test_exit_code_of_check_follows_the_severity(capsys, faulty, tmp_path):
     assert run(capsys, "check", "llama-3-8b")[0] == 0
     assert run(capsys, "check", "qwen3-8b")[0] == 0  # a note
-    warned = {**FAULTY, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}
+    warned = {**FAULTY_QWEN3, "rope_scaling": yarn(32768)}
     (tmp_path / "warned.json").write_text(json.dumps(warned))
     assert run(capsys, "check", str(tmp_path / "warned.json"))[0] == 1  # the factor is not the ratio
     assert run(capsys, "check", faulty)[0] == 2
@@ -132,7 +123,7 @@ def test_a_repaired_config_is_clean(capsys, faulty, tmp_path):
 
 
 def test_config_is_read_from_standard_input(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(FAULTY)))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(FAULTY_QWEN3)))
     assert run(capsys, "check", "-")[0] == 2
 
 
@@ -204,7 +195,7 @@ def test_model_without_rope_is_reported_in_json_and_tables(capsys, gpt2, tmp_pat
 @pytest.fixture
 def unlisted(tmp_path):
     path = tmp_path / "unlisted.json"
-    path.write_text(json.dumps({**FAULTY, "model_type": "nobody_knows", "rope_scaling": None, "rotary_dim": 64}))
+    path.write_text(json.dumps({**FAULTY_QWEN3, "model_type": "nobody_knows", "rope_scaling": None, "rotary_dim": 64}))
     return str(path)
 
 
@@ -339,7 +330,7 @@ def test_key_that_must_not_be_null_is_left_out(capsys, tmp_path):
     assert from_config(whole)["sliding_attention"].scaling == Linear(2.0)
 
 
-def test_export_prints_the_changes_alone_when_asked(capsys, gemma3):
+def test_export_with_changes_prints_only_the_changes(capsys, gemma3):
     arguments = ("export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", "transformers", "--changes")
     written = json.loads(run(capsys, *arguments)[1])
     assert written.keys() == {"text_config"}

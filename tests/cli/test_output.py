@@ -1,4 +1,4 @@
-"""What is printed reaches whoever reads it, in words he can read, and the exit code says what was found."""
+"""Output is readable in any terminal, and the exit code is right even after a broken pipe."""
 
 import json
 import os
@@ -9,16 +9,9 @@ from pathlib import Path
 import pytest
 
 from rope_viz.cli.main import main
+from tests.configs import FAULTY_QWEN3, yarn
 
 ROOT = Path(__file__).parents[2]
-FAULTY = {
-    "model_type": "qwen3",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "max_position_embeddings": 40960,
-    "rope_theta": 1000000.0,
-    "rope_scaling": {"rope_type": "yarn", "factor": 4.0},
-}
 COMMANDS = {"check": "check {}", "table": "table {}", "runtimes": "runtimes {}", "export": "export {} --to vllm"}
 
 
@@ -61,9 +54,9 @@ CLOSING += "p.stdout.close(); print(p.wait())"
     ("reader", "name", "expected"), [("readline()", "bad.json", "2"), ("read(0)", "warned.json", "1")]
 )
 def test_exit_code_is_right_after_a_broken_pipe(tmp_path, reader, name, expected):
-    (tmp_path / "bad.json").write_text(json.dumps(FAULTY))
-    rope = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 10240}
-    (tmp_path / "warned.json").write_text(json.dumps({**FAULTY, "rope_scaling": rope}))
+    (tmp_path / "bad.json").write_text(json.dumps(FAULTY_QWEN3))
+    rope = yarn(10240, 8.0)
+    (tmp_path / "warned.json").write_text(json.dumps({**FAULTY_QWEN3, "rope_scaling": rope}))
     # The same file often enough that the pipe is full before the last of it is written.
     command = [sys.executable, "-m", "rope_viz", "check", "--json", *[str(tmp_path / name)] * 60]
     done = subprocess.run(

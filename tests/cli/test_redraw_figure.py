@@ -9,7 +9,7 @@ import pytest
 from rope_viz.cli.main import joined, main
 from rope_viz.models import spec_url
 from rope_viz.models.model_config import from_config
-from tests.pictures.own import LONGROPE
+from tests.configs import LONGROPE
 
 
 def figure(*arguments):

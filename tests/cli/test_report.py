@@ -1,4 +1,4 @@
-"""`rope-viz report`: one file with every picture of every page, offline, or Markdown with pictures beside it."""
+"""`rope-viz report`: one offline file with every picture of every page, or Markdown with picture files."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Another embedding is written where transformers reads it; what is not ours to change stays the reader's own."""
+"""A new embedding is written where transformers reads it; everything else in the user's config stays."""
 
 import dataclasses
 import json

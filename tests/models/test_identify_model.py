@@ -4,15 +4,7 @@ import pytest
 
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
-
-STOCK = {
-    **{"architectures": ["Qwen3ForCausalLM"], "attention_bias": False, "head_dim": 128, "hidden_size": 4096},
-    **{"intermediate_size": 12288, "max_position_embeddings": 40960, "max_window_layers": 36, "model_type": "qwen3"},
-    **{"num_attention_heads": 32, "num_hidden_layers": 36, "num_key_value_heads": 8, "rope_scaling": None},
-    **{"rope_theta": 1000000, "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16"},
-    **{"transformers_version": "4.51.0", "use_cache": True, "use_sliding_window": False, "vocab_size": 151936},
-}
-"""The published config.json of Qwen3-8B."""
+from tests.configs import FOUR_NUMBERS_OF_LLAMA_3, QWEN3_8B, yarn
 
 
 @pytest.mark.parametrize("id", catalog())
@@ -26,7 +18,7 @@ def test_every_catalog_model_is_identified_by_its_numbers(id):
 
 
 def test_stock_qwen3_is_trained_on_less_than_its_limit():
-    found = ModelConfig.read({**STOCK, "_name_or_path": "Qwen/Qwen3-8B"}).identity
+    found = ModelConfig.read({**QWEN3_8B, "_name_or_path": "Qwen/Qwen3-8B"}).identity
     assert found.how == "model"
     assert (found.trained.length, found.says, found.room, found.reach) == (32_768, 40_960, 8_192, 32_768)
     assert "This is Qwen3 8B (matches the list), trained on 32,768 tokens" in found.sentence
@@ -34,7 +26,7 @@ def test_stock_qwen3_is_trained_on_less_than_its_limit():
 
 
 def test_model_without_a_name_is_identified_by_its_numbers():
-    found = ModelConfig.read(STOCK).identity
+    found = ModelConfig.read(QWEN3_8B).identity
     assert found.how == "numbers"
     assert "its numbers are those of Qwen3 8B" in found.sentence
 
@@ -49,7 +41,7 @@ def test_model_without_a_name_is_identified_by_its_numbers():
     ],
 )
 def test_fine_tune_is_identified_as_one(changes, sign):
-    found = ModelConfig.read({**STOCK, **changes}).identity
+    found = ModelConfig.read({**QWEN3_8B, **changes}).identity
     assert found.how == "fine-tune"
     assert found.sentence.startswith("This is a fine-tune of Qwen3 8B (")
     assert sign in found.sentence
@@ -57,56 +49,52 @@ def test_fine_tune_is_identified_as_one(changes, sign):
 
 
 def test_longer_limit_without_scaling_is_reported_as_a_mistake():
-    found = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identity
+    found = ModelConfig.read({**QWEN3_8B, "max_position_embeddings": 131_072}).identity
     assert found.reach == 32_768
     assert "max_position_embeddings is 131,072 and nothing scales" in found.mistakes[0]
 
 
 def test_a_factor_that_counts_from_the_stock_limit_is_a_mistake():
-    rope = {"rope_type": "yarn", "factor": 3.2, "original_max_position_embeddings": 40_960}
-    found = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072, "rope_scaling": rope}).identity
+    rope = yarn(40_960, 3.2)
+    found = ModelConfig.read({**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": rope}).identity
     assert "original_max_position_embeddings is 40,960" in found.mistakes[0]
 
 
 def test_trained_length_names_its_source():
-    other = {**STOCK, "num_hidden_layers": 20, "max_position_embeddings": 16_384}
+    other = {**QWEN3_8B, "num_hidden_layers": 20, "max_position_embeddings": 16_384}
     assert ModelConfig.read(other).identity.trained.source == "max_position_embeddings of the config"
-    scaled = {**other, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}}
+    scaled = {**other, "rope_scaling": yarn(4096)}
     assert ModelConfig.read(scaled).identity.trained.length == 4096
     assert "original_max_position_embeddings" in ModelConfig.read(scaled).identity.trained.source
-    documented = ModelConfig.read(STOCK).trained_length
+    documented = ModelConfig.read(QWEN3_8B).trained_length
     assert (documented.length, documented.is_documented) == (32_768, True)
     assert "arXiv" in documented.source or "Qwen" in documented.source
-    stated = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identify(trained=131_072)
+    stated = ModelConfig.read({**QWEN3_8B, "max_position_embeddings": 131_072}).identify(trained=131_072)
     assert (stated.trained.length, stated.trained.source, stated.mistakes) == (131_072, "your own word", ())
 
 
 def test_a_qwen3_of_another_size_has_the_same_room():
     found = ModelConfig.read(
-        {**STOCK, "num_hidden_layers": 40, "hidden_size": 5120, "num_attention_heads": 40}
+        {**QWEN3_8B, "num_hidden_layers": 40, "hidden_size": 5120, "num_attention_heads": 40}
     ).identity
     assert (found.model, found.trained.length, found.room) == (None, 32_768, 8_192)
 
 
 def test_another_base_or_another_layer_count_is_another_model():
-    assert ModelConfig.read({**STOCK, "rope_theta": 5_000_000}).identity.model is None
-    assert ModelConfig.read({**STOCK, "num_hidden_layers": 35}).identity.model is None
-    assert "of Qwen3 8B, and another base" in ModelConfig.read({**STOCK, "rope_theta": 5_000_000}).identity.near
+    assert ModelConfig.read({**QWEN3_8B, "rope_theta": 5_000_000}).identity.model is None
+    assert ModelConfig.read({**QWEN3_8B, "num_hidden_layers": 35}).identity.model is None
+    assert "of Qwen3 8B, and another base" in ModelConfig.read({**QWEN3_8B, "rope_theta": 5_000_000}).identity.near
 
 
-FEW = {
-    **{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32},
-    **{"rope_theta": 500_000.0, "max_position_embeddings": 4096},
-}
-LLAMA3 = {**FEW, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128_256}
+LLAMA3 = {**FOUR_NUMBERS_OF_LLAMA_3, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128_256}
 
 
 def test_a_few_numbers_that_agree_make_no_model():
-    found = ModelConfig.read(FEW).identity
+    found = ModelConfig.read(FOUR_NUMBERS_OF_LLAMA_3).identity
     assert (found.model, found.trained.length) == (None, 4096)
     assert "4 of the 7 numbers that the list knows of Llama 3 8B: too few" in found.sentence
     assert (
-        ModelConfig.read({**FEW, "_name_or_path": "meta-llama/Meta-Llama-3-8B"}).identity.model
+        ModelConfig.read({**FOUR_NUMBERS_OF_LLAMA_3, "_name_or_path": "meta-llama/Meta-Llama-3-8B"}).identity.model
         == catalog()["llama-3-8b"]
     )
 
@@ -124,7 +112,7 @@ def test_raised_limit_names_the_model_that_scales_to_it():
     assert (
         "Llama 3.1 8B has the same numbers and this length: with it, its rope_scaling is missing" in found.mistakes[0]
     )
-    assert "same numbers" not in ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identity.mistakes[0]
+    assert "same numbers" not in ModelConfig.read({**QWEN3_8B, "max_position_embeddings": 131_072}).identity.mistakes[0]
 
 
 def test_kimi_k2_under_its_own_type_is_the_catalog_model():

@@ -1,4 +1,4 @@
-"""Any bytes are a config, or one sentence that says what to change; what is odd about them is found."""
+"""Any bytes are a config or raise a clear error; oddities are reported."""
 
 import json
 

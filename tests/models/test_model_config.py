@@ -16,9 +16,10 @@ from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import to_config
+from tests.configs import llama, yarn
 
-LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
+LLAMA = llama(max_position_embeddings=4096)
+YARN = yarn(1024)
 
 
 def read(**keys: Any) -> RopeSpec:

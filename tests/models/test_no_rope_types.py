@@ -1,4 +1,4 @@
-"""Models without rotary embedding are told from those with one, layer by layer where only some rotate."""
+"""Models without rotary embedding are recognised, layer by layer where only some rotate."""
 
 import json
 from pathlib import Path
@@ -9,10 +9,11 @@ from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers, find_rotating_layers
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.no_rope_types import NoRope, reasons, table
+from tests.configs import llama
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 RUN = json.loads((GOLDENS / "turning.json").read_text())["rows"]
-LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
+LLAMA = llama(max_position_embeddings=4096)
 
 
 # These three rotate, but hold no parameters of their own for it.

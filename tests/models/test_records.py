@@ -1,4 +1,4 @@
-"""Every record of a model type names only what the code knows, and is written as the scripts write it."""
+"""Every record of a model type names only known values, and is formatted as the scripts write it."""
 
 import ast
 import json

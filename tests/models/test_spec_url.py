@@ -1,4 +1,4 @@
-"""A link brings back what was chosen, and nothing a browser can send breaks it."""
+"""A link restores the choice, and no link can break the app."""
 
 import dataclasses
 

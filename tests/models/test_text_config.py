@@ -1,4 +1,4 @@
-"""The language model is found where its wrapper keeps it, as transformers 5.23.0 and published configs have it."""
+"""The language model is found inside its wrapper, as in transformers 5.23.0 and published configs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A type outside the list is read by keys that cannot be mistaken, and it is said that it is."""
+"""An unknown type is read by unmistakable keys, and the doubt is reported."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A diffusion transformer's config, dropped: the model of page Axes, and one axis of it on the other pages."""
+"""A dropped diffusion transformer: the model of the Axes page, and one of its axes on the other pages."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Models as the patches of an image meet them: directions, sides, steps; and a direction beyond what was trained."""
+"""Models seen from the patches of an image: directions, sides, steps, and directions beyond training."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whole configs to their rotations, and the list of models with several axes."""
+"""Rotations of whole configs, and the catalog of multi-axis models."""
 
 import json
 from pathlib import Path

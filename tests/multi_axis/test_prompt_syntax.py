@@ -1,4 +1,4 @@
-"""Prompts as a person writes them, and the positions that models and runtimes give them."""
+"""Prompts as users write them, and the positions that models and runtimes give them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A config as a reader drops it is taken, or refused in one sentence; nothing else ever happens."""
+"""A dropped config is read or refused in one sentence, and never crashes."""
 
 import json
 
@@ -10,15 +10,8 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import LARGEST
 from rope_viz.multi_axis.read_upload import read_upload
+from tests.configs import QWEN3, yarn
 
-QWEN = {
-    "model_type": "qwen3",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "head_dim": 128,
-    "max_position_embeddings": 40960,
-    "rope_theta": 1000000.0,
-}
 GEMMA = {
     "model_type": "gemma3_text",
     "hidden_size": 1152,
@@ -28,14 +21,14 @@ GEMMA = {
     "rope_theta": 1e6,
     "rope_local_base_freq": 1e4,
 }
-BASE = json.dumps(QWEN)[:-1]
+BASE = json.dumps(QWEN3)[:-1]
 
 HOSTILE = {
     "empty": "",
     "blank": " \n ",
     "cut": BASE,
     "binary": b"\x80\x04\x95pickle",
-    "utf16": json.dumps(QWEN).encode("utf-16"),
+    "utf16": json.dumps(QWEN3).encode("utf-16"),
     "array": "[1, 2]",
     "null": "null",
     "string": '"config"',
@@ -69,10 +62,10 @@ def test_invalid_upload_raises_a_clear_error(text):
 
 
 def test_config_is_read_completely():
-    found = read_upload(json.dumps(QWEN).encode())
-    assert found.specs == ModelConfig.read(QWEN).start_specs
+    found = read_upload(json.dumps(QWEN3).encode())
+    assert found.specs == ModelConfig.read(QWEN3).start_specs
     assert (found.name, found.layer, found.notes) == ("qwen3", "", ())
-    assert found.config == QWEN
+    assert found.config == QWEN3
 
 
 def test_every_layer_type_is_read_and_full_attention_is_selected():
@@ -82,7 +75,7 @@ def test_every_layer_type_is_read_and_full_attention_is_selected():
 
 
 def test_bare_rope_scaling_uses_given_sizes_with_a_note():
-    rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    rope = yarn(32768)
     found = read_upload(json.dumps(rope), RopeSpec(96, base=77000), "Llama 3.1 8B")
     spec = found.specs[""]
     assert (spec.head_dim, spec.base, spec.context, spec.target) == (96, 77000, 32768, 131072)
@@ -104,8 +97,8 @@ def test_bare_parameters_by_layer_type_are_layers():
 
 
 def test_infinity_outside_rope_is_accepted_as_in_transformers():
-    text = json.dumps({**QWEN, "time_step_limit": [0.0, float("inf")]})
-    assert read_upload(text).specs == ModelConfig.read(QWEN).start_specs
+    text = json.dumps({**QWEN3, "time_step_limit": [0.0, float("inf")]})
+    assert read_upload(text).specs == ModelConfig.read(QWEN3).start_specs
 
 
 def test_repeated_key_is_named_and_the_last_value_counts():
@@ -116,7 +109,7 @@ def test_repeated_key_is_named_and_the_last_value_counts():
 
 def test_long_label_lists_do_no_harm():
     labels = {str(i): f"LABEL_{i}" for i in range(21_000)}
-    assert read_upload(json.dumps({**QWEN, "id2label": labels})).specs == ModelConfig.read(QWEN).start_specs
+    assert read_upload(json.dumps({**QWEN3, "id2label": labels})).specs == ModelConfig.read(QWEN3).start_specs
 
 
 @pytest.mark.parametrize(
@@ -130,11 +123,11 @@ def test_long_label_lists_do_no_harm():
     ],
 )
 def test_name_comes_from_the_config_and_is_harmless(path, name):
-    assert read_upload(json.dumps({**QWEN, "_name_or_path": path})).name == name
+    assert read_upload(json.dumps({**QWEN3, "_name_or_path": path})).name == name
 
 
 KEYS = st.sampled_from(
-    [*QWEN, "rope_scaling", "rope_parameters", "rope_type", "type", "factor", "text_config", "full_attention"]
+    [*QWEN3, "rope_scaling", "rope_parameters", "rope_type", "type", "factor", "text_config", "full_attention"]
 )
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

@@ -1,4 +1,4 @@
-"""What a picture's JSON holds: all that is needed to draw the picture again, and its numbers as the CSV has them."""
+"""The JSON of a picture holds everything to redraw it, and the same numbers as its CSV."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from rope_viz.pictures.choices import Held
 from rope_viz.pictures.outputs import Clocks
 from rope_viz.pictures.picture_request import Now
 from rope_viz.ui.components.scripts import PREFIX
-from tests.pictures.own import LONGROPE
+from tests.configs import LONGROPE
 
 PICTURES = registry.pictures()
 each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])

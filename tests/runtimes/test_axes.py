@@ -1,4 +1,4 @@
-"""What runtimes do with several axes: the differences that were found by running them."""
+"""Differences between runtimes on several axes, as found by running them."""
 
 import json
 from typing import Any

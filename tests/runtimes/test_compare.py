@@ -1,4 +1,4 @@
-"""The matrix of runtimes says who agrees, and where and by how much the others differ, as the executed rows do."""
+"""The matrix of runtimes shows which agree, and where and by how much the others differ, as executed."""
 
 import json
 from pathlib import Path

@@ -8,6 +8,7 @@ import pytest
 
 from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import RUNTIMES, emulate, resolve_release
+from tests.configs import llama, yarn
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 RUN = json.loads((GOLDENS / "runtimes.json").read_text())
@@ -19,8 +20,8 @@ MODEL_FILES = [
 ]
 MLX = json.loads((GOLDENS / "mlx.json").read_text())["rows"]
 TOLERANCE = {"llama.cpp": 1e-5}  # its kernel multiplies float32 pair by pair
-LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 32768}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}
+LLAMA = llama(max_position_embeddings=32768)
+YARN = yarn(8192)
 
 
 def largest_ratio(ours, theirs):
@@ -191,7 +192,7 @@ def test_an_unknown_layer_type_is_named():
 def test_the_paper_runs_its_own_ramp():
     """YaRN eq. 17, 18 and 22 at d = 128, b = 10000, L = 4096, s = 8, against the released ramp."""
     config = {**LLAMA, "max_position_embeddings": 32768, "rope_theta": 10000.0}
-    config["rope_scaling"] = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096}
+    config["rope_scaling"] = yarn(4096, 8.0)
     paper, released = (emulate(config, runtime=name) for name in ("paper", "transformers"))
     np.testing.assert_allclose(paper.inv_freq[[16, 32, 44]], [0.1, 2.807778439e-3, 2.302786191e-4], rtol=1e-9)
     np.testing.assert_allclose(released.inv_freq[[16, 32, 44]], [0.1, 5.961538462e-3, 3.419768096e-4], rtol=1e-9)

@@ -1,4 +1,4 @@
-"""llama.cpp's rules give what its converter wrote for every architecture that was put to it."""
+"""The rules of llama.cpp give what its converter wrote for every architecture."""
 
 import json
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_configs_refused_by_the_converter_are_refused(asked):
     assert not emulate(config, runtime="llama.cpp").supported
 
 
-def test_the_count_of_architectures_holds_those_of_the_converter():
+def test_architecture_count_includes_the_converter():
     counts = {name: count for name, _, count in executed_counts()}
     assert counts["llama.cpp"] >= len(KINDS) > 100
     assert set(KINDS) == executed_types()["llama.cpp 0c1e57098"]["converted.json"]

@@ -1,4 +1,4 @@
-"""A reader says which release he has, and is told since when a difference exists."""
+"""Users can name the release that they run, and see since when a difference exists."""
 
 import json
 
@@ -7,9 +7,9 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.runtimes import RUNTIMES, emulate
 from rope_viz.runtimes.compare import compare, histories, list_releases
+from tests.configs import llama, yarn
 
-LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16, "max_position_embeddings": 4096}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
+YARN = yarn(1024)
 # What tests/goldens/older.json shows of a Llama: {rope_scaling: sentence}.
 SINCE = [
     ({**YARN, "attention_factor": 0.7}, "vllm: cos and sin ×1.627 in 0.6.6, 0.8.5 and 0.10.2, agrees since 0.33.0"),
@@ -18,7 +18,7 @@ SINCE = [
 
 
 def config(scaling):
-    return {**LLAMA, "rope_theta": 10000.0, "rope_scaling": scaling}
+    return llama(max_position_embeddings=4096, rope_theta=10000.0, rope_scaling=scaling)
 
 
 @pytest.mark.parametrize(("scaling", "sentence"), SINCE, ids=["attention_factor", "attn_factor"])
@@ -33,7 +33,7 @@ def test_no_history_when_all_releases_agree():
 
 
 def test_a_model_that_a_release_does_not_have_is_refused_there():
-    qwen3 = {**LLAMA, "model_type": "qwen3", "head_dim": 64, "rope_theta": 1e6}
+    qwen3 = llama(model_type="qwen3", head_dim=64, max_position_embeddings=4096, rope_theta=1e6)
     (found,) = [history for history in histories(qwen3) if history.runtime == "vllm"]
     assert found.sentence("vLLM") == "vLLM: refuses in 0.6.6, agrees since 0.8.5"
 

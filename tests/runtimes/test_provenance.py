@@ -1,4 +1,4 @@
-"""What is executed, what is known by rule and what is not known are three different answers."""
+"""Executed, known by rule and not known are three different answers."""
 
 import importlib.util
 from pathlib import Path
