@@ -1,4 +1,4 @@
-"""The house rules that a machine can see: who imports whom, what starting the app loads, docstrings, length."""
+"""House rules that a machine can check: imports between rooms, docstrings, file length."""
 
 import ast
 import functools

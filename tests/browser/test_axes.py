@@ -88,7 +88,7 @@ def test_prompt_is_built_from_pieces_for_two_runtimes(visit):
     assert seen.errors == []
 
 
-def test_invalid_prompt_shows_an_error_and_keeps_the_pieces(visit):
+def test_invalid_prompt_shows_an_error_and_the_pieces_stay(visit):
     seen = visit().open("/axes?axes.prompt=text+4,+image+112x84")
     seen.look("axes/positions")
     wide = seen.page.get_by_role("textbox", name="image, piece 2: width in pixels")

@@ -1,4 +1,4 @@
-"""The Decay page under a real hand: zoom to single distances, a click that sets the distance, a reader's own file."""
+"""The Decay page: zoom to single distances, a click that sets the distance, uploaded vectors."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Ranges and scales that were set by number stay in the page's link, and who opens it finds them in the dialog."""
+"""Ranges and scales set by number stay in the page's link and reappear in the dialog."""
 
 from urllib.parse import parse_qs, urlsplit
 

@@ -1,4 +1,4 @@
-"""The precision page under a hand: what is rounded, up to where, and who does it."""
+"""The controls of the Precision page: the rounding, the position and the pinned pair."""
 
 from playwright.sync_api import expect
 

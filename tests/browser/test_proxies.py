@@ -1,4 +1,4 @@
-"""What a link brings has no power over the page, and the app stands behind a proxy, with and without a path prefix."""
+"""A link cannot change the page, and the app works behind a proxy, with and without a path prefix."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What draws a picture, or writes its files, may be lost on its way: the picture says so, and its button brings it."""
+"""If a script is lost on its way, the picture reports it and a button loads it again."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The server dies and comes back, the page is loaded anew: what the reader brought and asked for is still there."""
+"""The server dies and returns, and the page is reloaded: the user's data and changes survive."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""On a slow line a picture stands there long before the scripts have come."""
+"""On a slow connection a static picture appears long before the scripts arrive."""
 
 from playwright.sync_api import expect
 

@@ -1,4 +1,4 @@
-"""Under a finger: a drag to the side moves a knob, a swipe on one scrolls the page; knobs stand under the picture."""
+"""Touch: a sideways drag moves a knob, a vertical swipe scrolls, and knobs are under the picture."""
 
 import pytest
 

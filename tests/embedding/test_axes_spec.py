@@ -1,4 +1,4 @@
-"""Laws of every allocation: length kept where it is a rotation, the displacement alone, one axis as RopeSpec has it."""
+"""Laws of every allocation: length, displacement, and equality with RopeSpec for one axis."""
 
 import dataclasses
 
@@ -112,7 +112,7 @@ def test_one_axis_is_rope_spec(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_scaling_runs_over_the_pair_index_whatever_the_axis(method: str) -> None:
+def test_scaling_uses_the_pair_index_on_every_axis(method: str) -> None:
     spec = dataclasses.replace(LADDER, context=4096, target=16384, scaling=METHODS[method]())
     axes = shared_ladder(spec, interleaved([12, 10, 10], 32), length=16384)
     np.testing.assert_array_equal(axes.weights.sum(axis=1), spec.inv_freq(16384))

@@ -1,4 +1,4 @@
-"""One axis beyond its grid, by its own numbers; runs of the published functions are in tests/multi_axis/test_families.py."""
+"""One axis beyond its grid, by its own numbers; tests/multi_axis/test_families.py compares with published functions."""
 
 import math
 

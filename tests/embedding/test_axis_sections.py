@@ -1,4 +1,4 @@
-"""What the weights of a rotation were made from, and made anew: sections, ways to deal them out, bases."""
+"""Sections, allocations and bases are recovered from the weights of a rotation, and rebuilt from them."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_rebuilding_without_a_change_is_the_identity(id):
             assert rebuilt(spec, counts=dict(anatomy(spec).counts)) == spec or anatomy(spec).way == "own"
 
 
-def test_dragged_sections_are_those_of_the_allocation():
+def test_dragged_sections_match_the_allocation():
     moved = rebuilt(QWEN2, counts={"t": 20, "h": 20, "w": 24})
     assert moved == shared_ladder(RopeSpec(128, 128, 1e6), sections([20, 20, 24], 64))
     moved = rebuilt(QWEN2, way="interleaved", counts={"t": 24, "h": 20, "w": 20}, bases={"": 5e6})

@@ -1,4 +1,4 @@
-"""RopeSpec holds what is possible, names what is not, and gives plain RoPE."""
+"""RopeSpec accepts possible values, names the others, and gives plain RoPE."""
 
 import dataclasses
 from typing import Any
@@ -62,7 +62,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("fields", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_a_wrong_field_is_named(fields: dict[str, Any], message: str) -> None:
+def test_wrong_field_is_named(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RopeSpec(**fields)
 

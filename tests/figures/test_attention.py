@@ -1,4 +1,4 @@
-"""What the pictures of attention say: four maps on one scale, words apart on the axes, hostile words without power."""
+"""The pictures of attention: four maps on one scale, distinct words on the axes, hostile words without effect."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_causal_weights_are_empty_ahead_but_scores_are_complete():
 @pytest.mark.parametrize(
     "sentence", [JANE, HOSTILE, "Jane Jane Jane₁ Jane₂ jane, Jane", "a" * 200 + " " + "a" * 199 + "b"]
 )
-def test_no_two_words_share_a_place_on_the_axis(sentence):
+def test_words_have_distinct_places_on_the_axis(sentence):
     labels = attention.word_labels(sentence)
     assert len(set(labels)) == len(labels) == len(core.split_words(sentence))
     assert max(map(len, labels)) < 60
@@ -47,7 +47,7 @@ def test_typed_words_are_never_markup():
     assert words_attention.quoted("`**`[a](b)") == "`′**′[a](b)`"
 
 
-def test_the_sentence_says_equal_rows_and_what_a_move_changes():
+def test_sentence_names_equal_rows_and_the_effect_of_a_shift():
     said = words_attention.maps(SPEC, JANE, offset=1_000_000, causal=False)
     change = core.shift_differences(SPEC, JANE, offset=1_000_000, length=4096)["sinusoidal"][0]
     assert "**Jane**" in said

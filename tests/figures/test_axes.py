@@ -1,4 +1,4 @@
-"""The pictures of rotations with several axes: their numbers against float64 done here anew, and what they say."""
+"""Pictures of multi-axis rotations: their numbers against float64 computed here, and their sentences."""
 
 import re
 

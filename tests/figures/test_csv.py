@@ -1,4 +1,4 @@
-"""The CSV of a figure: the thing itself, every distance or labelled bins, with what it is of above it."""
+"""The CSV of a figure: every distance or labelled bins, under remarks that name its content."""
 
 import csv
 import json
@@ -68,7 +68,7 @@ def test_bins_are_the_columns_of_the_figure():
     np.testing.assert_array_equal((found["from"] + found["to"]) / 2, low.x)
 
 
-def test_thinned_distances_are_bins_whatever_their_number():
+def test_thinned_distances_are_always_bins():
     lines = [("x", LLAMA.plain_inv_freq, PARTS)]
     found = cell_text.score_table(lines, Thinning(0, 1000, 9000, 4), columns=100, log=False)
     assert list(found) == ["from", "to", "x min", "x max", "x mean"]

@@ -1,4 +1,4 @@
-"""Laws that every figure keeps, and the numbers that the figures of issue-worthy claims show."""
+"""Laws for every figure, and the published numbers that figures show."""
 
 import dataclasses
 import json

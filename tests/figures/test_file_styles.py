@@ -1,4 +1,4 @@
-"""How a figure looks as a file: theme, greys, labels, ranges and fonts as they were asked for."""
+"""Figures as files have the requested theme, greys, labels, ranges and fonts."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Figures as files: every form of every figure opens, says what it is of, and is the same whenever it is made."""
+"""Figures as files: every format of every figure opens, names its content, and is reproducible."""
 
 import csv
 import hashlib

@@ -1,4 +1,4 @@
-"""Words of an author are drawn with the fonts of the style, and with others of the machine where those lack a sign."""
+"""Text uses the fonts of the style, and installed fonts for glyphs that those lack."""
 
 import pytest
 

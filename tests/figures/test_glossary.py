@@ -1,4 +1,4 @@
-"""Terms in our texts link to one sentence each; code, formulas, headings and links are left alone."""
+"""Terms in texts link to one sentence each; code, formulas, headings and links stay unchanged."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the Kernels page draws and says, from errors that are known and from a measurement made up for it."""
+"""The pictures of the Kernels page, from known errors and from an invented measurement."""
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def test_every_measured_kernel_has_a_bar_relative_to_a_copy():
     assert fig.layout.shapes[0].x0 == 20
 
 
-def test_the_sentence_says_how_fast_on_what_and_what_did_not_run():
+def test_sentence_names_throughput_device_and_what_did_not_run():
     text = words_kernels.measured(report())
     assert "**10 GB/s, 50% of a copy**, 8 times as fast as eager rotate_half" in text
     assert "No GPU here, so this is the CPU: Z80, 2 threads" in text

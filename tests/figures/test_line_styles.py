@@ -1,4 +1,4 @@
-"""One colour and one dash for every method and model, whatever stands beside it; and names that say whose a line is."""
+"""Every method and model has one colour and dash in any selection, and names identify the model of a line."""
 
 import itertools
 

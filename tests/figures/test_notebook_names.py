@@ -1,4 +1,4 @@
-"""In a notebook `figures.<module>` is there without a second import."""
+"""In a notebook `figures.<module>` is available without a second import."""
 
 import importlib
 

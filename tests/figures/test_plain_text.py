@@ -1,4 +1,4 @@
-"""What a link or a file brings is shown as it stands: Markdown has no power in it."""
+"""Text from a link or a file is shown literally: its Markdown has no effect."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the pictures of rounding say, held to the published numbers."""
+"""The pictures of rounding match the published numbers."""
 
 import numpy as np
 import pytest

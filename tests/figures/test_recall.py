@@ -1,4 +1,4 @@
-"""Bars under the names of bands."""
+"""Bars of the recall figure stay below the names of the bands."""
 
 import numpy as np
 import pytest

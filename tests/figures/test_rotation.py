@@ -1,4 +1,4 @@
-"""What the pictures of the rotation show is what the core computed."""
+"""The pictures of the rotation match the core."""
 
 import dataclasses
 

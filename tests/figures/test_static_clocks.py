@@ -1,4 +1,4 @@
-"""The still picture of the clocks: hands where the angles are, the score that is the score."""
+"""The static picture of the clocks: hands at the exact angles and the exact score."""
 
 import numpy as np
 import pytest

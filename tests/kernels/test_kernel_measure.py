@@ -1,4 +1,4 @@
-"""The measurement takes turns, names what cannot run, and finds the errors that are known."""
+"""The measurement alternates between kernels, names those that cannot run, and finds the known errors."""
 
 import math
 

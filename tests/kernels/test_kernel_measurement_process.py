@@ -1,4 +1,4 @@
-"""A measurement in its own process: one at a time, ended whenever asked, and no more than a sentence when it fails."""
+"""A measurement in its own process: one at a time, can be stopped, and fails with one sentence."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Configs at the ends of what can be computed: every page takes them, or says a sentence."""
+"""Configs at the limits of what can be computed: every page shows them, or a sentence."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A reader's own config on every page: it becomes the model, or nothing changes and one sentence says why."""
+"""The user's own config on every page: it becomes the model, or one sentence explains why not."""
 
 import json
 from pathlib import Path

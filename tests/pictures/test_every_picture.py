@@ -1,4 +1,4 @@
-"""Laws that every picture keeps: its address says all, it has the room it said, its forms hold one set of numbers."""
+"""Laws for every picture: it depends on its address only, fits its space, and all formats hold the same numbers."""
 
 import csv
 import json

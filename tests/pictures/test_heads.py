@@ -1,4 +1,4 @@
-"""The page Heads shows what a capture holds, under any scaling, and says what it cannot show."""
+"""The Heads page shows a capture under any scaling, and explains what it cannot show."""
 
 import dataclasses
 import sys

@@ -1,4 +1,4 @@
-"""A file names the models that it shows, and holds nothing that its address does not say."""
+"""A file names the models that it shows, and holds nothing beyond its address."""
 
 import dataclasses
 import json

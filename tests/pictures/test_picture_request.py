@@ -1,4 +1,4 @@
-"""Addresses and what they say: every choice as text and back, two ways to ask for one thing, and hostile queries."""
+"""Requests as addresses: every choice as text and back, one key per content, and hostile queries."""
 
 import dataclasses
 import inspect

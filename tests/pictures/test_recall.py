@@ -1,4 +1,4 @@
-"""The pictures of the page Recall say what the reader finds, and what takes long comes in parts."""
+"""The pictures of the Recall page match the answers of the demo models and load in parts."""
 
 import dataclasses
 

@@ -43,7 +43,7 @@ ATOL = 2.5e-4
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_rotation_and_weights_are_those_of_transformers(case):
+def test_rotation_and_weights_match_transformers(case):
     spec, golden = CASES[case], GOLDEN["cases"][case]
     positions = GOLDEN["offset"] + np.arange(len(GOLDEN["q"]))
     q, k = (rotate(spec, GOLDEN[name], positions, gain=spec.attention_factor()) for name in "qk")
@@ -62,7 +62,7 @@ def test_the_sinusoidal_table_is_that_of_transformers():
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("name", LABELS)
-def test_weights_are_those_of_torchs_attention(name, causal):
+def test_weights_match_the_attention_of_torch(name, causal):
     offset, size = 321, 64
     x = embed(DEFAULT_SENTENCE, size)
     positions = offset + np.arange(len(x))
@@ -117,7 +117,7 @@ def test_rows_of_weights_sum_to_one(causal):
             assert not np.triu(attention.weights, 1).any()
 
 
-def test_equal_words_have_equal_vectors_whatever_the_hash_seed():
+def test_equal_words_have_equal_vectors_for_any_hash_seed():
     vectors = embed("Jane, jane «JANE» Janet", 8)
     np.testing.assert_array_equal(vectors[0], vectors[1])
     np.testing.assert_array_equal(vectors[0], vectors[2])
@@ -178,7 +178,7 @@ def test_odd_sizes_end_with_a_sine():
         ("a", 1.5, "whole"),
     ],
 )
-def test_a_bad_sentence_or_offset_says_what_is_wrong(sentence, offset, said):
+def test_bad_sentence_or_offset_raises_a_clear_error(sentence, offset, said):
     with pytest.raises(ValueError, match=said):
         attention_maps(RopeSpec(head_dim=8), sentence, offset=offset)
 

@@ -1,4 +1,4 @@
-"""Converting q and k weights between the pairings, and the price of converting only some."""
+"""Converting q and k weights between the pairings, and the error of converting only some."""
 
 import numpy as np
 import pytest

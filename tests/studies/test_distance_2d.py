@@ -1,4 +1,4 @@
-"""Maps of scores over displacements: against the angles written out, and the numbers that gave sections up."""
+"""Maps of scores over displacements against angles computed here, and the published weakness of sections."""
 
 import numpy as np
 import pytest

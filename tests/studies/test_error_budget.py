@@ -1,4 +1,4 @@
-"""No request asks for more than the budget; what is thinned is exact where it is dense, and says what it leaves out."""
+"""No request exceeds the budget; thinned curves are exact where dense, and name what they omit."""
 
 import numpy as np
 import pytest

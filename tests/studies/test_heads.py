@@ -1,4 +1,4 @@
-"""What is said of a head is what the sums written out over all queries and keys say."""
+"""The statistics of a head match direct sums over all queries and keys."""
 
 import dataclasses
 

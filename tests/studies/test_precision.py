@@ -100,7 +100,7 @@ def test_only_float32_angles_are_garbage_at_2_to_the_31():
 
 
 @pytest.mark.parametrize(("where", "published"), [("float32-angles", 0.006 / 18.83), ("bf16-products", 0.13 / 18.83)])
-def test_the_score_drifts_as_published(where, published):
+def test_score_drift_has_the_published_values(where, published):
     # Distance 10, shifts from 0 to 100,000; the published q and k are not known, so the drift is a share of the score.
     test = shift_test(SPEC, np.arange(0, 100_001, 7), where, distance=10)
     assert published / 2 < test.drift / test.exact < 2 * published
@@ -114,7 +114,7 @@ def test_positions_in_bf16_merge_from_257_on():
 # The emulations.
 
 
-def test_the_exact_angles_are_those_of_mpmath():
+def test_exact_angles_match_mpmath():
     for spec in (SPEC, SCALED):
         positions = np.array([0, 1, 4095, 1_048_575, 9_999_999, 2**31])
         ours = exact_unit(spec, positions)
@@ -125,7 +125,7 @@ def test_the_exact_angles_are_those_of_mpmath():
 
 
 @pytest.mark.parametrize("where", ["bf16-positions", "bf16-inv-freq", "bf16-angles", "float32-angles"])
-def test_angle_errors_are_those_of_torch(where):
+def test_angle_errors_match_torch(where):
     positions = np.array([1, 300, 4095, 77_777, 9_999_999])
     inv_freq = torch.from_numpy(SPEC.inv_freq().copy())
     places = torch.from_numpy(positions)[:, None]
@@ -151,7 +151,7 @@ def test_the_running_product_is_a_loop_over_pairs_in_float32():
         np.testing.assert_array_equal(off, np.array(loop) - m * SPEC.inv_freq())
 
 
-def test_products_in_bf16_are_those_of_transformers_bit_for_bit():
+def test_bf16_products_match_transformers_bit_for_bit():
     golden, half = GOLDEN["cases"]["half plain bf16"], 8
     cos, sin = (np.array(golden[name])[:, :half] for name in ("cos", "sin"))
     for name in "qk":
@@ -307,7 +307,7 @@ def test_the_running_product_stays_near_the_scaled_angle(scaling):
         (lambda: shift_test(SPEC, [1], "phase64", distance=-1), "distance"),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, said):
+def test_bad_input_raises_a_clear_error(call, said):
     with pytest.raises(ValueError, match=said):
         call()
 

@@ -160,7 +160,7 @@ def test_a_typed_vector_is_read():
         ("1 2 1e300", "most"),
     ],
 )
-def test_a_bad_vector_says_what_is_wrong(text, said):
+def test_bad_vector_raises_a_clear_error(text, said):
     with pytest.raises(ValueError, match=said):
         parse_vector(text, 3)
 

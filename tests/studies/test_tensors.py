@@ -1,4 +1,4 @@
-"""Safetensors files: what is written is read, by us and by the format's own library; a file that lies is refused."""
+"""Safetensors files survive writing and reading, also by the official library; inconsistent ones are refused."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""Files and text of a reader: what is read is what was written, and everything else is one sentence."""
+"""Vectors from files and text are read as written, and anything else raises a clear error."""
 
 import io
 import json
@@ -79,7 +79,7 @@ def test_safetensors_reads_every_float_type():
     np.testing.assert_allclose(found["brain"], Q, rtol=2**-7)
 
 
-def test_brain_floats_are_those_of_torch():
+def test_bfloat16_values_match_torch():
     torch = pytest.importorskip("torch")
     brain = torch.tensor(Q).to(torch.bfloat16)
     raw = brain.view(torch.int16).numpy().tobytes()

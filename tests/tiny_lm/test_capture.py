@@ -1,4 +1,4 @@
-"""What is taken from a model, rotated by our kernels, attends as the model does."""
+"""Captured q and k, rotated by our kernels, attend as the model does."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The reader's forward pass is the mathematics written out, the network that was trained, and transformers' Llama."""
+"""The forward pass matches the formulas, the trained network and the Llama of transformers."""
 
 import json
 import shutil

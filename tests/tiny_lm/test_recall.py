@@ -1,4 +1,4 @@
-"""Recall: what the readers find, that the embedding alone decides it, and that its numbers are the shares they say."""
+"""Recall of the demo models: it depends on the embedding alone, and its numbers are correct shares."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Other models are asked the same: each question once, through failures and kills; real engines answer as we do."""
+"""Evaluation asks each question once, through failures and kills; real engines answer as we compute."""
 
 import json
 import signal
@@ -312,7 +312,7 @@ def test_invalid_arguments_give_a_one_line_error(words, said, capsys):
     assert "Traceback" not in error
 
 
-def test_flags_for_each_server_are_those_of_export(capsys):
+def test_server_flags_match_the_export(capsys):
     assert main(["evaluate", "qwen3-8b", "--flags", "vllm", "--lengths", "128k", "--methods", "linear,yarn"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("#")] == ["# linear", "# yarn"]

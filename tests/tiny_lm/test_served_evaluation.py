@@ -1,4 +1,4 @@
-"""A real server, `transformers serve` on the reader, asked by `rope-viz evaluate`: it answers as we compute."""
+"""A real server, `transformers serve` with the demo model, answers `rope-viz evaluate` as we compute."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The reader's texts ask what they say, and the best loss on a chain is the exact one."""
+"""The questions are about their texts, and the best loss on a chain is exact."""
 
 import math
 

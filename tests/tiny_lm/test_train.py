@@ -1,4 +1,4 @@
-"""Training: a smaller reader learns within a minute, a stopped one goes on, and what is kept is what was trained."""
+"""Training: a smaller model learns within a minute, interrupted training resumes, and files match the network."""
 
 import dataclasses
 import json

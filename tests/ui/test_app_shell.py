@@ -1,4 +1,4 @@
-"""What a server does before its first reader comes."""
+"""What the server prepares before the first visit."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

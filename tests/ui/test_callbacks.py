@@ -1,4 +1,4 @@
-"""A callback is run whole, whatever is asked for meanwhile."""
+"""A callback always runs to its end."""
 
 import pytest
 from streamlit.runtime.scriptrunner import ScriptRunner

@@ -1,4 +1,4 @@
-"""What the clocks send to the browser, and how much of it."""
+"""The data that the clocks send to the browser, and its size."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ from rope_viz.ui.components.scripts import SCRIPTS
 PARTS = ("clocks.js", "dials.js", "clocks_files.js")
 
 
-def test_the_script_is_small():
+def test_clocks_script_is_small():
     sizes = {name: len(SCRIPTS[name].read_bytes()) for name in PARTS}
     assert all(size <= 15_000 for size in sizes.values()), sizes
     sent = sum(len(gzip.compress(SCRIPTS[name].read_bytes(), 6)) for name in PARTS)

@@ -1,4 +1,4 @@
-"""The route of pictures: answers without a session, one drawing per address, a bounded cache, a short queue."""
+"""The route of pictures: no session needed, one rendering per address, a bounded cache and a short queue."""
 
 import asyncio
 import functools

@@ -1,4 +1,4 @@
-"""Processes that draw beside the server: taken on once pictures wait for each other, and never missed when they go."""
+"""Worker processes start when pictures are often late, and the server renders whenever a worker fails."""
 
 import asyncio
 import os

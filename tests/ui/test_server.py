@@ -1,4 +1,4 @@
-"""What the app serves beside Streamlit: scripts compressed and cached for good, headers that keep a page to itself."""
+"""What the app serves in addition to Streamlit: cached scripts, and headers that isolate the page."""
 
 import asyncio
 import gzip
@@ -94,7 +94,7 @@ def test_other_files_are_not_served(name):
     assert get(f"{scripts.PREFIX}/x/{name}").status == 404
 
 
-def test_every_answer_carries_the_headers():
+def test_every_response_has_the_security_headers():
     for answer in (get(f"{scripts.PREFIX}/x/knob.js"), get(f"{scripts.PREFIX}/picture/x/y"), get("/nowhere")):
         for name, value in server.HEADERS.items():
             assert answer.headers[name] == value

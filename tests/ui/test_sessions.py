@@ -1,4 +1,4 @@
-"""What belongs to one session or one run stays there, even if one thread serves several."""
+"""Data of one session or one run stays there, even if one thread serves several."""
 
 import contextvars
 

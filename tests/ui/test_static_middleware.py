@@ -1,4 +1,4 @@
-"""What Streamlit serves reaches the browser compressed and whole, and its first page says what is coming."""
+"""Streamlit's files reach the browser compressed and complete, and the first page has a placeholder."""
 
 import gzip
 import json
