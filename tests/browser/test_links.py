@@ -65,7 +65,7 @@ def test_links_in_texts_name_pages_of_the_app():
 
 def test_every_page_has_one_next_step_in_this_tab(visit):
     seen = visit().open("/frequencies?base=77000")
-    seen.page.get_by_role("link", name="Now see what scaling does").click()
+    seen.page.get_by_role("link", name="Next: what scaling does").click()
     seen.page.wait_for_url("**/scaling**")
     seen.settle()
     assert "base=77000" in seen.page.url

@@ -88,7 +88,7 @@ def turning_share(spec):
 
 
 def kinds(spec):
-    """How many keep their speed, are slowed, are sped up, stand still, and the shares of those that change."""
+    """Return how many pairs are unchanged, the shares of those lowered and raised, and how many have zero frequency."""
     share = turning_share(spec)
     kept = [each for each in share if abs(each - 1.0) <= 1e-9]
     slowed = [each for each in share if 0.0 < each < 1.0 - 1e-9]

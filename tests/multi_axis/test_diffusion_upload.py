@@ -78,7 +78,9 @@ def test_dropped_encoder_has_a_ladder_for_each_axis() -> None:
     now = Now(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
     assert "an encoder without a language model" in runtimes.diffusion(now)
     assert "no context in tokens" in extend.problem(now)
-    assert axis_choice.axis_sentence(now, frequencies.AXIS).startswith("Along the axis **row**, its 16 pairs alone")
+    sentence = axis_choice.axis_sentence(now, frequencies.AXIS)
+    assert sentence.entries[0] == "own"
+    assert (sentence.values["axis"], sentence.values["pairs"], sentence.values["others"]) == ("row", 16, "column")
 
 
 def test_encoder_without_rotation_is_refused() -> None:
