@@ -20,9 +20,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rope_viz.embedding.axes_spec import THW, AxesSpec, directions, interleaved, sections, shared_ladder
+from rope_viz.embedding.axes_spec import THW, AxesSpec, assign_sections, interleave_sections, mix_axes, shared_ladder
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.studies.distance_2d import even, plane
+from rope_viz.studies.distance_2d import even_coefficients, plane
 
 
 def direct(spec: AxesSpec, a: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
@@ -54,9 +54,9 @@ def specs(pairs: int) -> dict[str, AxesSpec]:
     mixed = np.stack([speeds * np.sin(turn), speeds * np.cos(turn)], axis=1)
     counts = [pairs - 6 * quarter // 2, 3 * quarter // 2, 3 * quarter // 2]
     return {
-        "sections": shared_ladder(ladder, sections(counts, pairs), THW),
-        "interleaved": shared_ladder(ladder, interleaved(counts, pairs), THW),
-        "directions": directions(mixed, ("h", "w")),
+        "sections": shared_ladder(ladder, assign_sections(counts, pairs), THW),
+        "interleaved": shared_ladder(ladder, interleave_sections(counts, pairs), THW),
+        "directions": mix_axes(mixed, ("h", "w")),
     }
 
 
@@ -72,7 +72,7 @@ def main() -> None:
         f"{options.side} × {options.side} displacements, {options.pairs} pairs, float64, medians of {options.repeats}"
     )
     for name, spec in specs(options.pairs).items():
-        a, b = even(spec)
+        a, b = even_coefficients(spec)
         fast = median(lambda spec=spec, a=a, b=b: plane(spec, a, b, rows, rows), options.repeats)  # type: ignore[misc]
         slow = median(lambda spec=spec, a=a: direct(spec, a, rows, rows), max(1, options.repeats // 3))  # type: ignore[misc]
         apart = float(np.abs(plane(spec, a, b, rows, rows) - direct(spec, a, rows, rows)).max())

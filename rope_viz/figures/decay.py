@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import cell_text, theme
-from rope_viz.figures.envelopes import envelope_traces, thinned
+from rope_viz.figures.envelopes import envelope_traces, thin_curve
 from rope_viz.figures.frequencies import length_rules
 from rope_viz.figures.scaling import Compared, plain
 from rope_viz.studies import decay, scores
@@ -192,7 +192,7 @@ def _add_sequence(fig: theme.Figure, spec: RopeSpec, q: FloatArray, k: FloatArra
     if stop <= where.start:
         return
     every = np.arange(where.start, stop)
-    x, y = thinned(every, mean[where.start : stop], where.columns, start=where.start, log=where.log)
+    x, y = thin_curve(every, mean[where.start : stop], where.columns, start=where.start, log=where.log)
     name = f"mean over {len(mean):,} tokens"
     hover = f"{name} %{{y:.4f}}<extra></extra>"
     fig.add_traces([theme.line(x, y, name, theme.TEXT, dash="dash", hovertemplate=hover)])
@@ -252,7 +252,7 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
     for name, inv_freq, colour, dash in lines:
         values = decay.s_curve(inv_freq, start=where.start, stop=stop)
         table[name] = values
-        at, y = thinned(x, values, where.columns, start=where.start, log=where.log)
+        at, y = thin_curve(x, values, where.columns, start=where.start, log=where.log)
         traces.append(theme.line(at, y, name, colour, dash=dash))
         ends.append((x_of(float(x[-1])), float(values[-1]), name, colour))
     top = 1.08 * (spec.pairs + 1) / 2

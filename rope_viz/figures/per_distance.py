@@ -121,8 +121,8 @@ def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.F
 
 def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
     """Draw which bases keep the mean cosine at or above 0 up to a length: a set with gaps, not one threshold."""
-    candidates = bases_drawn(spec, length, quick=quick)
-    holds = feasible(spec, length, quick=quick)
+    candidates = choose_bases(spec, length, quick=quick)
+    holds = find_feasible(spec, length, quick=quick)
     strip = {
         "type": "heatmap",
         "x": candidates,
@@ -147,34 +147,34 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
         height=170,
         shapes=[theme.rule(spec.base, "this base", axis="x")],
         hovermode="closest",
-        notes=said_above(thinned(spec.rotary_dim, length, len(candidates)).sentence()),
+        notes=said_above(thin_distances(spec.rotary_dim, length, len(candidates)).sentence()),
         margin={"l": 24, "r": 24, "t": 34, "b": 48},
     )
     fig.table = lambda: {"base": candidates, f"1: mean cosine at or above 0 up to {length} tokens": holds * 1.0}
     return fig
 
 
-def bases_drawn(spec: RopeSpec, length: int, *, quick: bool = False) -> FloatArray:
+def choose_bases(spec: RopeSpec, length: int, *, quick: bool = False) -> FloatArray:
     """Return the bases that `bases` draws: fewer while a knob moves, and when each takes long."""
     return np.geomspace(1e3, 1e9, 61 if quick else min(361, max(121, int(3 * WORK / (spec.pairs * length)))))
 
 
-def feasible(spec: RopeSpec, length: int, *, quick: bool = False) -> NDArray[np.bool_]:
+def find_feasible(spec: RopeSpec, length: int, *, quick: bool = False) -> NDArray[np.bool_]:
     """Return which drawn bases keep the mean cosine of such a head at or above 0 below a length; cached."""
-    return _feasible(spec.head_dim, spec.rotary_dim, length, tuple(bases_drawn(spec, length, quick=quick)))
+    return _find_feasible(spec.head_dim, spec.rotary_dim, length, tuple(choose_bases(spec, length, quick=quick)))
 
 
 @functools.lru_cache(maxsize=16)
-def _feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[float, ...]) -> NDArray[np.bool_]:
+def _find_feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[float, ...]) -> NDArray[np.bool_]:
     def holds(part: FloatArray) -> NDArray[np.bool_]:
         return decay.feasible_bases(head_dim, length, part, rotary_dim=rotary_dim, thinning=thinning)
 
-    thinning = thinned(rotary_dim, length, len(candidates))
+    thinning = thin_distances(rotary_dim, length, len(candidates))
 
     # Large bases take long and small ones fail early: small chunks keep all workers busy.
     return np.concatenate(list(WORKERS.map(holds, np.array_split(np.array(candidates), 32))))
 
 
-def thinned(rotary_dim: int, length: int, bases: int) -> Thinning:
+def thin_distances(rotary_dim: int, length: int, bases: int) -> Thinning:
     """Return which distances are computed for each of this many bases."""
     return Thinning.for_curve(0, length, rotary_dim // 2, shares=bases, work=3 * WORK * min(1.0, 128 / rotary_dim))

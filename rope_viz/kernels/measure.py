@@ -97,7 +97,7 @@ def measure(
     """
     xs = workload.tensors()
     outs = [torch.empty_like(x) for x in xs]
-    ways: Ways = {"copy": lambda: _copy(outs, xs), **_our_ways(workload, xs, outs)}
+    ways: Ways = {"copy": lambda: _copy(outs, xs), **_make_our_ways(workload, xs, outs)}
     ways |= eager_ways(xs, _float32_table(workload), workload.pairing, compiled=compiled)
     if peers:
         ways |= peer_ways(xs, _float32_table(workload), workload.pairing)
@@ -142,7 +142,7 @@ def agreement(
                 yield pairing, dtype, backend, float(np.abs(y - want).max()), float(half_step)
 
 
-def _our_ways(workload: Workload, xs: list[Tensor], outs: list[Tensor]) -> Ways:
+def _make_our_ways(workload: Workload, xs: list[Tensor], outs: list[Tensor]) -> Ways:
     places = workload.start + torch.arange(workload.tokens, device=workload.device)
     inv_freq = torch.as_tensor(workload.inv_freq)
     pairing = workload.pairing

@@ -65,7 +65,7 @@ class Run:
         self.report = Report(workload)
         self._ended = threading.Event()
         try:
-            self._process = _started({**workload, **options})
+            self._process = _start_process({**workload, **options})
         except OSError as error:
             self.problem = f"The measurement could not be started: {error}."
             self._finish()
@@ -123,7 +123,7 @@ FAILED = (
 )
 
 
-def _started(arguments: dict[str, Any]) -> subprocess.Popen[str]:
+def _start_process(arguments: dict[str, Any]) -> subprocess.Popen[str]:
     # The server limits its BLAS to one thread; a measurement may use all.
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     return subprocess.Popen(

@@ -20,11 +20,11 @@ from rope_viz.multi_axis.diffusion import read_diffusion
 from rope_viz.multi_axis.diffusion_positions import diffusion_positions
 from rope_viz.multi_axis.grid_positions import pick_tokens, vision_positions
 from rope_viz.multi_axis.model_axes import from_model
-from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
+from rope_viz.multi_axis.mrope_runtimes import allocate_for_runtime, rotate_as_ggml
 from rope_viz.multi_axis.music import music_positions, musicflamingo
 from rope_viz.multi_axis.names import plain_name
 from rope_viz.multi_axis.prompt_positions import SECONDS, lay_out, prompt_traits
-from rope_viz.multi_axis.text import in_float32, read_text, text_name
+from rope_viz.multi_axis.text import read_text, round_to_float32, text_name
 from rope_viz.multi_axis.vision import Specs, find_tower, read_vision
 
 __all__ = ["from_model", "placed", "positions", "read"]
@@ -57,9 +57,9 @@ def read_family(family: str, config: Mapping[str, Any]) -> Specs:
     if group == "runtime":
         runtime = RUNTIME_NAMES.get(plain_name(name), name)
         if runtime == "llama.cpp":
-            return llama_cpp(config)
+            return rotate_as_ggml(config)
         if runtime in ("vllm", "sglang", "mlx-vlm"):
-            return in_float32(allocation(runtime, config))
+            return round_to_float32(allocate_for_runtime(runtime, config))
         return read_text(str(config.get("model_type") or "qwen2_vl"), config)
     raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {short_repr(family)}")
 
@@ -70,15 +70,15 @@ def positions(family: str, config: Mapping[str, Any]) -> tuple[FloatArray, float
     A config names a `layout` (language models) or a grid (vision towers, diffusion transformers). Its `tokens`, where
     it has any, pick rows. Raises `ValueError` that names the family or the key.
     """
-    laid = placed(family, config)
+    layout = lay_out_tokens(family, config)
     tokens = config.get("tokens")
     # Qwen-Image picks its own tokens.
     if tokens is None or config.get("text_tokens") is not None:
-        return laid.values, laid.rope_delta
-    return pick_tokens(laid.values, tokens, frames=config.get("frames_per_window")), laid.rope_delta
+        return layout.values, layout.rope_delta
+    return pick_tokens(layout.values, tokens, frames=config.get("frames_per_window")), layout.rope_delta
 
 
-def placed(family: str, config: Mapping[str, Any]) -> Positions:
+def lay_out_tokens(family: str, config: Mapping[str, Any]) -> Positions:
     """Return all positions of a family's config, with the names of their axes and the pieces they came from."""
     group, name = split_family(family)
     given = ConfigReader(config)

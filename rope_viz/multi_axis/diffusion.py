@@ -18,17 +18,17 @@ from rope_viz.embedding.axes_spec import (
     STILL,
     THW,
     AxesSpec,
-    alternating,
-    directions,
-    interleaved,
+    alternate_axes,
+    interleave_sections,
     ladder_per_axis,
-    placed,
+    mix_axes,
+    place_frequencies,
     shared_ladder,
 )
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, Scaling
 from rope_viz.models.config_reader import HEADS, WIDTH, ConfigReader
-from rope_viz.multi_axis.learned_directions import HW, MAX_HEADS, WH, learned_heads, uniform
+from rope_viz.multi_axis.learned_directions import HW, MAX_HEADS, WH, draw_uniform, learned_heads
 from rope_viz.multi_axis.names import find_known_name
 from rope_viz.multi_axis.vision import Specs, join_parts, ladder, split_heads
 
@@ -62,13 +62,15 @@ class Blocks:
         if self.named and isinstance(given.value(*AXES_DIM), (list, tuple)):
             dims = tuple(given.sizes(*AXES_DIM, least=2))
         else:
-            dims = self.split(head(given, self.head_dim)) if self.split else self.dims
+            dims = self.split(read_head_size(given, self.head_dim)) if self.split else self.dims
         base = given.base(self.base)
         ladders = [ladder(dim, base) for dim in dims]
-        return ladder_per_axis(ladders, names(self.axes, len(dims)), pairing=self.pairing, head_dim=sum(dims))
+        return ladder_per_axis(
+            ladders, choose_axis_names(self.axes, len(dims)), pairing=self.pairing, head_dim=sum(dims)
+        )
 
 
-def head(given: ConfigReader, default: int) -> int:
+def read_head_size(given: ConfigReader, default: int) -> int:
     """Return the size of a head, which the classes' own arguments call by the names of a width."""
     own = given.size("attention_head_dim", "head_dim", "linear_head_dim", "rope_dim", least=2, most=MAX_HEAD_DIM)
     if own is not None:
@@ -78,32 +80,32 @@ def head(given: ConfigReader, default: int) -> int:
     return given.size(*WIDTH, default=default, least=2, most=MAX_HEAD_DIM)
 
 
-def names(axes: Sequence[str], count: int) -> tuple[str, ...]:
+def choose_axis_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
     """Return as many axis names: rows and columns alone where there are two, further ones by number."""
     if count == 2 != len(axes):
         return HW
     return (*axes, *(f"axis {k}" for k in range(len(axes), count)))[:count]
 
 
-def sixths(size: int) -> tuple[int, ...]:
+def split_sixths(size: int) -> tuple[int, ...]:
     """Return the split of Wan and Cosmos: 2·⌊d/6⌋ for rows and for columns, the rest for time."""
     side = 2 * (size // 6)
     return (size - 2 * side, side, side)
 
 
-def eighths(size: int) -> tuple[int, ...]:
+def split_eighths(size: int) -> tuple[int, ...]:
     """Return CogVideoX's split: a quarter for time, three eighths for rows and for columns."""
     return (size // 4, size // 8 * 3, size // 8 * 3)
 
 
-def halves(size: int) -> tuple[int, ...]:
+def split_halves(size: int) -> tuple[int, ...]:
     """Return half the head for each of two axes."""
     return (size // 2, size // 2)
 
 
 def chronoedit(given: ConfigReader) -> AxesSpec:
     """ChronoEdit: Wan's split, but the table is cut by thirds, which for some sizes falls inside a pair."""
-    size = head(given, 128)
+    size = read_head_size(given, 128)
     if size // 3 % 2:
         raise ValueError(f"attention_head_dim {size} cannot be rotated: ChronoEdit cuts its table inside a pair")
     return WAN(given)
@@ -111,7 +113,7 @@ def chronoedit(given: ConfigReader) -> AxesSpec:
 
 def cosmos(given: ConfigReader) -> AxesSpec:
     """Cosmos 1: NTK-aware per axis by `rope_scale`, halves."""
-    dims, base = sixths(head(given, 128)), given.base(10_000.0)
+    dims, base = split_sixths(read_head_size(given, 128)), given.base(10_000.0)
     factors = given.numbers("rope_scale", default=(2.0, 1.0, 1.0), count=3)
     scalings = [Scaling() if factor == 1.0 else NtkAware(factor) for factor in factors]
     ladders = [replace(ladder(dim, base), scaling=each) for dim, each in zip(dims, scalings, strict=True)]
@@ -120,7 +122,7 @@ def cosmos(given: ConfigReader) -> AxesSpec:
 
 def lumina_next(given: ConfigReader) -> AxesSpec:
     """Lumina-Next: h w h w … of one short ladder; `ntk_factor` multiplies the base itself, `linear_factor` divides."""
-    size, base = head(given, 96), given.base(10_000.0) * given.number("ntk_factor", default=1.0, above=0.0)
+    size, base = read_head_size(given, 96), given.base(10_000.0) * given.number("ntk_factor", default=1.0, above=0.0)
     linear = given.number("linear_factor", default=1.0, above=0.0)
     one = replace(ladder(size // 2, base), scaling=Linear(linear))
     return ladder_per_axis([one, one], HW, order="pair by pair", pairing="interleaved", head_dim=size)
@@ -142,7 +144,7 @@ def ernie_image(given: ConfigReader) -> AxesSpec:
     """ERNIE-Image: angles laid out for adjacent pairs, partners half a head apart. No rotation, as it was trained."""
     dims = given.sizes(*AXES_DIM, default=(32, 48, 48), count=3, least=2)
     axis = [k for k, dim in enumerate(dims) for _ in range(dim // 2)]
-    members = np.repeat(placed(concatenate_ladders(dims, given.base(256.0)), axis, 3), 2, axis=0)
+    members = np.repeat(place_frequencies(concatenate_ladders(dims, given.base(256.0)), axis, 3), 2, axis=0)
     first, second = np.split(members, 2)
     return AxesSpec(first, axes=THW, second=second, head_dim=len(members))
 
@@ -156,8 +158,8 @@ def mochi(given: ConfigReader) -> list[AxesSpec]:
         return learned_heads(given.array("weights", "pos_frequencies"), THW)
     heads = given.size("num_attention_heads", default=24, most=MAX_HEADS)
     pairs = given.size("attention_head_dim", "head_dim", default=128, least=2, most=MAX_HEAD_DIM) // 2
-    drawn = 2.0 * uniform(given.size("seed", default=0, least=0), 3 * heads * pairs) - 1.0
-    return learned_heads(drawn.reshape(3, heads, pairs), THW)
+    random = 2.0 * draw_uniform(given.size("seed", default=0, least=0), 3 * heads * pairs) - 1.0
+    return learned_heads(random.reshape(3, heads, pairs), THW)
 
 
 def ltx(given: ConfigReader) -> list[AxesSpec]:
@@ -177,7 +179,7 @@ def ltx(given: ConfigReader) -> list[AxesSpec]:
     rungs = base ** (np.arange(each) / max(each - 1, 1)) * math.pi / 2.0
     still = width // 2 - len(axes) * each
     inv_freq = np.concatenate([np.zeros(still), np.repeat(rungs, len(axes))])
-    specs = split_heads(inv_freq, [STILL] * still + alternating(len(axes) * each, range(len(axes))), axes, heads)
+    specs = split_heads(inv_freq, [STILL] * still + alternate_axes(len(axes) * each, range(len(axes))), axes, heads)
     if given.choice("rope_type", options=("interleaved", "split")) == "split":
         return [AxesSpec(spec.weights, axes=spec.axes, head_dim=spec.head_dim) for spec in specs]
     return specs
@@ -186,35 +188,35 @@ def ltx(given: ConfigReader) -> list[AxesSpec]:
 def mrope(given: ConfigReader, size: int) -> AxesSpec:
     """Ideogram 4 and Cosmos 3: M-RoPE interleaved in a diffusion transformer."""
     counts = given.sizes("mrope_section", "rope_axes_dim", default=(24, 20, 20), count=3, least=0)
-    spec = RopeSpec(head_dim=head(given, size), base=given.base(5_000_000.0))
-    return shared_ladder(spec, interleaved(counts, spec.pairs))
+    spec = RopeSpec(head_dim=read_head_size(given, size), base=given.base(5_000_000.0))
+    return shared_ladder(spec, interleave_sections(counts, spec.pairs))
 
 
 def allegro(given: ConfigReader) -> AxesSpec:
     """Allegro: a third of the head for every axis, each with its own half pairing."""
-    return join_parts(head(given, 96), given.base(10_000.0), THW)
+    return join_parts(read_head_size(given, 96), given.base(10_000.0), THW)
 
 
 def sana_wm(given: ConfigReader) -> AxesSpec:
     """SANA-WM: tables made by `fhw_dim` but cut by d/6, so another split gives the rows time's low frequencies."""
-    size = head(given, 112)
-    dims = given.sizes("fhw_dim", default=sixths(size), count=3)
+    size = read_head_size(given, 112)
+    dims = given.sizes("fhw_dim", default=split_sixths(size), count=3)
     side = size // 6
     axis = [0] * (size // 2 - 2 * side) + [1] * side + [2] * side
-    return directions(placed(concatenate_ladders(dims, given.base(10_000.0)), axis, 3), THW, head_dim=size)
+    return mix_axes(place_frequencies(concatenate_ladders(dims, given.base(10_000.0)), axis, 3), THW, head_dim=size)
 
 
 FLUX = Blocks()
 HUNYUAN = Blocks(base=256.0)
-WAN = Blocks(split=sixths)
+WAN = Blocks(split=split_sixths)
 QWEN = Blocks(axes=FRAME)
-SIDES = Blocks(axes=HW, pairing="half", split=halves, head_dim=40, named=False)
+SIDES = Blocks(axes=HW, pairing="half", split=split_halves, head_dim=40, named=False)
 
 RULES: dict[str, Read] = {
     **dict.fromkeys(("flux", "flux1", "chroma", "fluxkontext", "bria", "briafibo", "ovisimage", "longcatimage"), FLUX),
     **dict.fromkeys(("hunyuanvideo", "hunyuanvideo15", "hunyuanvideoframepack", "motifvideo", "joyimage"), HUNYUAN),
     **dict.fromkeys(("wan", "skyreelsv2", "anyflow", "wananimate", "wanvace", "anyflowcausal"), WAN),
-    **dict.fromkeys(("cogvideox", "consisid", "easyanimate"), Blocks(split=eighths, head_dim=64)),
+    **dict.fromkeys(("cogvideox", "consisid", "easyanimate"), Blocks(split=split_eighths, head_dim=64)),
     **dict.fromkeys(("cogview4", "glmimage"), SIDES),
     **dict.fromkeys(("qwenimage", "qwenimagelayered", "qwenimage21", "qwenimageedit", "nucleusmoeimage"), QWEN),
     **dict.fromkeys(("hidreamimage", "prx"), Blocks((32, 32), axes=THW)),
@@ -227,7 +229,7 @@ RULES: dict[str, Read] = {
     "lumina2": Blocks((32, 32, 32)),
     "hunyuanimage": Blocks((64, 64), 256.0),
     "chronoedit": chronoedit,
-    "sanavideo": Blocks(split=sixths, head_dim=112),
+    "sanavideo": Blocks(split=split_sixths, head_dim=112),
     "helios": Blocks((44, 42, 42)),
     "sanawm": sana_wm,
     "ernieimage": ernie_image,
@@ -239,7 +241,7 @@ RULES: dict[str, Read] = {
     "cosmos3": partial(mrope, size=128),
     "luminanext": lumina_next,
     # HunyuanDiT: columns in the first half, rows in the second, whatever the code calls them.
-    "hunyuandit": Blocks(axes=WH, split=halves, head_dim=88, named=False),
+    "hunyuandit": Blocks(axes=WH, split=split_halves, head_dim=88, named=False),
     "allegro": allegro,
 }
 
@@ -275,10 +277,10 @@ def find_rule(name: str) -> str | None:
     return find_known_name(name, KNOWN, ENDINGS)
 
 
-def canonical(name: str) -> str:
+def require_rule(name: str) -> str:
     """Return the key of a rule as `find_rule` does. Raises `ValueError` where there is none.
 
-    >>> canonical("Flux2PosEmbed"), canonical("hunyuan-video"), canonical("QwenImageTransformer2DModel")
+    >>> require_rule("Flux2PosEmbed"), require_rule("hunyuan-video"), require_rule("QwenImageTransformer2DModel")
     ('flux2', 'hunyuanvideo', 'qwenimage')
     """
     found = find_rule(name)
@@ -291,4 +293,4 @@ def canonical(name: str) -> str:
 
 def read_diffusion(kind: str, config: Mapping[str, Any]) -> Specs:
     """Return the rotation of a diffusion transformer by the name of the model or of its class."""
-    return RULES[canonical(kind)](ConfigReader(config))
+    return RULES[require_rule(kind)](ConfigReader(config))

@@ -12,7 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.axes_spec import THW
-from rope_viz.embedding.position_ids import Positions, grid, merge_order, product, require_tokens
+from rope_viz.embedding.position_ids import (
+    Positions,
+    combine_coordinates,
+    lay_out_grid,
+    merge_order,
+    require_token_count,
+)
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models.config_reader import MAX_SIDE, ConfigReader
 from rope_viz.multi_axis.learned_directions import HW, WH
@@ -44,7 +50,7 @@ def vision_positions(kind: str, config: Mapping[str, Any]) -> Positions:
 
 def patch_order(given: ConfigReader, merge: int, *, timed: bool = False) -> FloatArray:
     """Return (row, column) of the patches of all grids, or (time, row, column), in the order of merge blocks."""
-    found = grids(given)
+    found = read_grids(given)
     merges = given.sizes("merge_sizes", default=[merge] * len(found), count=len(found))
     blocks = []
     for (frames, rows, columns), side in zip(found, merges, strict=True):
@@ -58,24 +64,24 @@ def pick_tokens(values: FloatArray, tokens: Any, name: str = "tokens", frames: i
     try:
         rows = [token[0] * frames + token[1] if isinstance(token, (list, tuple)) else token for token in tokens]
         index = np.asarray(rows) if rows else np.zeros(0, dtype=np.int64)
-        whole = index.ndim == 1 and index.dtype.kind in "iu"
-        if whole and (not index.size or 0 <= index.min() <= index.max() < len(values)):
+        is_index = index.ndim == 1 and index.dtype.kind in "iu"
+        if is_index and (not index.size or 0 <= index.min() <= index.max() < len(values)):
             return np.asarray(values[index], dtype=np.float64)
     except (TypeError, ValueError, IndexError):
         pass
     raise ValueError(f"{name} must be from 0 to {len(values) - 1}, got {short_repr(tokens)}")
 
 
-def grids(given: ConfigReader) -> list[tuple[int, ...]]:
+def read_grids(given: ConfigReader) -> list[tuple[int, ...]]:
     """Return every grid as (frames, rows, columns)."""
     names = ("grid_thw", "image_grid_thw", "video_grid_thw", "grids")
     if given.value(*names) is not None:
-        return listed_grids(given, *names)
+        return read_listed_grids(given, *names)
     sides = read_sides(given)
     return [(*[1] * (3 - len(sides)), *sides)]
 
 
-def listed_grids(given: ConfigReader, *names: str, count: int = 3) -> list[tuple[int, ...]]:
+def read_listed_grids(given: ConfigReader, *names: str, count: int = 3) -> list[tuple[int, ...]]:
     """Return the grids that a config lists, `count` sides each."""
     many = given.value(*names)
     if not isinstance(many, (list, tuple)) or not many:
@@ -83,22 +89,22 @@ def listed_grids(given: ConfigReader, *names: str, count: int = 3) -> list[tuple
         raise ValueError(f"{names[0]} must be a list of {order}, got {short_repr(many)}")
     found = [tuple(ConfigReader({names[0]: part}).sizes(names[0], count=count)) for part in many]
     for sides in found:
-        require_tokens(*sides)
+        require_token_count(*sides)
     return found
 
 
 def read_sides(given: ConfigReader, most: int = 3) -> list[int]:
     """Return the sides of the one grid, which the config names or gives in pixels or latents with a patch size."""
-    sides = written_sides(given)
+    sides = read_written_sides(given)
     if not 2 <= len(sides) <= most:
         raise ValueError(f"grid must be rows and columns, with frames in front for video, got {short_repr(sides)}")
     if min(sides) < 1:
         raise ValueError(f"the image must be at least one patch on every side, its grid is {short_repr(sides)}")
-    require_tokens(*sides)
+    require_token_count(*sides)
     return sides
 
 
-def written_sides(given: ConfigReader) -> list[int]:
+def read_written_sides(given: ConfigReader) -> list[int]:
     """Return the sides as a config writes them; one number is a square."""
     grid_names, patch_names = ("grid", "feat_shape", "grid_size"), ("patch_size", "patch")
     if given.value(*grid_names) is not None:
@@ -125,11 +131,11 @@ def read_shape(given: ConfigReader) -> tuple[int, int, int]:
     """Return (frames, rows, columns) of the latents."""
     sides = read_sides(given)
     frames = sides[0] if len(sides) == 3 else given.size("frames", "num_frames", default=1)
-    require_tokens(frames, *sides[-2:])
+    require_token_count(frames, *sides[-2:])
     return frames, sides[-2], sides[-1]
 
 
-def order_of_patches(given: ConfigReader) -> Positions:
+def read_patch_order(given: ConfigReader) -> Positions:
     """Return the order in which a merging tower reads its patches, with time first by `include_temporal`."""
     timed = given.flag("include_temporal")
     return Positions(patch_order(given, given.size("spatial_merge_size", default=1), timed=timed), THW if timed else HW)
@@ -142,7 +148,7 @@ def sam3(given: ConfigReader) -> Positions:
     if not columns:
         usual = {"image_size": 1008, "patch_size": 14}
         columns, rows = read_sides(ConfigReader({**given.config, "grid": None}, usual), 2)
-    values = grid(rows, columns)[:, ::-1].astype(np.float32) * np.float32(window / columns)
+    values = lay_out_grid(rows, columns)[:, ::-1].astype(np.float32) * np.float32(window / columns)
     return Positions(values.astype(np.float64), WH)
 
 
@@ -151,13 +157,13 @@ def memory(given: ConfigReader) -> Positions:
     key = given.flag("is_key")
     names = ("memory_attention_rope_k_sizes",) if key else ("memory_attention_rope_feat_sizes", "grid")
     columns, rows = given.sizes(*names, default=(16, 16) if key else (64, 64), count=2)
-    return Positions(grid(rows, columns)[:, ::-1], WH)
+    return Positions(lay_out_grid(rows, columns)[:, ::-1], WH)
 
 
 def llama4(given: ConfigReader) -> Positions:
     """Llama 4: columns and rows from 1; the class token, the last, is not turned."""
     rows, columns = read_sides(ConfigReader(given.config, {"image_size": 448, "patch_size": 14}), 2)
-    return Positions(np.concatenate([grid(rows, columns, start=1.0)[:, ::-1], np.zeros((1, 2))]), WH)
+    return Positions(np.concatenate([lay_out_grid(rows, columns, start=1.0)[:, ::-1], np.zeros((1, 2))]), WH)
 
 
 def dinov3(given: ConfigReader) -> Positions:
@@ -173,7 +179,7 @@ def vjepa2(given: ConfigReader) -> Positions:
     frames = given.size("frames_per_clip", default=64) // given.size("tubelet_size", default=2)
     if min(edge, frames) < 1:
         raise ValueError("a clip must have at least one patch on every side: raise crop_size or frames_per_clip")
-    return Positions(grid(frames, edge, edge), THW)
+    return Positions(lay_out_grid(frames, edge, edge), THW)
 
 
 def efficientloftr(given: ConfigReader) -> Positions:
@@ -184,7 +190,7 @@ def efficientloftr(given: ConfigReader) -> Positions:
         rows, columns = ((side - kernel) // stride + 1 for side in given.sizes("features", count=2, least=kernel))
     else:
         rows, columns = given.sizes("grid", count=2)
-    return Positions(grid(rows, columns, start=1.0), HW)
+    return Positions(lay_out_grid(rows, columns, start=1.0), HW)
 
 
 def timm(given: ConfigReader) -> Positions:
@@ -206,7 +212,7 @@ def timm(given: ConfigReader) -> Positions:
     onto = given.sizes("ref_feat_shape", default=shape, count=len(shape))
     if onto != shape:
         sides = [part / side * wanted for part, side, wanted in zip(sides, shape, onto, strict=True)]
-    values = 2.0 * product(*sides) - 1.0 if kind == "centered" else product(*sides)
+    values = 2.0 * combine_coordinates(*sides) - 1.0 if kind == "centered" else combine_coordinates(*sides)
     if given.choice("grid_indexing", options=("ij", "xy")) == "xy":
         return Positions(values[:, [1, 0, 2][: len(shape)]], ("w", "h", "axis 2")[: len(shape)])
     return Positions(values, HW if len(shape) == 2 else THW)
@@ -215,7 +221,7 @@ def timm(given: ConfigReader) -> Positions:
 def timm_mrope(given: ConfigReader) -> Positions:
     """timm's M-RoPE: row and column of a grid, time at 0."""
     rows, columns = read_sides(given, 2)
-    return Positions(product([0.0], np.arange(rows), np.arange(columns)), THW)
+    return Positions(combine_coordinates([0.0], np.arange(rows), np.arange(columns)), THW)
 
 
 def mixed(given: ConfigReader) -> Positions:
@@ -224,7 +230,7 @@ def mixed(given: ConfigReader) -> Positions:
 
 
 LAID: dict[str, Lay] = {
-    "patch-order": order_of_patches,
+    "patch-order": read_patch_order,
     "sam3": sam3,
     **dict.fromkeys(("sam2_video", "edgetam_video", "sam3_tracker_video"), memory),
     "llama4": llama4,

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rope_viz.embedding.axes_spec import AxesSpec, directions
+from rope_viz.embedding.axes_spec import AxesSpec, mix_axes
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number
 from rope_viz.models.config_reader import ConfigReader
 
@@ -26,7 +26,7 @@ def rope_mixed(given: ConfigReader) -> list[AxesSpec]:
     axes = HW if given.choice("grid_indexing", options=("xy", "ij")) == "ij" else WH
     layer = given.size("layer", default=0, least=0)
     if given.value("weights", "freqs") is None:
-        return learned_heads(mixed_start(given, layer), axes)
+        return learned_heads(initial_weights(given, layer), axes)
     array = given.array("weights", "freqs")
     if array.ndim == 4:
         require_layer(layer, array.shape[1])
@@ -38,7 +38,7 @@ def learned_heads(weights: FloatArray, axes: tuple[str, ...]) -> list[AxesSpec]:
     """Return one spec per head from weights (axes, heads, pairs)."""
     if weights.ndim != 3 or len(weights) != len(axes):
         raise ValueError(f"weights must have shape ({len(axes)}, heads, pairs), got {weights.shape}")
-    return [directions(weights[:, head].T, axes) for head in range(weights.shape[1])]
+    return [mix_axes(weights[:, head].T, axes) for head in range(weights.shape[1])]
 
 
 def require_layer(layer: int, depth: int) -> None:
@@ -47,7 +47,7 @@ def require_layer(layer: int, depth: int) -> None:
         raise ValueError(f"layer must be from 0 to {depth - 1}, got {layer}")
 
 
-def mixed_start(given: ConfigReader, layer: int) -> FloatArray:
+def initial_weights(given: ConfigReader, layer: int) -> FloatArray:
     """Return the weights timm 1.0.31 begins with, in its float32: a ladder in a drawn direction and at right angles."""
     heads = given.required("num_heads", "num_attention_heads", most=MAX_HEADS)
     depth = given.size("depth", default=layer + 1, most=MAX_HEADS)
@@ -59,8 +59,8 @@ def mixed_start(given: ConfigReader, layer: int) -> FloatArray:
     rungs = narrow(1.0) / temperature ** (np.arange(0, size, 4, dtype=narrow) / narrow(size))
     turn = np.zeros((depth, heads), dtype=narrow)
     if given.flag("rotate", default=True):
-        drawn = uniform(given.size("seed", default=0, least=0), depth * heads).reshape(depth, heads)
-        turn = drawn.astype(narrow) * narrow(2.0) * narrow(math.pi)
+        random = draw_uniform(given.size("seed", default=0, least=0), depth * heads).reshape(depth, heads)
+        turn = random.astype(narrow) * narrow(2.0) * narrow(math.pi)
     angles = [turn[layer][:, None], turn[layer][:, None] + narrow(math.pi / 2.0)]
     parts = [np.concatenate([rungs * wave(angle) for angle in angles], axis=1) for wave in (np.cos, np.sin)]
     return np.stack(parts).astype(np.float64)
@@ -75,16 +75,16 @@ def lightglue(given: ConfigReader) -> AxesSpec | list[AxesSpec]:
         width = given.size("descriptor_dim", "hidden_size", default=256)
         pairs = width // given.size("num_attention_heads", "num_heads", default=4) // 2
         require_number(pairs, "the pairs of a head", least=1, most=MAX_HEAD_DIM)
-        drawn = (2.0 * uniform(given.size("seed", default=0, least=0), 2 * pairs) - 1.0) * math.sqrt(0.5)
-        return directions(drawn.reshape(pairs, 2), WH)
+        random = (2.0 * draw_uniform(given.size("seed", default=0, least=0), 2 * pairs) - 1.0) * math.sqrt(0.5)
+        return mix_axes(random.reshape(pairs, 2), WH)
     weights = given.array("weights", "projector")
     if weights.ndim not in (2, 3):
         raise ValueError(f"weights must have shape (pairs, axes) or (heads, pairs, axes), got {weights.shape}")
     axes = WH if weights.shape[-1:] == (2,) else tuple(f"axis {k}" for k in range(weights.shape[-1]))
-    return [directions(part, axes) for part in weights] if weights.ndim == 3 else directions(weights, axes)
+    return [mix_axes(part, axes) for part in weights] if weights.ndim == 3 else mix_axes(weights, axes)
 
 
-def uniform(seed: int, count: int) -> FloatArray:
+def draw_uniform(seed: int, count: int) -> FloatArray:
     """Return what `torch.manual_seed(seed); torch.rand(count)` gives, as float64, (count,).
 
     PyTorch's CPU generator is MT19937, seeded as `init_genrand`; `torch.rand` uses the lower 24 bits of each draw.

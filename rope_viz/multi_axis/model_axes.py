@@ -13,7 +13,7 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import ConfigReader, read_model_type
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.text_config import TEXT_KEYS
-from rope_viz.multi_axis.diffusion import canonical, find_rule, read_diffusion
+from rope_viz.multi_axis.diffusion import find_rule, read_diffusion, require_rule
 from rope_viz.multi_axis.music import musicflamingo
 from rope_viz.multi_axis.text import text_layers
 from rope_viz.multi_axis.vision import MEMORY, TOWERS, Specs, find_tower, read_vision
@@ -37,10 +37,10 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {short_repr(config)}")
     if isinstance(config.get("_class_name"), str):
-        return diffusion(config)
+        return read_diffusion_model(config)
     kind = read_model_type(config)
     parts: dict[str, AxesSpec] = {}
-    tower = tower_of(kind, config)
+    tower = find_tower_name(kind, config)
     if not is_encoder(kind, config):
         try:
             layers = text_layers(kind, config)
@@ -52,9 +52,9 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
                 raise
     if tower is not None:
         part = "memory" if TOWERS.get(tower) is MEMORY else "vision"
-        parts |= by_head(part, read_vision(tower, vision_part(config)))
+        parts |= split_by_head(part, read_vision(tower, find_vision_part(config)))
     if kind == "vjepa2":
-        parts |= by_head("predictor", read_vision("vjepa2", {**config, "part": "predictor"}))
+        parts |= split_by_head("predictor", read_vision("vjepa2", {**config, "part": "predictor"}))
     if kind == "musicflamingo":
         parts["audio"] = musicflamingo(config)
     if not parts:
@@ -62,37 +62,37 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     return parts
 
 
-def diffusion(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
+def read_diffusion_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     """Return the rotation of a diffusion transformer by its class. Raises `ValueError` where there is none to read."""
-    name = canonical(config["_class_name"])
+    name = require_rule(config["_class_name"])
     if config.get("use_rotary_positional_embeddings") is False:
         raise ValueError("use_rotary_positional_embeddings is false: this model adds its positions and rotates nothing")
     if name == "mochi" and ConfigReader(config).value("weights", "pos_frequencies") is None:
         raise ValueError(
             "Mochi's directions are learned: they are in the checkpoint (pos_frequencies), not in the config"
         )
-    return by_head("transformer", read_diffusion(name, config))
+    return split_by_head("transformer", read_diffusion(name, config))
 
 
-def by_head(part: str, specs: Specs) -> dict[str, AxesSpec]:
+def split_by_head(part: str, specs: Specs) -> dict[str, AxesSpec]:
     """Return one part, or one for every head where they differ."""
     if isinstance(specs, AxesSpec):
         return {part: specs}
     return {f"{part} head {head}": spec for head, spec in enumerate(specs)}
 
 
-def tower_of(kind: str, config: Mapping[str, Any]) -> str | None:
+def find_tower_name(kind: str, config: Mapping[str, Any]) -> str | None:
     """Return the name of the vision tower, None where there is none that rotates."""
-    inner = vision_part(config)
+    inner = find_vision_part(config)
     if inner is config and not is_encoder(kind, config):
         return None
     names = [read_model_type(inner), kind] if inner is not config else [kind]
     return next((found for name in names if (found := find_tower(name)) is not None), None)
 
 
-def vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def find_vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the part of a config that describes its vision tower; the config itself where there is none."""
-    for place in inner_parts(config):
+    for place in find_inner_parts(config):
         inner = place.get("vision_config")
         if inner is not None and not isinstance(inner, Mapping):
             raise ValueError(f"vision_config must be an object, got {short_repr(inner)}")
@@ -101,12 +101,12 @@ def vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return config
 
 
-def inner_parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def find_inner_parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the config and the parts in it that may hold a language model's keys."""
     return [config, *(config[key] for key in INSIDE if isinstance(config.get(key), Mapping))]
 
 
-def size_or(value: Any, usual: int) -> int:
+def read_size_or(value: Any, usual: int) -> int:
     """Return a value that is a whole number of at least 1, else the usual one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else usual
 

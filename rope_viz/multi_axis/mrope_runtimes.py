@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.axes_spec import THW, AxesSpec, checked_counts, interleaved, paired, placed, shared_ladder
+from rope_viz.embedding.axes_spec import (
+    THW,
+    AxesSpec,
+    check_counts,
+    interleave_sections,
+    pair_dimensions,
+    place_frequencies,
+    shared_ladder,
+)
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, RopeSpec, Scaling, short_repr
 from rope_viz.models.config_reader import ConfigReader
@@ -30,7 +38,7 @@ LLAMA_AXES = ("t", "h", "w", "e")
 LLAMA_MODES = ("MROPE", "IMROPE", "VISION", "NEOX", "NORMAL")
 
 
-def llama_cpp(config: Mapping[str, Any]) -> AxesSpec:
+def rotate_as_ggml(config: Mapping[str, Any]) -> AxesSpec:
     """Return ggml's rotation over four positions: blocks (MROPE), interleaved (IMROPE) or per section (VISION).
 
     Pairs beyond all sections begin again with the first. In IMROPE an unclaimed pair takes the fourth position, where
@@ -43,16 +51,18 @@ def llama_cpp(config: Mapping[str, Any]) -> AxesSpec:
     pairs = dims if mode == "VISION" else dims // 2
     inv_freq, factor = ggml_frequencies(given, dims, pairs)
     if mode in ("NEOX", "NORMAL"):
-        dims_of_pairs = paired(pairs, "half" if mode == "NEOX" else "interleaved")
+        dims_of_pairs = pair_dimensions(pairs, "half" if mode == "NEOX" else "interleaved")
         return AxesSpec(inv_freq[:, None], dims_of_pairs, factor, ("position",), head_dim=size)
-    counts = checked_counts(given.sizes("sections", "mrope_section", least=0))
-    axis, rung = sectors(mode, (*counts, 0, 0, 0, 0)[:4], pairs)
+    counts = check_counts(given.sizes("sections", "mrope_section", least=0))
+    axis, rung = assign_sectors(mode, (*counts, 0, 0, 0, 0)[:4], pairs)
     # A vision tower is given rows and columns, twice over.
     axes = ("a", "b", "c", "d") if mode == "VISION" else LLAMA_AXES
-    return AxesSpec(placed(inv_freq[rung], axis, 4), paired(pairs, "half"), factor, axes, head_dim=size)
+    return AxesSpec(
+        place_frequencies(inv_freq[rung], axis, 4), pair_dimensions(pairs, "half"), factor, axes, head_dim=size
+    )
 
 
-def sectors(mode: str, counts: Sequence[int], pairs: int) -> tuple[list[int], list[int]]:
+def assign_sectors(mode: str, counts: Sequence[int], pairs: int) -> tuple[list[int], list[int]]:
     """Return (axis, index of the frequency) of every pair."""
     total = sum(counts)
     if not total:
@@ -86,7 +96,7 @@ def ggml_frequencies(given: ConfigReader, dims: int, pairs: int) -> tuple[FloatA
     return plain * (scale * (1.0 - ramp) + ramp), factor * (1.0 + 0.1 * math.log(1.0 / scale))
 
 
-def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
+def allocate_for_runtime(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
     """Return the rotation in vLLM, SGLang or mlx-vlm, with the frequencies of the formula.
 
     The config is a model's (with `model_type`), or has the arguments of the class.
@@ -100,7 +110,7 @@ def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
     counts = found.get("mrope_section", found.get("xdrope_section", axes.sections or None if axes else None))
     if counts is None:
         return shared_ladder(spec, [0] * spec.pairs, ("position",))
-    sizes = checked_counts(counts)
+    sizes = check_counts(counts)
     # Tencent's code, mlx-vlm and llama.cpp repeat HunYuan-VL's sections for both halves of the head.
     repeats = pattern == "doubled"
     if sum(sizes) != spec.pairs and not repeats:
@@ -110,7 +120,7 @@ def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
     if pattern in ("h w then t", "t behind h w", "scheduled"):
         return shared_ladder(spec, axis_per_pair(pattern, sizes, spec.pairs))
     if found.get("mrope_interleaved") and not repeats:
-        return shared_ladder(spec, interleaved(sizes[:3], spec.pairs))
+        return shared_ladder(spec, interleave_sections(sizes[:3], spec.pairs))
     names = xdrope_axes(sizes) if repeats else THW if len(sizes) <= 3 else LLAMA_AXES
     return shared_ladder(spec, [k for k, count in enumerate(sizes) for _ in range(count)], names)
 
@@ -119,8 +129,8 @@ def read_arguments(kind: str, config: Mapping[str, Any]) -> tuple[RopeSpec, Mapp
     """Return the embedding and the keys that name sections, from a model's config or from a class's arguments."""
     given = ConfigReader(config)
     if given.value("head_size", "rotary_dim", "base", "is_neox_style") is None:
-        whole = with_model_type(kind, config) if kind else {"model_type": "qwen2_vl_text", **config}
-        return next(iter(from_config(whole).values())), section_keys(whole)
+        full_config = with_model_type(kind, config) if kind else {"model_type": "qwen2_vl_text", **config}
+        return next(iter(from_config(full_config).values())), section_keys(full_config)
     size = given.size("head_size", "head_dim", "rotary_dim", default=128)
     factor, scaling = given.number("scaling_factor", above=0.0), Scaling()
     if factor is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, ladder_per_axis
-from rope_viz.embedding.position_ids import Positions, require_tokens
+from rope_viz.embedding.position_ids import Positions, require_token_count
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.vision import ladder, partial_factor
 
@@ -33,7 +33,7 @@ def music_positions(given: ConfigReader) -> Positions:
     frames = given.size("frames_per_window", default=750)
     step = 4.0 * given.number("audio_frame_step", default=0.01, above=0.0, most=1e6)
     starts = np.array(given.numbers("window_starts_seconds", default=(0.0,)))
-    require_tokens(len(starts), frames)
+    require_token_count(len(starts), frames)
     index = np.arange(frames)
     seconds = starts[:, None] + index * step if given.value("timestamps") is None else given.array("timestamps")
     if seconds.shape != (len(starts), frames):

@@ -22,12 +22,12 @@ from rope_viz.embedding.position_ids import (
     Piece,
     Positions,
     Segment,
-    delta,
-    grid,
-    line,
-    prompt,
-    require_tokens,
-    weave,
+    find_rope_delta,
+    interleave_audio,
+    lay_out_grid,
+    line_positions,
+    place_prompt,
+    require_token_count,
 )
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.config_reader import ConfigReader
@@ -55,14 +55,18 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
     manner = find_manner(kind, runtime, given)
     if "audio" in traits and given.flag("use_audio_in_video"):
         chunk = int(read_rate(kind, given) * given.number("seconds_per_chunk", default=2.0))
-        pieces = with_audio_in_video(read_pieces(kind, given, "transformers"))
-        return weave(pieces, manner, None if kind.startswith("qwen3") else chunk)
+        pieces = join_audio_to_video(read_pieces(kind, given, "transformers"))
+        return interleave_audio(pieces, manner, None if kind.startswith("qwen3") else chunk)
     parts = read_pieces(kind, given, runtime)
     if "audio" in traits and all(part.flat for part in parts) and runtime in ("transformers", "sglang"):
         # Without an image or a video the classes count tokens, which gives the same.
         manner = dataclasses.replace(manner, floor=True)
-    laid = prompt(parts, manner)
-    return dataclasses.replace(laid, rope_delta=0.0) if (kind, runtime) == ("glm_image", "transformers") else laid
+    positions = place_prompt(parts, manner)
+    return (
+        dataclasses.replace(positions, rope_delta=0.0)
+        if (kind, runtime) == ("glm_image", "transformers")
+        else positions
+    )
 
 
 def find_manner(kind: str, runtime: str, given: ConfigReader) -> Manner:
@@ -72,7 +76,7 @@ def find_manner(kind: str, runtime: str, given: ConfigReader) -> Manner:
     traits = prompt_traits(kind)
     merge = 1 if kind == "glm_image" else given.size("spatial_merge_size", "spatial_conv_size", default=2)
     if runtime == "llama.cpp":
-        return Manner(merge=merge, resume="side", apart=True)
+        return Manner(merge=merge, resume="side", separate_frames=True)
     keeps_fractions = kind.startswith("qwen3") and runtime in ("transformers", "sglang", "mlx-vlm")
     return Manner(
         merge=merge,
@@ -81,7 +85,7 @@ def find_manner(kind: str, runtime: str, given: ConfigReader) -> Manner:
         floor="audio" not in traits or not keeps_fractions,
         narrow=runtime != "vllm",
         markers="audio" in traits,
-        apart="stamped" in traits or "gap" in traits,
+        separate_frames="stamped" in traits or "gap" in traits,
         gap=2 if "gap" in traits else 0,
         origin="zero" if "from zero" in traits else "start",
     )
@@ -90,14 +94,14 @@ def find_manner(kind: str, runtime: str, given: ConfigReader) -> Manner:
 def read_pieces(kind: str, given: ConfigReader, runtime: str) -> list[Piece]:
     """Return the layout as pieces, with the pace of every video."""
     pieces, videos = [], 0
-    for name, size in entries(given):
+    for name, size in read_entries(given):
         if name in ("image", "video"):
             seconds = read_seconds(given, videos) if name == "video" else None
             pace = find_pace(kind, given, runtime, seconds, name)
-            pieces.append(Piece(name, grid=three(size), pace=pace))  # type: ignore[arg-type]
+            pieces.append(Piece(name, grid=read_three_sides(size), pace=pace))  # type: ignore[arg-type]
             videos += name == "video"
         elif name == "audio":
-            pieces.append(Piece("audio", tokens=audio_tokens(kind, read_tokens(size), given)))
+            pieces.append(Piece("audio", tokens=count_audio_tokens(kind, read_tokens(size), given)))
         else:
             pieces.append(Piece("text", tokens=read_tokens(size)))
     return pieces
@@ -139,7 +143,7 @@ def find_pace(kind: str, given: ConfigReader, runtime: str, seconds: float | Non
     return (each, rate) if runtime in ("sglang", "mlx-vlm") else (each * rate,)
 
 
-def audio_tokens(kind: str, length: int, given: ConfigReader) -> int:
+def count_audio_tokens(kind: str, length: int, given: ConfigReader) -> int:
     """Return the tokens of so many feature frames of audio; for other models the number is of tokens already."""
     if kind.startswith("qwen2_5_omni"):
         return ((length - 1) // 2 + 1 - 2) // 2 + 1
@@ -150,7 +154,7 @@ def audio_tokens(kind: str, length: int, given: ConfigReader) -> int:
     return length
 
 
-def with_audio_in_video(pieces: Sequence[Piece]) -> list[Piece | tuple[Piece, int]]:
+def join_audio_to_video(pieces: Sequence[Piece]) -> list[Piece | tuple[Piece, int]]:
     """Return the pieces with every video and the audio that follows it as one (video, tokens of audio)."""
     found: list[Piece | tuple[Piece, int]] = []
     for piece in pieces:
@@ -162,7 +166,7 @@ def with_audio_in_video(pieces: Sequence[Piece]) -> list[Piece | tuple[Piece, in
     return found
 
 
-def entries(given: ConfigReader) -> list[tuple[str, Any]]:
+def read_entries(given: ConfigReader) -> list[tuple[str, Any]]:
     """Return the pieces of a layout as (kind, size)."""
     layout = given.value("layout")
     if not isinstance(layout, (list, tuple)):
@@ -181,7 +185,7 @@ def read_tokens(size: Any) -> int:
     return int(value)
 
 
-def three(size: Any) -> tuple[int, int, int]:
+def read_three_sides(size: Any) -> tuple[int, int, int]:
     """Return (frames, rows, columns); two numbers are rows and columns of one frame."""
     if not isinstance(size, (list, tuple)) or len(size) not in (2, 3):
         raise ValueError(f"a grid must be frames, rows and columns of patches, got {short_repr(size)}")
@@ -199,39 +203,39 @@ def hunyuan(given: ConfigReader) -> Positions:
     counts = given.sizes("mrope_section", "xdrope_section", default=(16, 16, 16, 16), least=0)
     axes, merge = xdrope_axes(counts), given.size("spatial_merge_size", default=2)
     blocks, segments, image = [np.zeros((0, len(axes)))], list[Segment](), 0
-    for name, size in entries(given):
+    for name, size in read_entries(given):
         count = segments[-1].stop if segments else 0
         kinds: list[tuple[Kind, int]] = [("text", 0 if name == "image" else read_tokens(size))]
         if name == "image":
-            _, rows, columns = (side // merge if k else side for k, side in enumerate(three(size)))
+            _, rows, columns = (side // merge if k else side for k, side in enumerate(read_three_sides(size)))
             kinds = [("marker", 1), ("image", rows * (columns + 1)), ("marker", 1)]
-        block = line(sum(tokens for _, tokens in kinds), count, len(axes))
+        block = line_positions(sum(tokens for _, tokens in kinds), count, len(axes))
         if name == "image":
-            block[1:-1, -3:-1] = grid(rows, columns + 1)[:, ::-1]
+            block[1:-1, -3:-1] = lay_out_grid(rows, columns + 1)[:, ::-1]
             block[1:-1, -1] = image
             image += 1
         blocks.append(block)
         for kind, tokens in kinds:
             segments.append(Segment(kind, count, count + tokens))
             count += tokens
-        require_tokens(count)
+        require_token_count(count)
     values = np.concatenate(blocks)
-    return Positions(values, axes, delta(values), tuple(segments))
+    return Positions(values, axes, find_rope_delta(values), tuple(segments))
 
 
 def neomme(given: ConfigReader) -> Positions:
     """NeoMME: `<doc> <img>` at 0 and 1, then rows and columns from 2 with a newline behind each row; text counts."""
     axes = ("row", "column")
     if given.value("grid") is None:
-        pieces = entries(given) if given.value("layout") is not None else []
-        images = [three(size) for name, size in pieces if name != "text"]
+        pieces = read_entries(given) if given.value("layout") is not None else []
+        images = [read_three_sides(size) for name, size in pieces if name != "text"]
         tokens = sum(read_tokens(size) for name, size in pieces if name == "text")
         if len(images) > 1 or (images and tokens):
             raise ValueError("layout must be one image, or text: NeoMME reads a page or a question, never both at once")
         if not images:
-            return Positions(line(tokens, 0.0, 2), axes, None, (Segment("text", 0, tokens),))
+            return Positions(line_positions(tokens, 0.0, 2), axes, None, (Segment("text", 0, tokens),))
         given = ConfigReader({"grid": list(images[0][1:])})
     rows, columns = given.sizes("grid", count=2)
-    require_tokens(rows, columns + 1)
-    values = np.concatenate([line(2, 0.0, 2), grid(rows, columns + 1, start=2.0)])
+    require_token_count(rows, columns + 1)
+    values = np.concatenate([line_positions(2, 0.0, 2), lay_out_grid(rows, columns + 1, start=2.0)])
     return Positions(values, axes, None, (Segment("marker", 0, 2), Segment("image", 2, len(values))))

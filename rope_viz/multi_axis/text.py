@@ -15,12 +15,12 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import (
     AxesSpec,
-    alternating,
-    checked_counts,
-    interleaved,
+    alternate_axes,
+    alternate_then,
+    check_counts,
+    interleave_sections,
     one_axis,
-    placed,
-    sections_then,
+    place_frequencies,
     shared_ladder,
     without_rotation,
 )
@@ -84,14 +84,14 @@ def read_text(kind: str, config: Mapping[str, Any]) -> AxesSpec:
     Frequencies are rounded to float32 as in the class; `text_layers` returns those of the formula.
     """
     layers = text_layers(kind, config)
-    wanted = config.get("layer_type")
-    if wanted is not None and (not isinstance(wanted, str) or wanted not in layers):
-        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {short_repr(wanted)}")
-    layer = next((name for name in (wanted, "", "full_attention") if name in layers), next(iter(layers)))
-    return in_float32(layers[layer])
+    layer_type = config.get("layer_type")
+    if layer_type is not None and (not isinstance(layer_type, str) or layer_type not in layers):
+        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {short_repr(layer_type)}")
+    layer = next((name for name in (layer_type, "", "full_attention") if name in layers), next(iter(layers)))
+    return round_to_float32(layers[layer])
 
 
-def in_float32(spec: AxesSpec) -> AxesSpec:
+def round_to_float32(spec: AxesSpec) -> AxesSpec:
     """Return the spec with the frequencies of a float32 class: base^(2i/d) rounded, and its inverse rounded again."""
     second = None if spec.second is None else round_inverse(spec.second)
     return replace(spec, weights=round_inverse(spec.weights), second=second)
@@ -107,24 +107,27 @@ def round_inverse(weights: FloatArray) -> FloatArray:
 def text_layers(kind: str, config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     """Return {layer type: rotation}, with the key "" where all layers share one."""
     name = kind.removesuffix("_text")
-    axes, whole = find_axes(name), with_model_type(name, config)
-    return {layer: allocate_pairs(axes, spec, section_keys(whole, layer)) for layer, spec in from_config(whole).items()}
+    axes, full_config = find_axes(name), with_model_type(name, config)
+    return {
+        layer: allocate_pairs(axes, spec, section_keys(full_config, layer))
+        for layer, spec in from_config(full_config).items()
+    }
 
 
 def with_model_type(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config with its model type and with what `from_config` needs."""
-    whole = dict(config)
+    full_config = dict(config)
     axes, record = UNRECORDED.get(name), find_architecture(name)
     like = "" if axes is None else axes.like
     if any(isinstance(config.get(key), Mapping) for key in TEXT_KEYS) and not like:
-        whole.setdefault("model_type", name)
+        full_config.setdefault("model_type", name)
     else:
-        whole["model_type"] = like or (name if record is None or record.text is None else record.text.type)
-    if find_architecture(whole["model_type"]) is None:
+        full_config["model_type"] = like or (name if record is None or record.text is None else record.text.type)
+    if find_architecture(full_config["model_type"]) is None:
         # An architecture without class defaults: lengths do not matter to plain RoPE.
-        whole.setdefault("max_position_embeddings", 32_768)
-        whole.setdefault("rope_interleave", axes is not None and axes.pattern == "t behind h w")
-    return whole
+        full_config.setdefault("max_position_embeddings", 32_768)
+        full_config.setdefault("rope_interleave", axes is not None and axes.pattern == "t behind h w")
+    return full_config
 
 
 def section_keys(config: Mapping[str, Any], layer: str = "") -> dict[str, Any]:
@@ -149,8 +152,8 @@ def allocate_pairs(axes: Axes | None, spec: RopeSpec, found: Mapping[str, Any]) 
         counts = counts if axes is None else (spec.pairs - 2 * side, side, side)
         axes = Axes("interleaved" if found.get("mrope_interleaved") else "sections")
     if axes.pattern == "even and odd":
-        return shared_ladder(spec, alternating(spec.pairs), axes.names)
-    sizes = checked_counts(axes.sections if counts is None else counts)
+        return shared_ladder(spec, alternate_axes(spec.pairs), axes.names)
+    sizes = check_counts(axes.sections if counts is None else counts)
     if axes.pattern == "doubled":
         return double_sections(spec, sizes)
     return shared_ladder(spec, axis_per_pair(axes.pattern, sizes, spec.pairs), axes.names)
@@ -170,12 +173,12 @@ def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int
     if len(counts) != 3:
         raise ValueError(f"mrope_section must have three numbers, got {short_repr(list(counts))}")
     if pattern == "interleaved":
-        return interleaved(counts, pairs)
+        return interleave_sections(counts, pairs)
     # ERNIE names its sections h, w, t; Bailing t, h, w. Both lay the pairs out alike.
     rows, columns, time = counts if pattern == "h w then t" else (*counts[1:], counts[0])
     if rows != columns:
         raise ValueError(f"mrope_section must give rows and columns as many pairs each, got {[rows, columns, time]}")
-    return sections_then(pairs, time)
+    return alternate_then(pairs, time)
 
 
 def schedule_pairs(counts: Sequence[int]) -> list[int]:
@@ -189,13 +192,13 @@ def schedule_pairs(counts: Sequence[int]) -> list[int]:
     if len(counts) not in (2, 3):
         raise ValueError(f"mrope_section must have two or three numbers, got {short_repr(list(counts))}")
     last = [0] if len(counts) == 3 else []
-    wanted = [counts[0] - len(last), *counts[1:]]
-    given, order = [0] * len(wanted), list[int]()
-    for _ in range(sum(wanted)):
-        free = [k for k in range(len(wanted)) if given[k] < wanted[k]]
-        best = min([k for k in free if k not in order[-1:]] or free, key=lambda k: (given[k] / wanted[k], k))
+    targets = [counts[0] - len(last), *counts[1:]]
+    assigned, order = [0] * len(targets), list[int]()
+    for _ in range(sum(targets)):
+        free = [k for k in range(len(targets)) if assigned[k] < targets[k]]
+        best = min([k for k in free if k not in order[-1:]] or free, key=lambda k: (assigned[k] / targets[k], k))
         order.append(best)
-        given[best] += 1
+        assigned[best] += 1
     return order + last
 
 
@@ -208,7 +211,7 @@ def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
         raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {short_repr(list(counts))}")
     axis = [k for k, count in enumerate(counts) for _ in range(2 * count)]
     first = shared_ladder(spec, axis[: spec.pairs], xdrope_axes(counts))
-    return without_rotation(first, placed(np.asarray(spec.inv_freq()), axis[spec.pairs :], len(counts)))
+    return without_rotation(first, place_frequencies(np.asarray(spec.inv_freq()), axis[spec.pairs :], len(counts)))
 
 
 def xdrope_axes(counts: Sequence[int]) -> tuple[str, ...]:

@@ -18,13 +18,13 @@ from rope_viz.embedding.axes_spec import (
     THW,
     AxesSpec,
     Order,
-    alternating,
-    directions,
-    interleaved,
-    joined,
+    alternate_axes,
+    interleave_sections,
+    join_specs,
     ladder_per_axis,
-    paired,
-    placed,
+    mix_axes,
+    pair_dimensions,
+    place_frequencies,
     shared_ladder,
 )
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, require_number, short_repr
@@ -53,35 +53,35 @@ class Tower:
     derived: bool = False
 
 
-def sizes(width: int, heads: int, **more: Any) -> dict[str, Any]:
+def default_sizes(width: int, heads: int, **more: Any) -> dict[str, Any]:
     """Class defaults of a tower."""
     return {"hidden_size": width, "num_attention_heads": heads, **more}
 
 
-QWEN3 = Tower(defaults=sizes(1152, 16))
-ROTATED = Tower(axes=WH, pairing="interleaved", defaults=sizes(1024, 16))
+QWEN3 = Tower(defaults=default_sizes(1152, 16))
+ROTATED = Tower(axes=WH, pairing="interleaved", defaults=default_sizes(1024, 16))
 MEMORY = Tower(axes=WH, pairing="interleaved")
-MOON = Tower(listens=(1, 0), order="pair by pair", defaults=sizes(1152, 16))
+MOON = Tower(listens=(1, 0), order="pair by pair", defaults=default_sizes(1152, 16))
 
 TOWERS: dict[str, Tower] = {
     "qwen2_vl": Tower(width="embed_dim", defaults={"embed_dim": 1280, "num_heads": 16}),
-    **dict.fromkeys(("qwen2_5_vl", "qwen2_5_omni", "exaone4_5"), Tower(defaults=sizes(3584, 16))),
+    **dict.fromkeys(("qwen2_5_vl", "qwen2_5_omni", "exaone4_5"), Tower(defaults=default_sizes(3584, 16))),
     **dict.fromkeys(("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "qwen3_omni_moe"), QWEN3),
     **dict.fromkeys(("cohere_compass", "paddleocr_vl", "keye", "keye_vl1_5"), QWEN3),
-    **dict.fromkeys(("glm4v", "glm4v_moe", "glm46v"), Tower(defaults=sizes(1536, 12))),
-    **dict.fromkeys(("glm_ocr", "glm5_next"), Tower(defaults=sizes(1024, 16))),
-    **dict.fromkeys(("muse_spark", "muse_glimmer"), Tower(axes=WH, defaults=sizes(1536, 16))),
+    **dict.fromkeys(("glm4v", "glm4v_moe", "glm46v"), Tower(defaults=default_sizes(1536, 12))),
+    **dict.fromkeys(("glm_ocr", "glm5_next"), Tower(defaults=default_sizes(1024, 16))),
+    **dict.fromkeys(("muse_spark", "muse_glimmer"), Tower(axes=WH, defaults=default_sizes(1536, 16))),
     **dict.fromkeys(("kimi_k25", "kimi_vl", "moonvit"), MOON),
     **dict.fromkeys(("sam2_video", "sam3_tracker_video", "edgetam_video"), MEMORY),
     **dict.fromkeys(("sam3", "perception_encoder"), ROTATED),
-    "llama4": replace(ROTATED, defaults=sizes(768, 16), derived=True),
-    "ernie4_5_vl_moe": Tower(defaults=sizes(1280, 16)),
-    "dots3_note": Tower(defaults=sizes(1536, 24)),
-    "lfm3_vl": Tower(base=1_000_000.0, defaults=sizes(1024, 16)),
-    "video_llama_3": Tower(defaults=sizes(768, 12)),
-    "mlcd": Tower(defaults=sizes(1664, 16)),
-    "step3p7": Tower(listens=(1, 0), defaults=sizes(1536, 16)),
-    "inkling2": Tower(listens=(1, 0), pairing="interleaved", defaults=sizes(1024, 16)),
+    "llama4": replace(ROTATED, defaults=default_sizes(768, 16), derived=True),
+    "ernie4_5_vl_moe": Tower(defaults=default_sizes(1280, 16)),
+    "dots3_note": Tower(defaults=default_sizes(1536, 24)),
+    "lfm3_vl": Tower(base=1_000_000.0, defaults=default_sizes(1024, 16)),
+    "video_llama_3": Tower(defaults=default_sizes(768, 12)),
+    "mlcd": Tower(defaults=default_sizes(1664, 16)),
+    "step3p7": Tower(listens=(1, 0), defaults=default_sizes(1536, 16)),
+    "inkling2": Tower(listens=(1, 0), pairing="interleaved", defaults=default_sizes(1024, 16)),
 }
 
 
@@ -134,8 +134,8 @@ def ladder(dim: int, base: float) -> RopeSpec:
 def join_parts(size: int, base: float, axes: Sequence[str]) -> AxesSpec:
     """Return equal parts of a head, one per axis, each with its own half pairing."""
     one = ladder(size // len(axes), base)
-    parts = [placed(one.plain_inv_freq, [axis] * one.pairs, len(axes)) for axis in range(len(axes))]
-    return joined([AxesSpec(part, axes=tuple(axes), head_dim=size // len(axes)) for part in parts])
+    parts = [place_frequencies(one.plain_inv_freq, [axis] * one.pairs, len(axes)) for axis in range(len(axes))]
+    return join_specs([AxesSpec(part, axes=tuple(axes), head_dim=size // len(axes)) for part in parts])
 
 
 def read_memory_head(given: ConfigReader) -> int:
@@ -212,8 +212,8 @@ def vjepa2(given: ConfigReader) -> AxesSpec:
     rungs = 10_000.0 ** (-np.arange(n) / n)
     member = np.arange(2 * n).reshape(n, 2) % n
     axis = np.repeat(np.arange(3), n).tolist()
-    first, second = (placed(np.tile(rungs[member[:, k]], 3), axis, 3) for k in (0, 1))
-    return AxesSpec(first, paired(3 * n, "interleaved"), axes=THW, second=second, head_dim=size)
+    first, second = (place_frequencies(np.tile(rungs[member[:, k]], 3), axis, 3) for k in (0, 1))
+    return AxesSpec(first, pair_dimensions(3 * n, "interleaved"), axes=THW, second=second, head_dim=size)
 
 
 def efficientloftr(given: ConfigReader) -> list[AxesSpec]:
@@ -223,8 +223,8 @@ def efficientloftr(given: ConfigReader) -> list[AxesSpec]:
     one = ladder(int(given.head_size() * share), given.base(10_000.0))
     if 4 * one.pairs != width or width % (2 * heads):
         raise ValueError(f"the ladder must reach over all heads: {one.pairs} rungs for {width} dimensions")
-    whole = np.repeat(one.plain_inv_freq, 2)
-    return split_heads(whole, alternating(len(whole)), HW, heads)
+    doubled = np.repeat(one.plain_inv_freq, 2)
+    return split_heads(doubled, alternate_axes(len(doubled)), HW, heads)
 
 
 def partial_factor(given: ConfigReader, default: float) -> float:
@@ -235,8 +235,8 @@ def partial_factor(given: ConfigReader, default: float) -> float:
 
 def split_heads(inv_freq: FloatArray, axis: Sequence[int], axes: Sequence[str], heads: int) -> list[AxesSpec]:
     """Return one allocation over the width of all heads, cut into heads, adjacent dimensions paired."""
-    parts = np.split(placed(inv_freq, axis, len(axes)), heads)
-    return [directions(part, axes, head_dim=2 * len(part)) for part in parts]
+    parts = np.split(place_frequencies(inv_freq, axis, len(axes)), heads)
+    return [mix_axes(part, axes, head_dim=2 * len(part)) for part in parts]
 
 
 def timm_axial(given: ConfigReader) -> AxesSpec:
@@ -257,16 +257,16 @@ def timm_mrope(given: ConfigReader) -> AxesSpec:
     size = given.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
     counts = given.sizes("mrope_section", default=(8, 12, 12), count=3, least=0)
     spec = RopeSpec(head_dim=size, base=given.number("temperature", "rope_theta", default=10_000.0, above=1.0))
-    return shared_ladder(spec, interleaved(counts, spec.pairs))
+    return shared_ladder(spec, interleave_sections(counts, spec.pairs))
 
 
 SPECIAL: dict[str, tuple[Callable[[ConfigReader], Specs], dict[str, Any]]] = {
-    "pixtral": (pixtral, sizes(1024, 16, head_dim=64)),
-    "gemma4": (gemma4, sizes(768, 12, head_dim=64)),
-    "minimax_m3_vl": (minimax_m3, sizes(1280, 16)),
-    "dinov3_vit": (dinov3, sizes(384, 6)),
-    "vjepa2": (vjepa2, sizes(1024, 16)),
-    "efficientloftr": (efficientloftr, sizes(256, 8)),
+    "pixtral": (pixtral, default_sizes(1024, 16, head_dim=64)),
+    "gemma4": (gemma4, default_sizes(768, 12, head_dim=64)),
+    "minimax_m3_vl": (minimax_m3, default_sizes(1280, 16)),
+    "dinov3_vit": (dinov3, default_sizes(384, 6)),
+    "vjepa2": (vjepa2, default_sizes(1024, 16)),
+    "efficientloftr": (efficientloftr, default_sizes(256, 8)),
     "timm-axial": (timm_axial, {}),
     "timm-mrope": (timm_mrope, {}),
     "rope-mixed": (rope_mixed, {}),

@@ -23,7 +23,7 @@ from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.runtimes.axes import axes_answers
-from rope_viz.studies.axis_extrapolation import METHODS, carried, offered
+from rope_viz.studies.axis_extrapolation import METHODS, available_methods, extend_axis
 
 ALL: tuple[Choice[Any], ...] = (*WHICH, *CHANGES)
 SHOWN: tuple[Choice[Any], ...] = (*ALL, *OTHER)
@@ -113,7 +113,7 @@ METHOD = Pick(
     key="axes.method",
     label="Method",
     options=METHODS,
-    offered=lambda now: offered(scene(now), now[ALONG]),
+    offered=lambda now: available_methods(scene(now), now[ALONG]),
     needs=(*ALL, ALONG),
 )
 GROWTH = Number(
@@ -210,7 +210,7 @@ def costs(now: Now) -> Table:
 def further(now: Now) -> Figure:
     """One direction of an image or video extended beyond the trained size, and where its score recurs."""
     of, role = scene(now), now[ALONG]
-    done = carried(of, role, now[METHOD], float(now[GROWTH]))
+    done = extend_axis(of, role, now[METHOD], float(now[GROWTH]))
     unit = "frames" if role == "time" else of.units
     side = f"{axes.LOOKS[role].word.lower()} beyond {done.trained:,} {unit}"
     title = f"{axes.title(of)}: {side}, cos of every pair, and the score"

@@ -141,9 +141,11 @@ def analyse_layer(capture: Capture, number: int) -> Looked:
     """Analyse a layer. Raise `ValueError` for values that are not numbers."""
     layer, spec = capture.layer(number), capture.spec(number)
     heads = layer.as_heads(spec)
-    positional = studies.positional(heads, Turning.from_spec(spec, heads.tokens))
+    positional = studies.positional_share(heads, Turning.from_spec(spec, heads.tokens))
     order = tuple(int(head) for head in np.argsort(-positional, kind="stable"))
-    return Looked(capture.name, number, layer, heads, spec, studies.by_pair(heads, spec.pairs), positional, order)
+    return Looked(
+        capture.name, number, layer, heads, spec, studies.pair_statistics(heads, spec.pairs), positional, order
+    )
 
 
 def problem(now: Now) -> str:

@@ -17,7 +17,7 @@ from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import conversion
 from rope_viz.studies import rotation as study
-from rope_viz.studies.vectors import normals
+from rope_viz.studies.vectors import draw_normals
 
 HEADS_KNOB = Knob("Heads", 1, 128, "How many heads of this size the weight holds.", integer=True)
 
@@ -150,7 +150,7 @@ def vector(now: Now) -> FloatArray:
 
 
 def _worked(spec: RopeSpec) -> dict[str, FloatArray]:
-    return {"A vector of your own": np.round(normals("worked vector", spec.head_dim), 3)}
+    return {"A vector of your own": np.round(draw_normals("worked vector", spec.head_dim), 3)}
 
 
 def _forms(now: Now) -> tuple[study.Form, ...]:

@@ -16,7 +16,7 @@ from rope_viz.embedding.axes_spec import MIXED, STILL, AxesSpec
 from rope_viz.models.architecture import Axes, find_architecture
 from rope_viz.models.config_reader import read_model_type
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
+from rope_viz.multi_axis.mrope_runtimes import allocate_for_runtime, rotate_as_ggml
 from rope_viz.multi_axis.prompt_positions import lay_out, prompt_traits
 from rope_viz.multi_axis.text import find_axes, section_keys, text_layers
 from rope_viz.runtimes.releases import MLX_VLM, find_version, format_name
@@ -121,7 +121,7 @@ def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str,
             return allocate_by_class(kind, config), ""
         if runtime == "llama.cpp" and axes is not None:
             return allocate_by_ggml(allocate_by_class(kind, config), axes, config), ""
-        return allocation(runtime, {**config, "model_type": kind} if kind else config), ""
+        return allocate_for_runtime(runtime, {**config, "model_type": kind} if kind else config), ""
     except ValueError as error:
         return None, f"refuses: {error}"
 
@@ -137,7 +137,7 @@ def allocate_by_ggml(own: AxesSpec, axes: Axes, config: Mapping[str, Any]) -> Ax
     found = section_keys(config)
     counts = list(found.get("mrope_section", found.get("xdrope_section")) or axes.sections)[:4]
     mode = "IMROPE" if axes.pattern == "interleaved" else "MROPE"
-    laid = llama_cpp({"mode": mode, "head_dim": own.head_dim, "n_dims": 2 * own.pairs, "sections": counts})
+    laid = rotate_as_ggml({"mode": mode, "head_dim": own.head_dim, "n_dims": 2 * own.pairs, "sections": counts})
     weights = np.where(laid.weights != 0.0, np.abs(own.weights).sum(axis=1)[:, None], 0.0)
     return AxesSpec(weights, laid.dims, own.factor, laid.axes, head_dim=own.head_dim)
 

@@ -17,9 +17,9 @@ class Practice:
 
     library: str
     roundings: tuple[str, ...]
-    does: str
+    description: str
     source: str
-    ran: bool = False
+    was_run: bool = False
 
 
 PRACTICES: tuple[Practice, ...] = (
@@ -28,7 +28,7 @@ PRACTICES: tuple[Practice, ...] = (
         ("float32-angles", "bf16-products"),
         "Angles in float32; cos and sin cast to the model's dtype, products in it.",
         "https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama/modeling_llama.py",
-        ran=True,
+        was_run=True,
     ),
     Practice(
         "vLLM 0.33.0",
@@ -89,7 +89,7 @@ PRACTICES: tuple[Practice, ...] = (
         ("bf16-positions",),
         "Positions in the dtype of the tensor: for bf16 the output is off by 18 % at 257 and 36 % at 511.",
         "https://github.com/lucidrains/rotary-embedding-torch",
-        ran=True,
+        was_run=True,
     ),
     Practice(
         "transformers, Mistral, 2024",
@@ -154,6 +154,6 @@ PRACTICES: tuple[Practice, ...] = (
 )
 
 
-def practised_by(where: str) -> tuple[Practice, ...]:
+def find_practices(where: str) -> tuple[Practice, ...]:
     """Return the implementations with this rounding, in the order of the list."""
     return tuple(each for each in PRACTICES if where in each.roundings)

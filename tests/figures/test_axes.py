@@ -8,14 +8,14 @@ import pytest
 from rope_viz.figures import axes, axis_extrapolation, prompt, theme
 from rope_viz.figures.words import axes as words
 from rope_viz.multi_axis.catalog import axes_catalog
-from rope_viz.multi_axis.image_layouts import scenes
+from rope_viz.multi_axis.image_layouts import model_scenes
 from rope_viz.multi_axis.prompt_syntax import USUAL, lay, pieces, reader
-from rope_viz.studies.axis_extrapolation import carried
+from rope_viz.studies.axis_extrapolation import extend_axis
 
-QWEN2, QWEN3 = scenes("qwen2-vl-7b")["text"], scenes("qwen3-vl-8b")["text"]
-AXIAL, MIXED = scenes("rope-vit-axial-b")["vision"], scenes("rope-vit-mixed-b")["vision all heads"]
-FLUX2, SHEAR = scenes("flux.2-dev")["transformer"], scenes("v-jepa2-vit-l")["vision"]
-HUNYUAN = scenes("hunyuan-video")["transformer"]
+QWEN2, QWEN3 = model_scenes("qwen2-vl-7b")["text"], model_scenes("qwen3-vl-8b")["text"]
+AXIAL, MIXED = model_scenes("rope-vit-axial-b")["vision"], model_scenes("rope-vit-mixed-b")["vision all heads"]
+FLUX2, SHEAR = model_scenes("flux.2-dev")["transformer"], model_scenes("v-jepa2-vit-l")["vision"]
+HUNYUAN = model_scenes("hunyuan-video")["transformer"]
 
 
 def laid(runtime, line=USUAL, id="qwen2-vl-7b"):
@@ -30,8 +30,8 @@ def every_figure():
     yield "speeds of directions", axes.speeds([MIXED, SHEAR])
     yield "prompt", prompt.positions(laid("transformers"), "transformers", laid("vllm"), "vllm")
     yield "prompt zoomed", prompt.positions(laid("transformers"), "transformers", view=(100.2, 220.7))
-    yield "beyond", axis_extrapolation.heights(carried(HUNYUAN, "time", "riflex", 2.0), "frames")
-    yield "far beyond", axis_extrapolation.heights(carried(QWEN2, "time", "yarn", 8.0), "frames", coarse=True)
+    yield "beyond", axis_extrapolation.heights(extend_axis(HUNYUAN, "time", "riflex", 2.0), "frames")
+    yield "far beyond", axis_extrapolation.heights(extend_axis(QWEN2, "time", "yarn", 8.0), "frames", coarse=True)
 
 
 FIGURES = dict(every_figure())
@@ -139,7 +139,7 @@ def test_the_token_at_which_a_second_runtime_differs_is_marked():
 
 
 def test_angles_beyond_are_the_cosines_of_the_pairs():
-    done = carried(HUNYUAN, "time", "riflex", 2.0)
+    done = extend_axis(HUNYUAN, "time", "riflex", 2.0)
     trace = axis_extrapolation.heights(done, "frames").data[0]
     np.testing.assert_allclose(trace.z, np.cos(np.outer(done.speeds, np.arange(67))), atol=1e-6)
 
@@ -147,7 +147,7 @@ def test_angles_beyond_are_the_cosines_of_the_pairs():
 def test_false_peaks_are_ringed_with_their_numbers():
     texts = [
         note.text
-        for note in axis_extrapolation.heights(carried(HUNYUAN, "time", growth=2.0), "frames").layout.annotations
+        for note in axis_extrapolation.heights(extend_axis(HUNYUAN, "time", growth=2.0), "frames").layout.annotations
     ]
     assert {"25: 0.58", "50: 0.57"} <= set(texts)
     assert "50: 0.40" in [note.text for note in FIGURES["beyond"].layout.annotations]
@@ -184,11 +184,11 @@ def test_the_first_token_after_a_long_film_jumps_in_transformers():
 
 
 def test_the_sentence_says_where_the_score_comes_home():
-    assert "farthest at **50**: 0.57" in words.beyond(carried(HUNYUAN, "time", growth=2.0), "frames")
-    text = words.beyond(carried(HUNYUAN, "time", "riflex", 2.0), "frames")
+    assert "farthest at **50**: 0.57" in words.beyond(extend_axis(HUNYUAN, "time", growth=2.0), "frames")
+    text = words.beyond(extend_axis(HUNYUAN, "time", "riflex", 2.0), "frames")
     assert "comes home at 50 with 0.57; now it is **0.40** there" in text
     assert "pair 3 now takes 73.3 frames" in text
-    text = words.beyond(carried(scenes("flux.1-dev")["transformer"], "row", "yarn", 4.0), "patches")
+    text = words.beyond(extend_axis(model_scenes("flux.1-dev")["transformer"], "row", "yarn", 4.0), "patches")
     assert "**20 of 28** pairs of row do not finish a turn in the 64 patches" in text
     assert "multiplies cos and sin by 1.139" in text
 
@@ -200,7 +200,7 @@ def test_pairs_that_no_section_claims_are_said():
 
 @pytest.mark.parametrize("id", axes_catalog())
 def test_every_model_has_its_pictures_and_sentences(id):
-    for part, scene in scenes(id).items():
+    for part, scene in model_scenes(id).items():
         if " head " in part and not part.endswith("head 0"):
             continue
         axes.sight([scene], coarse=True)
@@ -208,6 +208,6 @@ def test_every_model_has_its_pictures_and_sentences(id):
         assert scene.name in words.sight([scene], 32)
         assert words.speeds([scene]).endswith(".")
         for role in scene.roles:
-            done = carried(scene, role, growth=2.0)
+            done = extend_axis(scene, role, growth=2.0)
             axis_extrapolation.heights(done, scene.units, coarse=True)
             assert words.beyond(done, scene.units)

@@ -37,11 +37,11 @@ def test_a_grey_file_has_no_colour(name, ground):
 
 def test_in_greys_every_line_has_a_dash_of_its_own():
     from rope_viz.figures.files import lines
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
     for name in ("ratio", "wavelength", "error", "long decay", "errors", "costs"):
-        sheet = dressed(DRAWN[name], Style(grey=True))
-        named = {lines.line_name(trace): lines.look(trace)[1] for trace in sheet.data if lines.line_name(trace)}
+        sheet = apply_style(DRAWN[name], Style(grey=True))
+        named = {lines.line_name(trace): lines.read_look(trace)[1] for trace in sheet.data if lines.line_name(trace)}
         assert len(set(named.values())) == len(named), (name, named)
 
 
@@ -175,28 +175,28 @@ def test_labels_keep_clear_of_data_first_and_then_of_rules():
 
 
 def test_own_labels_stand_in_the_title_where_the_name_is_whole():
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
     style = Style(title="yes", labels=(("YaRN", "ours, 5 % \\1"),))
     title = "Speed of each pair: YaRN, NTK-aware, YaRNs, YaRN"
-    assert dressed(ratio(), style, title).title == title.replace("YaRN,", "ours, 5 % \\1,")[:-4] + "ours, 5 % \\1"
-    assert dressed(ratio(), Style(title="YaRN, a study", labels=style.labels), title).title == "YaRN, a study"
+    assert apply_style(ratio(), style, title).title == title.replace("YaRN,", "ours, 5 % \\1,")[:-4] + "ours, 5 % \\1"
+    assert apply_style(ratio(), Style(title="YaRN, a study", labels=style.labels), title).title == "YaRN, a study"
 
 
 def test_ranges_and_scales_are_those_asked_for():
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
     fig = DRAWN["wavelengths"]
-    axis = dressed(fig, Style(xmin=10, xmax=30, ymin=64)).layout
+    axis = apply_style(fig, Style(xmin=10, xmax=30, ymin=64)).layout
     assert axis["xaxis"]["range"] == [10, 30]
     assert axis["yaxis"]["range"][0] == pytest.approx(np.log10(64))
-    linear = dressed(fig, Style(yscale="linear")).layout
+    linear = apply_style(fig, Style(yscale="linear")).layout
     assert linear["yaxis"]["type"] == "linear"
     assert linear["yaxis"]["title"]["text"] == "wavelength (tokens per turn)"
     end = next(note for note in linear["annotations"] if note["text"] == "plain")
     assert end["y"] == pytest.approx(2 * np.pi / LLAMA.plain_inv_freq[-1])
     # A map of pairs runs from top to bottom, and still does.
-    pairs = dressed(DRAWN["cos"], Style(ymin=10, ymax=20)).layout["yaxis"]["range"]
+    pairs = apply_style(DRAWN["cos"], Style(ymin=10, ymax=20)).layout["yaxis"]["range"]
     assert pairs == [20, 10]
 
 
@@ -223,23 +223,23 @@ def test_what_a_figure_cannot_have_is_said_in_a_sentence(name, style, said):
 
 
 def test_a_range_holds_for_all_panels_of_a_figure():
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
-    layout = dressed(DRAWN["matrices whole"], Style(xmin=3, xmax=9)).layout
+    layout = apply_style(DRAWN["matrices whole"], Style(xmin=3, xmax=9)).layout
     axes = [axis for key, axis in layout.items() if key.startswith("xaxis")]
     assert len(axes) == 3
     assert all(list(axis["range"]) == [3, 9] for axis in axes)
 
 
 def test_another_scale_is_fitted_to_what_is_shown():
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
     fig = DRAWN["wavelengths"]
     longest = 2 * np.pi / LLAMA.inv_freq(LLAMA.target)[-1]
-    low, high = dressed(fig, Style(yscale="linear")).layout["yaxis"]["range"]
+    low, high = apply_style(fig, Style(yscale="linear")).layout["yaxis"]["range"]
     assert low == 0
     assert longest < high < 1.1 * longest
-    assert dressed(fig, Style(yscale="linear", ymax=1e9)).layout["yaxis"]["range"] == [0, 1e9]
+    assert apply_style(fig, Style(yscale="linear", ymax=1e9)).layout["yaxis"]["range"] == [0, 1e9]
 
 
 @pytest.mark.parametrize("log", [False, True])

@@ -209,7 +209,7 @@ def test_what_was_made_in_inference_mode_serves_in_training():
 
 
 def test_what_is_remembered_in_inference_mode_can_be_kept_for_a_gradient():
-    double = torch_library.remembered(lambda t: t * 2)
+    double = torch_library.cache_last(lambda t: t * 2)
     t = torch.ones(2)
     with torch.inference_mode():
         assert not double(t).is_inference()

@@ -73,5 +73,5 @@ def test_a_process_that_cannot_start_frees_the_place(start, monkeypatch):
 
 
 def test_the_device_is_chosen_where_torch_is():
-    first = next(report.lines({**SMALL, "device": "auto"}))
+    first = next(report.report_lines({**SMALL, "device": "auto"}))
     assert first["machine"]["gpu"] == torch.cuda.is_available()

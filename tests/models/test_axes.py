@@ -19,8 +19,8 @@ from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.models.architecture import Axes
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis import positions, read_family
-from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
-from rope_viz.multi_axis.learned_directions import uniform
+from rope_viz.multi_axis.diffusion import ALSO, RULES, read_diffusion, require_rule
+from rope_viz.multi_axis.learned_directions import draw_uniform
 from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
 from rope_viz.multi_axis.text import all_axes, text_layers, text_name
 from rope_viz.multi_axis.vision import SPECIAL, TOWERS, ladder, tower_name
@@ -158,7 +158,9 @@ def test_a_prompt_is_numbered_as_published(index: int) -> None:
 
 def test_numbers_are_drawn_as_torch_draws_them() -> None:
     # torch.manual_seed(7); torch.rand(5), torch 2.13.0
-    np.testing.assert_allclose(uniform(7, 5), [0.53492254, 0.19880319, 0.6592117, 0.65689027, 0.23276156], atol=5e-8)
+    np.testing.assert_allclose(
+        draw_uniform(7, 5), [0.53492254, 0.19880319, 0.6592117, 0.65689027, 0.23276156], atol=5e-8
+    )
 
 
 def test_a_text_class_holds_its_speeds_in_float32() -> None:
@@ -213,12 +215,12 @@ def test_every_diffusion_transformer_is_read_from_nothing(name: str) -> None:
 def test_classes_and_pipelines_name_the_same_rules() -> None:
     assert set(ALSO.values()) <= set(RULES)
     for written in ("Flux2PosEmbed", "flux.2", "Flux2Transformer2DModel", "flux-2", "FLUX_2"):
-        assert canonical(written) == "flux2"
-    assert canonical("QwenEmbedLayer3DRope") == "qwenimagelayered"
-    assert canonical("QwenEmbedRope") == "qwenimage"
-    assert canonical("ZImageTransformer2DModel") == "zimage"
+        assert require_rule(written) == "flux2"
+    assert require_rule("QwenEmbedLayer3DRope") == "qwenimagelayered"
+    assert require_rule("QwenEmbedRope") == "qwenimage"
+    assert require_rule("ZImageTransformer2DModel") == "zimage"
     with pytest.raises(ValueError, match="there is no diffusion transformer"):
-        canonical("unet")
+        require_rule("unet")
 
 
 def test_runtimes_lay_out_a_long_video_in_their_own_ways() -> None:

@@ -8,7 +8,7 @@ import pytest
 from rope_viz.models import spec_url
 from rope_viz.multi_axis import from_model
 from rope_viz.multi_axis.catalog import axes_catalog
-from rope_viz.multi_axis.image_layouts import with_all_heads
+from rope_viz.multi_axis.image_layouts import add_all_heads
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import axes, axes_model, axis_choice, extend, frequencies, runtimes
 from rope_viz.pictures.configs import upload_bytes, upload_of
@@ -67,7 +67,7 @@ def test_what_is_no_ladder_is_shown_on_page_axes_and_plain_elsewhere(id: str) ->
     now = Now(mine.specs[""], spec_url.CUSTOM, "", own=mine)
     assert now[axes_model.MODEL] == axes_model.SIDEBAR
     released = from_model(axes_catalog()[id].config)
-    assert axes_model.released(now).spec in [*released.values(), *with_all_heads(released).values()]
+    assert axes_model.released(now).spec in [*released.values(), *add_all_heads(released).values()]
 
 
 def test_an_encoder_that_is_dropped_has_a_ladder_for_each_axis() -> None:

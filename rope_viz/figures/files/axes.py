@@ -65,7 +65,7 @@ class Axis:
 
     def coordinates(self, values: Any) -> Any:
         """Convert values to coordinates of the same shape; NaN for 0 on a log axis and for unknown names."""
-        if self.names and not numeric(values):
+        if self.names and not is_numeric(values):
             places = {name: float(place) for place, name in enumerate(self.names)}
             return np.array([places.get(str(value), math.nan) for value in np.ravel(np.asarray(values, dtype=object))])
         array = np.asarray(values, dtype=np.float64)
@@ -118,9 +118,13 @@ class Axis:
         if values is not None:
             values = list(np.ravel(array_of(values)))
             texts = self.given.get("ticktext")
-            texts = [str(text) for text in array_of(texts)] if texts is not None else [label(value) for value in values]
+            texts = (
+                [str(text) for text in array_of(texts)]
+                if texts is not None
+                else [format_tick(value) for value in values]
+            )
             places = (
-                self.coordinates(values) if self.log or not numeric(values) else np.asarray(values, dtype=np.float64)
+                self.coordinates(values) if self.log or not is_numeric(values) else np.asarray(values, dtype=np.float64)
             )
             return [(float(at), text) for at, text in zip(places, texts, strict=False)]
         if self.names:
@@ -146,7 +150,7 @@ def linear_ticks(low: float, high: float, room: float, *, binary: bool = False) 
     if binary and high - low >= 4096:
         return [(float(value), format_tokens(float(value)) if value > 0 else f"{value:,.0f}") for value in values]
     if decimals > 5 or max(abs(low), abs(high)) >= 1e7:
-        words = [label(float(value)) for value in values]
+        words = [format_tick(float(value)) for value in values]
         if len(set(words)) == len(words):
             return list(zip(map(float, values), words, strict=True))
     return [(float(value), f"{value + 0.0:,.{decimals}f}".replace("-", "−")) for value in values]
@@ -161,7 +165,7 @@ def log_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
             for power in range(first - 1, last + 1)
             for digit in (1, 2, 5)
         ]
-        ticks = [(at, label(value)) for at, value in parts if low - 1e-9 <= at <= high + 1e-9]
+        ticks = [(at, format_tick(value)) for at, value in parts if low - 1e-9 <= at <= high + 1e-9]
         if len(ticks) > 1:
             return ticks
         # A range between two of these values gets linear ticks.
@@ -171,7 +175,7 @@ def log_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
     return [(float(power), "1" if power == 0 else f"10{format_exponent(power)}") for power in powers]
 
 
-def label(value: Any) -> str:
+def format_tick(value: Any) -> str:
     """Format a tick value with four significant digits and a minus sign (U+2212)."""
     if isinstance(value, str):
         return value
@@ -187,7 +191,7 @@ def read_axes(layout: Mapping[str, Any], data: Sequence[Mapping[str, Any]]) -> d
         axis = Axis(short, layout.get(f"{short[0]}axis{short[1:]}") or {})
         own_traces = [trace for trace in data if (trace.get(f"{short[0]}axis") or short[0]) == short]
         values = [array_of(trace[short[0]]) for trace in own_traces if trace.get(short[0]) is not None]
-        if axis.given.get("type") == "category" or any(not numeric(each) for each in values):
+        if axis.given.get("type") == "category" or any(not is_numeric(each) for each in values):
             axis.names = list(dict.fromkeys(str(name) for each in values for name in np.ravel(each)))
         axis.low, axis.high = _ends(axis, own_traces, values)
         axes[short] = axis
@@ -233,6 +237,6 @@ def array_of(values: Any) -> Any:
     return array
 
 
-def numeric(values: Any) -> bool:
+def is_numeric(values: Any) -> bool:
     """Return True for numeric values."""
     return array_of(values).dtype.kind in "iufb"

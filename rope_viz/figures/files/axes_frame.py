@@ -10,10 +10,10 @@ from rope_viz.figures.files import lines as named
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING
 from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, Plan
-from rope_viz.figures.files.traces import SYMBOLS, dashes, line_scale
+from rope_viz.figures.files.traces import SYMBOLS, dash_lengths, line_scale
 
 
-def ground(plan: Plan) -> None:
+def draw_background(plan: Plan) -> None:
     """Draw the plots' background and grid, below everything else."""
     for panel in plan.panels:
         colour = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
@@ -23,35 +23,35 @@ def ground(plan: Plan) -> None:
         for axis in (panel.x, panel.y):
             grid = axis.given.get("showgrid") is not False and axis.shown and not axis.given.get("overlaying")
             for at, _ in axis.ticks if grid else ():
-                _across(plan, panel, axis, at, str(axis.given.get("gridcolor") or theme.GRID), 0.8)
+                _draw_grid_line(plan, panel, axis, at, str(axis.given.get("gridcolor") or theme.GRID), 0.8)
 
 
-def zero_lines(plan: Plan) -> None:
+def draw_zero_lines(plan: Plan) -> None:
     """Draw the line at 0 on axes that have one."""
     for panel in plan.panels:
         for axis in (panel.x, panel.y):
             if axis.given.get("zeroline") and not axis.log and axis.holds(0.0):
-                _across(plan, panel, axis, 0.0, str(axis.given.get("zerolinecolor") or theme.RULE), 1.0)
+                _draw_grid_line(plan, panel, axis, 0.0, str(axis.given.get("zerolinecolor") or theme.RULE), 1.0)
 
 
-def _across(plan: Plan, panel: Panel, axis: Axis, at: float, colour: str, width: float) -> None:
+def _draw_grid_line(plan: Plan, panel: Panel, axis: Axis, at: float, colour: str, width: float) -> None:
     left, top, right, bottom = panel.box
     pixel = float(axis.pixel(at))
     ends = ([left, right], [pixel] * 2) if axis.upright else ([pixel] * 2, [top, bottom])
     plan.canvas.line(*ends, colour=colour, width=width * line_scale(plan))
 
 
-def axes(plan: Plan) -> None:
+def draw_axes(plan: Plan) -> None:
     """Draw axis lines, ticks with labels, and axis titles."""
     drawn: set[tuple[str, tuple[float, ...]]] = set()
     for panel in plan.panels:
         for axis in (panel.x, panel.y):
             if axis.shown and (axis.name, panel.box) not in drawn:
                 drawn.add((axis.name, panel.box))
-                _axis(plan, panel, axis)
+                _draw_axis(plan, panel, axis)
 
 
-def _axis(plan: Plan, panel: Panel, axis: Axis) -> None:
+def _draw_axis(plan: Plan, panel: Panel, axis: Axis) -> None:
     canvas, s = plan.canvas, plan.scale
     left, top, right, bottom = panel.box
     rule, tick = (str(axis.given.get(key) or theme.RULE) for key in ("linecolor", "tickcolor"))
@@ -88,10 +88,12 @@ def _axis(plan: Plan, panel: Panel, axis: Axis) -> None:
             if axis.angle:
                 place = {"across": "right" if axis.angle < 0 else "left", "down": "middle", "align": "right"}
             canvas.text(words, pixel, bottom + marks + s, size=size, colour=ink, angle=axis.angle, **place)
-    _title(plan, panel, axis, base + out * margins.ticks_depth(plan, axis), bottom + margins.ticks_depth(plan, axis))
+    _draw_title(
+        plan, panel, axis, base + out * margins.ticks_depth(plan, axis), bottom + margins.ticks_depth(plan, axis)
+    )
 
 
-def _title(plan: Plan, panel: Panel, axis: Axis, side_x: float, below_y: float) -> None:
+def _draw_title(plan: Plan, panel: Panel, axis: Axis, side_x: float, below_y: float) -> None:
     if not axis.title:
         return
     s, size = plan.scale, margins.title_size(plan, axis)
@@ -111,19 +113,19 @@ def _title(plan: Plan, panel: Panel, axis: Axis, side_x: float, below_y: float) 
         plan.canvas.text(words, middle, below_y + 2 * s, down="top", **look)
 
 
-def legend(plan: Plan) -> None:
+def draw_legend(plan: Plan) -> None:
     """Draw the legend: a sample and a name per line, in rows above the plots."""
     s, k = plan.scale, line_scale(plan)
     colour = str(plan.sheet.layout["font"]["color"])
     size = plan.size * 12 / 13
     for (left, top, _, _), trace, words in plan.legend:
         middle = top + plan.size * 1.35 / 2
-        ink, dash, width = named.look(trace)
+        ink, dash, width = named.read_look(trace)
         start, stop = left, left + 26 * s
         if trace.get("type") == "bar":
             plan.canvas.box((start + 6 * s, middle - 4 * s, stop - 6 * s, middle + 4 * s), fill=ink)
         elif "lines" in (trace.get("mode") or "lines"):
-            strokes = dashes(dash, width * k)
+            strokes = dash_lengths(dash, width * k)
             plan.canvas.line([start, stop], [middle] * 2, colour=ink, width=width * k, dash=strokes)
         if "markers" in (trace.get("mode") or "lines") and trace.get("type") != "bar":
             marker = trace.get("marker") or {}
@@ -135,7 +137,7 @@ def legend(plan: Plan) -> None:
         plan.canvas.text(words, start + legends.KEY * s - 2 * s, first, size=size, colour=colour, down="top")
 
 
-def heading(plan: Plan) -> None:
+def draw_heading(plan: Plan) -> None:
     """Draw the title of the figure."""
     if plan.heading:
         pad, colour = PAD * plan.scale, str(plan.sheet.layout["font"]["color"])

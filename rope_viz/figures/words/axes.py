@@ -13,7 +13,7 @@ from rope_viz.figures.words.common import counted
 from rope_viz.models.user_config import join_words
 from rope_viz.multi_axis.image_layouts import ALL_HEADS, Role, Scene
 from rope_viz.multi_axis.prompt_syntax import Laid, Wanted, first_difference
-from rope_viz.studies.axis_extrapolation import METHODS, Carried, Peak, peaks, unturned
+from rope_viz.studies.axis_extrapolation import METHODS, ExtendedAxis, Peak, count_unturned_pairs, find_peaks
 from rope_viz.studies.distance_2d import block_means
 from rope_viz.texts.numbers import format_number, format_tokens
 
@@ -169,20 +169,20 @@ def standing(pairs: Sequence[int], runtime: str) -> str:
     return f"In {RUNTIMES.get(runtime, runtime)} {pair}{which} stand still: no section claims them."
 
 
-def beyond(done: Carried, unit: str) -> str:
+def beyond(done: ExtendedAxis, unit: str) -> str:
     """Say how many pairs finish a turn in training, and where beyond it the score recurs."""
     count = len(done.pair)
-    slow = unturned(done)
+    slow = count_unturned_pairs(done)
     word = LOOKS[done.role].word
     text = f"**{slow} of {count}** pairs of {word} do not finish a turn in the {done.trained:,} {unit} of training."
-    own = [peak for peak in peaks(done) if peak.at > done.trained]
+    own = [peak for peak in find_peaks(done) if peak.at > done.trained]
     if done.method == "none":
         return f"{text} {home(own, done)}"
-    plain = [peak for peak in peaks(done, plain=True) if peak.at > done.trained]
+    plain = [peak for peak in find_peaks(done, plain=True) if peak.at > done.trained]
     text += f" {METHODS[done.method]} changes {len(done.changed)} of them"
     if done.method == "riflex" and len(done.changed):
-        place = int(np.flatnonzero(np.abs(done.speeds - done.plain) > 0.0)[0])
-        turn = 2.0 * np.pi / float(done.speeds[place])
+        place = int(np.flatnonzero(np.abs(done.extended - done.plain) > 0.0)[0])
+        turn = 2.0 * np.pi / float(done.extended[place])
         text += f": pair {int(done.changed[0])} now takes {turn:.3g} {unit} for a turn, more than all {done.target:,}"
     if abs(done.factor - 1.0) > 1e-9:
         text += f", and multiplies cos and sin by {done.factor:.4g}"
@@ -197,7 +197,7 @@ def beyond(done: Carried, unit: str) -> str:
     return f"{text}. {home(own, done)}".replace("-", "−")
 
 
-def home(found: Sequence[Peak], done: Carried) -> str:
+def home(found: Sequence[Peak], done: ExtendedAxis) -> str:
     """Name the highest recurrence of the score beyond the trained side."""
     if not found:
         return "Behind them the score does not come home."

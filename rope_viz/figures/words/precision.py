@@ -10,7 +10,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.precision import DISTANCE, score_curve
 from rope_viz.studies import precision
 from rope_viz.studies.precision import MAX_POSITION, ROUNDINGS
-from rope_viz.studies.rounding_in_practice import PRACTICES, Practice, practised_by
+from rope_viz.studies.rounding_in_practice import PRACTICES, Practice, find_practices
 from rope_viz.texts.numbers import format_number
 
 
@@ -38,7 +38,7 @@ def scores(spec: RopeSpec, where: str, *, live: bool = False) -> str:
 
 def practised(where: str) -> str:
     """Name the implementations that round at `where`."""
-    found = practised_by(where)
+    found = find_practices(where)
     if not found:
         return "No implementation in the list rounds there; it is here for comparison."
     return f"{ROUNDINGS[where].label}: " + ", ".join(f"**{each.library}**" for each in found) + "."
@@ -46,7 +46,7 @@ def practised(where: str) -> str:
 
 def practices(where: str) -> str:
     """Return all implementations as a Markdown table; those that round at `where` come first and are marked."""
-    matching = practised_by(where)
+    matching = find_practices(where)
     others = [each for each in PRACTICES if each not in matching]
     lines = ["| implementation | what it does | rounds |", "|---|---|---|"]
     lines += [_row(each, mark="● ") for each in matching] + [_row(each) for each in others]
@@ -56,8 +56,8 @@ def practices(where: str) -> str:
 def _row(each: Practice, mark: str = "") -> str:
     name = f"[{each.library}]({each.source})" if each.source.startswith("https://") else each.library
     rounds = "; ".join(ROUNDINGS[name].label for name in each.roundings) or "float32 throughout, or not emulated"
-    ran = " Run." if each.ran else ""
-    return f"| {mark}{name} | {each.does}{ran} | {rounds} |"
+    was_run = " Run." if each.was_run else ""
+    return f"| {mark}{name} | {each.description}{was_run} | {rounds} |"
 
 
 def _brief(value: float) -> str:
