@@ -176,7 +176,7 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
         notes=[
             *theme.spread_labels([(x_of(x), y, t, k) for x, y, t, k in ends], span, log=False),
             *marks,
-            *said_above("" if where.quick else thinning.sentence()),
+            *note_above("" if where.quick else thinning.sentence()),
         ],
         margin=MARGIN,
     )
@@ -266,7 +266,7 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
         shapes=length_rules(spec, axis="x", stop=stop),
         notes=[
             *theme.spread_labels(ends, [0, top], log=False),
-            *said_above(f"Computed up to distance {stop - 1:,}." if stop < where.stop else ""),
+            *note_above(f"Computed up to distance {stop - 1:,}." if stop < where.stop else ""),
         ],
         margin=MARGIN,
     )
@@ -371,7 +371,7 @@ def _first_negative_mark(c: Compared, x: FloatArray, low: FloatArray, where: Ran
     return [place | {"text": text, "showarrow": True, "arrowwidth": 1, "xanchor": side, "font": font, "bgcolor": back}]
 
 
-def said_above(text: str) -> list[dict[str, Any]]:
+def note_above(text: str) -> list[dict[str, Any]]:
     """Return an annotation above the plot that names what was left out; empty if the text is empty."""
     place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 2}
     return [place | {"text": text, "showarrow": False, "font": {"size": 12}, "name": "left out"}] if text else []

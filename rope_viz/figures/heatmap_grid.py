@@ -23,7 +23,7 @@ class Panel:
 
 
 def draw_panels(
-    shown: Sequence[Panel],
+    panels: Sequence[Panel],
     labels: Sequence[str],
     *,
     ends: tuple[float, float],
@@ -38,7 +38,7 @@ def draw_panels(
 
     `rows` names the rows and the columns; the rows with an index in `frames` get a frame in every panel.
     """
-    count = len(shown)
+    count = len(panels)
     width = (1.0 - GAP * (count - 1)) / count
     ticks, few = _choose_ticks(labels, 20), _choose_ticks(labels, 12)
     traces, notes, shapes, axes = [], [], [], {}
@@ -46,8 +46,8 @@ def draw_panels(
     below = bar | {"orientation": "h", "thickness": 10, "outlinewidth": 0, "x": 0.5, "xanchor": "center", "len": 0.8}
     below |= {"yref": "container", "y": 0.0, "yanchor": "bottom", "title": {"text": ""}}
     narrow: dict[str, Any] = {"height": narrow_height, "margin": {"l": 66, "b": 126}, "coloraxis": {"colorbar": below}}
-    top = 22 + 17 * max(len(panel.lines) for panel in shown)
-    for index, panel in enumerate(shown):
+    top = 22 + 17 * max(len(panel.lines) for panel in panels)
+    for index, panel in enumerate(panels):
         mark = "" if index == 0 else str(index + 1)
         traces.append(
             {

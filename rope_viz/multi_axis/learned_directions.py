@@ -18,16 +18,16 @@ HW, WH = ("h", "w"), ("w", "h")
 MAX_HEADS = 4096  # of a model whose heads are read one by one
 
 
-def rope_mixed(given: ConfigReader) -> list[AxesSpec]:
+def rope_mixed(settings: ConfigReader) -> list[AxesSpec]:
     """RoPE-Mixed: per layer and head a learned direction for every pair; without weights, as a seed initialises them.
 
     `weights` or `freqs` (2, layers, heads, pairs) or of one layer (2, heads, pairs) are the learned ones, x before y.
     """
-    axes = HW if given.choice("grid_indexing", options=("xy", "ij")) == "ij" else WH
-    layer = given.size("layer", default=0, least=0)
-    if given.value("weights", "freqs") is None:
-        return learned_heads(initial_weights(given, layer), axes)
-    array = given.array("weights", "freqs")
+    axes = HW if settings.choice("grid_indexing", options=("xy", "ij")) == "ij" else WH
+    layer = settings.size("layer", default=0, least=0)
+    if settings.value("weights", "freqs") is None:
+        return learned_heads(initial_weights(settings, layer), axes)
+    array = settings.array("weights", "freqs")
     if array.ndim == 4:
         require_layer(layer, array.shape[1])
         array = array[:, layer]
@@ -47,37 +47,37 @@ def require_layer(layer: int, depth: int) -> None:
         raise ValueError(f"layer must be from 0 to {depth - 1}, got {layer}")
 
 
-def initial_weights(given: ConfigReader, layer: int) -> FloatArray:
+def initial_weights(settings: ConfigReader, layer: int) -> FloatArray:
     """Return the weights timm 1.0.31 begins with, in its float32: a ladder in a drawn direction and at right angles."""
-    heads = given.required("num_heads", "num_attention_heads", most=MAX_HEADS)
-    depth = given.size("depth", default=layer + 1, most=MAX_HEADS)
-    size = given.required("dim", "embed_dim", "hidden_size") // heads
+    heads = settings.required("num_heads", "num_attention_heads", most=MAX_HEADS)
+    depth = settings.size("depth", default=layer + 1, most=MAX_HEADS)
+    size = settings.required("dim", "embed_dim", "hidden_size") // heads
     require_number(size, "the size of a head", least=4, most=MAX_HEAD_DIM)
     require_layer(layer, depth)
     narrow = np.float32
-    temperature = narrow(given.number("temperature", default=10.0, above=0.0))
+    temperature = narrow(settings.number("temperature", default=10.0, above=0.0))
     rungs = narrow(1.0) / temperature ** (np.arange(0, size, 4, dtype=narrow) / narrow(size))
     turn = np.zeros((depth, heads), dtype=narrow)
-    if given.flag("rotate", default=True):
-        random = draw_uniform(given.size("seed", default=0, least=0), depth * heads).reshape(depth, heads)
+    if settings.flag("rotate", default=True):
+        random = draw_uniform(settings.size("seed", default=0, least=0), depth * heads).reshape(depth, heads)
         turn = random.astype(narrow) * narrow(2.0) * narrow(math.pi)
     angles = [turn[layer][:, None], turn[layer][:, None] + narrow(math.pi / 2.0)]
     parts = [np.concatenate([rungs * wave(angle) for angle in angles], axis=1) for wave in (np.cos, np.sin)]
     return np.stack(parts).astype(np.float64)
 
 
-def lightglue(given: ConfigReader) -> AxesSpec | list[AxesSpec]:
+def lightglue(settings: ConfigReader) -> AxesSpec | list[AxesSpec]:
     """LightGlue: a learned direction per pair over a keypoint's x and y, one for all heads.
 
     `weights` are (pairs, axes) or (heads, pairs, axes). Without them PyTorch starts them uniform in −1/√2 … 1/√2.
     """
-    if given.value("weights", "projector") is None:
-        width = given.size("descriptor_dim", "hidden_size", default=256)
-        pairs = width // given.size("num_attention_heads", "num_heads", default=4) // 2
+    if settings.value("weights", "projector") is None:
+        width = settings.size("descriptor_dim", "hidden_size", default=256)
+        pairs = width // settings.size("num_attention_heads", "num_heads", default=4) // 2
         require_number(pairs, "the pairs of a head", least=1, most=MAX_HEAD_DIM)
-        random = (2.0 * draw_uniform(given.size("seed", default=0, least=0), 2 * pairs) - 1.0) * math.sqrt(0.5)
+        random = (2.0 * draw_uniform(settings.size("seed", default=0, least=0), 2 * pairs) - 1.0) * math.sqrt(0.5)
         return mix_axes(random.reshape(pairs, 2), WH)
-    weights = given.array("weights", "projector")
+    weights = settings.array("weights", "projector")
     if weights.ndim not in (2, 3):
         raise ValueError(f"weights must have shape (pairs, axes) or (heads, pairs, axes), got {weights.shape}")
     axes = WH if weights.shape[-1:] == (2,) else tuple(f"axis {k}" for k in range(weights.shape[-1]))

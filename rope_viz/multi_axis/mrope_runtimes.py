@@ -44,16 +44,16 @@ def rotate_as_ggml(config: Mapping[str, Any]) -> AxesSpec:
     Pairs beyond all sections begin again with the first. In IMROPE an unclaimed pair takes the fourth position, where
     llama.cpp passes 0, so it does not rotate. All these modes pair halves, NORMAL pairs adjacent dimensions.
     """
-    given = ConfigReader(config)
-    mode = given.choice("mode", options=LLAMA_MODES)
-    dims = given.size("n_dims", "n_rot", most=MAX_HEAD_DIM) or given.required("head_dim", most=MAX_HEAD_DIM)
-    size = given.size("head_dim", default=dims, most=MAX_HEAD_DIM)
+    settings = ConfigReader(config)
+    mode = settings.choice("mode", options=LLAMA_MODES)
+    dims = settings.size("n_dims", "n_rot", most=MAX_HEAD_DIM) or settings.required("head_dim", most=MAX_HEAD_DIM)
+    size = settings.size("head_dim", default=dims, most=MAX_HEAD_DIM)
     pairs = dims if mode == "VISION" else dims // 2
-    inv_freq, factor = ggml_frequencies(given, dims, pairs)
+    inv_freq, factor = ggml_frequencies(settings, dims, pairs)
     if mode in ("NEOX", "NORMAL"):
         dims_of_pairs = pair_dimensions(pairs, "half" if mode == "NEOX" else "interleaved")
         return AxesSpec(inv_freq[:, None], dims_of_pairs, factor, ("position",), head_dim=size)
-    counts = check_counts(given.sizes("sections", "mrope_section", least=0))
+    counts = check_counts(settings.sizes("sections", "mrope_section", least=0))
     axis, rung = assign_sectors(mode, (*counts, 0, 0, 0, 0)[:4], pairs)
     # A vision tower is given rows and columns, twice over.
     axes = ("a", "b", "c", "d") if mode == "VISION" else LLAMA_AXES
@@ -77,18 +77,18 @@ def assign_sectors(mode: str, counts: Sequence[int], pairs: int) -> tuple[list[i
     return axis.tolist(), rung.tolist()
 
 
-def ggml_frequencies(given: ConfigReader, dims: int, pairs: int) -> tuple[FloatArray, FloatArray | float]:
+def ggml_frequencies(settings: ConfigReader, dims: int, pairs: int) -> tuple[FloatArray, FloatArray | float]:
     """Return frequencies (pairs,) and the factor on cos and sin, with ggml's YaRN where `ext_factor` is not 0."""
-    scale, extend = given.number("freq_scale", default=1.0, above=0.0), given.number("ext_factor", default=0.0)
-    factor, base = given.number("attn_factor", default=1.0), given.base(10_000.0)
+    scale, extend = settings.number("freq_scale", default=1.0, above=0.0), settings.number("ext_factor", default=0.0)
+    factor, base = settings.number("attn_factor", default=1.0), settings.base(10_000.0)
     plain = base ** (-2.0 * np.arange(pairs) / dims)
-    if given.value("freq_factors") is not None:
-        plain = plain / np.asarray(given.numbers("freq_factors", count=pairs))
+    if settings.value("freq_factors") is not None:
+        plain = plain / np.asarray(settings.numbers("freq_factors", count=pairs))
     if extend == 0.0:
         return np.asarray(plain * scale, dtype=np.float64), factor
-    trained = given.size("n_ctx_orig", "original_max_position_embeddings", default=32768)
+    trained = settings.size("n_ctx_orig", "original_max_position_embeddings", default=32768)
     ends = [
-        dims * math.log(trained / (given.number(name, default=usual) * 2.0 * math.pi)) / (2.0 * math.log(base))
+        dims * math.log(trained / (settings.number(name, default=usual) * 2.0 * math.pi)) / (2.0 * math.log(base))
         for name, usual in (("beta_fast", 32.0), ("beta_slow", 1.0))
     ]
     low, high = max(0.0, math.floor(ends[0])), min(dims - 1.0, math.ceil(ends[1]))
@@ -127,21 +127,21 @@ def allocate_for_runtime(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
 
 def read_arguments(kind: str, config: Mapping[str, Any]) -> tuple[RopeSpec, Mapping[str, Any]]:
     """Return the embedding and the keys that name sections, from a model's config or from a class's arguments."""
-    given = ConfigReader(config)
-    if given.value("head_size", "rotary_dim", "base", "is_neox_style") is None:
+    settings = ConfigReader(config)
+    if settings.value("head_size", "rotary_dim", "base", "is_neox_style") is None:
         full_config = with_model_type(kind, config) if kind else {"model_type": "qwen2_vl_text", **config}
         return next(iter(from_config(full_config).values())), section_keys(full_config)
-    size = given.size("head_size", "head_dim", "rotary_dim", default=128)
-    factor, scaling = given.number("scaling_factor", above=0.0), Scaling()
+    size = settings.size("head_size", "head_dim", "rotary_dim", default=128)
+    factor, scaling = settings.number("scaling_factor", above=0.0), Scaling()
     if factor is not None:
-        fast, slow = given.number("beta_fast", default=32.0), given.number("beta_slow", default=1.0)
+        fast, slow = settings.number("beta_fast", default=32.0), settings.number("beta_slow", default=1.0)
         scaling = Yarn(factor=factor, beta_fast=fast, beta_slow=slow)
     spec = RopeSpec(
         head_dim=size,
-        rotary_dim=given.size("rotary_dim", default=size),
-        base=given.base(10_000.0),
-        context=given.size("max_position_embeddings", "original_max_position_embeddings", default=4096),
-        pairing="half" if given.flag("is_neox_style", default=True) else "interleaved",
+        rotary_dim=settings.size("rotary_dim", default=size),
+        base=settings.base(10_000.0),
+        context=settings.size("max_position_embeddings", "original_max_position_embeddings", default=4096),
+        pairing="half" if settings.flag("is_neox_style", default=True) else "interleaved",
         scaling=scaling,
     )
     return spec, section_keys(config)

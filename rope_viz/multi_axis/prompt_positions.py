@@ -46,18 +46,18 @@ def prompt_traits(kind: str) -> tuple[str, ...]:
 
 def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers") -> Positions:
     """Return positions along the `layout` of a config, as a model type's code in a runtime gives them."""
-    given, traits = ConfigReader(config), prompt_traits(kind)
+    settings, traits = ConfigReader(config), prompt_traits(kind)
     if "own" in traits:
-        return hunyuan(given) if kind == "hunyuan_vl" else neomme(given)
+        return hunyuan(settings) if kind == "hunyuan_vl" else neomme(settings)
     if not traits:
         known = ", ".join(name for name, axes in all_axes().items() if axes.prompt)
         raise ValueError(f"there is no model type {short_repr(kind)} whose prompts are known; there are {known}")
-    manner = find_manner(kind, runtime, given)
-    if "audio" in traits and given.flag("use_audio_in_video"):
-        chunk = int(read_rate(kind, given) * given.number("seconds_per_chunk", default=2.0))
-        pieces = join_audio_to_video(read_pieces(kind, given, "transformers"))
+    manner = find_manner(kind, runtime, settings)
+    if "audio" in traits and settings.flag("use_audio_in_video"):
+        chunk = int(read_rate(kind, settings) * settings.number("seconds_per_chunk", default=2.0))
+        pieces = join_audio_to_video(read_pieces(kind, settings, "transformers"))
         return interleave_audio(pieces, manner, None if kind.startswith("qwen3") else chunk)
-    parts = read_pieces(kind, given, runtime)
+    parts = read_pieces(kind, settings, runtime)
     if "audio" in traits and all(part.flat for part in parts) and runtime in ("transformers", "sglang"):
         # Without an image or a video the classes count tokens, which gives the same.
         manner = dataclasses.replace(manner, floor=True)
@@ -69,18 +69,18 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
     )
 
 
-def find_manner(kind: str, runtime: str, given: ConfigReader) -> Manner:
+def find_manner(kind: str, runtime: str, settings: ConfigReader) -> Manner:
     """Return how this runtime lays out the prompts of this model type."""
     if runtime not in RUNTIMES:
         raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {short_repr(runtime)}")
     traits = prompt_traits(kind)
-    merge = 1 if kind == "glm_image" else given.size("spatial_merge_size", "spatial_conv_size", default=2)
+    merge = 1 if kind == "glm_image" else settings.size("spatial_merge_size", "spatial_conv_size", default=2)
     if runtime == "llama.cpp":
         return Manner(merge=merge, resume="side", separate_frames=True)
     keeps_fractions = kind.startswith("qwen3") and runtime in ("transformers", "sglang", "mlx-vlm")
     return Manner(
         merge=merge,
-        temporal_merge=given.size(*TEMPORAL, default=2) if "merged time" in traits else 1,
+        temporal_merge=settings.size(*TEMPORAL, default=2) if "merged time" in traits else 1,
         resume="side" if runtime == "transformers" and "side" in traits else "largest",
         floor="audio" not in traits or not keeps_fractions,
         narrow=runtime != "vllm",
@@ -91,25 +91,25 @@ def find_manner(kind: str, runtime: str, given: ConfigReader) -> Manner:
     )
 
 
-def read_pieces(kind: str, given: ConfigReader, runtime: str) -> list[Piece]:
+def read_pieces(kind: str, settings: ConfigReader, runtime: str) -> list[Piece]:
     """Return the layout as pieces, with the pace of every video."""
     pieces, videos = [], 0
-    for name, size in read_entries(given):
+    for name, size in read_entries(settings):
         if name in ("image", "video"):
-            seconds = read_seconds(given, videos) if name == "video" else None
-            pace = find_pace(kind, given, runtime, seconds, name)
+            seconds = read_seconds(settings, videos) if name == "video" else None
+            pace = find_pace(kind, settings, runtime, seconds, name)
             pieces.append(Piece(name, grid=read_three_sides(size), pace=pace))  # type: ignore[arg-type]
             videos += name == "video"
         elif name == "audio":
-            pieces.append(Piece("audio", tokens=count_audio_tokens(kind, read_tokens(size), given)))
+            pieces.append(Piece("audio", tokens=count_audio_tokens(kind, read_tokens(size), settings)))
         else:
             pieces.append(Piece("text", tokens=read_tokens(size)))
     return pieces
 
 
-def read_seconds(given: ConfigReader, index: int) -> float | None:
+def read_seconds(settings: ConfigReader, index: int) -> float | None:
     """Return the seconds per grid of one video; None where the config has none."""
-    seconds = given.value(*SECONDS)
+    seconds = settings.value(*SECONDS)
     if seconds is None:
         return None
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
@@ -120,35 +120,35 @@ def read_seconds(given: ConfigReader, index: int) -> float | None:
     return float(seconds[index])
 
 
-def read_rate(kind: str, given: ConfigReader) -> float:
+def read_rate(kind: str, settings: ConfigReader) -> float:
     """Return the positions per second of an Omni model."""
-    return given.number("position_id_per_seconds", default=13.0 if kind.startswith("qwen3") else 25.0)
+    return settings.number("position_id_per_seconds", default=13.0 if kind.startswith("qwen3") else 25.0)
 
 
-def find_pace(kind: str, given: ConfigReader, runtime: str, seconds: float | None, name: str) -> tuple[float, ...]:
+def find_pace(kind: str, settings: ConfigReader, runtime: str, seconds: float | None, name: str) -> tuple[float, ...]:
     """Return what the index of a frame is multiplied by, in the order of the code."""
     each = 1.0 if seconds is None or name == "image" else seconds
     if runtime == "llama.cpp":
         return ()
     if "audio" in prompt_traits(kind):
-        rate = read_rate(kind, given)
+        rate = read_rate(kind, settings)
         return (each * rate,) if runtime == "vllm" else (each, rate)
     also_timed = {"vllm": ("qwen2_vl", "paddleocr_vl"), "sglang": ("paddleocr_vl",), "mlx-vlm": ("paddleocr_vl",)}
     timed = "seconds" in prompt_traits(kind) or kind in also_timed.get(runtime, ())
     if name == "image" or not timed:
         return ()
-    rate = given.number("tokens_per_second", default=4.0 if kind == "qwen2_5_vl" else 1.0)
+    rate = settings.number("tokens_per_second", default=4.0 if kind == "qwen2_5_vl" else 1.0)
     if runtime == "transformers-4.57":
         return (float(int(each)), rate)
     return (each, rate) if runtime in ("sglang", "mlx-vlm") else (each * rate,)
 
 
-def count_audio_tokens(kind: str, length: int, given: ConfigReader) -> int:
+def count_audio_tokens(kind: str, length: int, settings: ConfigReader) -> int:
     """Return the tokens of so many feature frames of audio; for other models the number is of tokens already."""
     if kind.startswith("qwen2_5_omni"):
         return ((length - 1) // 2 + 1 - 2) // 2 + 1
     if kind.startswith("qwen3_omni"):
-        chunk = 2 * given.part("audio_config").size("n_window", default=given.size("n_window", default=50))
+        chunk = 2 * settings.part("audio_config").size("n_window", default=settings.size("n_window", default=50))
         rest = (length % chunk - 1) // 2 + 1
         return ((rest - 1) // 2 + 1 - 1) // 2 + 1 + length // chunk * 13
     return length
@@ -166,9 +166,9 @@ def join_audio_to_video(pieces: Sequence[Piece]) -> list[Piece | tuple[Piece, in
     return found
 
 
-def read_entries(given: ConfigReader) -> list[tuple[str, Any]]:
+def read_entries(settings: ConfigReader) -> list[tuple[str, Any]]:
     """Return the pieces of a layout as (kind, size)."""
-    layout = given.value("layout")
+    layout = settings.value("layout")
     if not isinstance(layout, (list, tuple)):
         raise ValueError(f"layout must be a list of pieces, got {short_repr(layout)}")
     kinds = ("text", "image", "video", "audio")
@@ -195,15 +195,15 @@ def read_three_sides(size: Any) -> tuple[int, int, int]:
     return frames, rows, columns
 
 
-def hunyuan(given: ConfigReader) -> Positions:
+def hunyuan(settings: ConfigReader) -> Positions:
     """HunYuan-VL: the first axis counts tokens; inside an image w and h count from 0, a newline behind each row.
 
     The markers before and behind keep text positions, and the last axis is the image's ordinal.
     """
-    counts = given.sizes("mrope_section", "xdrope_section", default=(16, 16, 16, 16), least=0)
-    axes, merge = xdrope_axes(counts), given.size("spatial_merge_size", default=2)
+    counts = settings.sizes("mrope_section", "xdrope_section", default=(16, 16, 16, 16), least=0)
+    axes, merge = xdrope_axes(counts), settings.size("spatial_merge_size", default=2)
     blocks, segments, image = [np.zeros((0, len(axes)))], list[Segment](), 0
-    for name, size in read_entries(given):
+    for name, size in read_entries(settings):
         count = segments[-1].stop if segments else 0
         kinds: list[tuple[Kind, int]] = [("text", 0 if name == "image" else read_tokens(size))]
         if name == "image":
@@ -223,19 +223,19 @@ def hunyuan(given: ConfigReader) -> Positions:
     return Positions(values, axes, find_rope_delta(values), tuple(segments))
 
 
-def neomme(given: ConfigReader) -> Positions:
+def neomme(settings: ConfigReader) -> Positions:
     """NeoMME: `<doc> <img>` at 0 and 1, then rows and columns from 2 with a newline behind each row; text counts."""
     axes = ("row", "column")
-    if given.value("grid") is None:
-        pieces = read_entries(given) if given.value("layout") is not None else []
+    if settings.value("grid") is None:
+        pieces = read_entries(settings) if settings.value("layout") is not None else []
         images = [read_three_sides(size) for name, size in pieces if name != "text"]
         tokens = sum(read_tokens(size) for name, size in pieces if name == "text")
         if len(images) > 1 or (images and tokens):
             raise ValueError("layout must be one image, or text: NeoMME reads a page or a question, never both at once")
         if not images:
             return Positions(line_positions(tokens, 0.0, 2), axes, None, (Segment("text", 0, tokens),))
-        given = ConfigReader({"grid": list(images[0][1:])})
-    rows, columns = given.sizes("grid", count=2)
+        settings = ConfigReader({"grid": list(images[0][1:])})
+    rows, columns = settings.sizes("grid", count=2)
     require_token_count(rows, columns + 1)
     values = np.concatenate([line_positions(2, 0.0, 2), lay_out_grid(rows, columns + 1, start=2.0)])
     return Positions(values, axes, None, (Segment("marker", 0, 2), Segment("image", 2, len(values))))

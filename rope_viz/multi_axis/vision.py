@@ -97,10 +97,12 @@ def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
         known = ", ".join(sorted({*TOWERS, *SPECIAL}))
         raise ValueError(f"there is no vision tower {short_repr(kind)} with positions here; there are {known}")
     tower = TOWERS[name]
-    given = ConfigReader(config, tower.defaults)
-    size = read_memory_head(given) if tower is MEMORY else given.head_size(width=tower.width, derived=tower.derived)
+    settings = ConfigReader(config, tower.defaults)
+    size = (
+        read_memory_head(settings) if tower is MEMORY else settings.head_size(width=tower.width, derived=tower.derived)
+    )
     require_quarters(size)
-    ladders = [ladder(size // 2, given.base(tower.base))] * 2
+    ladders = [ladder(size // 2, settings.base(tower.base))] * 2
     more = {"order": tower.order, "pairing": tower.pairing, "listens": tower.listens}
     return ladder_per_axis(ladders, tower.axes, head_dim=size, **more)  # type: ignore[arg-type]
 
@@ -138,75 +140,79 @@ def join_parts(size: int, base: float, axes: Sequence[str]) -> AxesSpec:
     return join_specs([AxesSpec(part, axes=tuple(axes), head_dim=size // len(axes)) for part in parts])
 
 
-def read_memory_head(given: ConfigReader) -> int:
+def read_memory_head(settings: ConfigReader) -> int:
     """Return the head size of SAM 2's memory attention."""
-    width = given.size("memory_attention_hidden_size")
-    if width is None and given.value("hidden_size", "head_dim") is not None:
-        return given.head_size()
-    heads = given.size("memory_attention_num_attention_heads", default=1)
-    rate = given.size("memory_attention_downsample_rate", default=1)
+    width = settings.size("memory_attention_hidden_size")
+    if width is None and settings.value("hidden_size", "head_dim") is not None:
+        return settings.head_size()
+    heads = settings.size("memory_attention_num_attention_heads", default=1)
+    rate = settings.size("memory_attention_downsample_rate", default=1)
     return (width or 256) // (rate * heads)
 
 
-def grid_axes(given: ConfigReader, default: str = "ij") -> tuple[str, str]:
+def grid_axes(settings: ConfigReader, default: str = "ij") -> tuple[str, str]:
     """Return the axes in the order of `grid_indexing`."""
-    return WH if given.choice("grid_indexing", options=("ij", "xy"), default=default) == "xy" else HW
+    return WH if settings.choice("grid_indexing", options=("ij", "xy"), default=default) == "xy" else HW
 
 
-def read_pairing(given: ConfigReader, default: bool = False) -> Pairing:
+def read_pairing(settings: ConfigReader, default: bool = False) -> Pairing:
     """Return the pairing by `rotate_half`."""
-    return "half" if given.flag("rotate_half", default=default) else "interleaved"
+    return "half" if settings.flag("rotate_half", default=default) else "interleaved"
 
 
-def pixtral(given: ConfigReader) -> AxesSpec:
+def pixtral(settings: ConfigReader) -> AxesSpec:
     """One ladder over the whole head: its even pairs to rows, its odd ones to columns."""
-    own_width = given.config.get("head_dim") is None and given.config.get("hidden_size") is not None
-    size = given.required("hidden_size") // given.required("num_attention_heads") if own_width else given.head_size()
-    rungs = ladder(size, given.base(10_000.0)).plain_inv_freq
+    own_width = settings.config.get("head_dim") is None and settings.config.get("hidden_size") is not None
+    size = (
+        settings.required("hidden_size") // settings.required("num_attention_heads")
+        if own_width
+        else settings.head_size()
+    )
+    rungs = ladder(size, settings.base(10_000.0)).plain_inv_freq
     return ladder_per_axis([rungs[0::2], rungs[1::2]], HW, head_dim=size)
 
 
-def gemma4(given: ConfigReader) -> AxesSpec:
+def gemma4(settings: ConfigReader) -> AxesSpec:
     """x in the first half of the head, y in the second, each with its own half pairing."""
-    size = given.head_size()
+    size = settings.head_size()
     require_quarters(size)
-    return join_parts(size, given.base(100.0), WH)
+    return join_parts(size, settings.base(100.0), WH)
 
 
-def minimax_m3(given: ConfigReader) -> AxesSpec:
+def minimax_m3(settings: ConfigReader) -> AxesSpec:
     """Three ladders of 2·⌊d/6⌋ dimensions; the rest does not rotate."""
-    size = given.head_size()
+    size = settings.head_size()
     require_number(size, "the size of a head", least=6)
-    return ladder_per_axis([ladder(2 * (size // 6), given.base(10_000.0))] * 3, THW, head_dim=size)
+    return ladder_per_axis([ladder(2 * (size // 6), settings.base(10_000.0))] * 3, THW, head_dim=size)
 
 
-def dinov3(given: ConfigReader) -> AxesSpec:
+def dinov3(settings: ConfigReader) -> AxesSpec:
     """2π·base^(−i/(d/4)) of coordinates in −1 … 1: the angle is per image, not per patch. Periods may be named."""
-    size = given.size("dim", least=4, most=MAX_HEAD_DIM)
-    if given.config.get("hidden_size") is not None:
-        size = given.head_size(derived=True)
-    size = size or given.head_size()
+    size = settings.size("dim", least=4, most=MAX_HEAD_DIM)
+    if settings.config.get("hidden_size") is not None:
+        size = settings.head_size(derived=True)
+    size = size or settings.head_size()
     rungs = math.ceil(size / 4)
-    low, high = given.number("min_period", above=0.0), given.number("max_period", above=0.0)
+    low, high = settings.number("min_period", above=0.0), settings.number("max_period", above=0.0)
     if low is not None and high is not None:
         periods = low * (high / low) ** (np.arange(rungs) / max(rungs - 1, 1))
     else:
-        base = given.number("rope_theta", "temperature", default=100.0, above=1.0)
-        base = given.part("rope_parameters").number("rope_theta", default=base, above=1.0)
+        base = settings.number("rope_theta", "temperature", default=100.0, above=1.0)
+        base = settings.part("rope_parameters").number("rope_theta", default=base, above=1.0)
         periods = base ** (4.0 * np.arange(rungs) / size)
-    pairing = read_pairing(given, default=True)
-    return ladder_per_axis([2.0 * math.pi / periods] * 2, grid_axes(given), pairing=pairing, head_dim=size)
+    pairing = read_pairing(settings, default=True)
+    return ladder_per_axis([2.0 * math.pi / periods] * 2, grid_axes(settings), pairing=pairing, head_dim=size)
 
 
-def vjepa2(given: ConfigReader) -> AxesSpec:
+def vjepa2(settings: ConfigReader) -> AxesSpec:
     """V-JEPA 2: tiled angles over adjacent dimensions, so the members of a pair differ in frequency. No rotation.
 
     Its authors know and keep it for the weights: the first member of pair p has frequency 2p mod n, the second 2p + 1.
     """
-    size = given.head_size(derived=True)
-    if given.choice("part", options=("encoder", "predictor")) == "predictor":
-        heads = given.size("pred_num_attention_heads", default=12)
-        size = given.size("pred_hidden_size", default=384) // heads
+    size = settings.head_size(derived=True)
+    if settings.choice("part", options=("encoder", "predictor")) == "predictor":
+        heads = settings.size("pred_num_attention_heads", default=12)
+        size = settings.size("pred_hidden_size", default=384) // heads
     n = size // 6
     require_number(n, "the pairs of an axis", least=1)
     rungs = 10_000.0 ** (-np.arange(n) / n)
@@ -216,21 +222,21 @@ def vjepa2(given: ConfigReader) -> AxesSpec:
     return AxesSpec(first, pair_dimensions(3 * n, "interleaved"), axes=THW, second=second, head_dim=size)
 
 
-def efficientloftr(given: ConfigReader) -> list[AxesSpec]:
+def efficientloftr(settings: ConfigReader) -> list[AxesSpec]:
     """h w h w … over all heads together: the first head has the fastest pairs, the last the slowest. One per head."""
-    width, heads = given.required("hidden_size"), given.required("num_attention_heads")
-    share = partial_factor(given, 4.0)
-    one = ladder(int(given.head_size() * share), given.base(10_000.0))
+    width, heads = settings.required("hidden_size"), settings.required("num_attention_heads")
+    share = partial_factor(settings, 4.0)
+    one = ladder(int(settings.head_size() * share), settings.base(10_000.0))
     if 4 * one.pairs != width or width % (2 * heads):
         raise ValueError(f"the ladder must reach over all heads: {one.pairs} rungs for {width} dimensions")
     doubled = np.repeat(one.plain_inv_freq, 2)
     return split_heads(doubled, alternate_axes(len(doubled)), HW, heads)
 
 
-def partial_factor(given: ConfigReader, default: float) -> float:
+def partial_factor(settings: ConfigReader, default: float) -> float:
     """Return the part of the width that rotates, from the RoPE parameters or the config itself."""
-    own = given.number("partial_rotary_factor", default=default)
-    return given.part("rope_parameters").number("partial_rotary_factor", default=own)
+    own = settings.number("partial_rotary_factor", default=default)
+    return settings.part("rope_parameters").number("partial_rotary_factor", default=own)
 
 
 def split_heads(inv_freq: FloatArray, axis: Sequence[int], axes: Sequence[str], heads: int) -> list[AxesSpec]:
@@ -239,24 +245,24 @@ def split_heads(inv_freq: FloatArray, axis: Sequence[int], axes: Sequence[str], 
     return [mix_axes(part, axes, head_dim=2 * len(part)) for part in parts]
 
 
-def timm_axial(given: ConfigReader) -> AxesSpec:
+def timm_axial(settings: ConfigReader) -> AxesSpec:
     """timm's RotaryEmbeddingCat: bands by temperature, or in pixels; "xy" puts columns first."""
-    size = given.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
+    size = settings.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
     count = size // 4
-    bands = given.number("temperature", default=10_000.0, above=0.0) ** (-np.arange(count) / count)
-    if given.flag("in_pixels"):
-        most = given.number("max_res", default=224.0, above=0.0)
+    bands = settings.number("temperature", default=10_000.0, above=0.0) ** (-np.arange(count) / count)
+    if settings.flag("in_pixels"):
+        most = settings.number("max_res", default=224.0, above=0.0)
         steps = np.arange(count) / max(count - 1, 1)
-        linear = given.flag("linear_bands")
+        linear = settings.flag("linear_bands")
         bands = math.pi * (1.0 + (most / 2.0 - 1.0) * steps if linear else 2.0 ** ((math.log2(most) - 1.0) * steps))
-    return ladder_per_axis([bands] * 2, grid_axes(given), pairing=read_pairing(given), head_dim=size)
+    return ladder_per_axis([bands] * 2, grid_axes(settings), pairing=read_pairing(settings), head_dim=size)
 
 
-def timm_mrope(given: ConfigReader) -> AxesSpec:
+def timm_mrope(settings: ConfigReader) -> AxesSpec:
     """timm's RotaryEmbeddingMRope: one ladder, t h w t h w … with time at 0."""
-    size = given.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
-    counts = given.sizes("mrope_section", default=(8, 12, 12), count=3, least=0)
-    spec = RopeSpec(head_dim=size, base=given.number("temperature", "rope_theta", default=10_000.0, above=1.0))
+    size = settings.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
+    counts = settings.sizes("mrope_section", default=(8, 12, 12), count=3, least=0)
+    spec = RopeSpec(head_dim=size, base=settings.number("temperature", "rope_theta", default=10_000.0, above=1.0))
     return shared_ladder(spec, interleave_sections(counts, spec.pairs))
 
 

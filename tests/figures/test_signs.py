@@ -16,7 +16,9 @@ def test_what_an_author_writes_in_latin_and_in_formulas_needs_no_other_font():
 def test_a_font_of_the_machine_is_taken_for_what_the_usual_ones_lack(monkeypatch):
     known = font_fallback.read_characters
     monkeypatch.setattr(font_fallback, "find_font_files", lambda: {"Some Kanji": "kanji.ttf"})
-    monkeypatch.setattr(font_fallback, "read_characters", lambda file: frozenset("角度") if file == "kanji.ttf" else known(file))
+    monkeypatch.setattr(
+        font_fallback, "read_characters", lambda file: frozenset("角度") if file == "kanji.ttf" else known(file)
+    )
     for given in ({"title": "die 角度"}, {"label.YaRN": "角 é"}):
         style = Style.read(given)
         assert font_fallback.find_families(style) == (*style.families, "Some Kanji")
@@ -29,7 +31,9 @@ def test_signs_that_no_font_has_are_named(monkeypatch, given):
     with pytest.raises(ValueError, match=r"no font of this machine has the signs '(漢字|हि.*)' of a title or label"):
         font_fallback.find_families(Style.read(given))
     monkeypatch.setattr(font_fallback, "find_font_files", lambda: {"Some": "some.ttf"})
-    monkeypatch.setattr(font_fallback, "read_characters", lambda file: frozenset("漢") if file == "some.ttf" else known(file))
+    monkeypatch.setattr(
+        font_fallback, "read_characters", lambda file: frozenset("漢") if file == "some.ttf" else known(file)
+    )
     with pytest.raises(ValueError, match="has the sign 字 of"):
         font_fallback.find_families(Style.read({"label.YaRN": "漢字"}))
 

@@ -17,27 +17,31 @@ def draw_background(plan: Plan) -> None:
     """Draw the plots' background and grid, below everything else."""
     for panel in plan.panels:
         colour = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
-        if not panel.y.given.get("overlaying") and colour != plan.sheet.layout.get("paper_bgcolor"):
+        if not panel.y.properties.get("overlaying") and colour != plan.sheet.layout.get("paper_bgcolor"):
             plan.canvas.box(panel.box, fill=colour)
     for panel in plan.panels:
         for axis in (panel.x, panel.y):
-            grid = axis.given.get("showgrid") is not False and axis.shown and not axis.given.get("overlaying")
+            grid = (
+                axis.properties.get("showgrid") is not False
+                and axis.is_visible
+                and not axis.properties.get("overlaying")
+            )
             for at, _ in axis.ticks if grid else ():
-                _draw_grid_line(plan, panel, axis, at, str(axis.given.get("gridcolor") or theme.GRID), 0.8)
+                _draw_grid_line(plan, panel, axis, at, str(axis.properties.get("gridcolor") or theme.GRID), 0.8)
 
 
 def draw_zero_lines(plan: Plan) -> None:
     """Draw the line at 0 on axes that have one."""
     for panel in plan.panels:
         for axis in (panel.x, panel.y):
-            if axis.given.get("zeroline") and not axis.log and axis.holds(0.0):
-                _draw_grid_line(plan, panel, axis, 0.0, str(axis.given.get("zerolinecolor") or theme.RULE), 1.0)
+            if axis.properties.get("zeroline") and not axis.log and axis.contains(0.0):
+                _draw_grid_line(plan, panel, axis, 0.0, str(axis.properties.get("zerolinecolor") or theme.RULE), 1.0)
 
 
 def _draw_grid_line(plan: Plan, panel: Panel, axis: Axis, at: float, colour: str, width: float) -> None:
     left, top, right, bottom = panel.box
     pixel = float(axis.pixel(at))
-    ends = ([left, right], [pixel] * 2) if axis.upright else ([pixel] * 2, [top, bottom])
+    ends = ([left, right], [pixel] * 2) if axis.is_vertical else ([pixel] * 2, [top, bottom])
     plan.canvas.line(*ends, colour=colour, width=width * line_scale(plan))
 
 
@@ -46,7 +50,7 @@ def draw_axes(plan: Plan) -> None:
     drawn: set[tuple[str, tuple[float, ...]]] = set()
     for panel in plan.panels:
         for axis in (panel.x, panel.y):
-            if axis.shown and (axis.name, panel.box) not in drawn:
+            if axis.is_visible and (axis.name, panel.box) not in drawn:
                 drawn.add((axis.name, panel.box))
                 _draw_axis(plan, panel, axis)
 
@@ -54,29 +58,29 @@ def draw_axes(plan: Plan) -> None:
 def _draw_axis(plan: Plan, panel: Panel, axis: Axis) -> None:
     canvas, s = plan.canvas, plan.scale
     left, top, right, bottom = panel.box
-    rule, tick = (str(axis.given.get(key) or theme.RULE) for key in ("linecolor", "tickcolor"))
+    rule, tick = (str(axis.properties.get(key) or theme.RULE) for key in ("linecolor", "tickcolor"))
     width = line_scale(plan)
-    if axis.given.get("showline"):
-        if axis.upright:
-            sides = [left, right] if axis.given.get("mirror") else [right if axis.opposite else left]
+    if axis.properties.get("showline"):
+        if axis.is_vertical:
+            sides = [left, right] if axis.properties.get("mirror") else [right if axis.is_opposite else left]
             for x in sides:
                 canvas.line([x, x], [top, bottom], colour=rule, width=width, cap="projecting")
         else:
-            for y in [top, bottom] if axis.given.get("mirror") else [bottom]:
+            for y in [top, bottom] if axis.properties.get("mirror") else [bottom]:
                 canvas.line([left, right], [y, y], colour=rule, width=width, cap="projecting")
-    marks = 0.0 if axis.given.get("ticks") == "" else TICK * s
+    marks = 0.0 if axis.properties.get("ticks") == "" else TICK * s
     colour = str(plan.sheet.layout["font"]["color"])
-    ink = str((axis.given.get("tickfont") or {}).get("color") or colour)
+    ink = str((axis.properties.get("tickfont") or {}).get("color") or colour)
     size = margins.tick_size(plan, axis)
-    out = 1.0 if axis.opposite else -1.0
-    base = right if axis.opposite else left
+    out = 1.0 if axis.is_opposite else -1.0
+    base = right if axis.is_opposite else left
     for at, words in axis.ticks:
         pixel = float(axis.pixel(at))
-        if axis.upright:
+        if axis.is_vertical:
             if marks:
                 canvas.line([base, base + out * marks], [pixel] * 2, colour=tick, width=width)
             if any(words):
-                across = "left" if axis.opposite else "right"
+                across = "left" if axis.is_opposite else "right"
                 canvas.text(
                     words, base + out * (marks + 3 * s), pixel, size=size, colour=ink, across=across, align=across
                 )
@@ -100,11 +104,13 @@ def _draw_title(plan: Plan, panel: Panel, axis: Axis, side_x: float, below_y: fl
     margins.title_depth(plan, axis, panel)
     words = plan.titles[axis.name]
     left, top, right, bottom = panel.box
-    colour = str(((axis.given.get("title") or {}).get("font") or {}).get("color") or plan.sheet.layout["font"]["color"])
+    colour = str(
+        ((axis.properties.get("title") or {}).get("font") or {}).get("color") or plan.sheet.layout["font"]["color"]
+    )
     look: dict[str, Any] = {"size": size, "colour": colour, "across": "center", "align": "center"}
-    if axis.upright:
-        turn = 90.0 if axis.opposite else -90.0
-        x = side_x + (4 * s if axis.opposite else -4 * s)
+    if axis.is_vertical:
+        turn = 90.0 if axis.is_opposite else -90.0
+        x = side_x + (4 * s if axis.is_opposite else -4 * s)
         plan.canvas.text(words, x, (top + bottom) / 2, angle=turn, down="bottom", **look)
     else:
         middle = (left + right) / 2

@@ -31,7 +31,7 @@ def apply_limits(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], styl
             key for key in axes if key == first or linked or _should_follow(axes[key], axes.get(first, {}), letter)
         ]
         ends = [_change_axis(data, layout, name, low, high, scale) for name in names]
-        if all(end is not None and not end.shown for end in ends):
+        if all(end is not None and not end.in_view for end in ends):
             known = " to ".join(f"{end:.6g}" for end in (min(e.low for e in ends if e), max(e.high for e in ends if e)))
             raise ValueError(f"nothing of this figure lies there: along {letter} its data go from {known}")
         changed = True
@@ -58,7 +58,7 @@ class Data:
 
     low: float
     high: float
-    shown: bool
+    in_view: bool
 
 
 def _change_axis(

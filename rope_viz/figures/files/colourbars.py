@@ -27,7 +27,7 @@ class Scale:
     bar: Mapping[str, Any]
 
     @property
-    def lying(self) -> bool:
+    def is_horizontal(self) -> bool:
         """Return True if it is horizontal, below the plots."""
         return self.bar.get("orientation") == "h"
 
@@ -54,8 +54,8 @@ def measure_room(plan: Plan) -> tuple[float, float]:
     """Return the pixels they take on the right and at the bottom."""
     found = find_scales(plan)
     return (
-        sum(_depth(plan, each) for each in found if not each.lying),
-        sum(_depth(plan, each) for each in found if each.lying),
+        sum(_depth(plan, each) for each in found if not each.is_horizontal),
+        sum(_depth(plan, each) for each in found if each.is_horizontal),
     )
 
 
@@ -67,7 +67,7 @@ def draw(plan: Plan) -> None:
     left, end = plan.column_pixels[0][0], plan.column_pixels[-1][1]
     for each in reversed(find_scales(plan)):
         depth = _depth(plan, each)
-        if each.lying:
+        if each.is_horizontal:
             wide = (end - left) * float(each.bar.get("len", 1.0))
             middle = (left + end) / 2
             top = below - depth + GAP * s
@@ -81,8 +81,8 @@ def draw(plan: Plan) -> None:
 
 def _make_axis(plan: Plan, scale: Scale, box: tuple[float, float, float, float]) -> Axis:
     given = {key: scale.bar[key] for key in ("tickvals", "ticktext") if scale.bar.get(key) is not None}
-    axis = Axis("x" if scale.lying else "y", given, low=float(scale.low), high=float(scale.high))
-    start, stop = (box[0], box[2]) if scale.lying else (box[3], box[1])
+    axis = Axis("x" if scale.is_horizontal else "y", given, low=float(scale.low), high=float(scale.high))
+    start, stop = (box[0], box[2]) if scale.is_horizontal else (box[3], box[1])
     size = _font_size(plan, scale)
     axis.place(start, stop, size, lambda lines: plan.canvas.size(lines, size))
     return axis
@@ -103,7 +103,7 @@ def _depth(plan: Plan, scale: Scale) -> float:
     (left, right), bottom, top = plan.column_pixels[0], plan.row_pixels[0][0], plan.row_pixels[-1][1]
     axis = _make_axis(plan, scale, (left, top, right, bottom))
     labels = [plan.canvas.size(words, size) for _, words in axis.ticks if any(words)]
-    if scale.lying:
+    if scale.is_horizontal:
         return GAP * s + 0.8 * WIDTH * s + TICK * s + max((high for _, high in labels), default=0.0)
     title = _title(plan, scale)
     bar_depth = WIDTH * s + (TICK + 2) * s + max((wide for wide, _ in labels), default=0.0)
@@ -115,18 +115,18 @@ def _draw_bar(plan: Plan, scale: Scale, box: tuple[float, float, float, float]) 
     colour = str(plan.sheet.layout["font"]["color"])
     shades = ramp(scale.colours, (np.arange(STEPS) + 0.5) / STEPS)
     shades = np.rint(255 * shades).astype(np.uint8)
-    canvas.picture(shades[None] if scale.lying else shades[::-1, None], box)
+    canvas.picture(shades[None] if scale.is_horizontal else shades[::-1, None], box)
     axis = _make_axis(plan, scale, box)
     for at, words in axis.ticks:
         pixel = float(axis.pixel(at))
-        if scale.lying:
+        if scale.is_horizontal:
             canvas.line([pixel] * 2, [box[3], box[3] + TICK * s], colour=colour, width=s)
             canvas.text(words, pixel, box[3] + TICK * s, size=size, colour=colour, across="center", down="top")
         else:
             canvas.line([box[2], box[2] + TICK * s], [pixel] * 2, colour=colour, width=s)
             canvas.text(words, box[2] + (TICK + 2) * s, pixel, size=size, colour=colour)
     title = _title(plan, scale)
-    if title and not scale.lying:
+    if title and not scale.is_horizontal:
         canvas.text(title, box[0], box[1] - _title_gap(plan, scale, axis), size=size, colour=colour, down="bottom")
 
 
@@ -142,7 +142,7 @@ def _title_gap(plan: Plan, scale: Scale, axis: Axis) -> float:
 
 def measure_head(plan: Plan) -> float:
     """Return how far the titles of vertical bars extend above the plots."""
-    found = [each for each in find_scales(plan) if not each.lying]
+    found = [each for each in find_scales(plan) if not each.is_horizontal]
     box = (0.0, plan.row_pixels[-1][1], 1.0, plan.row_pixels[0][0])
     return max(
         (

@@ -126,19 +126,19 @@ def _axis_title(fig: go.Figure, trace: Any, letter: str) -> str:
     return strip_markup(own or layout[f"{letter}axis"].title.text or "")
 
 
-def _free_name(name: str, taken: Mapping[str, Any]) -> str:
+def _free_name(name: str, used_names: Mapping[str, Any]) -> str:
     """Return the name, numbered if it is taken."""
     count = 2
     free = name
-    while free in taken:
+    while free in used_names:
         free, count = f"{name} ({count})", count + 1
     return free
 
 
-def relabel_columns(shown: Columns, fig: go.Figure, style: Style) -> Columns:
+def relabel_columns(table: Columns, fig: go.Figure, style: Style) -> Columns:
     """Rename the columns of lines to which the user gave a label."""
     if not style.labels:
-        return shown
+        return table
     names = [strip_markup(name) for name in lines.line_names([trace.to_plotly_json() for trace in fig.data])]
     for wanted, _ in style.labels:
         if wanted not in names:
@@ -151,7 +151,7 @@ def relabel_columns(shown: Columns, fig: go.Figure, style: Style) -> Columns:
         return column if name is None else custom[name] + column[len(name) :]
 
     out: dict[str, Any] = {}
-    for column, values in shown.items():
+    for column, values in table.items():
         out[_free_name(renamed(column), out)] = values
     return out
 

@@ -78,7 +78,7 @@ class Plan:
     titles: dict[str, Lines] = field(default_factory=dict)
     heading: Lines = field(default_factory=list)
     legend: list[tuple[Box, Mapping[str, Any], Lines]] = field(default_factory=list)
-    beside: tuple[float, float] = (0.0, 0.0)  # pixels for colour bars on the right and at the bottom
+    bar_room: tuple[float, float] = (0.0, 0.0)  # pixels for colour bars on the right and at the bottom
     column_pixels: list[Interval] = field(default_factory=list)
     row_pixels: list[Interval] = field(default_factory=list)
 
@@ -130,8 +130,8 @@ def _find_spans(axes: Mapping[str, Axis], letter: str) -> list[Interval]:
 
 
 def _read_domain(axis: Axis, axes: Mapping[str, Axis]) -> Interval:
-    over = axis.given.get("overlaying")
-    given = axes[over].given if isinstance(over, str) and over in axes else axis.given
+    over = axis.properties.get("overlaying")
+    given = axes[over].properties if isinstance(over, str) and over in axes else axis.properties
     low, high = given.get("domain") or (0.0, 1.0)
     return float(low), float(high)
 

@@ -219,7 +219,7 @@ def _last_visible_point(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> t
     visible = [
         i
         for i, (a, b) in enumerate(zip(x, y, strict=True))
-        if math.isfinite(a) and math.isfinite(b) and x_axis.holds(a) and y_axis.holds(b)
+        if math.isfinite(a) and math.isfinite(b) and x_axis.contains(a) and y_axis.contains(b)
     ]
     if not visible:
         return None

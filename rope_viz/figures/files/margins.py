@@ -52,7 +52,7 @@ def place_panels(plan: Plan) -> None:
         plan.headings, plan.strips = _find_headings(plan), _find_strips(plan)
         left, right, over, under = _measure_margins(plan)
         plan.legend = legends.place_entries(plan, pad + left[0], wide - pad)
-        right_bars, low_bars = plan.beside = colourbars.measure_room(plan)
+        right_bars, low_bars = plan.bar_room = colourbars.measure_room(plan)
         gaps = [
             max(right[i] + left[i + 1] + pad, 0.6 * wide * (b[0] - a[1]))
             for i, (a, b) in enumerate(itertools.pairwise(plan.columns))
@@ -84,7 +84,7 @@ def _set_boxes(plan: Plan) -> None:
             left, right, bottom, top = _equal_units_box(panel, left, right, bottom, top)
         panel.box = (left, top, right, bottom)
         for axis, start, stop in ((panel.x, left, right), (panel.y, bottom, top)):
-            size = font_size(axis.given, plan.size * 12 / 13, "tickfont")
+            size = font_size(axis.properties, plan.size * 12 / 13, "tickfont")
             axis.place(start, stop, size, lambda lines, size=size: plan.canvas.size(lines, size))  # type: ignore[misc]
 
 
@@ -122,18 +122,18 @@ def _measure_margins(plan: Plan) -> tuple[list[float], list[float], list[float],
     for panel in plan.panels:
         box, c, r = panel.box, panel.column, panel.row
         for axis in (panel.x, panel.y):
-            if not axis.shown:
+            if not axis.is_visible:
                 continue
             depth = axis_depth(plan, axis, panel)
-            if axis.upright:
-                side = right if axis.opposite else left
+            if axis.is_vertical:
+                side = right if axis.is_opposite else left
                 side[c] = max(side[c], depth)
             else:
                 under[r] = max(under[r], depth)
             for at, words in axis.ticks:
                 wide, high = _measure_rotated(plan, axis, words)
                 pixel = float(axis.pixel(at))
-                if axis.upright:
+                if axis.is_vertical:
                     over[r] = max(over[r], box[1] - (pixel - high / 2))
                     under[r] = max(under[r], pixel + high / 2 - box[3])
                 elif not axis.angle:
@@ -160,9 +160,9 @@ def axis_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
 
 def ticks_depth(plan: Plan, axis: Axis) -> float:
     """Return the depth of ticks and their labels."""
-    sizes = [_measure_rotated(plan, axis, words)[0 if axis.upright else 1] for _, words in axis.ticks if any(words)]
-    marks = 0.0 if axis.given.get("ticks") == "" else TICK * plan.scale
-    return marks + (max(sizes) + (3.0 if axis.upright else 1.0) * plan.scale if sizes else 0.0)
+    sizes = [_measure_rotated(plan, axis, words)[0 if axis.is_vertical else 1] for _, words in axis.ticks if any(words)]
+    marks = 0.0 if axis.properties.get("ticks") == "" else TICK * plan.scale
+    return marks + (max(sizes) + (3.0 if axis.is_vertical else 1.0) * plan.scale if sizes else 0.0)
 
 
 def title_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
@@ -171,24 +171,24 @@ def title_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
         return 0.0
     size = title_size(plan, axis)
     left, top, right, bottom = panel.box
-    along = (bottom - top) if axis.upright else (right - left)
-    extent = plan.canvas.height if axis.upright else plan.canvas.width
+    along = (bottom - top) if axis.is_vertical else (right - left)
+    extent = plan.canvas.height if axis.is_vertical else plan.canvas.width
     # A title may be longer than its axis; it is centred on the axis and kept inside the sheet.
-    middle = (top + bottom) / 2 if axis.upright else (left + right) / 2
+    middle = (top + bottom) / 2 if axis.is_vertical else (left + right) / 2
     room = 2 * min(middle, extent - middle) - 2 * PAD * plan.scale
-    alone = len(plan.rows if axis.upright else plan.columns) == 1
+    alone = len(plan.rows if axis.is_vertical else plan.columns) == 1
     plan.titles[axis.name] = wrap_text(plan, axis.title, max(room if alone else along, 20.0), size)
-    return text_height(plan.titles[axis.name], size) + (4.0 if axis.upright else 2.0) * plan.scale
+    return text_height(plan.titles[axis.name], size) + (4.0 if axis.is_vertical else 2.0) * plan.scale
 
 
 def title_size(plan: Plan, axis: Axis) -> float:
     """Return the font size of an axis title."""
-    return font_size(axis.given.get("title") or {}, plan.size)
+    return font_size(axis.properties.get("title") or {}, plan.size)
 
 
 def tick_size(plan: Plan, axis: Axis) -> float:
     """Return the font size of tick labels."""
-    return font_size(axis.given, plan.size * 12 / 13, "tickfont")
+    return font_size(axis.properties, plan.size * 12 / 13, "tickfont")
 
 
 def _measure_rotated(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
@@ -202,7 +202,7 @@ def _measure_rotated(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
 
 def end_labels(plan: Plan, panel: Panel) -> list[tuple[Mapping[str, Any], float]]:
     """Return (note, font size) of the labels to the right of a panel: those of lines that end near its border."""
-    if any(each.y.opposite and each.column == panel.column for each in plan.panels):
+    if any(each.y.is_opposite and each.column == panel.column for each in plan.panels):
         return []
     found = []
     for note in plan.sheet.layout.get("annotations", ()):
@@ -300,12 +300,12 @@ def _separate(plan: Plan, headings: list[Heading]) -> None:
     if all(a[0] + a[1] + gap <= b[0] for a, b in itertools.pairwise(boxes)):
         return
     widths = [wide + gap for _, wide, _, _ in boxes]
-    if sum(widths) - gap <= plan.canvas.width - 2 * pad - plan.beside[0]:
+    if sum(widths) - gap <= plan.canvas.width - 2 * pad - plan.bar_room[0]:
         middles = spread_labels(
             [left + wide / 2 for left, wide, _, _ in boxes],
             widths,
             pad - gap / 2,
-            plan.canvas.width - pad - plan.beside[0] + gap / 2,
+            plan.canvas.width - pad - plan.bar_room[0] + gap / 2,
         )
         for middle, (_, _, _, each) in zip(middles, boxes, strict=True):
             each.x, each.across = middle, "center"
@@ -331,7 +331,7 @@ def _free_space_end(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, Any]]
         for each in plan.panels
         if each.row == panel.row and each.box[0] > panel.box[2] and f"{each.x.name} domain" in titled
     ]
-    return min(starts, default=plan.canvas.width - PAD * plan.scale - plan.beside[0])
+    return min(starts, default=plan.canvas.width - PAD * plan.scale - plan.bar_room[0])
 
 
 def _find_strips(plan: Plan) -> list[tuple[Panel, Strip]]:
@@ -354,7 +354,7 @@ def _find_strips(plan: Plan) -> list[tuple[Panel, Strip]]:
         inside = [min(max(at, low), high) for at in ends]
         if (
             not all(map(math.isfinite, ends))
-            or (rule and not panel.x.holds(ends[0]))
+            or (rule and not panel.x.contains(ends[0]))
             or (not rule and inside[0] == inside[1])
         ):
             continue
@@ -364,7 +364,7 @@ def _find_strips(plan: Plan) -> list[tuple[Panel, Strip]]:
         words = parse(str(label["text"]))
         wide, _ = plan.canvas.size(words, size)
         left = at - wide * {"left": 0.0, "center": 0.5, "right": 1.0}[across]
-        left = min(max(left, PAD * plan.scale), plan.canvas.width - PAD * plan.scale - plan.beside[0] - wide)
+        left = min(max(left, PAD * plan.scale), plan.canvas.width - PAD * plan.scale - plan.bar_room[0] - wide)
         colour = str((label.get("font") or {}).get("color") or plan.sheet.layout["font"]["color"])
         found.append((panel, Strip(words, at, size, colour, across, box=(left, 0.0, left + wide, 0.0))))
     for place, (panel, strip) in enumerate(found):

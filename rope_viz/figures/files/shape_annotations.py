@@ -84,7 +84,7 @@ def draw_labels(plan: Plan, places: Places) -> None:
         )
         left = strip.box[0]
         y = panel.box[1] - 2 * plan.scale - lower
-        places.take(plan.canvas.text(strip.lines, left, y, size=strip.size, colour=strip.colour, down="bottom"))
+        places.reserve(plan.canvas.text(strip.lines, left, y, size=strip.size, colour=strip.colour, down="bottom"))
     for heading in plan.headings:
         _draw_heading(plan, places, heading, colour)
     ends: set[int] = set()
@@ -112,7 +112,7 @@ def _draw_heading(plan: Plan, places: Places, heading: Heading, colour: str) -> 
     bottom = heading.panel.box[1] - high - heading.shift
     align = heading.align if heading.align in ("left", "right") else "center"
     box = plan.canvas.text(heading.lines, left, bottom, size=heading.size, colour=ink, down="bottom", align=align)
-    places.take(box)
+    places.reserve(box)
 
 
 def _draw_end_labels(
@@ -130,7 +130,7 @@ def _draw_end_labels(
     middles = spread_labels([row[0] for row in rows], [row[1] for row in rows], panel.box[1], panel.box[3])
     for (_, _, lines, note, size), middle in zip(rows, middles, strict=True):
         ink = str((note.get("font") or {}).get("color") or colour)
-        places.take(plan.canvas.text(lines, panel.box[2] + 6 * plan.scale, middle, size=size, colour=ink))
+        places.reserve(plan.canvas.text(lines, panel.box[2] + 6 * plan.scale, middle, size=size, colour=ink))
 
 
 def _draw_inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: str) -> None:
@@ -235,11 +235,11 @@ def _draw_text(
     # Distance costs: a label should be close to what it names. The unit is a line of text.
     away = [0.5 * math.hypot(x - options[0][0], y - options[0][1]) / size for x, y, _ in options]
     sides = [0.2 * (place["across"] != options[0][2]["across"]) for _, _, place in options]
-    box = boxes[places.best(boxes, [a + b for a, b in zip(away, sides, strict=True)], inside=inside)]
+    box = boxes[places.pick_best(boxes, [a + b for a, b in zip(away, sides, strict=True)], inside=inside)]
     on_map = any(trace.get("type") == "heatmap" for trace in plan.sheet.data)
     trim = 0.15 * size  # labels of rules are close to their rule
     core = (box[0], box[1] + trim, box[2], box[3] - trim)
-    on_lines = places.inked(core) + places.ruled(core) > 0 and plan.sheet.style.theme != CLEAR
+    on_lines = places.ink_share(core) + places.rule_share(core) > 0 and plan.sheet.style.theme != CLEAR
     if not ground and (on_map or on_lines):
         # A background keeps a label legible on a map, and on lines it cannot avoid.
         paper = str(plan.sheet.layout.get("paper_bgcolor", theme.BACKGROUND))[:7]
@@ -249,7 +249,7 @@ def _draw_text(
     _, high = plan.canvas.size(lines, size)
     align = str(options[0][2].get("across", "left"))
     plan.canvas.text(lines, box[0], box[1] + high / 2, size=size, colour=colour, align=align)
-    return places.take(box)
+    return places.reserve(box)
 
 
 def _share_inside(box: Box, frame: Box) -> float:
