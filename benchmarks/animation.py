@@ -120,7 +120,9 @@ def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, thrott
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         page = context.new_page()
         received = [0]
-        page.on("websocket", lambda socket, total=received: socket.on("framereceived", lambda data: add(total, data)))
+        page.on(
+            "websocket", lambda socket, total=received: socket.on("framereceived", lambda data: add_bytes(total, data))
+        )
         begun = time.perf_counter()
         page.goto(url)
         picture = ".rv-clocks[data-drawn]" if rate is canvas_rate else ".js-plotly-plot .scatterlayer .js-line"
@@ -141,7 +143,7 @@ def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, thrott
     return {"name": name, "first": first, "bytes": size, "rates": rates}
 
 
-def add(total: list[int], data: str | bytes) -> None:
+def add_bytes(total: list[int], data: str | bytes) -> None:
     """Count the bytes of one message."""
     total[0] += len(data)
 
@@ -154,7 +156,7 @@ def canvas_rate(page: Page, seconds: float) -> float:
     count, begun = page.evaluate(look)
     page.wait_for_timeout(1000 * seconds)
     after, ended = page.evaluate(look)
-    assert page.evaluate(pixels) != before, "counted frames, but the picture stood still"
+    assert page.evaluate(pixels) != before, "counted frames, but the picture did not change"
     return 1000 * (after - count) / (ended - begun)
 
 

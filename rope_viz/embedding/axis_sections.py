@@ -202,6 +202,6 @@ def resize_ladder(current: Anatomy, spec: AxesSpec, axis: str, pairs: int, base:
     if base is None and pairs == current.counts[axis]:
         return np.asarray(spec.along(axis)[spec.owner == spec.index(axis)])
     if axis not in current.ladders:
-        raise ValueError(f"the speeds of {axis} are no ladder: they cannot be made for {pairs} pairs")
+        raise ValueError(f"the frequencies of {axis} form no ladder, so they cannot be computed for {pairs} pairs")
     ladder_found = current.ladders[axis]
     return Ladder(ladder_found.first, ladder_found.base if base is None else base, pairs).frequencies

@@ -101,7 +101,9 @@ class NtkByParts(Scaling):
     alpha: float = knob(
         1.0, "α", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
     )
-    beta: float = knob(32.0, "β", 0.1, 128.0, "Pairs with more turns than this in training keep their speed.", log=True)
+    beta: float = knob(
+        32.0, "β", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
+    )
 
     def validate(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
@@ -137,7 +139,7 @@ class Yarn(Scaling):
     divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob()
     beta_fast: float = knob(
-        32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their speed.", log=True
+        32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
     )
     beta_slow: float = knob(
         1.0, "β slow", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
@@ -206,7 +208,7 @@ class Llama3(Scaling):
         1.0, "Low freq. factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True
     )
     high_freq_factor: float = knob(
-        4.0, "High freq. factor", 0.1, 128.0, "Pairs with more turns than this keep their speed.", log=True
+        4.0, "High freq. factor", 0.1, 128.0, "Pairs with more turns than this keep their frequency.", log=True
     )
 
     def validate(self, spec: RopeSpec) -> None:

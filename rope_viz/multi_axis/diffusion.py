@@ -1,4 +1,4 @@
-"""Diffusion transformers: a ladder per axis as blocks, adjacent dimensions paired unless said; diffusers 0.42.1.
+"""Diffusion transformers: a ladder per axis as blocks, adjacent dimensions paired by default; diffusers 0.42.1.
 
 A rule has the class' own dimensions and base. Configs name the same things differently: `axes_dims_rope` (FLUX),
 `rope_axes_dim` (HunyuanVideo), `axes_dim_rope` (Lumina 2), `axes_dims` (Z-Image), `attention_head_dim` (Wan) …

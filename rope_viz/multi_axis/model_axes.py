@@ -47,7 +47,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
             same = len(set(layers.values())) == 1
             parts |= {"text" if same else f"text {layer}".rstrip(): spec for layer, spec in layers.items()}
         except NoRope:
-            # A tower may rotate beside a text that does not.
+            # The vision tower may rotate although the language model does not.
             if tower is None:
                 raise
     if tower is not None:

@@ -67,8 +67,8 @@ def multi_axis_upload(config: dict[str, Any], notes: Sequence[str] = ()) -> Uplo
         note = f"{what} shows them all, the others one of them, over {SIDE} patches or frames."
     else:
         note = (
-            f"{what} shows them as they are. Its speeds are no ladder that a base describes: the other pages show "
-            f"plain RoPE of {part.pairs} pairs in its place, which this model does not compute."
+            f"{what} shows them as they are. No base describes its frequencies: the other pages show plain RoPE of "
+            f"{part.pairs} pairs instead, which this model does not compute."
         )
     specs = {
         axis: RopeSpec(head_dim=2 * each.pairs, base=each.base, context=SIDE, pairing="interleaved")

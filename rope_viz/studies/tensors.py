@@ -137,13 +137,13 @@ def parse_header(text: bytes) -> dict[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            raise ValueError("a name stands twice")
+            raise ValueError("a name occurs twice")
         return found
 
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=once)
     except (ValueError, RecursionError):
-        raise ValueError("the file is not a safetensors file: its header is not JSON, or a name stands twice") from None
+        raise ValueError("the file is not a safetensors file: its header is not JSON, or a name occurs twice") from None
     if not isinstance(header, dict):
         raise ValueError("the file is not a safetensors file: its header is not a JSON object")
     return header

@@ -63,7 +63,7 @@ def test_what_is_no_ladder_is_said(config: dict[str, Any], says: str) -> None:
 @pytest.mark.parametrize("id", ["ltx-video", "ernie-image", "v-jepa2-vit-l", "dinov3-vit-b"])
 def test_what_is_no_ladder_is_shown_on_page_axes_and_plain_elsewhere(id: str) -> None:
     mine = read_upload(json.dumps(dict(axes_catalog()[id].config)))
-    assert "no ladder that a base describes: the other pages show plain RoPE" in mine.notes[-1]
+    assert "No base describes its frequencies: the other pages show plain RoPE" in mine.notes[-1]
     now = Now(mine.specs[""], spec_url.CUSTOM, "", own=mine)
     assert now[axes_model.MODEL] == axes_model.SIDEBAR
     released = from_model(axes_catalog()[id].config)

@@ -33,7 +33,7 @@ def apply_limits(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], styl
         ends = [_change_axis(data, layout, name, low, high, scale) for name in names]
         if all(end is not None and not end.in_view for end in ends):
             known = " to ".join(f"{end:.6g}" for end in (min(e.low for e in ends if e), max(e.high for e in ends if e)))
-            raise ValueError(f"nothing of this figure lies there: along {letter} its data go from {known}")
+            raise ValueError(f"no data in this range of {letter}: the data go from {known}")
         changed = True
     return changed
 

@@ -45,7 +45,7 @@ def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
     table = columns_of(saved.pop("table")) if "table" in saved else None
     if any(trace["type"] == "table" for trace in data):
         if len(data) > 1:
-            raise ValueError("a table beside other traces cannot be drawn: take one of them out")
+            raise ValueError("a table cannot be drawn together with other traces: remove one of them")
         table = _read_table(data[0])
         if not table and "kind" not in saved:
             raise ValueError("there is nothing to draw in this figure: its table is empty")

@@ -214,7 +214,7 @@ def _resample_cells(cells: Any, down: Any, across: Any) -> Any:
     for axis, borders in enumerate((down, across)):
         if not many[axis]:
             middle = (borders[1:] + borders[:-1]) / 2
-            dots = np.reserve(dots, np.clip(middle.astype(int), 0, dots.shape[axis] - 1), axis=axis)
+            dots = np.take(dots, np.clip(middle.astype(int), 0, dots.shape[axis] - 1), axis=axis)
             outside = np.abs(np.diff(borders)) < 1e-9
             dots[(slice(None), outside) if axis else outside] = 0
     return dots
