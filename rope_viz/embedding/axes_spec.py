@@ -85,7 +85,7 @@ class AxesSpec:
         return len(self.weights)
 
     @property
-    def rotation(self) -> bool:
+    def is_rotation(self) -> bool:
         """True if both members of every pair rotate by the same angle."""
         return self.second is None
 
@@ -95,9 +95,9 @@ class AxesSpec:
         return read_only(find_owner(self.weights))
 
     @functools.cached_property
-    def aligned(self) -> bool:
+    def is_aligned(self) -> bool:
         """True if every pair uses at most one axis, and the table is a rotation."""
-        return self.rotation and not bool(np.any(self.owner == MIXED))
+        return self.is_rotation and not bool(np.any(self.owner == MIXED))
 
     @property
     def factors(self) -> FloatArray:
@@ -116,7 +116,7 @@ class AxesSpec:
 
     def angles(self, positions: ArrayLike) -> FloatArray:
         """Return angles in radians, (tokens, pairs), for positions (tokens, axes)."""
-        return np.asarray(self.checked_positions(positions) @ self.weights.T)
+        return np.asarray(self.check_positions(positions) @ self.weights.T)
 
     def cos_sin(self, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return factor·cos and factor·sin for the first members of the pairs, each (tokens, pairs)."""
@@ -125,7 +125,7 @@ class AxesSpec:
 
     def cos_sin_second(self, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the same as `cos_sin`, for the second members of the pairs."""
-        angle = self.angles(positions) if self.second is None else self.checked_positions(positions) @ self.second.T
+        angle = self.angles(positions) if self.second is None else self.check_positions(positions) @ self.second.T
         return np.cos(angle) * self.factors, np.sin(angle) * self.factors
 
     def stretch(self, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -133,7 +133,7 @@ class AxesSpec:
 
         α and β are the angles of the two members. For a rotation both equal the factor.
         """
-        places = self.checked_positions(positions)
+        places = self.check_positions(positions)
         second = self.weights if self.second is None else self.second
         skew = np.abs(np.sin(places @ (self.weights - second).T))
         return np.sqrt(1.0 - skew) * self.factors, np.sqrt(1.0 + skew) * self.factors
@@ -151,7 +151,7 @@ class AxesSpec:
         result[..., self.dims[:, 1]] = other * cos_second + first * sin_second
         return result
 
-    def checked_positions(self, positions: ArrayLike) -> FloatArray:
+    def check_positions(self, positions: ArrayLike) -> FloatArray:
         """Return positions as float64 (tokens, axes), or raise `ValueError`. One axis may be given as (tokens,)."""
         places = require_finite(positions, "positions")
         if places.ndim == 1 and len(self.axes) == 1:
@@ -248,7 +248,7 @@ def mix_axes(
 
 def join_specs(parts: Sequence[AxesSpec]) -> AxesSpec:
     """Concatenate specs over the same axes along the head, each with its own pairing (Gemma 4)."""
-    if not parts or any(part.axes != parts[0].axes or not part.rotation for part in parts):
+    if not parts or any(part.axes != parts[0].axes or not part.is_rotation for part in parts):
         raise ValueError("joined needs rotations over the same axes")
     starts = np.cumsum([0, *(part.head_dim for part in parts)])
     return AxesSpec(

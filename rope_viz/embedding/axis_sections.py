@@ -63,7 +63,7 @@ class Anatomy:
 @functools.lru_cache(maxsize=256)
 def analyse_spec(spec: AxesSpec) -> Anatomy | None:
     """Return how the spec was built; None for directions, a single axis, and tables that are not rotations."""
-    if not spec.aligned:
+    if not spec.is_aligned:
         return None
     owner, frequencies = spec.owner, spec.weights.sum(axis=1)
     counts = {axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)}

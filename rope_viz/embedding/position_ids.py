@@ -93,7 +93,7 @@ class Piece:
             require_number(size, "a grid's sides", least=1, most=MAX_TOKENS, integer=True)
 
     @property
-    def flat(self) -> bool:
+    def is_flat(self) -> bool:
         """True if all axes have the same positions in this piece."""
         return self.kind not in ("image", "video")
 
@@ -134,7 +134,7 @@ def place_prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Seque
     dtype = np.float64 if manner.floor or not manner.narrow else np.float32
     count, following = 0, 0.0
 
-    def put(kind: Kind, block: FloatArray, next_position: float | None = None) -> None:
+    def add_block(kind: Kind, block: FloatArray, next_position: float | None = None) -> None:
         nonlocal count, following
         if not len(block):
             return
@@ -146,30 +146,30 @@ def place_prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Seque
         following = float(dtype(block.max()) + dtype(1.0)) if next_position is None else next_position
 
     pieces = list(pieces)
-    last = max((k for k, piece in enumerate(pieces) if not piece.flat), default=-1)
+    last = max((k for k, piece in enumerate(pieces) if not piece.is_flat), default=-1)
     for index, piece in enumerate(pieces):
-        if piece.flat:
+        if piece.is_flat:
             if manner.markers and piece.kind == "audio":
-                put("marker", line_positions(1, following))
-                put("audio", line_positions(piece.tokens, following))
-                put("marker", line_positions(1, following))
+                add_block("marker", line_positions(1, following))
+                add_block("audio", line_positions(piece.tokens, following))
+                add_block("marker", line_positions(1, following))
             else:
-                put(piece.kind, line_positions(piece.tokens, following))
+                add_block(piece.kind, line_positions(piece.tokens, following))
             continue
         if manner.markers:
-            put("marker", line_positions(1, following))
+            add_block("marker", line_positions(1, following))
         frames, rows, columns = merged_grid(piece, manner)
         for frame in range(frames if manner.separate_frames else 1):
             if frame and manner.gap:
-                put("marker", line_positions(manner.gap, following))
+                add_block("marker", line_positions(manner.gap, following))
             shape = (1 if manner.separate_frames else frames, rows, columns)
-            put(
+            add_block(
                 piece.kind,
                 visual_positions(shape, piece, manner, following),
                 next_start(shape, manner, following, index == last),
             )
         if manner.markers:
-            put("marker", line_positions(1, following))
+            add_block("marker", line_positions(1, following))
     values = np.concatenate(blocks) if blocks else np.zeros((0, 3))
     return Positions(values, tuple(axes), find_rope_delta(values, dtype), tuple(segments))
 

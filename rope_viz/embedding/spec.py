@@ -211,10 +211,10 @@ class RopeSpec:
             raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(self.pairing)}")
         self.scaling.validate(self)
         if type(self.scaling) is not Scaling:  # any base within its bounds gives finite frequencies
-            (_require_computable if self._ours else _require_computable.__wrapped__)(self)
+            (_require_computable if self._is_built_in else _require_computable.__wrapped__)(self)
 
     @property
-    def _ours(self) -> bool:
+    def _is_built_in(self) -> bool:
         """True if the scaling method is from this package. A user's own method may be unhashable or have state."""
         return type(self.scaling).__module__.startswith("rope_viz.")
 
@@ -235,7 +235,7 @@ class RopeSpec:
         state at start-up, before any sequence exceeded the trained context.
         """
         length = check_length(length)
-        return _compute_inv_freq(self, length) if self._ours else self.scaling.inv_freq(self, length)
+        return _compute_inv_freq(self, length) if self._is_built_in else self.scaling.inv_freq(self, length)
 
     def attention_factor(self, length: int | None = None) -> float:
         """Return the factor on cos and sin; logits are multiplied by its square."""

@@ -166,13 +166,13 @@ def find_feasible(spec: RopeSpec, length: int, *, quick: bool = False) -> NDArra
 
 @functools.lru_cache(maxsize=16)
 def _find_feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[float, ...]) -> NDArray[np.bool_]:
-    def holds(part: FloatArray) -> NDArray[np.bool_]:
+    def is_feasible(part: FloatArray) -> NDArray[np.bool_]:
         return decay.feasible_bases(head_dim, length, part, rotary_dim=rotary_dim, thinning=thinning)
 
     thinning = thin_distances(rotary_dim, length, len(candidates))
 
     # Large bases take long and small ones fail early: small chunks keep all workers busy.
-    return np.concatenate(list(WORKERS.map(holds, np.array_split(np.array(candidates), 32))))
+    return np.concatenate(list(WORKERS.map(is_feasible, np.array_split(np.array(candidates), 32))))
 
 
 def thin_distances(rotary_dim: int, length: int, bases: int) -> Thinning:

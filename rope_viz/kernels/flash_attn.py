@@ -145,7 +145,7 @@ class RotaryEmbedding(Float32Buffers):
     ) -> None:
         super().__init__()
         self.dim, self.base, self.interleaved, self.scale_base = dim, float(base), interleaved, scale_base
-        for name, buffer in {"scale": None, **self.fresh(device)}.items():
+        for name, buffer in {"scale": None, **self.make_buffers(device)}.items():
             self.register_buffer(name, buffer, persistent=False)
         # cos and sin for q, cos and sin for k, by whether gradients were enabled when they were computed.
         self._tables: dict[bool, tuple[Tensor, ...]] = {}
@@ -186,16 +186,16 @@ class RotaryEmbedding(Float32Buffers):
             if tables and len(tables[0]) >= seqlen and tables[0].device == device:
                 return tables
         positions = torch.arange(seqlen, device=device, dtype=torch.float32)
-        angle = torch.outer(positions, self.in_float32("inv_freq").to(device))
+        angle = torch.outer(positions, self.read_float32("inv_freq").to(device))
         cos, sin = angle.cos(), angle.sin()
         self._tables[with_grad] = cos, sin, cos, sin
         if self.scale_base is not None:
             power = (positions - seqlen // 2) / self.scale_base
-            scale = self.in_float32("scale").to(device) ** power[:, None]
+            scale = self.read_float32("scale").to(device) ** power[:, None]
             self._tables[with_grad] = cos * scale, sin * scale, cos / scale, sin / scale
         return self._tables[with_grad]
 
-    def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
+    def make_buffers(self, device: torch.device | str | None) -> dict[str, Tensor]:
         """Return the initial buffers: inv_freq and, for xPos, its scale, (dim / 2,) each."""
         pair = torch.arange(0, self.dim, 2, device=device, dtype=torch.float32)
         buffers = {"inv_freq": 1.0 / self.base ** (pair / self.dim)}
@@ -224,7 +224,7 @@ class ApplyRotaryEmb(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        cos, sin, cu_seqlens, seqlen_offsets = _saved(ctx)
+        cos, sin, cu_seqlens, seqlen_offsets = _load_saved(ctx)
         max_seqlen, interleaved = ctx.flags
         way = Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate=True)
         return parts.rotate_whole(grads[0], cos, sin, way), *[None] * 7
@@ -253,7 +253,7 @@ class ApplyRotaryEmbQKV_(torch.autograd.Function):  # noqa: N801 (its published 
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        cos, sin, cos_k, sin_k, seqlen_offsets = _saved(ctx)
+        cos, sin, cos_k, sin_k, seqlen_offsets = _load_saved(ctx)
         interleaved, num_heads_q = ctx.flags
         stretches = parts.qk_stretches(grads[0], cos, sin, cos_k, sin_k, num_heads_q)
         way = Way(interleaved, seqlen_offsets, conjugate=True)
@@ -274,7 +274,7 @@ class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published n
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        cos, sin, seqlen_offsets = _saved(ctx)
+        cos, sin, seqlen_offsets = _load_saved(ctx)
         way = Way(ctx.interleaved, seqlen_offsets, conjugate=True)
         return parts.rotate_gradient(grads[0], parts.k_stretch(grads[0], cos, sin), way), *[None] * 4
 
@@ -296,5 +296,5 @@ def _save(ctx: Any, *values: Tensor | int | None) -> None:
     ctx.numbers = [None if isinstance(value, Tensor) else value for value in values]
 
 
-def _saved(ctx: Any) -> list[Any]:
+def _load_saved(ctx: Any) -> list[Any]:
     return [number if tensor is None else tensor for tensor, number in zip(ctx.saved_tensors, ctx.numbers, strict=True)]

@@ -36,7 +36,7 @@ class Report:
     agreement: list[dict[str, Any]] = field(default_factory=list)
     ways: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def take(self, line: dict[str, Any]) -> None:
+    def add_line(self, line: dict[str, Any]) -> None:
         """Add one output line of the process."""
         self.machine = line.get("machine", self.machine)
         self.agreement = line.get("agreement", self.agreement)
@@ -77,13 +77,13 @@ class Run:
         threading.Thread(target=self._read, daemon=True, name="measurement").start()
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """True while it is running."""
         return not self._ended.is_set()
 
     def stop(self, why: str = "The measurement was stopped.") -> None:
         """Kill it now; no effect if it has ended."""
-        if not self.alive or self._process.poll() is not None:
+        if not self.is_alive or self._process.poll() is not None:
             return
         self.problem = self.problem or why
         with contextlib.suppress(ProcessLookupError):
@@ -101,7 +101,7 @@ class Run:
                 if not text.endswith("\n"):
                     break  # killed in the middle of a line
                 line = json.loads(text)
-                self.report.take(line)
+                self.report.add_line(line)
                 self.fraction, self.step = line.get("fraction", 0.0), line.get("name", "making q")
             code = self._process.wait()
             if code and not self.problem:

@@ -52,7 +52,7 @@ class RotaryPositionEmbedding(Float32Buffers):
         self.rotary_base = rotary_base
         self.interleaved = interleaved
         device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else None
-        self.register_buffer("inv_freq", self.fresh(device)["inv_freq"])
+        self.register_buffer("inv_freq", self.make_buffers(device)["inv_freq"])
 
     def forward(self, max_seq_len: int, offset: int = 0) -> Tensor:
         """Return angles (max_seq_len, 1, 1, dim) of the positions from `offset` on, interpolated if so configured."""
@@ -61,11 +61,11 @@ class RotaryPositionEmbedding(Float32Buffers):
         if trained is not None and factor is not None:
             beyond = max_seq_len > trained * factor
             positions = positions * (1 / (max_seq_len / trained) if beyond else 1 / factor)
-        angle = torch.outer(positions, self.in_float32("inv_freq"))
+        angle = torch.outer(positions, self.read_float32("inv_freq"))
         doubled = angle.repeat_interleave(2, dim=-1) if self.interleaved else torch.cat((angle, angle), dim=-1)
         return doubled[:, None, None]
 
-    def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
+    def make_buffers(self, device: torch.device | str | None) -> dict[str, Tensor]:
         """Return the initial buffers: inv_freq, (dim / 2,)."""
         exponent = torch.arange(0, self.dim, 2, dtype=torch.float32, device=device) / self.dim
         return {"inv_freq": 1.0 / self.rotary_base**exponent}

@@ -58,7 +58,7 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
         pieces = join_audio_to_video(read_pieces(kind, settings, "transformers"))
         return interleave_audio(pieces, manner, None if kind.startswith("qwen3") else chunk)
     parts = read_pieces(kind, settings, runtime)
-    if "audio" in traits and all(part.flat for part in parts) and runtime in ("transformers", "sglang"):
+    if "audio" in traits and all(part.is_flat for part in parts) and runtime in ("transformers", "sglang"):
         # Without an image or a video the classes count tokens, which gives the same.
         manner = dataclasses.replace(manner, floor=True)
     positions = place_prompt(parts, manner)

@@ -62,7 +62,8 @@ def multi_axis_upload(config: dict[str, Any], notes: Sequence[str] = ()) -> Uplo
     is_diffusion_model = isinstance(config.get("_class_name"), str)
     name = re.sub(r"\W", "", config["_class_name"])[:48] if is_diffusion_model else name_config(config)
     ladders = {} if found is None else {axis: each for axis, each in found.ladders.items() if each.first == 1.0}
-    what = f"{name} is {'a diffusion transformer' if is_diffusion_model else 'an encoder'} with {len(part.axes)} axes: page Axes"
+    kind = "a diffusion transformer" if is_diffusion_model else "an encoder"
+    what = f"{name} is {kind} with {len(part.axes)} axes: page Axes"
     if ladders:
         note = f"{what} shows them all, the others one of them, over {SIDE} patches or frames."
     else:

@@ -122,7 +122,7 @@ def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec)
     """Return a text part of the sidebar's model with the frequencies of `spec`, where it has as many pairs."""
     scene, frequencies = _sidebar(model, own)[part], spec.inv_freq(spec.target)
     axes = scene.spec
-    if not axes.aligned or len(frequencies) != axes.pairs:
+    if not axes.is_aligned or len(frequencies) != axes.pairs:
         return scene
     weights = place_frequencies(frequencies, axes.owner.tolist(), len(axes.axes))
     factor = spec.attention_factor(spec.target)

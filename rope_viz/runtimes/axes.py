@@ -60,7 +60,7 @@ class AxesAnswer:
         """The pairs of each axis, and whether they lie in blocks: "t 16, h 24, w 24 in blocks"."""
         if self.spec is None:
             return self.reason
-        if not self.spec.rotation:
+        if not self.spec.is_rotation:
             return "the two members of a pair listen to different axes"
         listed = ", ".join(f"{axis} {count}" for axis, count in self.counts.items())
         return f"{listed} {'in blocks' if in_blocks(self.spec) else 'interleaved'}"
@@ -70,7 +70,7 @@ class AxesAnswer:
         """How the pairs differ from transformers' own; "-" where there is no answer."""
         if self.spec is None:
             return "-"
-        parts = [] if self.spec.rotation else ["shears image tokens"]
+        parts = [] if self.spec.is_rotation else ["shears image tokens"]
         if self.moved:
             parts.append(f"{len(self.moved)} pairs listen to another axis")
         if self.still:

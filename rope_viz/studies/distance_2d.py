@@ -34,13 +34,15 @@ def plane(
 ) -> FloatArray:
     """Return the score at every displacement (rows[i], columns[j]) on two axes, (rows, columns) float64.
 
-    `a` and `b` are (pairs,), from `coefficients` or `even_coefficients`; `at` holds displacements on further axes, default 0.
-    Displacements may be negative and fractional. The error is below 1e-12·Σ(|a| + |b|) for whole displacements up to
+    `a` and `b` are (pairs,), from `coefficients` or `even_coefficients`; `at` holds displacements on further axes,
+    default 0. Displacements may be negative and fractional. The error is below 1e-12·Σ(|a| + |b|) for whole displacements up to
     2³², and grows with the angle for others. Raises `ValueError` if the table is not a rotation, if shapes do not fit,
     and above 2²⁵ cells.
     """
-    if not spec.rotation:
-        raise ValueError("the table is no rotation, so the score is no function of the displacement: use seen_from")
+    if not spec.is_rotation:
+        raise ValueError(
+            "this table is not a rotation, so the score depends on more than the displacement: use scores_from"
+        )
     cos_part, sin_part = shift_coefficients(spec, *check_coefficient_set(a, b, spec.pairs), axes, at or {})
     down, across = check_displacements(rows, "rows"), check_displacements(columns, "columns")
     if len(down) * len(across) > MAX_CELLS:
@@ -139,7 +141,7 @@ def scores_from(
 
     For any table, rotation or not; without the dimensions in no pair.
     """
-    start = spec.checked_positions(np.asarray(origin, dtype=np.float64)[None])
+    start = spec.check_positions(np.asarray(origin, dtype=np.float64)[None])
     turned = spec.rotate(check_head(spec, q, "q")[None], start)[0]
     key = check_head(spec, k, "k")
     first, other = spec.dims[:, 0], spec.dims[:, 1]

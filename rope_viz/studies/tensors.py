@@ -134,14 +134,14 @@ def read_head(path: Path, size: int) -> bytes:
 def parse_header(text: bytes) -> dict[str, Any]:
     """Parse the header as a JSON object without duplicate names."""
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
             raise ValueError("a name occurs twice")
         return found
 
     try:
-        header = json.loads(text.decode("utf-8"), object_pairs_hook=once)
+        header = json.loads(text.decode("utf-8"), object_pairs_hook=refuse_duplicates)
     except (ValueError, RecursionError):
         raise ValueError("the file is not a safetensors file: its header is not JSON, or a name occurs twice") from None
     if not isinstance(header, dict):

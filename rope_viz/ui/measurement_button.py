@@ -28,7 +28,7 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
             st.session_state[problem_key] = BUSY
 
     run: Run | None = st.session_state.get(running)
-    if run is not None and not run.alive:
+    if run is not None and not run.is_alive:
         del st.session_state[running]
         if run.problem:
             st.session_state[problem_key] = run.problem
@@ -60,7 +60,7 @@ def download(report: Report, label: str, name: str) -> None:
 @st.fragment(run_every=0.5)
 def _progress(run: Run) -> None:
     """Show progress by rerunning only this fragment, and rerun the whole page once at the end."""
-    if not run.alive:
+    if not run.is_alive:
         st.rerun()
     st.progress(min(run.fraction, 1.0), text=f"{run.fraction:.0%} · {run.step}")
     st.button("Stop", on_click=run.stop, key="run.stop")

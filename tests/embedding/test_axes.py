@@ -53,8 +53,8 @@ def test_a_rotation_keeps_length(name: str) -> None:
     x = np.random.default_rng(2).normal(size=(5, spec.head_dim))
     turned = spec.rotate(x, places(spec))
     np.testing.assert_allclose(np.linalg.norm(turned, axis=1), np.linalg.norm(x, axis=1), rtol=1e-12)
-    assert spec.rotation
-    assert spec.aligned == (name != "directions")
+    assert spec.is_rotation
+    assert spec.is_aligned == (name != "directions")
 
 
 @pytest.mark.parametrize("name", ALLOCATIONS)
@@ -83,8 +83,8 @@ def test_a_sheared_table_keeps_neither() -> None:
         return float(turned[0] @ turned[1])
 
     assert abs(score(0.0) - score(9.0)) > 1e-3
-    assert not SHEARED.rotation
-    assert not SHEARED.aligned
+    assert not SHEARED.is_rotation
+    assert not SHEARED.is_aligned
 
 
 def test_stretch_is_the_singular_values_of_each_pair() -> None:
@@ -132,7 +132,7 @@ def test_each_axis_has_its_own_scaling_and_factor() -> None:
 def test_owner_says_who_listens_to_what() -> None:
     weights = np.array([[1.0, 0.0], [0.0, 0.0], [0.5, 0.5], [0.0, -2.0]])
     assert mix_axes(weights, ("h", "w")).owner.tolist() == [0, STILL, MIXED, 1]
-    assert not mix_axes(weights, ("h", "w")).aligned
+    assert not mix_axes(weights, ("h", "w")).is_aligned
 
 
 def test_sections_go_round_the_pairs_as_models_have_them() -> None:

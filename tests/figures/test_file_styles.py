@@ -205,8 +205,8 @@ def test_ranges_and_scales_are_those_asked_for():
     [
         ("wavelengths", {"ymin": -1.0}, "logarithmic"),
         ("wavelengths", {"xmin": 100.0}, "leave nothing of the x axis"),
-        ("wavelengths", {"xmin": 1000.0, "xmax": 2000.0}, "along x its data go from 0 to 63"),
-        ("cos", {"ymin": 200.0, "ymax": 300.0}, "along y its data go from 0 to 63"),
+        ("wavelengths", {"xmin": 1000.0, "xmax": 2000.0}, "range of x: the data go from 0 to 63"),
+        ("cos", {"ymin": 200.0, "ymax": 300.0}, "range of y: the data go from 0 to 63"),
         ("wavelengths", {"xmax": -0.5 + 1e-12}, "too near to each other"),
         ("cos", {"yscale": "log"}, "the y axis of this map begins at 0, so it cannot be logarithmic"),
         ("table", {"xmin": 5.0}, "this figure has no x axis"),

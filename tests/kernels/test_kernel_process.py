@@ -67,7 +67,7 @@ def test_a_process_that_cannot_start_frees_the_place(start, monkeypatch):
     monkeypatch.setattr(measurement_process.sys, "executable", "/none/such")
     run = start(SMALL)
     assert "could not be started" in run.problem
-    assert not run.alive
+    assert not run.is_alive
     monkeypatch.undo()
     start(SMALL)
 

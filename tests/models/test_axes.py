@@ -64,7 +64,7 @@ def test_a_rotation_is_that_of_its_class(case: dict[str, Any]) -> None:
         return
     assert isinstance(spec, AxesSpec)
     tables_agree(spec, case, places, case["tolerance"])
-    assert spec.rotation == case["rotation"]
+    assert spec.is_rotation == case["rotation"]
     assert spec.axes == tuple(case["axes"])
     assert spec.head_dim == case["head_dim"]
     np.testing.assert_allclose(spec.factor, case.get("factor", 1.0), rtol=1e-8)
@@ -176,7 +176,7 @@ def test_a_text_class_holds_its_speeds_in_float32() -> None:
 def test_every_tower_has_a_default_of_its_class(kind: str) -> None:
     spec = read_family(f"vision/{kind}", {})
     assert isinstance(spec, AxesSpec)
-    assert spec.rotation
+    assert spec.is_rotation
     assert set(spec.axes) == {"h", "w"}
 
 

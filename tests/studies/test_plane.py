@@ -65,7 +65,7 @@ def test_both_ways_to_a_map_agree() -> None:
     weights = np.array(aligned.weights)
     weights[3] = [1e-15, weights[3, 1] or weights[3, 0]] if weights[3, 1] else [weights[3, 0], 1e-15]
     nearly = AxesSpec(weights, aligned.dims, axes=aligned.axes)
-    assert not nearly.aligned
+    assert not nearly.is_aligned
     side = np.arange(-20.0, 21.0)
     np.testing.assert_allclose(
         plane(nearly, *even_coefficients(nearly), side, side),

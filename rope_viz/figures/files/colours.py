@@ -83,7 +83,7 @@ def to_grey(name: str) -> str:
     if WHOLE.fullmatch(name) and len(name) == 9 and int(name[7:], 16) < 0x40 and name[:7].upper() in TINTS:
         return TINTS[name[:7].upper()]
 
-    def one(found: re.Match[str]) -> str:
+    def replace_hex(found: re.Match[str]) -> str:
         known = found[0].upper()
         if known in INKS:
             return INKS[known]
@@ -91,21 +91,21 @@ def to_grey(name: str) -> str:
         level = round(255 * (0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2) ** (1 / 2.2))
         return f"#{level:02X}{level:02X}{level:02X}"
 
-    def triple(found: re.Match[str]) -> str:
+    def replace_rgb(found: re.Match[str]) -> str:
         red, green, blue = (round(float(part)) for part in found.groups()[:3])
-        return one(re.match(".*", f"#{red:02X}{green:02X}{blue:02X}"))  # type: ignore[arg-type]
+        return replace_hex(re.match(".*", f"#{red:02X}{green:02X}{blue:02X}"))  # type: ignore[arg-type]
 
-    return RGB.sub(triple, HEX.sub(one, name))
+    return RGB.sub(replace_rgb, HEX.sub(replace_hex, name))
 
 
 def invert_greys(name: str) -> str:
     """Invert the greys in a text for a dark background."""
 
-    def one(found: re.Match[str]) -> str:
+    def invert(found: re.Match[str]) -> str:
         level = round(232 - int(found[0][1:3], 16) * (232 - 17) / 255)
         return f"#{level:02X}{level:02X}{level:02X}"
 
-    return HEX.sub(one, name)
+    return HEX.sub(invert, name)
 
 
 def grey_pair(name: str) -> tuple[str, str]:

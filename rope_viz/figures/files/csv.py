@@ -146,13 +146,13 @@ def relabel_columns(table: Columns, fig: go.Figure, style: Style) -> Columns:
             raise ValueError(f"this figure has no line {short_repr(wanted)}; {known}")
     custom = dict(style.labels)
 
-    def renamed(column: str) -> str:
+    def rename(column: str) -> str:
         name = max((name for name in custom if column == name or column.startswith(f"{name} ")), key=len, default=None)
         return column if name is None else custom[name] + column[len(name) :]
 
     out: dict[str, Any] = {}
     for column, values in table.items():
-        out[_free_name(renamed(column), out)] = values
+        out[_free_name(rename(column), out)] = values
     return out
 
 
