@@ -1,6 +1,6 @@
 """Throughput of rotate, compared with a copy of the same bytes and with other implementations, in one run.
 
-    python benchmarks/rotate.py                              # the CPU workload of the aims
+    python benchmarks/rotate.py                              # the CPU workload of the targets
     python benchmarks/rotate.py --device cuda --dtype bfloat16 --batch 4 --tokens 8192 --k-heads 8
 
 Every way runs once per round, in turn, so that a busy moment affects all of them. Prints medians and ratios of medians;

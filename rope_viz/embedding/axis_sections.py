@@ -133,7 +133,7 @@ def rebuild_spec(
     """
     current = analyse_spec(spec)
     if current is None:
-        raise ValueError("only pairs that listen to one axis each can be dealt out anew")
+        raise ValueError("the sections cannot be changed: pairs must follow one axis each")
     sizes = dict(current.counts) if counts is None else require_same_pairs(current, counts)
     bases = dict(bases or {})
     for axis, base in bases.items():

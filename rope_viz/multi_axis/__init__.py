@@ -1,4 +1,4 @@
-"""Models with positions on several axes, by family: their rotation and their positions.
+"""Rotation and positions of models whose positions have several axes, by model family.
 
 read("text/qwen3_vl", config)           a language model, from the text part of its config
 read("vision/gemma4", config)           a vision tower
@@ -39,7 +39,7 @@ RUNTIME_NAMES = {
 
 
 def read_family(family: str, config: Mapping[str, Any]) -> Specs:
-    """Return the rotation of a family's config; a list of them, one per head, where heads differ.
+    """Return the rotation of a family's config; a list with one per head if heads differ.
 
     The config is what the published class takes: the text or the vision part of a config.json, or the arguments of a
     diffusion transformer's class. Raises `ValueError` that names the family or the key.
@@ -65,21 +65,21 @@ def read_family(family: str, config: Mapping[str, Any]) -> Specs:
 
 
 def positions(family: str, config: Mapping[str, Any]) -> tuple[FloatArray, float | None]:
-    """Return positions (tokens, axes) in float64 of a family's config and rope_delta, None where there is no such.
+    """Return positions (tokens, axes), float64, and rope_delta (or None) of a family's config.
 
     A config names a `layout` (language models) or a grid (vision towers, diffusion transformers). Its `tokens`, where
     it has any, pick rows. Raises `ValueError` that names the family or the key.
     """
     layout = lay_out_tokens(family, config)
     tokens = config.get("tokens")
-    # Qwen-Image picks its own tokens.
+    # Qwen-Image selects its tokens itself.
     if tokens is None or config.get("text_tokens") is not None:
         return layout.values, layout.rope_delta
     return pick_tokens(layout.values, tokens, frames=config.get("frames_per_window")), layout.rope_delta
 
 
 def lay_out_tokens(family: str, config: Mapping[str, Any]) -> Positions:
-    """Return all positions of a family's config, with the names of their axes and the pieces they came from."""
+    """Return all positions of a family's config, with axis names and the prompt pieces they belong to."""
     group, name = split_family(family)
     given = ConfigReader(config)
     if group == "runtime":

@@ -44,7 +44,7 @@ AXES_DIM = (
 
 @dataclass(frozen=True)
 class Blocks:
-    """Axes with so many dimensions each and one base.
+    """A rotation in blocks: the dimensions of each axis, and one base.
 
     `split` derives the dimensions from the head instead, where the config names none; `named` False where what the
     config calls so is something else (CogView 4's `rope_axes_dim` is a grid).
@@ -71,7 +71,7 @@ class Blocks:
 
 
 def read_head_size(settings: ConfigReader, default: int) -> int:
-    """Return the size of a head, which the classes' own arguments call by the names of a width."""
+    """Return the head size, which the classes' arguments name like a width."""
     own = settings.size("attention_head_dim", "head_dim", "linear_head_dim", "rope_dim", least=2, most=MAX_HEAD_DIM)
     if own is not None:
         return own
@@ -81,7 +81,7 @@ def read_head_size(settings: ConfigReader, default: int) -> int:
 
 
 def choose_axis_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
-    """Return as many axis names: rows and columns alone where there are two, further ones by number."""
+    """Return names for this many axes: rows and columns if there are two; axes beyond the known ones are numbered."""
     if count == 2 != len(axes):
         return HW
     return (*axes, *(f"axis {k}" for k in range(len(axes), count)))[:count]
@@ -121,7 +121,7 @@ def cosmos(settings: ConfigReader) -> AxesSpec:
 
 
 def lumina_next(settings: ConfigReader) -> AxesSpec:
-    """Lumina-Next: h w h w … of one short ladder; `ntk_factor` multiplies the base itself, `linear_factor` divides."""
+    """Lumina-Next: one short ladder, h w h w …; `ntk_factor` multiplies the base, `linear_factor` divides."""
     size, base = (
         read_head_size(settings, 96),
         settings.base(10_000.0) * settings.number("ntk_factor", default=1.0, above=0.0),
@@ -139,12 +139,12 @@ def minimax_h3(settings: ConfigReader) -> AxesSpec:
 
 
 def concatenate_ladders(dims: Sequence[int], base: float) -> FloatArray:
-    """Return the frequencies of ladders of these dimensions, one after the other."""
+    """Return the concatenated frequencies of one ladder per entry of `dims`."""
     return np.concatenate([ladder(dim, base).plain_inv_freq for dim in dims])
 
 
 def ernie_image(settings: ConfigReader) -> AxesSpec:
-    """ERNIE-Image: angles laid out for adjacent pairs, partners half a head apart. No rotation, as it was trained."""
+    """ERNIE-Image: angles for adjacent pairs, applied to pairs half a head apart. Not a rotation; trained this way."""
     dims = settings.sizes(*AXES_DIM, default=(32, 48, 48), count=3, least=2)
     axis = [k for k, dim in enumerate(dims) for _ in range(dim // 2)]
     members = np.repeat(place_frequencies(concatenate_ladders(dims, settings.base(256.0)), axis, 3), 2, axis=0)
@@ -153,7 +153,7 @@ def ernie_image(settings: ConfigReader) -> AxesSpec:
 
 
 def mochi(settings: ConfigReader) -> list[AxesSpec]:
-    """Mochi: per head and pair a learned vector over time, row and column; without `weights`, drawn from a seed.
+    """Mochi: a learned vector over time, row and column per head and pair; random by seed without `weights`.
 
     `weights` or `pos_frequencies` is (3, heads, pairs). Drawn ones are uniform in −1 … 1.
     """
@@ -203,7 +203,7 @@ def allegro(settings: ConfigReader) -> AxesSpec:
 
 
 def sana_wm(settings: ConfigReader) -> AxesSpec:
-    """SANA-WM: tables made by `fhw_dim` but cut by d/6, so another split gives the rows time's low frequencies."""
+    """SANA-WM: tables sized by `fhw_dim` but cut at d/6, so with another split rows get low frequencies of time."""
     size = read_head_size(settings, 112)
     dims = settings.sizes("fhw_dim", default=split_sixths(size), count=3)
     side = size // 6
@@ -245,7 +245,7 @@ RULES: dict[str, Read] = {
     "ideogram4": partial(mrope, size=256),
     "cosmos3": partial(mrope, size=128),
     "luminanext": lumina_next,
-    # HunyuanDiT: columns in the first half, rows in the second, whatever the code calls them.
+    # HunyuanDiT: columns in the first half, rows in the second; the code names them the other way round.
     "hunyuandit": Blocks(axes=WH, split=split_halves, head_dim=88, named=False),
     "allegro": allegro,
 }
@@ -278,12 +278,12 @@ KNOWN = {name: ALSO.get(name, name) for name in (*RULES, *ALSO)}
 
 
 def find_rule(name: str) -> str | None:
-    """Return the key of a rule for the name of a model, a class or a pipeline, None where there is none."""
+    """Return the key of the rule for a model, class or pipeline name; None if there is none."""
     return find_known_name(name, KNOWN, ENDINGS)
 
 
 def require_rule(name: str) -> str:
-    """Return the key of a rule as `find_rule` does. Raises `ValueError` where there is none.
+    """Return the key of a rule as `find_rule` does; raise `ValueError` if there is none.
 
     >>> require_rule("Flux2PosEmbed"), require_rule("hunyuan-video"), require_rule("QwenImageTransformer2DModel")
     ('flux2', 'hunyuanvideo', 'qwenimage')
@@ -297,5 +297,5 @@ def require_rule(name: str) -> str:
 
 
 def read_diffusion(kind: str, config: Mapping[str, Any]) -> Specs:
-    """Return the rotation of a diffusion transformer by the name of the model or of its class."""
+    """Return the rotation of a diffusion transformer, given the name of the model or its class."""
     return RULES[require_rule(kind)](ConfigReader(config))

@@ -1,4 +1,4 @@
-"""Positions of what a diffusion transformer sees: text and the latents of an image or a video, with its references.
+"""Positions of a diffusion transformer's input: text, latents of an image or a video, and reference images.
 
 The grid comes from the pipeline, not from the transformer's config: `grid` in patches, or `latents` over `patch_size`;
 `shapes` are several images. `text` is a number of tokens, `references` are further grids. diffusers 0.42.1.
@@ -37,7 +37,7 @@ SPATIAL_SCALE = 32.0
 
 
 def diffusion_positions(kind: str, config: Mapping[str, Any]) -> Positions:
-    """Return the positions of text and latents by the name of the model or of its class."""
+    """Return the positions of text and latents, given the name of the model or its class."""
     settings, name = ConfigReader(config), require_rule(kind)
     if settings.value("positions") is None:
         return LAID.get(name, grid_from_zero)(settings)
@@ -47,7 +47,7 @@ def diffusion_positions(kind: str, config: Mapping[str, Any]) -> Positions:
 
 
 def grid_from_zero(settings: ConfigReader) -> Positions:
-    """Frames, rows and columns from 0 (HunyuanVideo, Wan, GLM-Image); two axes where the grid has two."""
+    """Frames, rows and columns from 0 (HunyuanVideo, Wan, GLM-Image); two axes if the grid has two."""
     sides = read_sides(settings)
     if len(sides) == 2 and settings.value("frames", "frame_indices", "num_frames") is None:
         return Positions(lay_out_grid(*sides), HW)
@@ -72,14 +72,14 @@ def count_text_tokens(settings: ConfigReader) -> int:
 
 
 def place_text(count: int, *counted: int, start: float = 0.0, axes: int = 3) -> FloatArray:
-    """Return positions (count, axes) of text that counts from `start` along the `counted` axes and is 0 elsewhere."""
+    """Return text positions (count, axes): start, start + 1, … on the `counted` axes, 0 on the others."""
     block = np.zeros((count, axes))
     block[:, counted] = start + np.arange(count)[:, None]
     return block
 
 
 def place_image(settings: ConfigReader, time: float = 0.0, start: float = 0.0) -> FloatArray:
-    """Return positions of the one image at a time, with rows and columns from `start`."""
+    """Return positions of the image at this `time`, with rows and columns from `start`."""
     return combine_coordinates([time], *(start + np.arange(side) for side in read_sides(settings)[-2:]))
 
 
@@ -93,7 +93,7 @@ def place_references(settings: ConfigReader, time: float, start: float = 0.0, st
 
 
 def join_blocks(*blocks: FloatArray, axes: tuple[str, ...] = THW) -> Positions:
-    """Return these blocks of tokens, one after the other."""
+    """Return the positions of these blocks of tokens, concatenated."""
     return Positions(np.concatenate(blocks), axes)
 
 
@@ -116,7 +116,7 @@ def ovis(settings: ConfigReader) -> Positions:
 
 
 def longcat(settings: ConfigReader) -> Positions:
-    """LongCat-Image: text (0, n, n), image from (1, 512, 512): the tokenizer's length, whatever the text's."""
+    """LongCat-Image: text (0, n, n), image from (1, 512, 512): 512 is the tokenizer's length, not that of the text."""
     start = settings.number("tokenizer_max_length", "start", default=512.0)
     return join_blocks(
         place_text(count_text_tokens(settings), 1, 2),
@@ -137,7 +137,7 @@ def z_image(settings: ConfigReader) -> Positions:
 
 
 def place_caption_and_image(settings: ConfigReader, count: int, start: float) -> tuple[FloatArray, FloatArray]:
-    """Return a caption along the first axis, then the image at the next place of it."""
+    """Return positions of a caption along the first axis, then of the image at the next position of that axis."""
     times = start + count + np.arange(settings.size("frames", default=1))
     return place_text(count, 0, start=start), combine_coordinates(
         times, *(np.arange(side) for side in read_sides(settings)[-2:])
@@ -161,7 +161,7 @@ def ideogram4(settings: ConfigReader) -> Positions:
 
 
 def cogvideox(settings: ConfigReader) -> Positions:
-    """CogVideoX 1.0: the grid spread over the trained one and cropped, fractional steps; 1.5 ("slice") from 0."""
+    """CogVideoX 1.0: the trained grid, cropped and resampled in fractional steps; 1.5 ("slice"): from 0."""
     frames, rows, columns = read_shape(settings)
     if settings.choice("grid_type", options=("linspace", "slice")) == "slice":
         return Positions(lay_out_grid(frames, rows, columns), THW)
@@ -170,14 +170,14 @@ def cogvideox(settings: ConfigReader) -> Positions:
 
 
 def hunyuan_dit(settings: ConfigReader) -> Positions:
-    """HunyuanDiT: the grid spread over a trained square and cropped; columns are the first axis."""
+    """HunyuanDiT: a trained square, cropped and resampled; columns are the first axis."""
     rows, columns = read_sides(settings, 2)
     side = settings.size("base_size", default=32)
     return Positions(combine_coordinates(*cropped_sides(settings, rows, columns, side, side))[:, ::-1], WH)
 
 
 def cropped_sides(settings: ConfigReader, rows: int, columns: int, high: int, wide: int) -> list[FloatArray]:
-    """Return rows and columns spread over the corners that the config names.
+    """Return rows and columns, evenly spaced between the crop corners in the config.
 
     Without corners the grid is resized to fit into the trained one of `high` × `wide` patches, and centred.
     """
@@ -213,7 +213,7 @@ def kandinsky(settings: ConfigReader) -> Positions:
 
 
 def cosmos(settings: ConfigReader) -> Positions:
-    """Cosmos 1: time in units of 1/24 s (`base_fps`) where the frame rate is known."""
+    """Cosmos 1: time in units of 1/24 s (`base_fps`) if the frame rate is known."""
     frames, rows, columns = read_shape(settings)
     fps = settings.number("fps", above=0.0)
     step = 1.0 if fps is None else settings.number("base_fps", default=24.0) / fps
@@ -313,7 +313,7 @@ def minimax_h3(settings: ConfigReader) -> Positions:
 
 
 def scale_side(side: int, step: int, area: float) -> FloatArray:
-    """Return one axis of MiniMax-H3's space: centred at 16, a square spans 0 … 32, the right end left out."""
+    """Return one spatial axis of MiniMax-H3: centred at 16; a square spans 0 … 32, without the right end."""
     ratio = side / area
     left = (1.0 - ratio) / 2.0
     return np.linspace(left, left + ratio, side // step, endpoint=False) * SPATIAL_SCALE
@@ -360,7 +360,7 @@ def ltx2(settings: ConfigReader) -> Positions:
 
 
 def find_middles(frames: int, step: int, scale: float, causal: float, shift: float = 0.0) -> FloatArray:
-    """Return the middle of every latent frame in frames, whose start and end are moved back but not below 0."""
+    """Return the middle of every latent frame, in frames; start and end are shifted back, but not below 0."""
     starts = shift + np.arange(0, frames, step)
     edges = [np.maximum(edge * scale + causal - scale, 0.0) for edge in (starts, starts + step)]
     return np.asarray((edges[0] + edges[1]) / 2.0, dtype=np.float64)

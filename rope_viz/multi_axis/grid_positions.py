@@ -26,7 +26,7 @@ from rope_viz.multi_axis.vision import tower_name
 
 Lay: TypeAlias = Callable[[ConfigReader], Positions]
 
-# Classes that count from 1, that read patches row by row, and whose columns come first.
+# Classes that count from 1; that read patches row by row; that put columns first.
 FROM_ONE = ("muse_spark", "muse_glimmer", "inkling2", "perception_encoder")
 RASTER = (
     *("step3p7", "paddleocr_vl", "kimi_k25", "kimi_vl", "moonvit", "pixtral", "gemma4", "perception_encoder", "mlcd"),
@@ -35,7 +35,7 @@ COLUMNS_FIRST = ("muse_spark", "muse_glimmer", "gemma4", "perception_encoder")
 
 
 def vision_positions(kind: str, config: Mapping[str, Any]) -> Positions:
-    """Return the positions of the patches of a vision tower, from a config that names a grid."""
+    """Return the positions of a vision tower's patches, from a config with a grid."""
     name, settings = tower_name(kind), ConfigReader(config)
     if name in LAID:
         return LAID[name](settings)
@@ -60,7 +60,7 @@ def patch_order(settings: ConfigReader, merge: int, *, timed: bool = False) -> F
 
 
 def pick_tokens(values: FloatArray, tokens: Any, name: str = "tokens", frames: int | None = None) -> FloatArray:
-    """Return the rows of `tokens`: indices, or pairs of a window of so many frames and a frame."""
+    """Return the rows of `tokens`: indices, or pairs (window, frame) where a window has `frames` frames."""
     try:
         rows = [token[0] * frames + token[1] if isinstance(token, (list, tuple)) else token for token in tokens]
         index = np.asarray(rows) if rows else np.zeros(0, dtype=np.int64)
@@ -94,7 +94,7 @@ def read_listed_grids(settings: ConfigReader, *names: str, count: int = 3) -> li
 
 
 def read_sides(settings: ConfigReader, most: int = 3) -> list[int]:
-    """Return the sides of the one grid, which the config names or gives in pixels or latents with a patch size."""
+    """Return the sides of the grid: as in the config, or from pixels or latents and a patch size."""
     sides = read_written_sides(settings)
     if not 2 <= len(sides) <= most:
         raise ValueError(f"grid must be rows and columns, with frames in front for video, got {short_repr(sides)}")
@@ -105,7 +105,7 @@ def read_sides(settings: ConfigReader, most: int = 3) -> list[int]:
 
 
 def read_written_sides(settings: ConfigReader) -> list[int]:
-    """Return the sides as a config writes them; one number is a square."""
+    """Return the sides in the config; a single number means a square."""
     grid_names, patch_names = ("grid", "feat_shape", "grid_size"), ("patch_size", "patch")
     if settings.value(*grid_names) is not None:
         return settings.sizes(*grid_names, count=2 if isinstance(settings.value(*grid_names), (int, float)) else None)
@@ -120,7 +120,7 @@ def read_written_sides(settings: ConfigReader) -> list[int]:
     patch = settings.sizes(*patch_names, default=[1], count=1 if single else None)
     if not 2 <= len(sides) <= 3 or not 1 <= len(patch) <= 3:
         raise ValueError(f"latents must be rows and columns, with frames in front for video, got {short_repr(sides)}")
-    # One number is for rows and columns; time has a key of its own.
+    # A single number means rows and columns; time has its own key.
     full = [1, *(patch * 2 if len(patch) == 1 else patch)][-len(sides) :]
     if len(patch) < len(sides) == 3:
         full[0] = settings.size("patch_size_t", default=1)
@@ -144,7 +144,7 @@ def read_patch_order(settings: ConfigReader) -> Positions:
 
 
 def sam3(settings: ConfigReader) -> Positions:
-    """SAM 3: a window's own grid, or the whole image squeezed onto it in a global layer (`layer_window` 0)."""
+    """SAM 3: a window's own grid, or the whole image interpolated onto it in a global layer (`layer_window` 0)."""
     window = settings.size("window_size", default=24, least=0)
     rows = columns = settings.size("layer_window", default=window, least=0, most=MAX_SIDE)
     if not columns:
@@ -163,7 +163,7 @@ def memory(settings: ConfigReader) -> Positions:
 
 
 def llama4(settings: ConfigReader) -> Positions:
-    """Llama 4: columns and rows from 1; the class token, the last, is not turned."""
+    """Llama 4: columns and rows from 1; the class token comes last and is not rotated."""
     rows, columns = read_sides(ConfigReader(settings.config, {"image_size": 448, "patch_size": 14}), 2)
     return Positions(np.concatenate([lay_out_grid(rows, columns, start=1.0)[:, ::-1], np.zeros((1, 2))]), WH)
 
@@ -196,7 +196,7 @@ def efficientloftr(settings: ConfigReader) -> Positions:
 
 
 def timm(settings: ConfigReader) -> Positions:
-    """timm's grids: by index (with an offset), in −1 … 1 by pixel or by centre, squeezed onto a reference grid."""
+    """timm's grids: by index (with an offset), in −1 … 1 by pixel or by centre, interpolated onto a reference grid."""
     shape = read_sides(settings)
     usual = "pixel" if settings.flag("in_pixels") else "index"
     kind = settings.choice("grid_type", options=("index", "pixel", "centered"), default=usual)

@@ -27,7 +27,7 @@ ROLE_OF: dict[str, Role] = {
     **dict.fromkeys(("w", "column", "width", "x"), "column"),
 }
 ALL_HEADS = " all heads"
-COUNTED = "position"  # the axis that counts tokens, image or not
+COUNTED = "position"  # the axis that counts all tokens
 NORMALISED = ("dinov3_vit", "sapiens2", "eomt_dinov3")
 SPAN = {"h": 2.0, "w": 2.0}
 USUAL: dict[Role, int] = {"time": 16, "row": 32, "column": 32}
@@ -55,12 +55,12 @@ class Scene:
 
     @property
     def units(self) -> str:
-        """The unit of a side: tokens where a language model reads the image, else patches."""
+        """Return the unit of a side: tokens if a language model reads the image, else patches."""
         return "tokens" if self.part.startswith("text") else "patches"
 
     @functools.cached_property
     def steps(self) -> Mapping[str, Mapping[str, float]]:
-        """{role: {axis: units}}: how far one patch in each direction moves along the axes of the spec.
+        """Return {role: {axis: units}}: how far one patch in each direction moves along the axes of the spec.
 
         Axes of text alone (FLUX.2) follow under their own names.
         """
@@ -80,21 +80,21 @@ class Scene:
 
     @functools.cached_property
     def roles(self) -> tuple[Role, ...]:
-        """Time, row and column, if any pair follows them."""
+        """Return those of time, row and column that rotate any pair."""
         seen = self.seen
         both = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
         return tuple(role for role in ROLES if role in seen.axes and np.any(both[:, seen.index(role)]))
 
     @functools.cached_property
     def seen(self) -> AxesSpec:
-        """The same rotation over "time", "row" and "column" in units of patches, then over the other axes."""
+        """Return the rotation over "time", "row" and "column" in units of patches, followed by the other axes."""
         steps = self.steps
         moves = np.array([[steps[role].get(axis, 0.0) for role in steps] for axis in self.spec.axes])
         second = None if self.spec.second is None else self.spec.second @ moves
         return dataclasses.replace(self.spec, weights=self.spec.weights @ moves, axes=tuple(steps), second=second)
 
     def with_sides(self, sides: Mapping[Role, int]) -> Scene:
-        """Return the same scene with another image or video."""
+        """Return the scene with an image or video of other sides."""
         bounded = {role: int(min(max(side, 1), MOST)) for role, side in sides.items() if role in ROLES}
         sides = {**self.sides, **bounded}
         # The same object keeps its cached properties.
@@ -102,10 +102,10 @@ class Scene:
 
 
 def model_scenes(id: str) -> dict[str, Scene]:
-    """Return {part: scene} of a model of the list with several axes. Raises `ValueError` by name."""
+    """Return {part: scene} of a catalog model with several axes. Raises `ValueError` that names an unknown model."""
     parts, model = model_parts(id), axes_catalog()[id]
     merge = read_merge(model.config)
-    # The grid in the list is in tokens where the language model has several axes, else in patches.
+    # The catalog's grid is in tokens if the language model has several axes, else in patches.
     shares = (1.0, 1 / merge) if has_text_axes(parts) else (merge, 1.0)
     extents = {axis: extent / model.step.get(axis, 1.0) for axis, extent in model.grid.items()}
     sides = {ROLE_OF[axis]: extent for axis, extent in extents.items() if axis in ROLE_OF}
@@ -113,7 +113,7 @@ def model_scenes(id: str) -> dict[str, Scene]:
 
 
 def own_scenes(config: Mapping[str, Any], name: str) -> dict[str, Scene]:
-    """Return {part: scene} of a user's own config; its image is the one the config names, else 32 × 32 patches.
+    """Return {part: scene} of a user's config; the image is the one in the config, else 32 × 32 patches.
 
     Raises `ValueError` as `from_model` does.
     """
@@ -144,7 +144,7 @@ def make_scenes(
 
 
 def add_all_heads(parts: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
-    """Return the parts, and before heads that differ the pairs of all of them, whose mean is that over the heads."""
+    """Return the parts; before heads that differ, add a part with the pairs of all heads, for their mean."""
     out: dict[str, AxesSpec] = {}
     for part, spec in parts.items():
         whole_part, _, head = part.rpartition(" head ")
@@ -156,12 +156,12 @@ def add_all_heads(parts: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
 
 
 def has_text_axes(parts: Mapping[str, AxesSpec]) -> bool:
-    """Return whether the language model itself has several axes."""
+    """Return True if the language model itself has several axes."""
     return any(part.startswith("text") and len(spec.axes) > 1 for part, spec in parts.items())
 
 
 def read_context(config: Mapping[str, Any]) -> int:
-    """Return the trained length of the language model in tokens, wherever the config has it."""
+    """Return the trained length of the language model in tokens, from whichever part of the config has it."""
     inside = find_inner_parts(config)
     deeper = [part["text_config"] for part in inside if isinstance(part.get("text_config"), Mapping)]
     lengths = (read_size_or(part.get("max_position_embeddings"), 0) for part in (*deeper, *inside[::-1]))
@@ -169,7 +169,7 @@ def read_context(config: Mapping[str, Any]) -> int:
 
 
 def read_merge(config: Mapping[str, Any]) -> int:
-    """Return how many patches of a side become one token of the language model."""
+    """Return how many patches per side become one token of the language model."""
     tower = find_vision_part(config)
     if is_diffusion(config) or tower is config:
         return 1
@@ -179,7 +179,7 @@ def read_merge(config: Mapping[str, Any]) -> int:
 
 
 def read_patches(config: Mapping[str, Any]) -> dict[Role, float]:
-    """Return the sides of the image, in patches, that a config names; none where it names no image."""
+    """Return the sides of the config's image in patches; empty if it has none."""
     tower = find_vision_part(config)
     image, patch = read_size_or(tower.get("image_size"), 0), read_size_or(tower.get("patch_size"), 0)
     rows, columns = (read_size_or(config.get(key), 0) / (patch or 1) for key in ("sample_height", "sample_width"))

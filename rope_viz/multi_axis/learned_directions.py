@@ -15,11 +15,11 @@ from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number
 from rope_viz.models.config_reader import ConfigReader
 
 HW, WH = ("h", "w"), ("w", "h")
-MAX_HEADS = 4096  # of a model whose heads are read one by one
+MAX_HEADS = 4096  # limit for models whose heads are read one by one
 
 
 def rope_mixed(settings: ConfigReader) -> list[AxesSpec]:
-    """RoPE-Mixed: per layer and head a learned direction for every pair; without weights, as a seed initialises them.
+    """RoPE-Mixed: a learned direction per layer, head and pair; initialised from a seed without weights.
 
     `weights` or `freqs` (2, layers, heads, pairs) or of one layer (2, heads, pairs) are the learned ones, x before y.
     """
@@ -42,13 +42,13 @@ def learned_heads(weights: FloatArray, axes: tuple[str, ...]) -> list[AxesSpec]:
 
 
 def require_layer(layer: int, depth: int) -> None:
-    """Raise `ValueError` unless there is such a layer, counted from 0."""
+    """Raise `ValueError` unless this layer exists; layers count from 0."""
     if layer >= depth:
         raise ValueError(f"layer must be from 0 to {depth - 1}, got {layer}")
 
 
 def initial_weights(settings: ConfigReader, layer: int) -> FloatArray:
-    """Return the weights timm 1.0.31 begins with, in its float32: a ladder in a drawn direction and at right angles."""
+    """Return timm 1.0.31's initial weights in float32: a ladder in a random direction and perpendicular to it."""
     heads = settings.required("num_heads", "num_attention_heads", most=MAX_HEADS)
     depth = settings.size("depth", default=layer + 1, most=MAX_HEADS)
     size = settings.required("dim", "embed_dim", "hidden_size") // heads

@@ -18,7 +18,7 @@ from rope_viz.multi_axis.music import musicflamingo
 from rope_viz.multi_axis.text import text_layers
 from rope_viz.multi_axis.vision import MEMORY, TOWERS, Specs, find_tower, read_vision
 
-# Configs that are an encoder and nothing else.
+# Types whose config describes an encoder only.
 ENCODERS = (
     *("dinov3_vit", "sapiens2", "eomt_dinov3", "vjepa2", "sam2_video", "sam3_tracker_video", "edgetam_video"),
     *("efficientloftr", "mlcd", "pixtral", "sam3", "llama4"),
@@ -30,9 +30,9 @@ INSIDE = ("thinker_config", "text_config", "llm_config", "language_config")
 def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     """Return {part: rotation} of a model's config.json, or of a diffusion model's transformer/config.json.
 
-    Parts are "text" ("text sliding_attention" where layer types differ), "vision", "predictor", "memory", "audio" and
-    "transformer"; "transformer head 0" and so on where heads differ. The text of a plain language model has one axis.
-    Raises `ValueError` that says what is missing or not known.
+    Parts are "text" ("text sliding_attention" if layer types differ), "vision", "predictor", "memory", "audio" and
+    "transformer"; "transformer head 0" and so on if heads differ. The text of a plain language model has one axis.
+    Raises `ValueError` that names what is missing or unknown.
     """
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {short_repr(config)}")
@@ -63,7 +63,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
 
 
 def read_diffusion_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
-    """Return the rotation of a diffusion transformer by its class. Raises `ValueError` where there is none to read."""
+    """Return the rotation of a diffusion transformer by its class. Raises `ValueError` if it has no readable one."""
     name = require_rule(config["_class_name"])
     if config.get("use_rotary_positional_embeddings") is False:
         raise ValueError("use_rotary_positional_embeddings is false: this model adds its positions and rotates nothing")
@@ -75,14 +75,14 @@ def read_diffusion_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
 
 
 def split_by_head(part: str, specs: Specs) -> dict[str, AxesSpec]:
-    """Return one part, or one for every head where they differ."""
+    """Return one part, or one per head if heads differ."""
     if isinstance(specs, AxesSpec):
         return {part: specs}
     return {f"{part} head {head}": spec for head, spec in enumerate(specs)}
 
 
 def find_tower_name(kind: str, config: Mapping[str, Any]) -> str | None:
-    """Return the name of the vision tower, None where there is none that rotates."""
+    """Return the name of the vision tower; None if there is none, or it does not rotate."""
     inner = find_vision_part(config)
     if inner is config and not is_encoder(kind, config):
         return None
@@ -91,7 +91,7 @@ def find_tower_name(kind: str, config: Mapping[str, Any]) -> str | None:
 
 
 def find_vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the part of a config that describes its vision tower; the config itself where there is none."""
+    """Return the part of a config that describes its vision tower; the config itself if there is no such part."""
     for place in find_inner_parts(config):
         inner = place.get("vision_config")
         if inner is not None and not isinstance(inner, Mapping):
@@ -102,17 +102,17 @@ def find_vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def find_inner_parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the config and the parts in it that may hold a language model's keys."""
+    """Return the config and those of its parts that may contain a language model's keys."""
     return [config, *(config[key] for key in INSIDE if isinstance(config.get(key), Mapping))]
 
 
 def read_size_or(value: Any, usual: int) -> int:
-    """Return a value that is a whole number of at least 1, else the usual one."""
+    """Return the value if it is a positive integer, else the default."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else usual
 
 
 def is_encoder(kind: str, config: Mapping[str, Any]) -> bool:
-    """Return whether the config is an encoder's and has no language model."""
+    """Return True if the config describes an encoder without a language model."""
     if any(isinstance(config.get(key), Mapping) for key in TEXT_KEYS):
         return False
     plain = next((kind.removesuffix(end) for end in ENDINGS if kind.endswith(end)), kind)
@@ -120,6 +120,6 @@ def is_encoder(kind: str, config: Mapping[str, Any]) -> bool:
 
 
 def is_diffusion(config: Mapping[str, Any]) -> bool:
-    """Return whether the config is a diffusion transformer's that is known here."""
+    """Return True if the config describes a known diffusion transformer."""
     name = config.get("_class_name")
     return isinstance(name, str) and find_rule(name) is not None

@@ -1,4 +1,4 @@
-"""What servers and llama.cpp make of several axes: the same sections, laid out and scaled in their own ways.
+"""M-RoPE in vLLM, SGLang, mlx-vlm and llama.cpp: the same sections, each with its own layout and scaling.
 
 vLLM 0.33.0 `MRotaryEmbedding`, SGLang 0.5.23 `mrope`, mlx-vlm 0.7.10 by class, `ggml_rope_multi` of llama.cpp
 0c1e57098.
@@ -55,7 +55,7 @@ def rotate_as_ggml(config: Mapping[str, Any]) -> AxesSpec:
         return AxesSpec(inv_freq[:, None], dims_of_pairs, factor, ("position",), head_dim=size)
     counts = check_counts(settings.sizes("sections", "mrope_section", least=0))
     axis, rung = assign_sectors(mode, (*counts, 0, 0, 0, 0)[:4], pairs)
-    # A vision tower is given rows and columns, twice over.
+    # A vision tower gets rows and columns twice.
     axes = ("a", "b", "c", "d") if mode == "VISION" else LLAMA_AXES
     return AxesSpec(
         place_frequencies(inv_freq[rung], axis, 4), pair_dimensions(pairs, "half"), factor, axes, head_dim=size
@@ -72,13 +72,13 @@ def assign_sectors(mode: str, counts: Sequence[int], pairs: int) -> tuple[list[i
         axis = np.where(sector < 3 * np.array(counts)[sector % 3], sector % 3, 3)
     else:
         axis = np.searchsorted(starts[1:], sector, side="right")
-    # In VISION the frequencies begin again with every section.
+    # In VISION the frequencies restart with every section.
     rung = sector - starts[axis] if mode == "VISION" else np.arange(pairs)
     return axis.tolist(), rung.tolist()
 
 
 def ggml_frequencies(settings: ConfigReader, dims: int, pairs: int) -> tuple[FloatArray, FloatArray | float]:
-    """Return frequencies (pairs,) and the factor on cos and sin, with ggml's YaRN where `ext_factor` is not 0."""
+    """Return frequencies (pairs,) and the factor on cos and sin, with ggml's YaRN if `ext_factor` is not 0."""
     scale, extend = settings.number("freq_scale", default=1.0, above=0.0), settings.number("ext_factor", default=0.0)
     factor, base = settings.number("attn_factor", default=1.0), settings.base(10_000.0)
     plain = base ** (-2.0 * np.arange(pairs) / dims)
@@ -126,7 +126,7 @@ def allocate_for_runtime(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
 
 
 def read_arguments(kind: str, config: Mapping[str, Any]) -> tuple[RopeSpec, Mapping[str, Any]]:
-    """Return the embedding and the keys that name sections, from a model's config or from a class's arguments."""
+    """Return the embedding and the section keys, from a model's config or the arguments of a class."""
     settings = ConfigReader(config)
     if settings.value("head_size", "rotary_dim", "base", "is_neox_style") is None:
         full_config = with_model_type(kind, config) if kind else {"model_type": "qwen2_vl_text", **config}
@@ -148,7 +148,7 @@ def read_arguments(kind: str, config: Mapping[str, Any]) -> tuple[RopeSpec, Mapp
 
 
 def rescale_sections(counts: Sequence[int], pairs: int) -> tuple[int, ...]:
-    """Return sections as SGLang scales those that do not add up to the pairs, with the rest added to the last.
+    """Return sections scaled as in SGLang if they do not add up to the pairs; the last one gets the remainder.
 
     >>> rescale_sections((16, 24, 24), 32)
     (8, 12, 12)

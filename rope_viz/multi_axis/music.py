@@ -20,7 +20,7 @@ MUSIC_AXES = ("seconds×window", "seconds×frame")
 
 
 def musicflamingo(config: Mapping[str, Any]) -> AxesSpec:
-    """Return the rotation of MusicFlamingo: the part of the width that rotates, twice."""
+    """Return the rotation of MusicFlamingo: two copies of the rotating part of the width."""
     settings = ConfigReader(config)
     width = settings.size("head_dim", "hidden_size", default=1280)
     one = ladder(int(width * partial_factor(settings, 0.2)), settings.base(1200.0))

@@ -39,13 +39,13 @@ SECONDS = ("second_per_grid_ts", "second_per_grids", "second_per_grid")
 
 
 def prompt_traits(kind: str) -> tuple[str, ...]:
-    """Return what is special about the prompts of a model type, () where they are not known."""
+    """Return the traits of a model type's prompts; () if they are unknown."""
     axes = find_axes(kind)
     return () if axes is None else axes.prompt
 
 
 def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers") -> Positions:
-    """Return positions along the `layout` of a config, as a model type's code in a runtime gives them."""
+    """Return positions along the `layout` of a config, as the model type's code in this runtime computes them."""
     settings, traits = ConfigReader(config), prompt_traits(kind)
     if "own" in traits:
         return hunyuan(settings) if kind == "hunyuan_vl" else neomme(settings)
@@ -59,7 +59,7 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
         return interleave_audio(pieces, manner, None if kind.startswith("qwen3") else chunk)
     parts = read_pieces(kind, settings, runtime)
     if "audio" in traits and all(part.is_flat for part in parts) and runtime in ("transformers", "sglang"):
-        # Without an image or a video the classes count tokens, which gives the same.
+        # Without an image or a video the classes count tokens, with the same result.
         manner = dataclasses.replace(manner, floor=True)
     positions = place_prompt(parts, manner)
     return (
@@ -108,7 +108,7 @@ def read_pieces(kind: str, settings: ConfigReader, runtime: str) -> list[Piece]:
 
 
 def read_seconds(settings: ConfigReader, index: int) -> float | None:
-    """Return the seconds per grid of one video; None where the config has none."""
+    """Return the seconds per grid of one video; None if the config has none."""
     seconds = settings.value(*SECONDS)
     if seconds is None:
         return None
@@ -126,7 +126,7 @@ def read_rate(kind: str, settings: ConfigReader) -> float:
 
 
 def find_pace(kind: str, settings: ConfigReader, runtime: str, seconds: float | None, name: str) -> tuple[float, ...]:
-    """Return what the index of a frame is multiplied by, in the order of the code."""
+    """Return the factors on a frame's index, in the order in which the code multiplies."""
     each = 1.0 if seconds is None or name == "image" else seconds
     if runtime == "llama.cpp":
         return ()
@@ -144,7 +144,7 @@ def find_pace(kind: str, settings: ConfigReader, runtime: str, seconds: float | 
 
 
 def count_audio_tokens(kind: str, length: int, settings: ConfigReader) -> int:
-    """Return the tokens of so many feature frames of audio; for other models the number is of tokens already."""
+    """Return the number of audio tokens; only Omni models give feature frames, others give tokens."""
     if kind.startswith("qwen2_5_omni"):
         return ((length - 1) // 2 + 1 - 2) // 2 + 1
     if kind.startswith("qwen3_omni"):
@@ -155,7 +155,7 @@ def count_audio_tokens(kind: str, length: int, settings: ConfigReader) -> int:
 
 
 def join_audio_to_video(pieces: Sequence[Piece]) -> list[Piece | tuple[Piece, int]]:
-    """Return the pieces with every video and the audio that follows it as one (video, tokens of audio)."""
+    """Merge every video with the audio after it into (video, audio tokens)."""
     found: list[Piece | tuple[Piece, int]] = []
     for piece in pieces:
         last = found[-1] if found else None
@@ -179,7 +179,7 @@ def read_entries(settings: ConfigReader) -> list[tuple[str, Any]]:
 
 
 def read_tokens(size: Any) -> int:
-    """Return a number of tokens, given as such or as a list of one."""
+    """Return a number of tokens, from a number or a list with one number."""
     value = size[0] if isinstance(size, (list, tuple)) and len(size) == 1 else size
     require_number(value, "the tokens of a piece", least=0, integer=True)
     return int(value)
@@ -196,7 +196,7 @@ def read_three_sides(size: Any) -> tuple[int, int, int]:
 
 
 def hunyuan(settings: ConfigReader) -> Positions:
-    """HunYuan-VL: the first axis counts tokens; inside an image w and h count from 0, a newline behind each row.
+    """HunYuan-VL: the first axis counts tokens; inside an image w and h count from 0, a newline after each row.
 
     The markers before and behind keep text positions, and the last axis is the image's ordinal.
     """
@@ -224,7 +224,7 @@ def hunyuan(settings: ConfigReader) -> Positions:
 
 
 def neomme(settings: ConfigReader) -> Positions:
-    """NeoMME: `<doc> <img>` at 0 and 1, then rows and columns from 2 with a newline behind each row; text counts."""
+    """NeoMME: `<doc> <img>` at 0 and 1, then rows and columns from 2 with a newline after each row; text counts."""
     axes = ("row", "column")
     if settings.value("grid") is None:
         pieces = read_entries(settings) if settings.value("layout") is not None else []

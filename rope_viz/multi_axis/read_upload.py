@@ -1,4 +1,4 @@
-"""The config of a user, with one position axis or several, as every page takes it."""
+"""Read a user's config, with one position axis or several, into the form that all pages use."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
 
 
 def single_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = ()) -> Upload:
-    """Return the upload of a language model's config. Raises `ValueError` where RoPE cannot be computed from it."""
+    """Return the upload of a language model's config. Raises `ValueError` if RoPE cannot be computed from it."""
     read = ModelConfig.read(config)
     return Upload(name_config(config), config, read.start_specs, (*notes, *read.notes))
 
 
 def is_encoder_only(config: Mapping[str, Any]) -> bool:
-    """Return whether this is an encoder of images or video with several axes, and no language model."""
+    """Return True for an image or video encoder with several axes and without a language model."""
     if not ModelConfig.read(config).problems:
         return False
     try:
@@ -54,7 +54,7 @@ def is_encoder_only(config: Mapping[str, Any]) -> bool:
 def multi_axis_upload(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
     """Return the upload of a diffusion transformer or an encoder: the frequencies of each axis for pages of one axis.
 
-    Where no base describes the frequencies, those pages show plain RoPE of as many pairs, and a note says so. Raises
+    If no base describes the frequencies, those pages show plain RoPE with as many pairs, and a note explains it. Raises
     `ValueError` for an unknown class. Time comes last, because an image has one frame.
     """
     part = next(iter(from_model(config).values()))

@@ -34,7 +34,7 @@ from rope_viz.multi_axis.names import find_known_name, plain_name
 XDROPE_AXES = ("position", "width", "height", "image")
 CLASS_ENDINGS = ("thinkertextrotaryembedding", "textrotaryembedding", "rotaryembedding", "text", "model")
 
-# Model types of remote code. A record would list them as types whose code was read, which is not so.
+# Model types with remote code. They have no record, because records are for types whose code was read.
 KEYE = Axes("sections", (16, 24, 24), runtimes=("vllm",), prompt=("largest",), like="qwen3")
 BAILING = Axes("t behind h w", (12, 10, 10), runtimes=("vllm", "sglang"), prompt=("stamped",))
 PANGU = Axes("scheduled", (22, 21, 21), runtimes=("vllm",), prompt=("gap",), like="qwen2")
@@ -48,7 +48,7 @@ UNRECORDED = {
 
 
 def find_axes(kind: str) -> Axes | None:
-    """Return the axes of a model type, None where it has one axis or is not known."""
+    """Return the axes of a model type; None if it has one axis or is unknown."""
     records = (find_architecture(name) for name in (kind, f"{kind}_text"))
     return next((record.axes for record in records if record is not None and record.axes), UNRECORDED.get(kind))
 
@@ -62,13 +62,13 @@ def all_axes() -> Mapping[str, Axes]:
 
 @functools.cache
 def known_names() -> Mapping[str, str]:
-    """Return {plain name: model type}, with the names of releases."""
+    """Return {plain name: model type}, including the names of releases."""
     released = {name: kind for kind, axes in all_axes().items() for name in axes.release_names}
     return {plain_name(kind): kind for kind in all_axes()} | released
 
 
 def text_name(kind: str) -> str:
-    """Return the model type for a name as people or classes write it; an unknown name unchanged.
+    """Return the model type for any spelling of its name; unknown names unchanged.
 
     >>> text_name("Qwen3VLTextRotaryEmbedding"), text_name("glm-4.5v"), text_name("llama")
     ('qwen3_vl', 'glm4v_moe', 'llama')
@@ -79,7 +79,7 @@ def text_name(kind: str) -> str:
 
 
 def read_text(kind: str, config: Mapping[str, Any]) -> AxesSpec:
-    """Return the text rotation of a model type, for the config's `layer_type` where layers differ.
+    """Return the text rotation of a model type, for the config's `layer_type` if layers differ.
 
     Frequencies are rounded to float32 as in the class; `text_layers` returns those of the formula.
     """
@@ -105,7 +105,7 @@ def round_inverse(weights: FloatArray) -> FloatArray:
 
 
 def text_layers(kind: str, config: Mapping[str, Any]) -> dict[str, AxesSpec]:
-    """Return {layer type: rotation}, with the key "" where all layers share one."""
+    """Return {layer type: rotation}, with the key "" if all layers share one."""
     name = kind.removesuffix("_text")
     axes, full_config = find_axes(name), with_model_type(name, config)
     return {
@@ -131,7 +131,7 @@ def with_model_type(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def section_keys(config: Mapping[str, Any], layer: str = "") -> dict[str, Any]:
-    """Return the keys that name sections, from the language model, from its layer type or from the top level."""
+    """Return the section keys, from the language model, its layer type or the top level."""
     found: dict[str, Any] = {}
     for place in (config, ModelConfig.read(config).part.config):
         for source in (place, place.get("rope_parameters"), place.get("rope_scaling")):
@@ -142,7 +142,7 @@ def section_keys(config: Mapping[str, Any], layer: str = "") -> dict[str, Any]:
 
 
 def allocate_pairs(axes: Axes | None, spec: RopeSpec, found: Mapping[str, Any]) -> AxesSpec:
-    """Return the pairs of one language model on their axes, as the class lays them out."""
+    """Assign the pairs of a language model to axes, as its class does."""
     counts = found.get("mrope_section", found.get("xdrope_section"))
     if axes is None and counts is None:
         return one_axis(spec)
@@ -160,7 +160,7 @@ def allocate_pairs(axes: Axes | None, spec: RopeSpec, found: Mapping[str, Any]) 
 
 
 def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int]:
-    """Return the axis of every pair, (pairs,). Raises `ValueError` where sections must add up and do not."""
+    """Return the axis of every pair, (pairs,). Raises `ValueError` if sections must add up to the pairs and do not."""
     if pattern != "interleaved" and sum(counts) != pairs:
         raise ValueError(
             f"mrope_section must add up to the {pairs} pairs that rotate, {short_repr(list(counts))} is {sum(counts)}"
@@ -168,13 +168,13 @@ def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int
     if pattern == "scheduled":
         return schedule_pairs(counts)
     if pattern == "sections":
-        # Sections beyond the third begin again with the first axis, as transformers cuts them.
+        # Sections beyond the third start again with the first axis, as in transformers.
         return [section % 3 for section, count in enumerate(counts) for _ in range(count)]
     if len(counts) != 3:
         raise ValueError(f"mrope_section must have three numbers, got {short_repr(list(counts))}")
     if pattern == "interleaved":
         return interleave_sections(counts, pairs)
-    # ERNIE names its sections h, w, t; Bailing t, h, w. Both lay the pairs out alike.
+    # ERNIE names its sections h, w, t; Bailing t, h, w. The layout of the pairs is the same.
     rows, columns, time = counts if pattern == "h w then t" else (*counts[1:], counts[0])
     if rows != columns:
         raise ValueError(f"mrope_section must give rows and columns as many pairs each, got {[rows, columns, time]}")
@@ -182,9 +182,9 @@ def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int
 
 
 def schedule_pairs(counts: Sequence[int]) -> list[int]:
-    """Return the axes as openPangu does: the next pair to the axis with the smallest part of its share so far.
+    """Return the axes as in openPangu: each pair goes to the axis with the smallest assigned part of its share.
 
-    No axis comes twice running while another is left, and the last of three sections ends with the first axis.
+    No axis gets two pairs in a row while another has pairs left; with three sections the last pair goes to the first axis.
 
     >>> schedule_pairs([2, 1, 1])
     [0, 1, 2, 0]
@@ -203,9 +203,9 @@ def schedule_pairs(counts: Sequence[int]) -> list[int]:
 
 
 def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
-    """Return HunYuan-VL as in transformers 5.23.0: blocks of twice the section over the doubled head.
+    """Return HunYuan-VL's table as in transformers 5.23.0: blocks of twice the section over the doubled head.
 
-    Dimension i and its partner i + pairs fall into different blocks, so this is no rotation.
+    Dimension i and its partner i + pairs fall into different blocks, so this is not a rotation.
     """
     if sum(counts) != spec.pairs:
         raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {short_repr(list(counts))}")
@@ -215,7 +215,7 @@ def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
 
 
 def xdrope_axes(counts: Sequence[int]) -> tuple[str, ...]:
-    """Return the names of as many axes: width, height and image last."""
+    """Return the names of this many axes; width, height and image come last."""
     if len(counts) < 3:
         raise ValueError(f"mrope_section must have at least three numbers, got {short_repr(list(counts))}")
     more = len(counts) - len(XDROPE_AXES)

@@ -54,7 +54,7 @@ class Tower:
 
 
 def default_sizes(width: int, heads: int, **more: Any) -> dict[str, Any]:
-    """Class defaults of a tower."""
+    """Return the class defaults of a tower."""
     return {"hidden_size": width, "num_attention_heads": heads, **more}
 
 
@@ -86,7 +86,7 @@ TOWERS: dict[str, Tower] = {
 
 
 def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
-    """Return the rotation of a vision tower by its model type, from the vision part of a config or a whole one."""
+    """Return the rotation of a vision tower by its model type, from the vision part of a config or a full config."""
     inner = config.get("vision_config")
     config = inner if isinstance(inner, Mapping) else config
     name = tower_name(kind)
@@ -108,7 +108,7 @@ def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
 
 
 def tower_name(kind: str) -> str:
-    """Return the key of a tower for a model type or the name of its class; an unknown name unchanged.
+    """Return the key of a tower for a model type or class name; unknown names unchanged.
 
     >>> tower_name("Qwen2VLVisionRotaryEmbedding"), tower_name("step-3.7"), tower_name("clip")
     ('qwen2_vl', 'step3p7', 'clip')
@@ -117,7 +117,7 @@ def tower_name(kind: str) -> str:
 
 
 def find_tower(kind: str) -> str | None:
-    """Return the key of a tower for a model type or the name of its class, None where it is not known."""
+    """Return the key of a tower for a model type or class name; None if it is unknown."""
     return kind if kind in TOWERS or kind in SPECIAL else find_known_name(kind, PLAIN_NAMES, CLASS_ENDINGS)
 
 
@@ -278,7 +278,7 @@ SPECIAL: dict[str, tuple[Callable[[ConfigReader], Specs], dict[str, Any]]] = {
     "rope-mixed": (rope_mixed, {}),
     "lightglue": (lightglue, {}),
 }
-# Other names of a tower, apart from spelling and the endings of classes.
+# Other names of a tower, besides spellings and class endings.
 OTHER_NAMES = {
     **dict.fromkeys(("dinov3", "sapiens2", "eomt_dinov3", "timm-dinov3", "RotaryEmbeddingDinoV3"), "dinov3_vit"),
     **dict.fromkeys(("mistral", "mistral3", "mistral4"), "pixtral"),
