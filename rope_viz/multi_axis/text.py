@@ -184,7 +184,8 @@ def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int
 def schedule_pairs(counts: Sequence[int]) -> list[int]:
     """Return the axes as in openPangu: each pair goes to the axis with the smallest assigned part of its share.
 
-    No axis gets two pairs in a row while another has pairs left; with three sections the last pair goes to the first axis.
+    No axis gets two pairs in a row while another has pairs left. With three sections the last pair goes to the first
+    axis.
 
     >>> schedule_pairs([2, 1, 1])
     [0, 1, 2, 0]
