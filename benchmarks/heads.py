@@ -82,7 +82,7 @@ def main() -> None:
     inv_freq = RopeSpec(head_dim=options.head_dim).inv_freq()
     mean_logits(q[None, :64], k[None, :64], inv_freq)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds, ours = time_call(lambda: mean_logits(q[None], k[None], inv_freq)[0], options.repeats)
+    seconds, result = time_call(lambda: mean_logits(q[None], k[None], inv_freq)[0], options.repeats)
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(f"{options.tokens:,} tokens, a head of {options.head_dim}, {os.cpu_count()} cores, NumPy {np.__version__}\n")
     print("| | time | times ours | largest difference |\n| --- | ---: | ---: | ---: |")
@@ -92,7 +92,7 @@ def main() -> None:
         ("distance by distance", average_by_distance),
     ):
         direct, found = time_call(lambda way=way: way(q, k, inv_freq), 1)
-        error = np.abs(found - ours).max() / np.abs(ours).max()
+        error = np.abs(found - result).max() / np.abs(result).max()
         print(f"| {name} | {direct:.1f} s | {direct / seconds:.0f} | {error:.0e} |", flush=True)
 
 
