@@ -19,7 +19,7 @@ QUANTITIES = {
     "steady": "Steadiness",
     "phase": "Phase",
 }
-"""Quantities the map of heads and pairs can show, as fields of `studies.heads.ByPair`."""
+"""Quantities the map of heads and pairs can show, as fields of `studies.heads.PairStatistics`."""
 
 
 def heads_map(

@@ -21,7 +21,7 @@ from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import heads as studies
-from rope_viz.studies.heads import ByPair, Heads, Turning
+from rope_viz.studies.heads import Heads, PairStatistics, Turning
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
 from rope_viz.tiny_lm.capture_file import Captured, Layer, read_capture
@@ -43,7 +43,7 @@ class Looked:
     layer: Layer
     heads: Heads
     spec: RopeSpec
-    by_pair: ByPair
+    by_pair: PairStatistics
     positional: FloatArray
     order: tuple[int, ...]
 

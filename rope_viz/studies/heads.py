@@ -63,7 +63,7 @@ class Heads:
 
 
 @dataclass(frozen=True, eq=False)
-class ByPair:
+class PairStatistics:
     """Statistics per query head and pair, (heads, pairs): share of energy in q and k, strength, and phase.
 
     `strength` is the mean of |qᵢ||kᵢ| over all queries and keys, times the scale: the most that the pair can add to a
@@ -79,7 +79,7 @@ class ByPair:
     steady: FloatArray
 
 
-def pair_statistics(heads: Heads, pairs: int) -> ByPair:
+def pair_statistics(heads: Heads, pairs: int) -> PairStatistics:
     """Return statistics of every head's pairs before rotation; the last columns are unrotated dimensions, in twos."""
     q, k = (to_pairs(x, pairs, heads.pairing) for x in (heads.q, heads.k))
     group = len(q) // len(k)
@@ -89,7 +89,7 @@ def pair_statistics(heads: Heads, pairs: int) -> ByPair:
     with np.errstate(invalid="ignore", divide="ignore"):
         steady = np.where(strength > 0, np.abs(mean) / strength, 0.0)
     energy_q, energy_k = ((np.abs(x) ** 2).mean(axis=1) for x in (q, k))
-    return ByPair(
+    return PairStatistics(
         energy_share(energy_q),
         np.repeat(energy_share(energy_k), group, axis=0),
         heads.scale * strength,
