@@ -52,11 +52,11 @@ def test_a_floor_in_float32_is_not_a_floor_in_float64() -> None:
 
 def test_frames_apart_are_images_of_their_own() -> None:
     pieces = [Piece("video", grid=(2, 4, 6)), Piece("text", 1)]
-    apart = place_prompt(pieces, Manner(apart=True)).values
+    apart = place_prompt(pieces, Manner(separate_frames=True)).values
     assert apart[:6, 0].tolist() == [0.0] * 6
     assert apart[6:12, 0].tolist() == [3.0] * 6
     assert apart[-1, 0] == 6.0
-    gap = place_prompt(pieces, Manner(apart=True, gap=2))
+    gap = place_prompt(pieces, Manner(separate_frames=True, gap=2))
     assert [part.kind for part in gap.segments] == ["video", "marker", "video", "text"]
 
 

@@ -141,7 +141,7 @@ def test_the_token_at_which_a_second_runtime_differs_is_marked():
 def test_angles_beyond_are_the_cosines_of_the_pairs():
     done = extend_axis(HUNYUAN, "time", "riflex", 2.0)
     trace = axis_extrapolation.heights(done, "frames").data[0]
-    np.testing.assert_allclose(trace.z, np.cos(np.outer(done.speeds, np.arange(67))), atol=1e-6)
+    np.testing.assert_allclose(trace.z, np.cos(np.outer(done.extended, np.arange(67))), atol=1e-6)
 
 
 def test_false_peaks_are_ringed_with_their_numbers():

@@ -115,7 +115,7 @@ def test_a_sheared_table_sees_otherwise_from_elsewhere() -> None:
     first = scores_from(SHEARED, q, k, [0.0, 0.0, 0.0], side, side)
     second = scores_from(SHEARED, q, k, [0.0, 20.0, 20.0], side, side)
     assert np.abs(first - second).max() > 1e-2
-    with pytest.raises(ValueError, match="no rotation"):
+    with pytest.raises(ValueError, match="not a rotation"):
         plane(SHEARED, *even_coefficients(SHEARED), side, side)
 
 
