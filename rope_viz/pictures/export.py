@@ -133,7 +133,7 @@ def figure(drawn: Kind) -> go.Figure:
     if isinstance(drawn, Figure):
         return drawn.fig
     if isinstance(drawn, Patch):
-        return patch.still(drawn.message)
+        return patch.draw_static(drawn.message)
     if isinstance(drawn, Clocks):
         return clocks.still(drawn.message)
     return table_figure.sheet(columns(drawn))
@@ -142,7 +142,7 @@ def figure(drawn: Kind) -> go.Figure:
 def numbers(drawn: Clocks | Table) -> Mapping[str, Any]:
     """Return the numbers behind a picture without a Plotly figure, by column."""
     if isinstance(drawn, Patch):
-        return patch.numbers(drawn.message)
+        return patch.dial_values(drawn.message)
     return clocks.numbers(drawn.message) if isinstance(drawn, Clocks) else columns(drawn)
 
 

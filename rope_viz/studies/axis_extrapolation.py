@@ -21,7 +21,7 @@ from rope_viz.multi_axis.image_layouts import Role, Scene
 from rope_viz.studies import scores
 from rope_viz.studies.distance_2d import angles
 
-METHODS = {"none": "As trained", "stretch": "Stretch", "ntk": "NTK", "yarn": "YaRN", "riflex": "RIFLEx"}
+METHODS = ("none", "stretch", "ntk", "yarn", "riflex")
 LEAST_PEAK = 0.25
 MANY = 1 << 16
 
@@ -63,15 +63,15 @@ class Peak:
     score: float
 
 
-def available_methods(scene: Scene, role: Role) -> dict[str, str]:
-    """Return the methods available for a direction of a scene: {name: label}."""
+def available_methods(scene: Scene, role: Role) -> list[str]:
+    """Return the methods available for a direction of a scene."""
     found = analyse_spec(scene.seen)
     names = ["none", "stretch"]
     if found is not None and (("" if found.shared else role) in found.ladders) and found.counts.get(role, 0) > 1:
         names += ["ntk", "yarn"]
     if found is not None and not found.shared and role == "time" and found.counts.get(role, 0) > 1:
         names.append("riflex")
-    return {name: METHODS[name] for name in names}
+    return names
 
 
 def extend_axis(scene: Scene, role: Role, method: str = "none", growth: float = 4.0) -> ExtendedAxis:

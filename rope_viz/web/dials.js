@@ -13,6 +13,9 @@ export function score(distance, rates) {
   return rates.reduce((sum, rate) => sum + Math.cos(TAU * turns(distance, rate)), 0) / rates.length;
 }
 
+// Fill the placeholders of a text from rope_viz/texts: fill("Add {kind}", { kind: "video" }).
+export const fill = (text, values = {}) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+
 export const digits = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
 export const whole = (value) => Math.round(value).toLocaleString("en-US");
 export const tokens = (value) => (value >= 1024 && value % 1024 === 0 ? (value % 1048576 ? `${value / 1024}k` : `${value / 1048576}M`) : whole(value));

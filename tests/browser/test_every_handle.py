@@ -21,7 +21,7 @@ HANDLES = {
     "clocks": "figure play less more scrub at both m n speed back loop png video html export Copy-address",
     "patch": "figure Row Column png svg pdf html csv export Copy-address",
     "sections": "border",
-    "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-film Add-sound Prompt",
+    "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
     "export": "preset width height dpi font font_size title theme grey legend xmin xmax xscale ymin ymax yscale label "
     f"{FILES} Copy-address Copy-command Reset Close",
 }

@@ -106,7 +106,7 @@ def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
     expect(answer).to_be_hidden()
     press("Enter")
     expect(answer).to_be_visible()
-    way = tab_to(seen, "Wavelength of each of 64 pairs")
+    way = tab_to(seen, "Wavelength of every pair")
     assert {"Target length", "Scaling method", "Learn"} <= set(way)
     heard = seen.page.locator(".rv-heard").first
     press("ArrowRight")
@@ -116,13 +116,13 @@ def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
     press("Enter")
     seen.page.wait_for_url("**pin=1*")
     seen.settle()
-    tab_to(seen, "Now see what scaling does")
-    tab_to(seen, "cos of the angle of every pair")
+    tab_to(seen, "Next: what scaling does")
+    tab_to(seen, "cos mθᵢ of every pair")
     press("ArrowRight")
     expect(seen.page.locator(".rv-heard").nth(1)).to_have_text(re.compile("^position .*, pair 0, cos "))
     assert seen.errors == []
     # What lies further down is asked for when it comes near.
-    same("frequencies", tree(seen).split('\n  - heading "Every pair"')[0])
+    same("frequencies", tree(seen).split('\n  - heading "Every pair in numbers"')[0])
 
 
 def test_the_arrows_on_the_dials_say_the_pair_they_choose(visit):

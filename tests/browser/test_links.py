@@ -64,7 +64,7 @@ def test_a_text_of_ours_never_opens_a_page_beside():
 
 def test_every_page_has_one_next_step_in_this_tab(visit):
     seen = visit().open("/frequencies?base=77000")
-    seen.page.get_by_role("link", name="Now see what scaling does").click()
+    seen.page.get_by_role("link", name="Next: what scaling does").click()
     seen.page.wait_for_url("**/scaling**")
     seen.settle()
     assert "base=77000" in seen.page.url

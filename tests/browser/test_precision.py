@@ -8,10 +8,10 @@ MAP = "document.querySelectorAll('.rv-plot')[0]"
 def test_the_published_error_is_said_and_the_link_keeps_the_choice(visit):
     seen = visit().open("/precision?model=llama-2-7b")
     main = seen.page.locator("[data-testid=stMain]")
-    expect(main).to_contain_text("With a bf16 inv_freq, pair 1 is off by 5.0 rad at 4,096")
+    expect(main).to_contain_text("the largest angle error found up to 4,096 is 5 rad, at pair 1")
     seen.page.get_by_role("combobox", name="What is rounded").click()
     seen.page.get_by_role("option", name="Positions in bf16").click()
-    expect(main).to_contain_text("pair 0 first, at 257")
+    expect(main).to_contain_text("pair 0 is the first, at 257")
     seen.page.wait_for_url("**precision.where=bf16-positions**")
     expect(main).to_contain_text("rotary-embedding-torch")
     assert seen.errors == []

@@ -114,7 +114,7 @@ def test_html_stands_alone_and_cannot_upload(tmp_path):
     path = tmp_path / "plot.html"
     assert figure(path) == 0
     page = path.read_text(encoding="utf-8")
-    assert "<title>Wavelength of each of 8 pairs" in page
+    assert "<title>Wavelength of every pair" in page
     assert '"showSendToCloud":false' in page
     assert "<script src=" not in page
     assert 'src="http' not in page

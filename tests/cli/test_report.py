@@ -36,7 +36,7 @@ def test_the_page_holds_every_picture_its_sentences_and_plotly_once(tmp_path):
             assert f'document.getElementById("{place}")' in page
     for title in {registry.PAGES[picture.page] for picture in PICTURES}:
         assert f"<h2>{title}</h2>" in head
-    assert "<strong>24 of 64 pairs keep their speed</strong>" in head
+    assert "<strong>24 of 64 pairs keep their frequency.</strong>" in head
     assert "What the check finds" in head
 
 

@@ -12,7 +12,6 @@ from rope_viz import RopeSpec
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import decay, frequencies, per_distance, scaling, theme
-from rope_viz.figures.words import common as words
 from rope_viz.figures.words import decay as words_decay
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.pictures.wire_format import pack
@@ -153,20 +152,14 @@ def test_softmax_rows_of_the_attention_map_sum_to_one():
     np.testing.assert_allclose(np.nansum(grid, axis=1), 1, atol=1e-5)
 
 
-def test_the_sentence_of_yarn_on_qwen_says_its_bands():
-    assert "24 of 64 pairs keep their speed" in words.scaling(QWEN)
-    assert "logits × 1.296" in words.scaling(QWEN)
-
-
 def test_the_sentence_of_decay_names_the_published_first_negative_distance():
     assert "**18,438**" in words_decay.mean(LLAMA, 131_072)
 
 
 @pytest.mark.parametrize("model", catalog())
-def test_every_model_has_its_figures_and_its_sentence(model):
+def test_every_model_has_its_figures(model):
     for spec in model_specs(model).values():
         frequencies.wavelengths(spec)
-        assert f"of {spec.pairs} pairs" in words.frequencies(spec)
         scaling.summary(scaling.compared(spec, scaling.alternatives(spec, list(METHODS))))
 
 

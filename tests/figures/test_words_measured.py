@@ -1,4 +1,4 @@
-"""The numbers in the sentences of Precision, Kernels, Attention and Runtimes, computed here anew."""
+"""The numbers in the sentences of Attention and Runtimes, computed here anew."""
 
 import math
 import re
@@ -11,13 +11,12 @@ from rope_viz.advice.export import TARGETS, export
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes as drawn
-from rope_viz.figures.words import attention, kernels, precision, runtimes
+from rope_viz.figures.words import attention, runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pictures.runtimes import APART
 from rope_viz.studies.attention import DEFAULT_SENTENCE
 from rope_viz.studies.linear_attention import operations
-from rope_viz.studies.precision import ROUNDINGS
 
 SMALL = RopeSpec(head_dim=32, context=512)
 SPECS = {
@@ -33,79 +32,6 @@ SPECS = {
     "too large": RopeSpec(head_dim=32, context=512, scaling=Yarn(4.0, attention=1e9)),
 }
 every = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
-
-
-def bf16(values):
-    """Rounded to the nearest bfloat16, ties to even, by the bits."""
-    bits = np.asarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
-    rounded = (bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) & np.uint64(0xFFFF0000)
-    return rounded.astype(np.uint32).view(np.float32).astype(np.float64)
-
-
-def two(value):
-    """A number that was written with two digits."""
-    return pytest.approx(value, rel=0.051, abs=1e-300)
-
-
-@every
-@pytest.mark.parametrize("where", ["bf16-positions", "bf16-inv-freq"])
-def test_which_pairs_pass_a_tenth_of_a_turn(spec, where):
-    end = 512
-    text = precision.rounding(spec, where, end)
-    inv_freq, places = spec.inv_freq(spec.target), np.arange(end + 1.0)
-    used = (bf16(places), inv_freq) if where == "bf16-positions" else (places, bf16(inv_freq))
-    off = np.abs(np.outer(*used) - np.outer(places, inv_freq))
-    if not off.any():
-        assert text.endswith(f"no pair is off up to {end:,}.")
-        return
-    pair, size, at = re.search(r"pair (\d+) is off by ([\d.,e-]+) rad at ([\d,]+)", text).groups()
-    place = int(at.replace(",", ""))
-    assert float(size.replace(",", "")) == two(off[place, int(pair)]) == two(off.max())
-    beyond = off > 0.2 * math.pi
-    if not beyond.any():
-        assert text.endswith(f"no pair passes 0.1 turn up to {end:,}.")
-        return
-    count, pairs, first, at = re.search(r"(\d+) of (\d+) pairs pass .* pair (\d+) first, at ([\d,]+)\.", text).groups()
-    assert (int(count), int(pairs)) == (beyond.any(axis=0).sum(), spec.pairs)
-    assert int(at.replace(",", "")) == np.flatnonzero(beyond.any(axis=1))[0]
-    assert beyond[int(at.replace(",", "")), int(first)]
-
-
-@every
-@pytest.mark.parametrize("where", ROUNDINGS)
-def test_no_rounding_is_said_to_be_more_than_it_is(spec, where):
-    for text in (precision.rounding(spec, where, 512, live=True), precision.scores(spec, where, live=True)):
-        assert "nan" not in text
-        assert "undefined" not in text
-        assert "∞" not in text
-    text = precision.rounding(spec, where, 512, live=True)
-    if ROUNDINGS[where].stage == "angle":
-        return
-    factor = spec.attention_factor(spec.target)
-    assert ("is 0: no direction" in text) == (factor == 0.0)
-    assert ("overflow" in text) == (factor == 1e9 and where in ("fp16-table", "fp8-e5m2-table"))
-    if "off by up to" in text and factor in (1.0, -2.0):
-        # One rounding of cos and sin turns by no more than the format's step does: an eighth for fp8 with two bits.
-        steps = {"phase64": 2e-7, "bf16-table": 2**-8, "fp16-table": 2**-11, "fp8-e4m3-table": 2**-4}
-        turn, longer = map(float, re.search(r"up to ([\d.e-]+) rad .* up to ([\d.e-]+) %", text).groups())
-        step = steps.get(where, 2**-7 if where == "bf16-products" else 2**-3)
-        assert turn <= 1.5 * step
-        assert longer <= 150.0 * step
-
-
-@every
-def test_how_far_the_angles_of_the_kernels_are_off(spec):
-    text = kernels.errors(spec)
-    numbers = [number(each) for each in re.findall(rf"(?:up to|position by) \**({NUMBER})", text)]
-    inv_freq, last = spec.inv_freq(spec.target), np.arange(spec.target - 31, spec.target + 1)
-    exact = np.outer(last, inv_freq)
-    single = (last.astype(np.float32)[:, None] * inv_freq.astype(np.float32)).astype(np.float64)
-    rounded = np.outer(bf16(last), inv_freq)
-    for said, angle in zip(numbers, (single, rounded), strict=False):
-        worst = max(float(np.abs(wave(angle) - wave(exact)).max()) for wave in (np.cos, np.sin))
-        # The last float32 rounding of cos and sin themselves is in the sentence's number, too.
-        assert said == pytest.approx(worst, rel=0.051, abs=1.3e-7)
-    assert numbers[2] <= 2e-7
 
 
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")

@@ -36,7 +36,7 @@ def test_page_axes_shows_the_model_that_was_dropped() -> None:
     mine = read_upload(json.dumps(FLUX))
     now = Now(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
     assert now[axes_model.MODEL] == axes_model.SIDEBAR
-    assert axes_model.released(now).spec.axes == ("t", "h", "w")
+    assert axes_model.released_scene(now).spec.axes == ("t", "h", "w")
     assert "FluxTransformer2DModel" in axes.sight(now).sentence
 
 
@@ -67,7 +67,7 @@ def test_what_is_no_ladder_is_shown_on_page_axes_and_plain_elsewhere(id: str) ->
     now = Now(mine.specs[""], spec_url.CUSTOM, "", own=mine)
     assert now[axes_model.MODEL] == axes_model.SIDEBAR
     released = from_model(axes_catalog()[id].config)
-    assert axes_model.released(now).spec in [*released.values(), *add_all_heads(released).values()]
+    assert axes_model.released_scene(now).spec in [*released.values(), *add_all_heads(released).values()]
 
 
 def test_an_encoder_that_is_dropped_has_a_ladder_for_each_axis() -> None:
@@ -78,7 +78,9 @@ def test_an_encoder_that_is_dropped_has_a_ladder_for_each_axis() -> None:
     now = Now(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
     assert "an encoder without a language model" in runtimes.diffusion(now)
     assert "no context in tokens" in extend.problem(now)
-    assert axis_choice.axis_sentence(now, frequencies.AXIS).startswith("Along the axis **row**, its 16 pairs alone")
+    sentence = axis_choice.axis_sentence(now, frequencies.AXIS)
+    assert sentence.entries[0] == "own"
+    assert (sentence.values["axis"], sentence.values["pairs"], sentence.values["others"]) == ("row", 16, "column")
 
 
 def test_an_encoder_that_rotates_nothing_is_still_refused() -> None:

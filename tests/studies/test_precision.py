@@ -18,8 +18,8 @@ from rope_viz.studies.precision import (
     ROUNDINGS,
     angle_error,
     bf16_products,
-    describe,
     exact_unit,
+    find_largest_error,
     first_position_beyond,
     norm_error,
     rotate_rounded,
@@ -264,19 +264,26 @@ def test_bins_hold_their_worst_error_or_less(where):
     assert bins[-1].max() > 0.5 * exact[-1].max()
 
 
-def test_words_name_the_worst_pair_and_where():
-    assert describe(SPEC, "bf16-inv-freq", position=4096).startswith(
-        "With a bf16 inv_freq, pair 1 is off by 5.0 rad at 4,096;"
-    )
-    assert "pair 1 is off by 5.0 rad at 4,096" in describe(SPEC, "bf16-inv-freq")
-    assert "pair 0 first, at 257" in describe(SPEC, "bf16-positions")
-    assert "no pair passes 0.1 turn up to 4,096" in describe(SPEC, "float32-angles")
+def test_a_bf16_inv_freq_is_five_radians_off_at_4096():
+    worst = find_largest_error(SPEC, "bf16-inv-freq")
+    assert (worst.pair, worst.position, worst.angle) == (1, 4096, pytest.approx(5.0, abs=0.05))
+    assert np.abs(angle_error(SPEC, [4096], "bf16-inv-freq")).argmax() == 1
 
 
-def test_words_for_what_stands_still():
+def test_bf16_positions_pass_a_tenth_of_a_turn_at_257():
+    passing = find_largest_error(SPEC, "bf16-positions")
+    assert (passing.first_pair, passing.first_position) == (0, 257)
+    assert find_largest_error(SPEC, "float32-angles").passing == 0
+
+
+def test_a_power_of_two_is_exact_in_bf16():
+    assert not angle_error(SPEC, [4096], "bf16-positions").any()
+
+
+def test_pairs_of_zero_frequency_have_no_error():
     still = RopeSpec(scaling=Proportional(share=0.0))
     for where in ANGLES:
-        assert describe(still, where) == f"With {ROUNDINGS[where].phrase}, no pair is off up to 4,096."
+        assert find_largest_error(still, where).angle == 0.0
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -285,7 +292,7 @@ def test_every_rounding_takes_every_method(method, where):
     spec = RopeSpec(head_dim=32, scaling=METHODS[method](), target=16384)
     assert angle_error(spec, [0, 5000], where, length=16384).shape == (2, 16)
     assert np.isfinite(angle_error(spec, [0, 5000], where, length=16384)).all()
-    assert describe(spec, where, length=16384).startswith("With ")
+    assert np.isfinite(find_largest_error(spec, where, length=16384).angle)
 
 
 @pytest.mark.parametrize("scaling", [Linear(4.0), NtkAware(4.0), Llama3(), Yarn()], ids=lambda s: s.name)

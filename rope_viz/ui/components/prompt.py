@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rope_viz.figures.axes import TEXTS
 from rope_viz.figures.prompt import TINTS
 from rope_viz.ui.components.component import component, heard, hears
 from rope_viz.ui.components.sections import both
@@ -42,6 +43,7 @@ def prompt(
         "most": most,
         "longest": longest,
         "colours": {what: both(colour) for what, colour in TINTS.items() if colour},
+        "texts": TEXTS.group("cards"),
         "taken": heard(key),
         "room": (CARD * -(-count // ACROSS) + FOOT, CARD * count + FOOT),
     }

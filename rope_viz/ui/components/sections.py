@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rope_viz.figures import theme
-from rope_viz.figures.axes import look
+from rope_viz.figures.axes import TEXTS, look
 from rope_viz.ui.components.component import component, heard, hears
 
 HEIGHT = 40
@@ -31,7 +31,14 @@ def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable
     mount = component("sections", root_class="rv-sections", height=HEIGHT)
     mount(
         key=key,
-        data={"key": choice, "parts": parts, "counts": counts, "total": sum(counts), "taken": heard(key)},
+        data={
+            "key": choice,
+            "parts": parts,
+            "counts": counts,
+            "total": sum(counts),
+            "texts": TEXTS.group("sections"),
+            "taken": heard(key),
+        },
         on_at_change=hears(key, take),
     )
 
