@@ -79,33 +79,39 @@ def record(page: Page, count: int) -> list[Image.Image]:
 def write(frames: list[Image.Image], path: Path, *, dark: bool) -> None:
     """Save with one palette for all frames, so that unchanged pixels cost nothing."""
     palette = Image.new("P", (1, 1))
-    palette.putpalette([part for colour in colours(dark) for part in colour])
+    palette.putpalette([part for colour in make_palette(dark) for part in colour])
     drawn = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     drawn[0].save(
         path, save_all=True, append_images=drawn[1:], duration=round(1000 / PER_SECOND), loop=0, optimize=False
     )
 
 
-def colours(dark: bool) -> list[tuple[int, int, int]]:
+def make_palette(dark: bool) -> list[tuple[int, int, int]]:
     """Return the picture's 64 colours: the page's own, blends with their backgrounds, and twelve hues of angle."""
     own = {name: both[dark] for name, both in page_palette().items()}
-    base = [rgb(own[name]) for name in ("background", "face", "text", "plain", "rule")]
-    rings = [rgb(colour) for colour in own["bands"]]
+    base = [parse_rgb(own[name]) for name in ("background", "face", "text", "plain", "rule")]
+    rings = [parse_rgb(colour) for colour in own["bands"]]
     hues = [tuple(round(part) for part in unlabel_rgb(colour)) for _, colour in CYCLIC[:-1]]
     face, paper = base[1], base[0]
-    found = [*base, *rings, *hues, *(mixed(hue, face, 0.55) for hue in hues), *(mixed(hue, face, 0.2) for hue in hues)]
-    found += [mixed(colour, paper, 0.5) for colour in (*rings, base[2], base[3])]
-    found += [mixed(base[3], face, share) for share in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.6)]
+    found = [
+        *base,
+        *rings,
+        *hues,
+        *(blend_colours(hue, face, 0.55) for hue in hues),
+        *(blend_colours(hue, face, 0.2) for hue in hues),
+    ]
+    found += [blend_colours(colour, paper, 0.5) for colour in (*rings, base[2], base[3])]
+    found += [blend_colours(base[3], face, share) for share in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.6)]
     return found + [paper] * (64 - len(found))
 
 
-def mixed(one: Sequence[int], other: Sequence[int], share: float) -> tuple[int, int, int]:
+def blend_colours(one: Sequence[int], other: Sequence[int], share: float) -> tuple[int, int, int]:
     """Blend `share` of one colour over another."""
     red, green, blue = (round(share * a + (1 - share) * b) for a, b in zip(one, other, strict=True))
     return red, green, blue
 
 
-def rgb(colour: str) -> tuple[int, int, int]:
+def parse_rgb(colour: str) -> tuple[int, int, int]:
     """Read #RRGGBB as three numbers."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 

@@ -16,14 +16,17 @@ PLACES = {
 }
 HEAD = """# What a screen reader gets
 
-The accessibility tree of the main part of three places, as Chromium gives it (`assets/write_accessibility.py`).
-Keys: Tab goes from control to control; in the tour `n` and `b` go on and back; on a chart the arrows walk along its
-points and say what stands there, + − and 0 zoom, Enter pins; on the dials Space plays, ← → step, ↑ ↓ choose a pair.
+The accessibility trees of the main area of three pages, as Chromium reports them. `assets/write_accessibility.py`
+writes this file.
+
+Keys: Tab moves between controls. On Learn, `n` goes to the next step and `b` back. On a chart, the arrow keys move from
+point to point and the values are announced; + − and 0 zoom, Enter pins. On the clocks, Space plays, ← → step, and ↑ ↓
+choose a pair.
 """
 
 
 def main(url: str) -> None:
-    """Visit the places and write their accessibility trees."""
+    """Visit the pages and write their accessibility trees."""
     parts = [HEAD]
     with running_browser() as browser:
         page = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce").new_page()

@@ -92,7 +92,7 @@ def main() -> None:
         folder = Path(name)
         for file, text in (("entry.py", ENTRY), ("page.py", CLOCKS), ("frames.py", FRAMES)):
             (folder / file).write_text(text)
-        ours = running.enter_context(running_server()).url
+        app_url = running.enter_context(running_server()).url
         clocks, frames = (
             running.enter_context(running_script_server(folder / file)).url for file in ("entry.py", "frames.py")
         )
@@ -101,14 +101,14 @@ def main() -> None:
             picture
             for pairs in PAIRS[: 1 if small else 2]
             for picture in (
-                (f"canvas, {pairs} pairs", f"{clocks}/?pairs={pairs}", canvas_rate),
-                (f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", plotly_rate),
+                (f"canvas, {pairs} pairs", f"{clocks}/?pairs={pairs}", measure_canvas_rate),
+                (f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", measure_plotly_rate),
             )
         ]
-        pictures += [("RoPE Viz, Home", f"{ours}/", canvas_rate)]
-        pictures += [("RoPE Viz, Rotation", f"{ours}/rotation", canvas_rate)] * (not small)
+        pictures += [("RoPE Viz, Home", f"{app_url}/", measure_canvas_rate)]
+        pictures += [("RoPE Viz, Rotation", f"{app_url}/rotation", measure_canvas_rate)] * (not small)
         rows = [measure(browser, *picture, seconds, throttles) for picture in pictures]
-    report(rows, throttles)
+    print_report(rows, throttles)
 
 
 def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, throttles: tuple[int, ...]) -> dict[str, Any]:
@@ -120,10 +120,12 @@ def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, thrott
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         page = context.new_page()
         received = [0]
-        page.on("websocket", lambda socket, total=received: socket.on("framereceived", lambda data: add(total, data)))
+        page.on(
+            "websocket", lambda socket, total=received: socket.on("framereceived", lambda data: add_bytes(total, data))
+        )
         begun = time.perf_counter()
         page.goto(url)
-        picture = ".rv-clocks[data-drawn]" if rate is canvas_rate else ".js-plotly-plot .scatterlayer .js-line"
+        picture = ".rv-clocks[data-drawn]" if rate is measure_canvas_rate else ".js-plotly-plot .scatterlayer .js-line"
         page.wait_for_selector(picture, state="attached", timeout=60_000)
         first = time.perf_counter() - begun
         page.wait_for_timeout(600 * seconds)
@@ -141,12 +143,12 @@ def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, thrott
     return {"name": name, "first": first, "bytes": size, "rates": rates}
 
 
-def add(total: list[int], data: str | bytes) -> None:
+def add_bytes(total: list[int], data: str | bytes) -> None:
     """Count the bytes of one message."""
     total[0] += len(data)
 
 
-def canvas_rate(page: Page, seconds: float) -> float:
+def measure_canvas_rate(page: Page, seconds: float) -> float:
     """Return paints per second while it plays; the pixels must differ before and after."""
     look = "[Number(document.querySelector('.rv-clocks').dataset.drawn), performance.now()]"
     pixels = "document.querySelector('.rv-clocks canvas').toDataURL()"
@@ -154,11 +156,11 @@ def canvas_rate(page: Page, seconds: float) -> float:
     count, begun = page.evaluate(look)
     page.wait_for_timeout(1000 * seconds)
     after, ended = page.evaluate(look)
-    assert page.evaluate(pixels) != before, "counted frames, but the picture stood still"
+    assert page.evaluate(pixels) != before, "counted frames, but the picture did not change"
     return 1000 * (after - count) / (ended - begun)
 
 
-def plotly_rate(page: Page, seconds: float) -> float:
+def measure_plotly_rate(page: Page, seconds: float) -> float:
     """Return changes of the drawn path per second, over one run of the 128 frames."""
     page.evaluate(COUNT_PATHS)
     page.evaluate("document.querySelector('.js-plotly-plot .updatemenu-button').dispatchEvent(new MouseEvent('click'))")
@@ -167,7 +169,7 @@ def plotly_rate(page: Page, seconds: float) -> float:
     return 1000 * (len(seen) - 1) / (seen[-1] - seen[0]) if len(seen) > 1 else 0.0
 
 
-def report(rows: list[dict[str, Any]], throttles: tuple[int, ...]) -> None:
+def print_report(rows: list[dict[str, Any]], throttles: tuple[int, ...]) -> None:
     """Print a Markdown table and the machine's load, since frame rates mean little on a busy machine."""
     print(f"Load of this machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
     rates = " | ".join(f"frames/s at {throttle}×" for throttle in throttles)

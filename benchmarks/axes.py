@@ -20,12 +20,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rope_viz.embedding.axes_spec import THW, AxesSpec, directions, interleaved, sections, shared_ladder
+from rope_viz.embedding.axes_spec import THW, AxesSpec, assign_sections, interleave_sections, mix_axes, shared_ladder
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.studies.distance_2d import even, plane
+from rope_viz.studies.distance_2d import even_coefficients, plane
 
 
-def direct(spec: AxesSpec, a: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+def compute_directly(spec: AxesSpec, a: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
     """Compute the same map from H·W·pairs cosines."""
     down, across = spec.along("h"), spec.along("w")
     out = np.empty((len(rows), len(columns)))
@@ -34,7 +34,7 @@ def direct(spec: AxesSpec, a: FloatArray, rows: FloatArray, columns: FloatArray)
     return out
 
 
-def median(run: Callable[[], object], repeats: int) -> float:
+def time_median(run: Callable[[], object], repeats: int) -> float:
     """Return the median time in seconds after one uncounted run."""
     run()
     times = []
@@ -45,18 +45,18 @@ def median(run: Callable[[], object], repeats: int) -> float:
     return statistics.median(times)
 
 
-def specs(pairs: int) -> dict[str, AxesSpec]:
+def make_specs(pairs: int) -> dict[str, AxesSpec]:
     """Return one spec of each kind."""
     ladder = RopeSpec(head_dim=2 * pairs, base=5e6)
     quarter = pairs // 4
     turn = np.random.default_rng(0).uniform(0.0, 2.0 * math.pi, pairs)
-    speeds = 10.0 ** (-np.arange(pairs) / pairs)
-    mixed = np.stack([speeds * np.sin(turn), speeds * np.cos(turn)], axis=1)
+    frequencies = 10.0 ** (-np.arange(pairs) / pairs)
+    directions = np.stack([frequencies * np.sin(turn), frequencies * np.cos(turn)], axis=1)
     counts = [pairs - 6 * quarter // 2, 3 * quarter // 2, 3 * quarter // 2]
     return {
-        "sections": shared_ladder(ladder, sections(counts, pairs), THW),
-        "interleaved": shared_ladder(ladder, interleaved(counts, pairs), THW),
-        "directions": directions(mixed, ("h", "w")),
+        "sections": shared_ladder(ladder, assign_sections(counts, pairs), THW),
+        "interleaved": shared_ladder(ladder, interleave_sections(counts, pairs), THW),
+        "directions": mix_axes(directions, ("h", "w")),
     }
 
 
@@ -71,14 +71,13 @@ def main() -> None:
     print(
         f"{options.side} × {options.side} displacements, {options.pairs} pairs, float64, medians of {options.repeats}"
     )
-    for name, spec in specs(options.pairs).items():
-        a, b = even(spec)
-        fast = median(lambda spec=spec, a=a, b=b: plane(spec, a, b, rows, rows), options.repeats)  # type: ignore[misc]
-        slow = median(lambda spec=spec, a=a: direct(spec, a, rows, rows), max(1, options.repeats // 3))  # type: ignore[misc]
-        apart = float(np.abs(plane(spec, a, b, rows, rows) - direct(spec, a, rows, rows)).max())
-        print(
-            f"{name:12s} {fast * 1e3:8.1f} ms   direct {slow * 1e3:8.1f} ms   {slow / fast:6.0f} ×   apart {apart:.1e}"
-        )
+    for name, spec in make_specs(options.pairs).items():
+        a, b = even_coefficients(spec)
+        fast = time_median(lambda spec=spec, a=a, b=b: plane(spec, a, b, rows, rows), options.repeats)  # type: ignore[misc]
+        slow = time_median(lambda spec=spec, a=a: compute_directly(spec, a, rows, rows), max(1, options.repeats // 3))  # type: ignore[misc]
+        difference = float(np.abs(plane(spec, a, b, rows, rows) - compute_directly(spec, a, rows, rows)).max())
+        times = f"{fast * 1e3:8.1f} ms   direct {slow * 1e3:8.1f} ms   {slow / fast:6.0f} ×"
+        print(f"{name:12s} {times}   difference {difference:.1e}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Time to the first picture: on a new server, on a warm one, in the same browser again, and after a reload.
 
     python benchmarks/first_picture.py                      # Scaling, five rounds in turns with a bare page
-    python benchmarks/first_picture.py --beside ../before   # and with another checkout
+    python benchmarks/first_picture.py --beside ../before  # and with another checkout
     python benchmarks/first_picture.py --smallest           # one round, only to show that it runs
 
 Needs the dev requirements and Chromium. Chromium is driven by its protocol without the debugger domain: with a debugger
@@ -41,49 +41,51 @@ new MutationObserver(() => {
   }
 }).observe(document, { subtree: true, childList: true });"""
 REST = 2.0
-CASES = ("a server nobody has visited", "a warm one", "the same browser again", "reload")
+CASES = ("a new server", "a warm server", "the same browser again", "reload")
 
 
 def main() -> None:
     """Visit every server in turn and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--beside", type=Path, action="append", default=[], help="another checkout, asked in turn")
+    parser.add_argument(
+        "--beside", dest="compare", type=Path, action="append", default=[], help="another checkout, measured in turn"
+    )
     parser.add_argument("--path", default="/scaling", help="the page; its first chart has lines")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--smallest", action="store_true", help="one round")
-    asked = parser.parse_args()
-    for root in asked.beside:
+    options = parser.parse_args()
+    for root in options.compare:
         if not (root / "app.py").is_file():
             parser.error(f"there is no checkout at {root}: it has no app.py")
     # {name: (path of the page, function that starts its server)}
     servers: dict[str, tuple[str, Callable[[], AbstractContextManager[Server]]]] = {
         "bare st.plotly_chart": ("", running_peer)
     }
-    for root in (ROOT, *asked.beside):
-        servers[root.resolve().name] = asked.path, partial(running_server, root=root)
+    for root in (ROOT, *options.compare):
+        servers[root.resolve().name] = options.path, partial(running_server, root=root)
     times: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for _ in range(1 if asked.smallest else asked.rounds):
+    for _ in range(1 if options.smallest else options.rounds):
         for name, (path, start) in servers.items():
             with start() as server:
-                rest = 0.0 if asked.smallest else REST
-                for case, taken in zip(CASES, visits(server.url + path, rest), strict=True):
-                    times[name, case].append(taken["picture"])
-    print(f"| ms to the first picture of {asked.path} | {' | '.join(CASES)} |")
+                rest = 0.0 if options.smallest else REST
+                for case, times_of_case in zip(CASES, time_visits(server.url + path, rest), strict=True):
+                    times[name, case].append(times_of_case["picture"])
+    print(f"| ms to the first picture of {options.path} | {' | '.join(CASES)} |")
     print(f"|---|{'---|' * len(CASES)}")
     for name in servers:
         print(f"| {name} | {' | '.join(f'{statistics.median(times[name, case]):,.0f}' for case in CASES)} |")
 
 
-def visits(url: str, rest: float) -> Iterator[dict[str, float]]:
+def time_visits(url: str, rest: float) -> Iterator[dict[str, float]]:
     """Yield the times of the four cases: two new browsers, the second one again, and its reload."""
     with chromium() as browser, tab(browser) as send:
-        yield opened(send, rest, "Page.navigate", url=url)
+        yield open_page(send, rest, "Page.navigate", url=url)
     with chromium() as browser:
         with tab(browser) as send:
-            yield opened(send, rest, "Page.navigate", url=url)
+            yield open_page(send, rest, "Page.navigate", url=url)
         with tab(browser) as send:
-            yield opened(send, rest, "Page.navigate", url=url)
-            yield opened(send, rest, "Page.reload")
+            yield open_page(send, rest, "Page.navigate", url=url)
+            yield open_page(send, rest, "Page.reload")
 
 
 @contextlib.contextmanager
@@ -122,7 +124,7 @@ def _command(line: ClientConnection, number: int, method: str, **params: Any) ->
     return dict(answer.get("result", {}))
 
 
-def opened(send: Callable[..., dict[str, Any]], rest: float, method: str, **params: Any) -> dict[str, float]:
+def open_page(send: Callable[..., dict[str, Any]], rest: float, method: str, **params: Any) -> dict[str, float]:
     """Return when heading and picture appeared, in milliseconds, then rest for some seconds."""
     send(method, **params)
     for _ in range(600):

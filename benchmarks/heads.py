@@ -30,7 +30,7 @@ from rope_viz.studies.correlation import mean_logits
 BLOCK = 256  # queries per block: no size from 64 to 1,024 was faster
 
 
-def rotated(x: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
+def rotate(x: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
     """Rotate (tokens, head_dim) in float64, with half-split pairs."""
     half = x.shape[1] // 2
     angle = np.outer(np.arange(len(x)), inv_freq)
@@ -39,17 +39,17 @@ def rotated(x: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
     return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=1)
 
 
-def by_distance(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
+def average_by_distance(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
     """Compute every distance separately."""
-    q, k = rotated(q, inv_freq), rotated(k, inv_freq)
+    q, k = rotate(q, inv_freq), rotate(k, inv_freq)
     tokens = len(q)
     sums = [np.vdot(q[distance:], k[: tokens - distance]) for distance in range(tokens)]
     return np.array(sums) / np.arange(tokens, 0, -1)
 
 
-def by_blocks(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
+def average_by_blocks(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
     """Compute all scores by matrix products in blocks of queries, and sum their diagonals."""
-    q, k = rotated(q, inv_freq), rotated(k, inv_freq)
+    q, k = rotate(q, inv_freq), rotate(k, inv_freq)
     tokens, total = len(q), np.zeros(len(q))
     for first in range(0, tokens, BLOCK):
         last = min(first + BLOCK, tokens)
@@ -61,7 +61,7 @@ def by_blocks(q: np.ndarray, k: np.ndarray, inv_freq: np.ndarray) -> np.ndarray:
     return total / np.arange(tokens, 0, -1)
 
 
-def timed(run: Callable[[], np.ndarray], repeats: int) -> tuple[float, np.ndarray]:
+def time_call(run: Callable[[], np.ndarray], repeats: int) -> tuple[float, np.ndarray]:
     """Return the median time in seconds, and the result."""
     times = []
     for _ in range(repeats):
@@ -82,14 +82,17 @@ def main() -> None:
     inv_freq = RopeSpec(head_dim=options.head_dim).inv_freq()
     mean_logits(q[None, :64], k[None, :64], inv_freq)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds, ours = timed(lambda: mean_logits(q[None], k[None], inv_freq)[0], options.repeats)
+    seconds, result = time_call(lambda: mean_logits(q[None], k[None], inv_freq)[0], options.repeats)
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(f"{options.tokens:,} tokens, a head of {options.head_dim}, {os.cpu_count()} cores, NumPy {np.__version__}\n")
     print("| | time | times ours | largest difference |\n| --- | ---: | ---: | ---: |")
     print(f"| ours, by FFT over pairs | {seconds:.2f} s, {memory:.0f} MB | 1 | |", flush=True)
-    for name, way in (("matrix products and diagonals", by_blocks), ("distance by distance", by_distance)):
-        direct, found = timed(lambda way=way: way(q, k, inv_freq), 1)
-        error = np.abs(found - ours).max() / np.abs(ours).max()
+    for name, way in (
+        ("matrix products and diagonals", average_by_blocks),
+        ("distance by distance", average_by_distance),
+    ):
+        direct, found = time_call(lambda way=way: way(q, k, inv_freq), 1)
+        error = np.abs(found - result).max() / np.abs(result).max()
         print(f"| {name} | {direct:.1f} s | {direct / seconds:.0f} | {error:.0e} |", flush=True)
 
 

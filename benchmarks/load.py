@@ -1,6 +1,6 @@
 """Load test: page runs and pictures of many simultaneous users on one server.
 
-Run by hand: python benchmarks/load.py --readers 25 --seconds 60. Starts its own server (or takes --url) and speaks
+Run by hand: python benchmarks/load.py --users 25 --seconds 60. Starts its own server (or takes --url) and speaks
 Streamlit's protocol: every user has a WebSocket, changes model and base, opens another page one time in five, waits
 1 to 5 seconds, requests the first pictures of the page as a browser does, and with probability --drag drags the base
 for 15 pictures at 30 per second. Client and server share the machine. Prints medians, 95th percentiles and the server's
@@ -39,7 +39,7 @@ FRAMES, RATE = 15, 30.0
 
 
 @dataclass
-class Seen:
+class Measurements:
     """Measurements of the users: seconds by kind, and errors."""
 
     first: list[float] = field(default_factory=list)
@@ -96,7 +96,9 @@ class Client:
             self.streams = None
 
 
-async def reader(url: str, options: argparse.Namespace, seen: Seen, end: float, chance: random.Random) -> None:
+async def simulate_user(
+    url: str, options: argparse.Namespace, measured: Measurements, end: float, chance: random.Random
+) -> None:
     """Simulate one user until the end."""
     await asyncio.sleep(chance.random() * min(10.0, options.seconds / 4))
     pages = options.pages.split(",") if options.pages else PAGES
@@ -109,26 +111,28 @@ async def reader(url: str, options: argparse.Namespace, seen: Seen, end: float, 
                 if not first and chance.random() < 0.2:
                     page = chance.choice(pages)
                 query = {"model": chance.choice(MODELS), "base": str(chance.randint(10_000, 2_000_000))}
-                (seen.first if first else seen.runs).append(await run(socket, page, query, seen))
+                (measured.first if first else measured.runs).append(await time_run(socket, page, query, measured))
                 first = False
                 drawn = registry.page(page).pictures
                 names = [name for name in drawn if not drawn[name].address.endswith("/measured")][:IN_VIEW]
                 for name in names:
-                    seen.pictures.append(await picture(client, page, name, query, seen))
+                    measured.pictures.append(await time_picture(client, page, name, query, measured))
                 await asyncio.sleep(chance.uniform(1, 5))
                 if names and chance.random() < options.drag:
                     for frame in range(FRAMES):
                         start = time.monotonic()
                         moved = query | {"knob": "base", "value": str(10_000 + 1000 * frame), "coarse": "1"}
-                        seen.dragged.append(await picture(client, page, names[0], moved, seen))
+                        measured.dragged.append(await time_picture(client, page, names[0], moved, measured))
                         await asyncio.sleep(max(0.0, 1 / RATE - (time.monotonic() - start)))
     except (OSError, asyncio.IncompleteReadError, websockets.WebSocketException, TimeoutError) as error:
-        seen.errors[f"{type(error).__name__}: {error}"[:120]] += 1
+        measured.errors[f"{type(error).__name__}: {error}"[:120]] += 1
     finally:
         client.close()
 
 
-async def run(socket: websockets.ClientConnection, page: str, query: dict[str, str], seen: Seen) -> float:
+async def time_run(
+    socket: websockets.ClientConnection, page: str, query: dict[str, str], measured: Measurements
+) -> float:
     """Return the seconds of one run of a page, to the message that ends it."""
     message = BackMsg()
     message.rerun_script.query_string = urlencode(query)
@@ -142,15 +146,15 @@ async def run(socket: websockets.ClientConnection, page: str, query: dict[str, s
         if kind == "script_finished":
             return time.monotonic() - start
         if kind == "delta" and answer.delta.new_element.WhichOneof("type") == "exception":
-            seen.errors[answer.delta.new_element.exception.message[:120]] += 1
+            measured.errors[answer.delta.new_element.exception.message[:120]] += 1
 
 
-async def picture(client: Client, page: str, name: str, query: dict[str, str], seen: Seen) -> float:
+async def time_picture(client: Client, page: str, name: str, query: dict[str, str], measured: Measurements) -> float:
     """Return the seconds of one picture."""
     start = time.monotonic()
     status, body = await client.get(f"/rope-viz/picture/{page}/{name}.packed?{urlencode(query)}")
     if status not in (200, 400):  # 400: the picture does not apply to the model
-        seen.errors[f"{page}/{name}: {status} {body[:60]!r}"] += 1
+        measured.errors[f"{page}/{name}: {status} {body[:60]!r}"] += 1
     return time.monotonic() - start
 
 
@@ -159,7 +163,7 @@ def cpu_seconds(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)
 
 
-async def costs(servers: list[tuple[str, int]], pages: list[str]) -> None:
+async def print_costs(servers: list[tuple[str, int]], pages: list[str]) -> None:
     """Print the CPU time of one run by page: the median over the models, after one uncounted run.
 
     Several servers (address, process id) are measured in turn for each model, because machines have slow minutes.
@@ -168,27 +172,27 @@ async def costs(servers: list[tuple[str, int]], pages: list[str]) -> None:
         sockets = []
         for url, pid in servers:
             address = url.replace("http", "ws") + "/_stcore/stream"
-            opened = websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url)
-            sockets.append((await stack.enter_async_context(opened), pid))
+            connection = websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url)
+            sockets.append((await stack.enter_async_context(connection), pid))
         for page in pages:
-            taken: list[list[float]] = [[] for _ in servers]
+            times: list[list[float]] = [[] for _ in servers]
             for model in (MODELS[0], *MODELS):
-                for (socket, pid), each in zip(sockets, taken, strict=True):
+                for (socket, pid), each in zip(sockets, times, strict=True):
                     before = cpu_seconds(pid)
-                    await run(socket, page, {"model": model}, Seen())
+                    await time_run(socket, page, {"model": model}, Measurements())
                     await asyncio.sleep(0.05)
                     each.append(cpu_seconds(pid) - before)
-            medians = " ".join(f"{1e3 * statistics.median(each[1:]):6.1f}" for each in taken)
+            medians = " ".join(f"{1e3 * statistics.median(each[1:]):6.1f}" for each in times)
             print(f"{page:14s} {medians} ms of processor a run", flush=True)
 
 
-def memory(pid: int) -> float:
+def read_memory(pid: int) -> float:
     """Return the resident memory of a process in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
 
 
-def show(name: str, seconds: list[float]) -> None:
+def print_times(name: str, seconds: list[float]) -> None:
     """Print one line of statistics."""
     if seconds:
         ordered = sorted(1e3 * second for second in seconds)
@@ -196,52 +200,63 @@ def show(name: str, seconds: list[float]) -> None:
         print(f"{name:22s} n {len(ordered):6d}   p50 {p50:6.0f} ms   p95 {p95:6.0f} ms   max {ordered[-1]:6.0f} ms")
 
 
-async def load(url: str, pid: int | None, options: argparse.Namespace) -> Seen:
+async def load(url: str, pid: int | None, options: argparse.Namespace) -> Measurements:
     """Run all users at once and return their measurements."""
-    seen, end = Seen(), time.monotonic() + options.seconds
-    everybody = asyncio.gather(*(reader(url, options, seen, end, random.Random(i)) for i in range(options.readers)))
-    while not everybody.done():
+    measured, end = Measurements(), time.monotonic() + options.seconds
+    all_users = asyncio.gather(
+        *(simulate_user(url, options, measured, end, random.Random(i)) for i in range(options.users))
+    )
+    while not all_users.done():
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(everybody), max(2.0, options.seconds / 6))
-        where = f"memory {memory(pid):.0f} MB   " if pid else ""
-        print(f"  {max(0.0, end - time.monotonic()):5.0f} s left   {where}runs {len(seen.runs)}", flush=True)
-    return seen
+            await asyncio.wait_for(asyncio.shield(all_users), max(2.0, options.seconds / 6))
+        where = f"memory {read_memory(pid):.0f} MB   " if pid else ""
+        print(f"  {max(0.0, end - time.monotonic()):5.0f} s left   {where}runs {len(measured.runs)}", flush=True)
+    return measured
 
 
 def main() -> None:
     """Measure a server started here, or the one at --url."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", help="a running server; without it one is started")
-    parser.add_argument("--readers", type=int, default=25)
+    parser.add_argument("--users", type=int, default=25)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a reader drags a knob")
+    parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a user drags a knob")
     parser.add_argument("--costs", action="store_true", help="only the processor time of one run of each page")
-    parser.add_argument("--beside", type=Path, nargs="+", default=[], help="with --costs: checkouts, asked in turns")
-    parser.add_argument("--pages", default="", help="a,b,…; all unless told otherwise")
+    parser.add_argument(
+        "--beside",
+        dest="compare",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="with --costs: other checkouts, measured in turns",
+    )
+    parser.add_argument("--pages", default="", help="a,b,…; default: all")
     options = parser.parse_args()
     if options.costs and options.url is not None:
         parser.error("--costs needs a server of its own: leave --url out")
-    if options.beside and not options.costs:
-        parser.error("--beside is for --costs: a load is measured of one server alone")
+    if options.compare and not options.costs:
+        parser.error("--beside needs --costs: the load test measures one server at a time")
     with contextlib.ExitStack() as stack:
 
-        def started(**checkout: Path) -> tuple[str, int]:
+        def start_server(**checkout: Path) -> tuple[str, int]:
             """Start a server that ends with this script; return its address and process id."""
             url, process = stack.enter_context(running_server(**checkout))
             return url, process.pid
 
         if options.costs:
-            older = [started(root=checkout) for checkout in options.beside]
+            older = [start_server(root=checkout) for checkout in options.compare]
             return asyncio.run(
-                costs([*older, started()], options.pages.split(",") if options.pages else list(registry.PAGES))
+                print_costs(
+                    [*older, start_server()], options.pages.split(",") if options.pages else list(registry.PAGES)
+                )
             )
-        url, pid = (options.url, None) if options.url is not None else started()
-        seen = asyncio.run(load(url, pid, options))
-    show("first runs", seen.first)
-    show("runs", seen.runs)
-    show("pictures at rest", seen.pictures)
-    show("pictures dragged", seen.dragged)
-    print(f"errors {sum(seen.errors.values())} {seen.errors.most_common(5)}")
+        url, pid = (options.url, None) if options.url is not None else start_server()
+        measured = asyncio.run(load(url, pid, options))
+    print_times("first runs", measured.first)
+    print_times("runs", measured.runs)
+    print_times("pictures at rest", measured.pictures)
+    print_times("pictures dragged", measured.dragged)
+    print(f"errors {sum(measured.errors.values())} {measured.errors.most_common(5)}")
 
 
 if __name__ == "__main__":

@@ -66,19 +66,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", action="store_true", help="one page, two presses: its numbers say nothing")
     smallest = parser.parse_args().smallest
-    with running_server() as ours, running_peer() as peer:
-        rows = asyncio.run(measure_pages(list_pages(ours.url, peer.url)[: 2 if smallest else 5], smallest))
-    report(rows)
+    with running_server() as app, running_peer() as bare:
+        rows = asyncio.run(measure_pages(list_pages(app.url, bare.url)[: 2 if smallest else 5], smallest))
+    print_report(rows)
 
 
-def list_pages(ours: str, peer: str) -> list[tuple[str, str, str]]:
-    """Return name, address and slider of every page, the peer's first; `ours` and `peer` are the servers' addresses."""
+def list_pages(app_url: str, bare_url: str) -> list[tuple[str, str, str]]:
+    """Return name, address and slider of every page, the bare page first, given the addresses of both servers."""
     return [
-        ("bare st.plotly_chart", peer, "input[type=range]"),
-        ("RoPE Viz, /frequencies", f"{ours}/frequencies", "[data-knob=base] input[type=range]"),
-        ("RoPE Viz, /scaling", f"{ours}/scaling", "[data-knob=base] input[type=range]"),
-        ("RoPE Viz, /decay, 4k", f"{ours}/decay?decay.length=4096", "[data-knob=base] input[type=range]"),
-        ("RoPE Viz, /decay, 1M", f"{ours}/decay?decay.length=1048576", "[data-knob=base] input[type=range]"),
+        ("bare st.plotly_chart", bare_url, "input[type=range]"),
+        ("RoPE Viz, /frequencies", f"{app_url}/frequencies", "[data-knob=base] input[type=range]"),
+        ("RoPE Viz, /scaling", f"{app_url}/scaling", "[data-knob=base] input[type=range]"),
+        ("RoPE Viz, /decay, 4k", f"{app_url}/decay?decay.length=4096", "[data-knob=base] input[type=range]"),
+        ("RoPE Viz, /decay, 1M", f"{app_url}/decay?decay.length=1048576", "[data-knob=base] input[type=range]"),
     ]
 
 
@@ -114,12 +114,12 @@ async def measure(browser: Browser, url: str, slider: str, smallest: bool) -> di
     await page.evaluate(WATCH)
     await page.wait_for_timeout(300)
     before = received[0]
-    presses = await key_presses(page, slider, count)
+    presses = await time_key_presses(page, slider, count)
     if not presses:
         raise RuntimeError(f"no key press changed the picture of {url}: is its slider still found by {slider}?")
     size = (received[0] - before) / len(presses)
     before = received[1]
-    rate = await drag(page, slider, seconds)
+    rate = await measure_drag(page, slider, seconds)
     moving = (received[1] - before) / max(1.0, rate * seconds)
     await context.close()
     return {
@@ -132,7 +132,7 @@ async def measure(browser: Browser, url: str, slider: str, smallest: bool) -> di
     }
 
 
-async def key_presses(page: Page, slider: str, times: int) -> list[float]:
+async def time_key_presses(page: Page, slider: str, times: int) -> list[float]:
     """Return the milliseconds from an arrow key to the changed curve, for each press."""
     await page.locator(slider).first.focus()
     out = []
@@ -149,7 +149,7 @@ async def key_presses(page: Page, slider: str, times: int) -> list[float]:
     return out
 
 
-async def drag(page: Page, slider: str, seconds: float) -> float:
+async def measure_drag(page: Page, slider: str, seconds: float) -> float:
     """Return redraws per second while the slider is dragged back and forth without waiting."""
     box = await page.locator(slider).first.bounding_box()
     assert box is not None
@@ -178,7 +178,7 @@ def running_peer() -> Iterator[Server]:
             yield server
 
 
-def report(rows: dict[str, dict[str, float]]) -> None:
+def print_report(rows: dict[str, dict[str, float]]) -> None:
     """Print a Markdown table with ratios to the bare page."""
     bare = rows["bare st.plotly_chart"]
     print(

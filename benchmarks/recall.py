@@ -37,14 +37,14 @@ COLUMNS = {
 }
 
 
-def embedding(trained: RopeSpec, method: str, length: int) -> RopeSpec:
+def scaled_spec(trained: RopeSpec, method: str, length: int) -> RopeSpec:
     """Return tiny_lm's spec under a method whose factor just reaches the length."""
     if method == "yarn-1":
         return dataclasses.replace(trained, scaling=Yarn(factor=length / trained.context, attention=1.0), target=length)
     return checkpoints.scaled(trained, method, length)
 
 
-def by_transformers(spec: RopeSpec, name: str, length: int, sequences: int) -> np.ndarray:
+def ask_transformers(spec: RopeSpec, name: str, length: int, sequences: int) -> np.ndarray:
     """Return which questions transformers answers correctly with this folder's model and the scaling in its config."""
     import torch
     from transformers import AutoConfig, LlamaForCausalLM
@@ -63,14 +63,14 @@ def by_transformers(spec: RopeSpec, name: str, length: int, sequences: int) -> n
     model = LlamaForCausalLM.from_pretrained(checkpoints.FOLDER / name, config=config)
     right = []
     for seed in range(sequences):
-        asked = text(length, seed)
+        question_text = text(length, seed)
         with torch.inference_mode():
-            logits = model(torch.from_numpy(asked.tokens)).logits[0, asked.rows]
-        right.append(logits.argmax(dim=1).numpy() == asked.answers[0])
+            logits = model(torch.from_numpy(question_text.tokens)).logits[0, question_text.rows]
+        right.append(logits.argmax(dim=1).numpy() == question_text.answers[0])
     return np.array(right)
 
 
-def cell(share: float, low: float, high: float) -> str:
+def format_cell(share: float, low: float, high: float) -> str:
     """Format a cell: 0.98 (0.96 to 0.99)."""
     return f"{share:.2f} ({low:.2f} to {high:.2f})"
 
@@ -82,10 +82,10 @@ def main() -> None:
     parser.add_argument("--transformers", action="store_true")
     options = parser.parse_args()
     lengths = [int(length) for length in options.lengths.split(",")]
-    readers = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
-    trained = readers[0].spec
+    models = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
+    trained = models[0].spec
     print(
-        f"{len(readers)} seeds, {options.sequences * 16} questions each, trained to {trained.context} tokens; ", end=""
+        f"{len(models)} seeds, {options.sequences * 16} questions each, trained to {trained.context} tokens; ", end=""
     )
     print(f"{os.cpu_count()} cores, NumPy {np.__version__}\n")
     print("| length | " + " | ".join(COLUMNS.values()) + " |\n" + "| ---: " * (len(COLUMNS) + 1) + "|")
@@ -93,14 +93,17 @@ def main() -> None:
     for length in lengths:
         cells = []
         for method in COLUMNS:
-            spec = embedding(trained, method, length)
-            found = recall(readers, spec, length, sequences=options.sequences)
-            cells.append(cell(found.share, *found.interval))
+            spec = scaled_spec(trained, method, length)
+            found = recall(models, spec, length, sequences=options.sequences)
+            cells.append(format_cell(found.share, *found.interval))
             if options.transformers:
-                theirs = np.stack(
-                    [by_transformers(spec, name, length, options.sequences) for name in checkpoints.SEEDS]
+                transformers_answers = np.stack(
+                    [ask_transformers(spec, name, length, options.sequences) for name in checkpoints.SEEDS]
                 )
-                cells[-1] += " / " + cell(theirs.mean(), *interval(theirs.mean(axis=(1, 2)), theirs.size))
+                cells[-1] += " / " + format_cell(
+                    transformers_answers.mean(),
+                    *interval(transformers_answers.mean(axis=(1, 2)), transformers_answers.size),
+                )
         print(f"| {length:,} | " + " | ".join(cells) + " |", flush=True)
     print(f"\n{time.perf_counter() - begin:.0f} s")
 

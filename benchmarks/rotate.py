@@ -1,6 +1,6 @@
 """Throughput of rotate, compared with a copy of the same bytes and with other implementations, in one run.
 
-    python benchmarks/rotate.py                              # the CPU workload of the aims
+    python benchmarks/rotate.py                              # the CPU workload of the targets
     python benchmarks/rotate.py --device cuda --dtype bfloat16 --batch 4 --tokens 8192 --k-heads 8
 
 Every way runs once per round, in turn, so that a busy moment affects all of them. Prints medians and ratios of medians;
@@ -32,21 +32,21 @@ AIMS = {
 
 def main() -> None:
     """Measure every pairing and dtype asked for and print a table of each."""
-    arguments = parser().parse_args()
+    arguments = make_parser().parse_args()
     if arguments.device.startswith("cuda") and not torch.cuda.is_available():
-        parser().error("--device cuda needs a GPU, and torch finds none here")
+        make_parser().error("--device cuda needs a GPU, and torch finds none here")
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     device = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else platform.processor() or "CPU"
     print(f"torch {torch.__version__}, {device}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f}")
     for dtype in arguments.dtype:
         for pairing in arguments.pairing:
-            run(arguments, dtype, pairing)
+            measure_workload(arguments, dtype, pairing)
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     """Return the parser; its defaults are the CPU workload of the targets."""
-    result = argparse.ArgumentParser(description="Measure rotate beside a copy and other implementations.")
+    result = argparse.ArgumentParser(description="Compare rotate with a copy and other implementations.")
     for flag, value in (("batch", 1), ("tokens", 4096), ("heads", 32), ("k-heads", 0), ("head-dim", 128)):
         result.add_argument(f"--{flag}", type=int, default=value)
     result.add_argument("--dtype", nargs="+", default=["float32", "bfloat16"])
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def run(arguments: argparse.Namespace, dtype: str, pairing: str) -> None:
+def measure_workload(arguments: argparse.Namespace, dtype: str, pairing: str) -> None:
     """Measure and print one workload with all ways."""
     workload = Workload(
         batch=arguments.batch,
@@ -80,13 +80,13 @@ def run(arguments: argparse.Namespace, dtype: str, pairing: str) -> None:
             print(f"{name:28s} {result.note}")
             continue
         error = "" if result.error is None else f"{result.error:.1e}"
-        speed = result.bytes_per_second / 1e9
+        gigabytes_per_second = result.bytes_per_second / 1e9
         times = f"{result.median * 1e3:8.2f} {min(result.seconds) * 1e3:8.2f}"
-        print(f"{name:28s} {times} {speed:7.1f} {result.fraction_of_copy:9.0%} {error:>9s}")
-    compare(results, pairing, dtype, arguments.device)
+        print(f"{name:28s} {times} {gigabytes_per_second:7.1f} {result.fraction_of_copy:9.0%} {error:>9s}")
+    print_targets(results, pairing, dtype, arguments.device)
 
 
-def compare(results: dict[str, Measurement], pairing: str, dtype: str, device: str) -> None:
+def print_targets(results: dict[str, Measurement], pairing: str, dtype: str, device: str) -> None:
     """Print how well the targets were met."""
     ours = results["ours, out="]
     eager = results["eager rotate_half" if pairing == "half" else "eager interleaved"]
@@ -94,9 +94,9 @@ def compare(results: dict[str, Measurement], pairing: str, dtype: str, device: s
     line = f"ours: {ours.fraction_of_copy:.0%} of a copy, {ratio:.1f} times the eager form"
     fraction_aim, ratio_aim = AIMS.get((pairing, dtype), (None, None))
     if device == "cpu" and ratio_aim is not None:
-        wanted = "" if fraction_aim is None else f"{fraction_aim:.0%} and "
+        fraction = "" if fraction_aim is None else f"{fraction_aim:.0%} and "
         met = ratio >= ratio_aim and (fraction_aim is None or ours.fraction_of_copy >= fraction_aim)
-        line += f" (aim: {wanted}{ratio_aim:g} times: {'met' if met else 'missed'})"
+        line += f" (aim: {fraction}{ratio_aim:g} times: {'met' if met else 'missed'})"
     print(line)
 
 

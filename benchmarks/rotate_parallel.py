@@ -52,7 +52,7 @@ def main() -> None:
     difference = float((parallel.gather_tokens(turned, dim=1) - whole).abs().max())
 
     seconds = [
-        timed(lambda: parallel.rotate_sharded(shard, None, inv_freq, pairing=arguments.pairing), kind)
+        time_call(lambda: parallel.rotate_sharded(shard, None, inv_freq, pairing=arguments.pairing), kind)
         for _ in range(arguments.rounds)
     ]
     slowest = torch.tensor(statistics.median(seconds), device=kind)
@@ -69,7 +69,7 @@ def main() -> None:
     os._exit(0)
 
 
-def timed(call: object, kind: str) -> float:
+def time_call(call: object, kind: str) -> float:
     """Return the seconds of one call after a barrier."""
     dist.barrier()
     if kind == "cuda":

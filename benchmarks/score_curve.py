@@ -33,7 +33,7 @@ CHUNK = 4096  # distances per chunk of the peers: no size from 512 to 65,536 was
 CHECKED = 20
 
 
-def peer_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
+def direct_sum_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
     """Compute cos(outer) and sin(outer) chunk by chunk, the obvious way."""
     out = np.empty(length)
     for first in range(0, length, CHUNK):
@@ -42,7 +42,7 @@ def peer_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, 
     return out
 
 
-def peer_numpy_cosine(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
+def direct_cosine_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
     """Compute a mean cosine the same way, without sines."""
     out = np.empty(length)
     for first in range(0, length, CHUNK):
@@ -50,7 +50,7 @@ def peer_numpy_cosine(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length
     return out
 
 
-def peer_torch(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
+def direct_sum_torch(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
     """Compute the direct sum in torch float64 on the device, and copy it back like ours."""
     import torch
 
@@ -62,31 +62,31 @@ def peer_torch(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, 
     return out.cpu().numpy()
 
 
-def ours_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
+def curve_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
     return scores.curve(inv_freq, a, b, stop=length)
 
 
-def ours_cosine(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
+def cosine_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
     return scores.curve(inv_freq, a, stop=length)
 
 
-def ours_torch(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
+def curve_torch(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
     return scores.curve(inv_freq, a, b, stop=length, backend="torch", device=device)
 
 
-def ours_envelope(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
+def envelope_numpy(inv_freq: np.ndarray, a: np.ndarray, b: np.ndarray, length: int, device: str) -> np.ndarray:
     return scores.curve_envelope(inv_freq, a, b, stop=length, columns=2000)[1]
 
 
 Method = Callable[[np.ndarray, np.ndarray, np.ndarray, int, str], np.ndarray]
 METHODS: dict[str, tuple[str, Method]] = {
-    "numpy": ("rope_viz, NumPy", ours_numpy),
-    "torch": ("rope_viz, torch", ours_torch),
-    "envelope": ("rope_viz, envelope of 2000 columns", ours_envelope),
-    "peer_numpy": ("cos(outer) and sin(outer), NumPy", peer_numpy),
-    "peer_torch": ("cos(outer) and sin(outer), torch", peer_torch),
-    "cosine": ("rope_viz, NumPy, cosines only", ours_cosine),
-    "peer_cosine": ("cos(outer), NumPy, cosines only", peer_numpy_cosine),
+    "numpy": ("rope_viz, NumPy", curve_numpy),
+    "torch": ("rope_viz, torch", curve_torch),
+    "envelope": ("rope_viz, envelope of 2000 columns", envelope_numpy),
+    "peer_numpy": ("cos(outer) and sin(outer), NumPy", direct_sum_numpy),
+    "peer_torch": ("cos(outer) and sin(outer), torch", direct_sum_torch),
+    "cosine": ("rope_viz, NumPy, cosines only", cosine_numpy),
+    "peer_cosine": ("cos(outer), NumPy, cosines only", direct_cosine_numpy),
 }
 
 
@@ -146,11 +146,11 @@ def main() -> None:
             command += ["--device", options.device, "--one", name, str(length)]
             rows[name] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         for name, row in rows.items():
-            ours = rows["cosine" if "cosine" in name else "numpy"]["time"]
+            own_time = rows["cosine" if "cosine" in name else "numpy"]["time"]
             error = "" if name == "envelope" else f"{row['error']:.0e}"
             print(
                 f"| {length:,} | {METHODS[name][0]} | {1e3 * row['time']:.2f} | {1e3 * row['best']:.2f} "
-                f"| {row['peak'] / 1e6:.1f} | {error} | {row['time'] / ours:.1f} |",
+                f"| {row['peak'] / 1e6:.1f} | {error} | {row['time'] / own_time:.1f} |",
                 flush=True,
             )
 

@@ -1,21 +1,21 @@
-"""What all tests share: a hypothesis profile that draws the same in every run, one with many new examples, the order.
+"""Shared by all tests: hypothesis profiles (the same examples in every run, or many new ones), and the order of tests.
 
-There is a worker for each core. Each takes file after file, so that what a file prepares is prepared once, and of the
-browser's tests, which come last, test after test. All tests of one of the other engines go to one worker: each of
-these browsers is started once, not by all. One more worker begins with the tests that wait more than they work.
+There is one worker per core. A worker gets whole files, so that each fixture of a file is made once; browser tests
+come last and are distributed one by one. All tests of Firefox, and all of WebKit, go to one worker, so that each of
+these browsers starts once. One more worker begins with the tests that wait more than they compute.
 """
 
 import gc
 import os
 
-# Before NumPy loads: with workers beside it, threads of BLAS wait for each other longer than they help.
+# Before NumPy loads: with several workers, BLAS threads cost more by waiting for each other than they gain.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-# Python would look through all that was imported again and again: up to a tenth of the time.
+# Otherwise garbage collection scans all imported modules again and again, which takes up to a tenth of the time.
 gc.set_threshold(100_000, 50, 50)
 
 settings.register_profile(
@@ -25,7 +25,7 @@ settings.register_profile("many", deadline=None, max_examples=10_000, suppress_h
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-# They wait for servers that die and come back, for a page that comes to rest, for a line that is slow.
+# These wait for servers that restart, for pages to become idle, or for a slow connection.
 WAITING = tuple(
     f"tests/{name}.py"
     for name in (
@@ -38,7 +38,7 @@ WAITING = tuple(
         "browser/test_walk",
     )
 )
-# One test or two, but seconds of them: begun last, they would be what all others wait for.
+# Few tests, but long ones: if they began last, everything else would wait for them.
 LONG = tuple(
     f"tests/{name}.py"
     for name in ("cli/test_install", "kernels/test_kernel_parallel", "tiny_lm/test_served_evaluation")
@@ -46,7 +46,7 @@ LONG = tuple(
 
 
 class Scheduling(LoadScopeScheduling):
-    """Units of work: files, single tests of the browser and of scripts, all tests of one of the other engines."""
+    """Units of work: a file, a single browser or script test, or all tests of Firefox or of WebKit."""
 
     def _split_scope(self, nodeid):
         path, _, name = nodeid.partition("::")

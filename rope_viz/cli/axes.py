@@ -33,7 +33,7 @@ def as_dicts(config: Mapping[str, Any]) -> list[dict[str, Any]]:
             "version": answer.version,
             "reason": answer.reason,
             "pairs": dict(answer.counts),
-            "rotation": None if answer.spec is None else answer.spec.rotation,
+            "rotation": None if answer.spec is None else answer.spec.is_rotation,
             "axis": None if answer.spec is None else answer.spec.owner.tolist(),
             "moved": list(answer.moved),
             "still": list(answer.still),

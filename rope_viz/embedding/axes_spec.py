@@ -26,8 +26,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.exact_angles import finite
-from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, frozen, short_repr
+from rope_viz.embedding.exact_angles import require_finite
+from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, freeze, short_repr
 
 Dims: TypeAlias = NDArray[np.int64]
 Order: TypeAlias = Literal["blocks", "pair by pair"]
@@ -62,22 +62,22 @@ class AxesSpec:
     head_dim: int = 0
 
     def __post_init__(self) -> None:
-        weights = matrix(self.weights, "weights")
+        weights = check_matrix(self.weights, "weights")
         pairs, count = weights.shape
-        put(self, "weights", weights)
-        put(self, "dims", checked_dims(self.dims, pairs))
-        put(self, "axes", checked_names(self.axes, count))
-        put(self, "factor", checked_factor(self.factor, pairs))
+        set_field(self, "weights", weights)
+        set_field(self, "dims", check_dims(self.dims, pairs))
+        set_field(self, "axes", check_names(self.axes, count))
+        set_field(self, "factor", check_factor(self.factor, pairs))
         if self.second is not None:
-            second = matrix(self.second, "second")
+            second = check_matrix(self.second, "second")
             if second.shape != weights.shape:
                 raise ValueError(f"second must have the shape of weights, {weights.shape}, got {second.shape}")
-            put(self, "second", None if np.array_equal(second, weights) else second)
+            set_field(self, "second", None if np.array_equal(second, weights) else second)
         needed = int(self.dims.max()) + 1
         size = self.head_dim or needed
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < needed:
             raise ValueError(f"head_dim must be a whole number of at least {needed}, got {short_repr(self.head_dim)}")
-        put(self, "head_dim", int(size))
+        set_field(self, "head_dim", int(size))
 
     @property
     def pairs(self) -> int:
@@ -85,19 +85,19 @@ class AxesSpec:
         return len(self.weights)
 
     @property
-    def rotation(self) -> bool:
+    def is_rotation(self) -> bool:
         """True if both members of every pair rotate by the same angle."""
         return self.second is None
 
     @functools.cached_property
     def owner(self) -> NDArray[np.int64]:
         """Return the axis of each pair's first member, (pairs,); STILL for none, MIXED for several."""
-        return read_only(owner(self.weights))
+        return read_only(find_owner(self.weights))
 
     @functools.cached_property
-    def aligned(self) -> bool:
+    def is_aligned(self) -> bool:
         """True if every pair uses at most one axis, and the table is a rotation."""
-        return self.rotation and not bool(np.any(self.owner == MIXED))
+        return self.is_rotation and not bool(np.any(self.owner == MIXED))
 
     @property
     def factors(self) -> FloatArray:
@@ -116,7 +116,7 @@ class AxesSpec:
 
     def angles(self, positions: ArrayLike) -> FloatArray:
         """Return angles in radians, (tokens, pairs), for positions (tokens, axes)."""
-        return np.asarray(self.checked_positions(positions) @ self.weights.T)
+        return np.asarray(self.check_positions(positions) @ self.weights.T)
 
     def cos_sin(self, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return factor·cos and factor·sin for the first members of the pairs, each (tokens, pairs)."""
@@ -125,7 +125,7 @@ class AxesSpec:
 
     def cos_sin_second(self, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the same as `cos_sin`, for the second members of the pairs."""
-        angle = self.angles(positions) if self.second is None else self.checked_positions(positions) @ self.second.T
+        angle = self.angles(positions) if self.second is None else self.check_positions(positions) @ self.second.T
         return np.cos(angle) * self.factors, np.sin(angle) * self.factors
 
     def stretch(self, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -133,14 +133,14 @@ class AxesSpec:
 
         α and β are the angles of the two members. For a rotation both equal the factor.
         """
-        places = self.checked_positions(positions)
+        places = self.check_positions(positions)
         second = self.weights if self.second is None else self.second
         skew = np.abs(np.sin(places @ (self.weights - second).T))
         return np.sqrt(1.0 - skew) * self.factors, np.sqrt(1.0 + skew) * self.factors
 
     def rotate(self, x: ArrayLike, positions: ArrayLike) -> FloatArray:
         """Return x (…, tokens, head_dim) rotated at positions (tokens, axes), float64. Copies other dimensions."""
-        value = finite(x, "x")
+        value = require_finite(x, "x")
         cos, sin = self.cos_sin(positions)
         cos_second, sin_second = self.cos_sin_second(positions)
         if value.ndim < 2 or value.shape[-2] != len(cos) or value.shape[-1] < self.head_dim:
@@ -151,9 +151,9 @@ class AxesSpec:
         result[..., self.dims[:, 1]] = other * cos_second + first * sin_second
         return result
 
-    def checked_positions(self, positions: ArrayLike) -> FloatArray:
+    def check_positions(self, positions: ArrayLike) -> FloatArray:
         """Return positions as float64 (tokens, axes), or raise `ValueError`. One axis may be given as (tokens,)."""
-        places = finite(positions, "positions")
+        places = require_finite(positions, "positions")
         if places.ndim == 1 and len(self.axes) == 1:
             places = places[:, None]
         if places.ndim != 2 or places.shape[1] != len(self.axes):
@@ -183,13 +183,13 @@ def shared_ladder(
 ) -> AxesSpec:
     """Return a spec with one ladder over all pairs, and one axis per pair (STILL for none).
 
-    `axis` is the result of `sections`, `interleaved`, `sections_then` or `alternating`. As in transformers, scaling
-    depends on the pair index, whatever the pair's axis.
+    `axis` comes from `assign_sections`, `interleave_sections`, `alternate_then` or `alternate_axes`. As in
+    transformers, scaling depends on the pair index, whatever the pair's axis.
     """
     inv_freq = spec.inv_freq(length)
     return AxesSpec(
-        weights=placed(inv_freq, axis, len(axes)),
-        dims=paired(spec.pairs, spec.pairing),
+        weights=place_frequencies(inv_freq, axis, len(axes)),
+        dims=pair_dimensions(spec.pairs, spec.pairing),
         factor=spec.attention_factor(length),
         axes=tuple(axes),
         head_dim=spec.head_dim,
@@ -213,11 +213,12 @@ def ladder_per_axis(
     is over all pairs together. Raises `ValueError` if the ladders, axes or order do not fit.
     """
     frequencies = [
-        ladder.inv_freq(length) if isinstance(ladder, RopeSpec) else finite(ladder, "a ladder") for ladder in ladders
+        ladder.inv_freq(length) if isinstance(ladder, RopeSpec) else require_finite(ladder, "a ladder")
+        for ladder in ladders
     ]
     factors = [ladder.attention_factor(length) if isinstance(ladder, RopeSpec) else 1.0 for ladder in ladders]
     if not frequencies or any(part.ndim != 1 for part in frequencies):
-        raise ValueError("ladders must be a list of RopeSpecs or of speeds, each (pairs,)")
+        raise ValueError("ladders must be a list of RopeSpecs or of frequencies, each (pairs,)")
     owners = range(len(frequencies)) if listens is None else listens
     if len(owners) != len(frequencies):
         raise ValueError(f"listens must name an axis for each of the {len(frequencies)} ladders, got {len(owners)}")
@@ -229,25 +230,25 @@ def ladder_per_axis(
     inv_freq = np.array([frequency for frequency, _, _ in flat])
     factor = np.array([factors[k] for _, k, _ in flat])
     return AxesSpec(
-        weights=placed(inv_freq, [owners[k] for _, k, _ in flat], len(axes)),
-        dims=paired(len(flat), pairing),
+        weights=place_frequencies(inv_freq, [owners[k] for _, k, _ in flat], len(axes)),
+        dims=pair_dimensions(len(flat), pairing),
         factor=float(factor[0]) if len(set(factors)) == 1 else factor,
         axes=tuple(axes),
         head_dim=head_dim,
     )
 
 
-def directions(
+def mix_axes(
     weights: ArrayLike, axes: Sequence[str], *, pairing: Pairing = "interleaved", head_dim: int = 0
 ) -> AxesSpec:
     """Return a spec with explicit weights (pairs, axes), in which a pair may mix axes."""
-    value = matrix(weights, "weights")
-    return AxesSpec(weights=value, dims=paired(len(value), pairing), axes=tuple(axes), head_dim=head_dim)
+    value = check_matrix(weights, "weights")
+    return AxesSpec(weights=value, dims=pair_dimensions(len(value), pairing), axes=tuple(axes), head_dim=head_dim)
 
 
-def joined(parts: Sequence[AxesSpec]) -> AxesSpec:
+def join_specs(parts: Sequence[AxesSpec]) -> AxesSpec:
     """Concatenate specs over the same axes along the head, each with its own pairing (Gemma 4)."""
-    if not parts or any(part.axes != parts[0].axes or not part.rotation for part in parts):
+    if not parts or any(part.axes != parts[0].axes or not part.is_rotation for part in parts):
         raise ValueError("joined needs rotations over the same axes")
     starts = np.cumsum([0, *(part.head_dim for part in parts)])
     return AxesSpec(
@@ -261,61 +262,61 @@ def joined(parts: Sequence[AxesSpec]) -> AxesSpec:
 
 def without_rotation(spec: AxesSpec, second: ArrayLike) -> AxesSpec:
     """Return the spec with separate weights (pairs, axes) for the second members of the pairs."""
-    return dataclasses.replace(spec, second=matrix(second, "second"))
+    return dataclasses.replace(spec, second=check_matrix(second, "second"))
 
 
-def sections(counts: Sequence[int], pairs: int) -> list[int]:
+def assign_sections(counts: Sequence[int], pairs: int) -> list[int]:
     """Return the axis of each pair, (pairs,), in blocks. Raises `ValueError` unless the counts add up to `pairs`.
 
-    >>> sections([1, 2, 2], 5)
+    >>> assign_sections([1, 2, 2], 5)
     [0, 1, 1, 2, 2]
     """
-    sizes = checked_counts(counts)
+    sizes = check_counts(counts)
     if sum(sizes) != pairs:
         raise ValueError(f"sections must add up to the {pairs} pairs that rotate, got {sum(sizes)}")
     return [axis for axis, count in enumerate(sizes) for _ in range(count)]
 
 
-def interleaved(counts: Sequence[int], pairs: int) -> list[int]:
+def interleave_sections(counts: Sequence[int], pairs: int) -> list[int]:
     """Return the axis of each pair in the order t h w t h w …: axis i mod n while i < n·counts[axis], else 0.
 
     The first count is ignored: its axis gets all remaining pairs. Used by Qwen3-VL and similar models.
 
-    >>> interleaved([4, 2, 2], 8)
+    >>> interleave_sections([4, 2, 2], 8)
     [0, 1, 2, 0, 1, 2, 0, 0]
     """
-    sizes = checked_counts(counts)
+    sizes = check_counts(counts)
     return [i % len(sizes) if i % len(sizes) and i < len(sizes) * sizes[i % len(sizes)] else 0 for i in range(pairs)]
 
 
-def alternating(pairs: int, axes: Sequence[int] = (0, 1)) -> list[int]:
+def alternate_axes(pairs: int, axes: Sequence[int] = (0, 1)) -> list[int]:
     """Return the axes alternating: h w h w …
 
-    >>> alternating(5)
+    >>> alternate_axes(5)
     [0, 1, 0, 1, 0]
     """
     return [axes[i % len(axes)] for i in range(pairs)]
 
 
-def sections_then(pairs: int, last: int, *, axes: Sequence[int] = (1, 2), then: int = 0) -> list[int]:
+def alternate_then(pairs: int, last: int, *, axes: Sequence[int] = (1, 2), then: int = 0) -> list[int]:
     """Return the `axes` alternating, then `then` for the `last` pairs: h w h w … t (ERNIE 4.5 VL).
 
-    >>> sections_then(6, 2)
+    >>> alternate_then(6, 2)
     [1, 2, 1, 2, 0, 0]
     """
     if not 0 <= last <= pairs:
         raise ValueError(f"the last section must have between 0 and {pairs} pairs, got {last}")
-    return [*alternating(pairs - last, axes), *[then] * last]
+    return [*alternate_axes(pairs - last, axes), *[then] * last]
 
 
-def owner(weights: FloatArray) -> NDArray[np.int64]:
+def find_owner(weights: FloatArray) -> NDArray[np.int64]:
     """Return the axis of each row, (pairs,); STILL for none, MIXED for several."""
     used = weights != 0.0
     count = used.sum(axis=1)
     return np.where(count == 0, STILL, np.where(count > 1, MIXED, used.argmax(axis=1)))
 
 
-def placed(inv_freq: FloatArray, axis: Sequence[int], count: int) -> FloatArray:
+def place_frequencies(inv_freq: FloatArray, axis: Sequence[int], count: int) -> FloatArray:
     """Return weights (pairs, count) with each frequency of (pairs,) in the column of its axis."""
     if len(axis) != len(inv_freq):
         raise ValueError(f"every pair needs an axis: {len(inv_freq)} pairs, {len(axis)} axes given")
@@ -327,7 +328,7 @@ def placed(inv_freq: FloatArray, axis: Sequence[int], count: int) -> FloatArray:
     return weights
 
 
-def paired(pairs: int, pairing: Pairing, *, start: int = 0) -> Dims:
+def pair_dimensions(pairs: int, pairing: Pairing, *, start: int = 0) -> Dims:
     """Return the dimensions of each pair, (pairs, 2), counted from `start`: (i, i + pairs) or (2i, 2i + 1)."""
     if pairing not in PAIRINGS:
         raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(pairing)}")
@@ -336,17 +337,17 @@ def paired(pairs: int, pairing: Pairing, *, start: int = 0) -> Dims:
     return np.stack(both, axis=1) + start
 
 
-def matrix(value: ArrayLike, name: str) -> FloatArray:
+def check_matrix(value: ArrayLike, name: str) -> FloatArray:
     """Return a read-only float64 copy of shape (pairs, axes), or raise `ValueError`."""
-    array = np.array(finite(value, name))
+    array = np.array(require_finite(value, name))
     if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_AXES or not len(array):
         raise ValueError(f"{name} must have shape (pairs, axes) with at least one pair, got {array.shape}")
-    return frozen(array)
+    return freeze(array)
 
 
-def checked_dims(dims: ArrayLike | None, pairs: int) -> Dims:
+def check_dims(dims: ArrayLike | None, pairs: int) -> Dims:
     """Return dims as read-only integers (pairs, 2) without duplicates, or raise `ValueError`."""
-    array = paired(pairs, "half") if dims is None else np.array(dims)
+    array = pair_dimensions(pairs, "half") if dims is None else np.array(dims)
     if array.shape != (pairs, 2) or array.dtype.kind not in "iu":
         raise ValueError(f"dims must be whole numbers of shape ({pairs}, 2), got shape {array.shape}")
     array = array.astype(np.int64)
@@ -355,7 +356,7 @@ def checked_dims(dims: ArrayLike | None, pairs: int) -> Dims:
     return read_only(array)
 
 
-def checked_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
+def check_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
     """Return one distinct name per axis, or raise `ValueError`."""
     names = tuple(axes) or (("position",) if count == 1 else tuple(f"axis {k}" for k in range(count)))
     if len(names) != count or len(set(names)) != count or not all(isinstance(name, str) for name in names):
@@ -363,15 +364,15 @@ def checked_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
     return names
 
 
-def checked_factor(factor: ArrayLike, pairs: int) -> float | FloatArray:
+def check_factor(factor: ArrayLike, pairs: int) -> float | FloatArray:
     """Return a finite number, or one per pair if they differ; raise `ValueError` otherwise."""
-    array = finite(factor, "factor")
+    array = require_finite(factor, "factor")
     if array.shape not in ((), (pairs,)):
         raise ValueError(f"factor must be a number or one per pair, ({pairs},), got shape {array.shape}")
-    return float(array.flat[0]) if array.size == 1 or np.ptp(array) == 0.0 else frozen(np.array(array))
+    return float(array.flat[0]) if array.size == 1 or np.ptp(array) == 0.0 else freeze(np.array(array))
 
 
-def checked_counts(counts: Sequence[int]) -> tuple[int, ...]:
+def check_counts(counts: Sequence[int]) -> tuple[int, ...]:
     """Return section sizes as integers of at least 0, or raise `ValueError`."""
     if not isinstance(counts, (list, tuple)) or not 1 <= len(counts) <= MAX_AXES:
         raise ValueError(f"sections must be a list of pair counts, got {short_repr(counts)}")
@@ -390,6 +391,6 @@ def read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
     return array
 
 
-def put(spec: AxesSpec, name: str, value: object) -> None:
+def set_field(spec: AxesSpec, name: str, value: object) -> None:
     """Set a field of a frozen spec during its construction."""
     object.__setattr__(spec, name, value)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rope_viz.embedding.scaling import correction_dim, mscale, require_two_pairs, with_base
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, frozen, knob, require_number
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, freeze, knob, require_number
 
 TURN_SHARE = 0.9  # the share of a turn that the extended video may use
 # Turns in the trained extent between which linear changes to NTK, and NTK to plain.
@@ -53,7 +53,7 @@ class Riflex(Scaling):
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         frequencies = np.array(spec.plain_inv_freq)
         frequencies[self.slowed_pair(spec) - 1] = TURN_SHARE * 2.0 * math.pi / (length or spec.target)
-        return frozen(frequencies)
+        return freeze(frequencies)
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class ImageYarn(Scaling):
             return spec.plain_inv_freq
         divided = spec.plain_inv_freq / factor
         ntk = with_base(spec, spec.base * factor ** (spec.rotary_dim / (spec.rotary_dim - 2)))
-        mixed = between(spec, divided, ntk, LINEAR_TO_NTK, weight)
-        return frozen(between(spec, mixed, spec.plain_inv_freq, NTK_TO_PLAIN, weight))
+        mixed = blend_by_turns(spec, divided, ntk, LINEAR_TO_NTK, weight)
+        return freeze(blend_by_turns(spec, mixed, spec.plain_inv_freq, NTK_TO_PLAIN, weight))
 
     def attention_factor(self, spec: RopeSpec, length: int | None = None) -> float:
         return mscale(self.growth(spec, length))
@@ -111,7 +111,7 @@ class ImageNtk(Scaling):
         return with_base(spec, spec.base * factor**power)
 
 
-def between(
+def blend_by_turns(
     spec: RopeSpec, slow: FloatArray, fast: FloatArray, turns: tuple[float, float], weight: float
 ) -> FloatArray:
     """Blend: `fast` above turns[0]·weight turns in the trained extent, `slow` below turns[1]·weight.

@@ -15,7 +15,14 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rope_viz.embedding.axes_spec import STILL, AxesSpec, checked_counts, interleaved, placed, sections_then
+from rope_viz.embedding.axes_spec import (
+    STILL,
+    AxesSpec,
+    alternate_then,
+    check_counts,
+    interleave_sections,
+    place_frequencies,
+)
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 
 Way: TypeAlias = Literal["sections", "interleaved", "in turn", "own"]
@@ -33,7 +40,7 @@ class Ladder:
     pairs: int
 
     @property
-    def speeds(self) -> FloatArray:
+    def frequencies(self) -> FloatArray:
         """Return the frequencies, (pairs,) float64."""
         return np.asarray(self.first * self.base ** (-np.arange(self.pairs) / self.pairs))
 
@@ -54,9 +61,9 @@ class Anatomy:
 
 
 @functools.lru_cache(maxsize=256)
-def anatomy(spec: AxesSpec) -> Anatomy | None:
+def analyse_spec(spec: AxesSpec) -> Anatomy | None:
     """Return how the spec was built; None for directions, a single axis, and tables that are not rotations."""
-    if not spec.aligned:
+    if not spec.is_aligned:
         return None
     owner, frequencies = spec.owner, spec.weights.sum(axis=1)
     counts = {axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)}
@@ -65,14 +72,14 @@ def anatomy(spec: AxesSpec) -> Anatomy | None:
         return None
     shared = bool(np.all(np.diff(frequencies[rotating]) < 0.0))
     if shared:
-        found = ladder(frequencies[rotating])
+        found = find_ladder(frequencies[rotating])
         ladders = {} if found is None else {"": found}
-        return Anatomy(True, counts, way_of(owner[rotating].tolist(), len(spec.axes)), ladders)
-    each = {axis: ladder(spec.along(axis)[owner == spec.index(axis)]) for axis in counts}
+        return Anatomy(True, counts, find_way(owner[rotating].tolist(), len(spec.axes)), ladders)
+    each = {axis: find_ladder(spec.along(axis)[owner == spec.index(axis)]) for axis in counts}
     return Anatomy(False, counts, "own", {axis: found for axis, found in each.items() if found is not None})
 
 
-def ladder(frequencies: FloatArray) -> Ladder | None:
+def find_ladder(frequencies: FloatArray) -> Ladder | None:
     """Return the ladder with these frequencies, (pairs,); None if there is none, or fewer than two frequencies."""
     if len(frequencies) < 2 or frequencies[0] <= 0.0 or np.any(np.diff(frequencies) >= 0.0):
         return None
@@ -84,35 +91,35 @@ def ladder(frequencies: FloatArray) -> Ladder | None:
     return Ladder(float(frequencies[0]), float(f"{base:.10g}"), len(frequencies))
 
 
-def way_of(owner: Sequence[int], axes: int) -> Way:
+def find_way(owner: Sequence[int], axes: int) -> Way:
     """Return how a shared ladder is divided among its axes."""
     counts = [sum(k == axis for k in owner) for axis in range(axes)]
     for way in WAYS:
-        if dealt(way, counts) == list(owner):
+        if assign_axes(way, counts) == list(owner):
             return way
     return "own"
 
 
-def dealt(way: Way, counts: Sequence[int]) -> list[int]:
+def assign_axes(way: Way, counts: Sequence[int]) -> list[int]:
     """Return the axis of every pair of a shared ladder, whose `counts` add up to the pairs; [] if they do not fit.
 
     "in turn": the second and third axis alternate, then the first, as in ERNIE.
 
-    >>> dealt("interleaved", [4, 2, 2]), dealt("in turn", [2, 2, 2])
+    >>> assign_axes("interleaved", [4, 2, 2]), assign_axes("in turn", [2, 2, 2])
     ([0, 1, 2, 0, 1, 2, 0, 0], [1, 2, 1, 2, 0, 0])
     """
     pairs = sum(counts)
     if way == "interleaved":
-        axis = interleaved(list(counts), pairs)
+        axis = interleave_sections(list(counts), pairs)
         return axis if [sum(k == each for k in axis) for each in range(len(counts))] == list(counts) else []
     if way == "in turn":
         if len(counts) != 3 or abs(counts[1] - counts[2]) > 1 or counts[1] < counts[2]:
             return []
-        return sections_then(pairs, counts[0])
+        return alternate_then(pairs, counts[0])
     return [axis for axis, count in enumerate(counts) for _ in range(count)]
 
 
-def rebuilt(
+def rebuild_spec(
     spec: AxesSpec,
     *,
     counts: Mapping[str, int] | None = None,
@@ -124,9 +131,9 @@ def rebuilt(
     Arguments that are None change nothing. Raises `ValueError` if the spec has neither of the two allocations, if the
     sections do not add up to the rotating pairs, or for the base of frequencies that form no ladder.
     """
-    current = anatomy(spec)
+    current = analyse_spec(spec)
     if current is None:
-        raise ValueError("only pairs that listen to one axis each can be dealt out anew")
+        raise ValueError("the sections cannot be changed: pairs must follow one axis each")
     sizes = dict(current.counts) if counts is None else require_same_pairs(current, counts)
     bases = dict(bases or {})
     for axis, base in bases.items():
@@ -139,45 +146,49 @@ def rebuilt(
     if current.shared:
         frequencies = spec.weights.sum(axis=1)[rotating]
         if bases:
-            frequencies = dataclasses.replace(current.ladders[""], base=bases[""]).speeds
+            frequencies = dataclasses.replace(current.ladders[""], base=bases[""]).frequencies
         if way in (None, current.way) and counts is None:
             axis_of_pair = spec.owner[rotating].tolist()
         else:
-            wanted = way or current.way
+            new_way = way or current.way
             full = [sizes.get(axis, 0) for axis in spec.axes]
-            axis_of_pair = fitted(wanted if wanted != "own" else "sections", full)
+            axis_of_pair = fit_axes(new_way if new_way != "own" else "sections", full)
     else:
-        parts = {name: remade(current, spec, name, sizes[name], bases.get(name)) for name in sizes}
-        order = sequence(spec, current, sizes)
-        taken = dict.fromkeys(parts, 0)
+        parts = {name: resize_ladder(current, spec, name, sizes[name], bases.get(name)) for name in sizes}
+        order = order_axes(spec, current, sizes)
+        used = dict.fromkeys(parts, 0)
         axis_of_pair, ordered = [spec.index(name) for name in order], []
         for name in order:
-            ordered.append(parts[name][taken[name]])
-            taken[name] += 1
+            ordered.append(parts[name][used[name]])
+            used[name] += 1
         frequencies = np.array(ordered)
     weights = np.zeros_like(spec.weights)
-    weights[rotating] = placed(frequencies, axis_of_pair, len(spec.axes))
+    weights[rotating] = place_frequencies(frequencies, axis_of_pair, len(spec.axes))
     return dataclasses.replace(spec, weights=weights)
 
 
 def require_same_pairs(current: Anatomy, counts: Mapping[str, int]) -> dict[str, int]:
     """Return counts for the same axes that add up to the same pairs, or raise `ValueError`."""
-    sizes = checked_counts([counts.get(axis, 0) for axis in current.counts])
+    sizes = check_counts([counts.get(axis, 0) for axis in current.counts])
     pairs = sum(current.counts.values())
     if sum(sizes) != pairs or set(counts) - set(current.counts):
         raise ValueError(f"sections must add up to the {pairs} pairs that turn, got {short_repr(dict(counts))}")
     return dict(zip(current.counts, sizes, strict=True))
 
 
-def fitted(way: Way, counts: Sequence[int]) -> list[int]:
-    """Return `dealt` for the nearest possible counts: some sections cannot alternate."""
-    exact = dealt(way, counts)
+def fit_axes(way: Way, counts: Sequence[int]) -> list[int]:
+    """Return `assign_axes` for the nearest possible counts: some sections cannot alternate."""
+    exact = assign_axes(way, counts)
     if exact:
         return exact
-    return interleaved(list(counts), sum(counts)) if way == "interleaved" else sections_then(sum(counts), counts[0])
+    return (
+        interleave_sections(list(counts), sum(counts))
+        if way == "interleaved"
+        else alternate_then(sum(counts), counts[0])
+    )
 
 
-def sequence(spec: AxesSpec, current: Anatomy, sizes: Mapping[str, int]) -> list[str]:
+def order_axes(spec: AxesSpec, current: Anatomy, sizes: Mapping[str, int]) -> list[str]:
     """Return the axis of each rotating pair, for one ladder per axis: unchanged, or in blocks of the new sizes."""
     owner = spec.owner[spec.owner != STILL]
     if dict(current.counts) == dict(sizes):
@@ -186,11 +197,11 @@ def sequence(spec: AxesSpec, current: Anatomy, sizes: Mapping[str, int]) -> list
     return [axis for axis in first for _ in range(sizes[axis])]
 
 
-def remade(current: Anatomy, spec: AxesSpec, axis: str, pairs: int, base: float | None) -> FloatArray:
+def resize_ladder(current: Anatomy, spec: AxesSpec, axis: str, pairs: int, base: float | None) -> FloatArray:
     """Return the frequencies of one axis with this many pairs, (pairs,)."""
     if base is None and pairs == current.counts[axis]:
         return np.asarray(spec.along(axis)[spec.owner == spec.index(axis)])
     if axis not in current.ladders:
-        raise ValueError(f"the speeds of {axis} are no ladder: they cannot be made for {pairs} pairs")
+        raise ValueError(f"the frequencies of {axis} form no ladder, so they cannot be computed for {pairs} pairs")
     ladder_found = current.ladders[axis]
-    return Ladder(ladder_found.first, ladder_found.base if base is None else base, pairs).speeds
+    return Ladder(ladder_found.first, ladder_found.base if base is None else base, pairs).frequencies

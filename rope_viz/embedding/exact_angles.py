@@ -28,13 +28,13 @@ def exact_angles(inv_freq: ArrayLike, distances: ArrayLike) -> FloatArray:
 
     Raises `ValueError` for frequencies that are not finite and distances that are not whole or too large.
     """
-    return fixed_angles(fixed_turns(inv_freq), checked_distances(distances))
+    return fixed_angles(fixed_turns(inv_freq), check_distances(distances))
 
 
 def fixed_turns(inv_freq: ArrayLike) -> FixedTurns:
     """Return turns per position modulo 1 as 96-bit fixed point: the high 64 bits, then the low 32 bits."""
     high, low = [], []
-    for value in checked_inv_freq(inv_freq).tolist():
+    for value in check_inv_freq(inv_freq).tolist():
         numerator, denominator = value.as_integer_ratio()
         scaled = (numerator * INV_TWO_PI // (denominator << 160)) & ((1 << 96) - 1)
         high.append(scaled >> 32)
@@ -50,9 +50,9 @@ def fixed_angles(turn: FixedTurns, distances: Distances) -> FloatArray:
     return np.asarray(sign[:, None] * phase * (2.0 * math.pi / 2.0**64))
 
 
-def checked_inv_freq(inv_freq: ArrayLike) -> FloatArray:
+def check_inv_freq(inv_freq: ArrayLike) -> FloatArray:
     """Return the frequencies as float64 (pairs,), or raise `ValueError`."""
-    values = finite(inv_freq, "inv_freq")
+    values = require_finite(inv_freq, "inv_freq")
     if values.ndim != 1 or not len(values):
         raise ValueError(f"inv_freq must have shape (pairs,), got {values.shape}")
     if np.abs(values).max() > MAX_INV_FREQ:
@@ -60,7 +60,7 @@ def checked_inv_freq(inv_freq: ArrayLike) -> FloatArray:
     return values
 
 
-def checked_distances(distances: ArrayLike) -> Distances:
+def check_distances(distances: ArrayLike) -> Distances:
     """Return whole distances as int64 (n,), or raise `ValueError`."""
     values = np.asarray(distances)
     if values.size == 0 and values.ndim == 1:
@@ -72,7 +72,7 @@ def checked_distances(distances: ArrayLike) -> Distances:
     return values.astype(np.int64)
 
 
-def finite(values: ArrayLike, name: str) -> FloatArray:
+def require_finite(values: ArrayLike, name: str) -> FloatArray:
     """Return the values as float64, or raise `ValueError` with their name."""
     try:
         array = np.asarray(values, dtype=np.float64)

@@ -23,7 +23,7 @@ def band_rows(spec: Embedding) -> list[tuple[str, str, str, str]]:
     return out
 
 
-def table(sizes: Sequence[tuple[str, str]], spec: Embedding) -> str:
+def render_table(sizes: Sequence[tuple[str, str]], spec: Embedding) -> str:
     """Return the table as HTML: `sizes` as (name, value), and a row for each band of the spec."""
     top = "".join(
         f'<tr><th {LEFT}>{html.escape(name)}</th><td {LEFT} colspan="3">{html.escape(value)}</td></tr>'

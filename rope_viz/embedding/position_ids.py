@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.axes_spec import THW
-from rope_viz.embedding.spec import FloatArray, frozen, require_number, short_repr
+from rope_viz.embedding.spec import FloatArray, freeze, require_number, short_repr
 
 Kind: TypeAlias = Literal["text", "image", "video", "audio", "marker"]
 Resume: TypeAlias = Literal["side", "largest"]
@@ -59,7 +59,7 @@ class Positions:
         values = np.array(self.values, dtype=np.float64)
         if values.ndim != 2 or values.shape[1] != len(self.axes):
             raise ValueError(f"positions must have shape (tokens, {len(self.axes)}), got {values.shape}")
-        object.__setattr__(self, "values", frozen(values))
+        object.__setattr__(self, "values", freeze(values))
 
     @property
     def tokens(self) -> int:
@@ -93,7 +93,7 @@ class Piece:
             require_number(size, "a grid's sides", least=1, most=MAX_TOKENS, integer=True)
 
     @property
-    def flat(self) -> bool:
+    def is_flat(self) -> bool:
         """True if all axes have the same positions in this piece."""
         return self.kind not in ("image", "video")
 
@@ -108,7 +108,7 @@ class Manner:
     floor: truncate positions in time; otherwise they stay fractions.
     narrow: compute time in float32, as torch does, instead of float64.
     markers: add a token before and after every image, video and audio.
-    apart: lay out each frame of a video like a separate image.
+    separate_frames: lay out each frame of a video like a separate image.
     gap: tokens between such separate frames, all axes equal.
     origin: count rows and columns from the start of the image or from 0.
     """
@@ -119,12 +119,12 @@ class Manner:
     floor: bool = True
     narrow: bool = True
     markers: bool = False
-    apart: bool = False
+    separate_frames: bool = False
     gap: int = 0
     origin: Literal["start", "zero"] = "start"
 
 
-def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[str] = THW) -> Positions:
+def place_prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[str] = THW) -> Positions:
     """Return positions along a prompt on the axes time, row and column.
 
     Raises `ValueError` if a grid is smaller than one token, and beyond 2²² tokens.
@@ -134,7 +134,7 @@ def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[st
     dtype = np.float64 if manner.floor or not manner.narrow else np.float32
     count, following = 0, 0.0
 
-    def put(kind: Kind, block: FloatArray, next_position: float | None = None) -> None:
+    def add_block(kind: Kind, block: FloatArray, next_position: float | None = None) -> None:
         nonlocal count, following
         if not len(block):
             return
@@ -146,31 +146,37 @@ def prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[st
         following = float(dtype(block.max()) + dtype(1.0)) if next_position is None else next_position
 
     pieces = list(pieces)
-    last = max((k for k, piece in enumerate(pieces) if not piece.flat), default=-1)
+    last = max((k for k, piece in enumerate(pieces) if not piece.is_flat), default=-1)
     for index, piece in enumerate(pieces):
-        if piece.flat:
+        if piece.is_flat:
             if manner.markers and piece.kind == "audio":
-                put("marker", line(1, following))
-                put("audio", line(piece.tokens, following))
-                put("marker", line(1, following))
+                add_block("marker", line_positions(1, following))
+                add_block("audio", line_positions(piece.tokens, following))
+                add_block("marker", line_positions(1, following))
             else:
-                put(piece.kind, line(piece.tokens, following))
+                add_block(piece.kind, line_positions(piece.tokens, following))
             continue
         if manner.markers:
-            put("marker", line(1, following))
-        frames, rows, columns = merged(piece, manner)
-        for frame in range(frames if manner.apart else 1):
+            add_block("marker", line_positions(1, following))
+        frames, rows, columns = merged_grid(piece, manner)
+        for frame in range(frames if manner.separate_frames else 1):
             if frame and manner.gap:
-                put("marker", line(manner.gap, following))
-            shape = (1 if manner.apart else frames, rows, columns)
-            put(piece.kind, visual(shape, piece, manner, following), resumed(shape, manner, following, index == last))
+                add_block("marker", line_positions(manner.gap, following))
+            shape = (1 if manner.separate_frames else frames, rows, columns)
+            add_block(
+                piece.kind,
+                visual_positions(shape, piece, manner, following),
+                next_start(shape, manner, following, index == last),
+            )
         if manner.markers:
-            put("marker", line(1, following))
+            add_block("marker", line_positions(1, following))
     values = np.concatenate(blocks) if blocks else np.zeros((0, 3))
-    return Positions(values, tuple(axes), delta(values, dtype), tuple(segments))
+    return Positions(values, tuple(axes), find_rope_delta(values, dtype), tuple(segments))
 
 
-def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: int | None = None) -> Positions:
+def interleave_audio(
+    pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: int | None = None
+) -> Positions:
     """Return positions of a prompt that merges (video, tokens of its audio), with two markers on either side.
 
     With `chunk`, runs of that many positions alternate: video, then audio (Qwen2.5-Omni). Without it, tokens are
@@ -182,19 +188,23 @@ def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: in
     count, following = 0, 0.0
     for piece in pieces:
         if isinstance(piece, Piece):
-            part = prompt([piece], manner)
+            part = place_prompt([piece], manner)
             values, kinds = part.values + following, part.segments
             end = float(values.max()) if len(values) else following - 1.0
         else:
-            video = visual(merged(piece[0], manner), piece[0], manner, following + pair_of_markers(chunk))
-            audio = line(piece[1], following + pair_of_markers(chunk))
+            video = visual_positions(
+                merged_grid(piece[0], manner), piece[0], manner, following + marker_positions(chunk)
+            )
+            audio = line_positions(piece[1], following + marker_positions(chunk))
             if chunk is None:
                 # Rounded to torch's float32, which decides whether a frame and an audio token have the same time.
                 audio = np.asarray(audio.astype(np.float32), dtype=np.float64)
-            inside = in_order(video, audio) if chunk is None else in_chunks(video, audio, chunk)
-            first = line(2, following) if chunk is None else np.repeat(line(1, following), 2, axis=0)
+            inside = order_by_time(video, audio) if chunk is None else alternate_chunks(video, audio, chunk)
+            first = (
+                line_positions(2, following) if chunk is None else np.repeat(line_positions(1, following), 2, axis=0)
+            )
             after = float(inside[-1].max()) + 1.0
-            last = line(2, after) if chunk is None else np.repeat(line(1, after), 2, axis=0)
+            last = line_positions(2, after) if chunk is None else np.repeat(line_positions(1, after), 2, axis=0)
             values = np.concatenate([first, *inside, last])
             end = float(last.max())
             length = len(values)
@@ -202,18 +212,18 @@ def weave(pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: in
         blocks.append(values)
         segments += [Segment(part.kind, part.start + count, part.stop + count) for part in kinds]
         count += len(values)
-        require_tokens(count)
+        require_token_count(count)
         following = end + 1.0
     values = np.concatenate(blocks) if blocks else np.zeros((0, 3))
-    return Positions(values, THW, delta(values), tuple(segments))
+    return Positions(values, THW, find_rope_delta(values), tuple(segments))
 
 
-def pair_of_markers(chunk: int | None) -> float:
+def marker_positions(chunk: int | None) -> float:
     """Return how many positions the two markers before a video with audio take; Qwen2.5-Omni: one for both."""
     return 2.0 if chunk is None else 1.0
 
 
-def in_order(video: FloatArray, audio: FloatArray) -> list[FloatArray]:
+def order_by_time(video: FloatArray, audio: FloatArray) -> list[FloatArray]:
     """Return both sorted by time, video first at equal times; the last run is the rest of the longer one."""
     both = np.concatenate([video, audio])
     order = np.argsort(both[:, 0], kind="stable")
@@ -223,15 +233,15 @@ def in_order(video: FloatArray, audio: FloatArray) -> list[FloatArray]:
     return [part for part in (both[order[:merged_count]], both[order[merged_count:]]) if len(part)]
 
 
-def in_chunks(video: FloatArray, audio: FloatArray, chunk: int) -> list[FloatArray]:
+def alternate_chunks(video: FloatArray, audio: FloatArray, chunk: int) -> list[FloatArray]:
     """Return runs of `chunk` positions in time that alternate: video, then audio."""
     start = float(video[0, 0])
-    cuts = [stretches(block, start, chunk) if len(block) else [] for block in (video, audio)]
+    cuts = [cut_into_chunks(block, start, chunk) if len(block) else [] for block in (video, audio)]
     turns = range(max(len(cut) for cut in cuts))
     return [cut[turn] for turn in turns for cut in cuts if turn < len(cut)]
 
 
-def stretches(block: FloatArray, start: float, chunk: int) -> list[FloatArray]:
+def cut_into_chunks(block: FloatArray, start: float, chunk: int) -> list[FloatArray]:
     """Cut the block at the first token past each multiple of `chunk`, at most one multiple per token."""
     cuts, k = [0], 1
     for index, time in enumerate(block[:, 0].tolist()):
@@ -241,18 +251,18 @@ def stretches(block: FloatArray, start: float, chunk: int) -> list[FloatArray]:
     return [block[first:last] for first, last in zip(cuts, [*cuts[1:], len(block)], strict=True)]
 
 
-def visual(shape: tuple[int, int, int], piece: Piece, manner: Manner, start: float) -> FloatArray:
+def visual_positions(shape: tuple[int, int, int], piece: Piece, manner: Manner, start: float) -> FloatArray:
     """Return positions of an image's or a video's tokens, (frames·rows·columns, 3), frame by frame, row by row."""
-    time = in_time(shape[0], piece.pace, manner)
+    time = frame_times(shape[0], piece.pace, manner)
     origin = start if manner.origin == "start" else 0.0
-    block = product(time, np.arange(shape[1]) + origin, np.arange(shape[2]) + origin)
+    block = combine_coordinates(time, np.arange(shape[1]) + origin, np.arange(shape[2]) + origin)
     block[:, 0] += start
     if not manner.floor and manner.narrow:
         return np.asarray(block.astype(np.float32).astype(np.float64))
     return block
 
 
-def in_time(frames: int, pace: Sequence[float], manner: Manner) -> FloatArray:
+def frame_times(frames: int, pace: Sequence[float], manner: Manner) -> FloatArray:
     """Return the frames' positions in time from 0 on, (frames,), in the runtime's precision, floored or not."""
     dtype = np.float32 if manner.narrow else np.float64
     value: NDArray[Any] = np.arange(frames, dtype=dtype)
@@ -261,7 +271,7 @@ def in_time(frames: int, pace: Sequence[float], manner: Manner) -> FloatArray:
     return np.asarray(np.trunc(value) if manner.floor else value, dtype=np.float64)
 
 
-def resumed(shape: tuple[int, int, int], manner: Manner, start: float, last: bool) -> float | None:
+def next_start(shape: tuple[int, int, int], manner: Manner, start: float, last: bool) -> float | None:
     """Return the start of the next piece; None means the largest position + 1."""
     if manner.origin == "zero":
         # Isaac in vLLM: an image takes one position, but if another image follows, the largest position + 1.
@@ -269,76 +279,76 @@ def resumed(shape: tuple[int, int, int], manner: Manner, start: float, last: boo
     return start + max(shape[1:]) if manner.resume == "side" else None
 
 
-def merged(piece: Piece, manner: Manner) -> tuple[int, int, int]:
+def merged_grid(piece: Piece, manner: Manner) -> tuple[int, int, int]:
     """Return (frames, rows, columns) in tokens; raise `ValueError` if a side is smaller than the merge."""
     step = manner.temporal_merge if piece.kind == "video" else 1
     sides = (piece.grid[0] // step, piece.grid[1] // manner.merge, piece.grid[2] // manner.merge)
     if min(sides) < 1:
         raise ValueError(f"a grid of {piece.grid} patches is smaller than one token of {manner.merge} × {manner.merge}")
-    require_tokens(*sides)
+    require_token_count(*sides)
     return sides
 
 
-def delta(values: FloatArray, dtype: type[np.floating] = np.float64) -> float:
+def find_rope_delta(values: FloatArray, dtype: type[np.floating] = np.float64) -> float:
     """Return the largest position + 1 − the number of tokens; 0 for no tokens."""
     return float(dtype(values.max()) + dtype(1.0) - dtype(len(values))) if len(values) else 0.0
 
 
-def require_tokens(*sides: int) -> None:
+def require_token_count(*sides: int) -> None:
     """Raise `ValueError` if a grid of these sides has more than 2²² tokens."""
     if math.prod(int(side) for side in sides) > MAX_TOKENS:
         shape = " × ".join(f"{side:,}" for side in sides)
         raise ValueError(f"a grid of {shape} is too large: up to {MAX_TOKENS:,} tokens are placed here")
 
 
-def line(tokens: int, start: float = 0.0, axes: int = 3) -> FloatArray:
+def line_positions(tokens: int, start: float = 0.0, axes: int = 3) -> FloatArray:
     """Return start, start + 1, … on every axis, (tokens, axes)."""
-    require_tokens(tokens)
+    require_token_count(tokens)
     return np.repeat(start + np.arange(tokens, dtype=np.float64)[:, None], axes, axis=1)
 
 
-def product(*coordinates: ArrayLike) -> FloatArray:
+def combine_coordinates(*coordinates: ArrayLike) -> FloatArray:
     """Return every combination of the coordinates, the last fastest, (tokens, axes).
 
-    >>> product([0, 1], [5, 6]).tolist()
+    >>> combine_coordinates([0, 1], [5, 6]).tolist()
     [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
     """
     parts = [np.asarray(part, dtype=np.float64) for part in coordinates]
-    require_tokens(*(part.size for part in parts))
+    require_token_count(*(part.size for part in parts))
     grids = np.meshgrid(*parts, indexing="ij")
     return np.stack([part.ravel() for part in grids], axis=1)
 
 
-def grid(*sides: int, start: float = 0.0) -> FloatArray:
+def lay_out_grid(*sides: int, start: float = 0.0) -> FloatArray:
     """Return positions of a grid that starts at `start` on every axis, the last axis fastest, (tokens, axes)."""
-    require_tokens(*sides)
-    return product(*(start + np.arange(side) for side in sides))
+    require_token_count(*sides)
+    return combine_coordinates(*(start + np.arange(side) for side in sides))
 
 
 def merge_order(rows: int, columns: int, merge: int) -> FloatArray:
     """Return (row, column) of patches in the order of a merging vision tower: by blocks of merge × merge."""
     if merge < 1 or rows % merge or columns % merge:
         raise ValueError(f"a grid of {rows} × {columns} patches does not divide into blocks of {merge} × {merge}")
-    blocks = grid(rows, columns).reshape(rows // merge, merge, columns // merge, merge, 2)
+    blocks = lay_out_grid(rows, columns).reshape(rows // merge, merge, columns // merge, merge, 2)
     return blocks.transpose(0, 2, 1, 3, 4).reshape(-1, 2)
 
 
-def centred(side: int) -> FloatArray:
+def centred_positions(side: int) -> FloatArray:
     """Return −⌈side/2⌉ … ⌊side/2⌋ − 1, centred on 0, (side,)."""
     return np.arange(side, dtype=np.float64) - (side - side // 2)
 
 
-def squeezed(side: int, onto: int) -> FloatArray:
+def interpolated_positions(side: int, onto: int) -> FloatArray:
     """Return 0 … side − 1 interpolated onto a trained side: index·onto/side, (side,)."""
     return np.asarray(np.arange(side) / side * onto, dtype=np.float64)
 
 
-def spaced(start: float, stop: float, side: int) -> FloatArray:
+def spaced_positions(start: float, stop: float, side: int) -> FloatArray:
     """Return `side` evenly spaced positions from start to stop without its end, (side,), as a linspace."""
     return np.asarray(np.linspace(start, stop * (side - 1) / side, side), dtype=np.float64)
 
 
-def patches(height: int, width: int, patch: int, merge: int = 1) -> tuple[int, int]:
+def patch_counts(height: int, width: int, patch: int, merge: int = 1) -> tuple[int, int]:
     """Return rows and columns of patches of an image in pixels, rounded to blocks of `merge` patches, at least one."""
     for value, name in ((height, "height"), (width, "width"), (patch, "patch"), (merge, "merge")):
         require_number(value, name, least=1, integer=True)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, frozen, knob, require_number, short_repr
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, freeze, knob, require_number, short_repr
 
 # Bounds of a factor or divisor; within them no formula here overflows.
 LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
@@ -49,7 +49,7 @@ class Linear(Scaling):
         require_factor(self.factor, "factor")
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return frozen(spec.plain_inv_freq / self.factor)
+        return freeze(spec.plain_inv_freq / self.factor)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,9 @@ class NtkByParts(Scaling):
     alpha: float = knob(
         1.0, "α", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
     )
-    beta: float = knob(32.0, "β", 0.1, 128.0, "Pairs with more turns than this in training keep their speed.", log=True)
+    beta: float = knob(
+        32.0, "β", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
+    )
 
     def validate(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
@@ -137,7 +139,7 @@ class Yarn(Scaling):
     divides_from_length: ClassVar[bool] = True
     factor: float = factor_knob()
     beta_fast: float = knob(
-        32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their speed.", log=True
+        32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
     )
     beta_slow: float = knob(
         1.0, "β slow", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
@@ -206,7 +208,7 @@ class Llama3(Scaling):
         1.0, "Low freq. factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True
     )
     high_freq_factor: float = knob(
-        4.0, "High freq. factor", 0.1, 128.0, "Pairs with more turns than this keep their speed.", log=True
+        4.0, "High freq. factor", 0.1, 128.0, "Pairs with more turns than this keep their frequency.", log=True
     )
 
     def validate(self, spec: RopeSpec) -> None:
@@ -267,7 +269,7 @@ class LongRope(Scaling):
         return np.asarray(factor ** (np.arange(spec.pairs) / max(spec.pairs - 1, 1)))
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return frozen(spec.plain_inv_freq / self.divisors(spec, length))
+        return freeze(spec.plain_inv_freq / self.divisors(spec, length))
 
     def attention_factor(self, spec: RopeSpec, length: int | None = None) -> float:
         if self.attention is not None:
@@ -295,7 +297,7 @@ class Proportional(Scaling):
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         rotated = int(self.share * spec.rotary_dim // 2)
-        return frozen(np.where(np.arange(spec.pairs) < rotated, spec.plain_inv_freq / self.factor, 0.0))
+        return freeze(np.where(np.arange(spec.pairs) < rotated, spec.plain_inv_freq / self.factor, 0.0))
 
 
 METHODS: dict[str, type[Scaling]] = {
@@ -353,14 +355,14 @@ def critical_dimension(spec: RopeSpec) -> int:
     return max(0, min(spec.rotary_dim, 2 * math.ceil(correction_dim(spec, 1.0))))
 
 
-def blend(spec: RopeSpec, factor: float, kept: FloatArray) -> FloatArray:
-    """Return θ/s·(1 − kept) + θ·kept: the weighted mean of the divided and the plain frequency (eq. 17)."""
-    return frozen(spec.plain_inv_freq * ((1.0 - kept) / factor + kept))
+def blend(spec: RopeSpec, factor: float, kept_share: FloatArray) -> FloatArray:
+    """Return θ/s·(1 − kept_share) + θ·kept_share: the weighted mean of the divided and the plain frequency (eq. 17)."""
+    return freeze(spec.plain_inv_freq * ((1.0 - kept_share) / factor + kept_share))
 
 
 def with_base(spec: RopeSpec, base: float) -> FloatArray:
     """Return the plain frequencies for another base, radians per position, shape (pairs,)."""
-    return frozen(base ** (-2.0 * np.arange(spec.pairs) / spec.rotary_dim))
+    return freeze(base ** (-2.0 * np.arange(spec.pairs) / spec.rotary_dim))
 
 
 def require_factor(value: Any, name: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen
+from rope_viz.embedding.spec import FloatArray, RopeSpec, freeze
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class AlongAxis(RopeSpec):
     def inv_freq(self, length: int | None = None) -> FloatArray:
         """Return radians per position along the axis, (pairs,); 0 for pairs of other axes."""
         rotating = np.isin(np.arange(self.pairs), self.listens)
-        return frozen(np.where(rotating, super().inv_freq(length), 0.0))
+        return freeze(np.where(rotating, super().inv_freq(length), 0.0))
 
 
 def along_axis(spec: RopeSpec, pairs: Iterable[int]) -> AlongAxis:

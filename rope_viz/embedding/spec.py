@@ -96,7 +96,7 @@ def short_repr(value: Any, limit: int = 40) -> str:
 
 
 @contextlib.contextmanager
-def computing() -> Iterator[None]:
+def refuse_arithmetic_errors() -> Iterator[None]:
     """Turn overflow, division by zero and NaN into `ValueError`."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
@@ -211,10 +211,10 @@ class RopeSpec:
             raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(self.pairing)}")
         self.scaling.validate(self)
         if type(self.scaling) is not Scaling:  # any base within its bounds gives finite frequencies
-            (_computes if self._ours else _computes.__wrapped__)(self)
+            (_require_computable if self._is_built_in else _require_computable.__wrapped__)(self)
 
     @property
-    def _ours(self) -> bool:
+    def _is_built_in(self) -> bool:
         """True if the scaling method is from this package. A user's own method may be unhashable or have state."""
         return type(self.scaling).__module__.startswith("rope_viz.")
 
@@ -226,7 +226,7 @@ class RopeSpec:
     @property
     def plain_inv_freq(self) -> FloatArray:
         """Return the unscaled base^(-2i/rotary_dim), radians per position, shape (pairs,). Read-only."""
-        return _plain(self.base, self.rotary_dim)
+        return _compute_plain_inv_freq(self.base, self.rotary_dim)
 
     def inv_freq(self, length: int | None = None) -> FloatArray:
         """Return radians per position, float64, shape (pairs,). Read-only.
@@ -234,12 +234,12 @@ class RopeSpec:
         `length` is the current sequence length in tokens; only dynamic NTK and LongRoPE depend on it. None means the
         state at start-up, before any sequence exceeded the trained context.
         """
-        length = checked_length(length)
-        return _scaled(self, length) if self._ours else self.scaling.inv_freq(self, length)
+        length = check_length(length)
+        return _compute_inv_freq(self, length) if self._is_built_in else self.scaling.inv_freq(self, length)
 
     def attention_factor(self, length: int | None = None) -> float:
         """Return the factor on cos and sin; logits are multiplied by its square."""
-        return float(self.scaling.attention_factor(self, checked_length(length)))
+        return float(self.scaling.attention_factor(self, check_length(length)))
 
     def plain(self) -> RopeSpec:
         """Return the same embedding without scaling."""
@@ -258,25 +258,25 @@ class RopeSpec:
 
     def _repr_html_(self) -> str:
         """Return a small HTML table for a notebook."""
-        return notebook_repr.table(self.sizes(), self)
+        return notebook_repr.render_table(self.sizes(), self)
 
 
 # Cached: one page run, or one check of a config, builds the same few specs many times.
 @functools.lru_cache(1024)
-def _plain(base: float, rotary_dim: int) -> FloatArray:
+def _compute_plain_inv_freq(base: float, rotary_dim: int) -> FloatArray:
     pairs = (rotary_dim + 1) // 2
-    return frozen(base ** (-2.0 * np.arange(pairs) / rotary_dim))
+    return freeze(base ** (-2.0 * np.arange(pairs) / rotary_dim))
 
 
 @functools.lru_cache(1024)
-def _scaled(spec: RopeSpec, length: int | None) -> FloatArray:
-    return frozen(spec.scaling.inv_freq(spec, length))
+def _compute_inv_freq(spec: RopeSpec, length: int | None) -> FloatArray:
+    return freeze(spec.scaling.inv_freq(spec, length))
 
 
 @functools.lru_cache(1024)
-def _computes(spec: RopeSpec) -> None:
+def _require_computable(spec: RopeSpec) -> None:
     """Raise `ValueError` unless the frequencies and the attention factor are finite and within bounds."""
-    with computing():
+    with refuse_arithmetic_errors():
         for length in (None, spec.target):
             if not np.isfinite(spec.inv_freq(length)).all():
                 raise ValueError(UNCOMPUTABLE)
@@ -284,7 +284,7 @@ def _computes(spec: RopeSpec) -> None:
             require_number(factor, "the attention factor", least=-MAX_ATTENTION, most=MAX_ATTENTION)
 
 
-def checked_length(length: int | None) -> int | None:
+def check_length(length: int | None) -> int | None:
     """Return the length as an int; raise `ValueError` if it is out of bounds."""
     if length is None:
         return None
@@ -292,7 +292,7 @@ def checked_length(length: int | None) -> int | None:
     return int(length)
 
 
-def frozen(array: FloatArray) -> FloatArray:
+def freeze(array: FloatArray) -> FloatArray:
     """Mark the array read-only and return it: callers share cached arrays."""
     array.flags.writeable = False
     return array

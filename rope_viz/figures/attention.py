@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.figures import theme
-from rope_viz.figures.heatmap_grid import Panel, panels
+from rope_viz.figures.heatmap_grid import Panel, draw_panels
 from rope_viz.figures.scaling import short_label
 from rope_viz.studies import attention, linear_attention
 from rope_viz.texts import Sentence, Texts
@@ -89,7 +89,7 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
         lines.append(_describe_move(offset, moved[name][shown == "weights"]))
         # Scores are drawn unmasked, so equal rows stay equal; under a causal mask later queries see more keys.
         masked = causal and shown == "weights"
-        seen = np.where(attention.visible(len(labels), causal=masked), values[name], np.nan)
+        seen = np.where(attention.visible_keys(len(labels), causal=masked), values[name], np.nan)
         drawn.append(Panel(map_label(spec, name), lines, seen))
     if shown == "weights":
         ends, scale = (0.0, math.ceil(most * 10) / 10), theme.SEQUENTIAL
@@ -98,7 +98,7 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
         most = math.ceil(most)
         ends, scale = (-most, most), theme.DIVERGING
         bar = {"title": {"text": "score", "side": "top"}}
-    return panels(drawn, labels, ends=ends, scale=scale, bar=bar, frames=repeated[0][1:] if repeated else ())
+    return draw_panels(drawn, labels, ends=ends, scale=scale, bar=bar, frames=repeated[0][1:] if repeated else ())
 
 
 def map_label(spec: RopeSpec, name: str) -> str:
@@ -118,7 +118,7 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.F
         Panel(f"pₘ·pₙ ÷ {both.factor:.0f}", [TEXTS("panels.added")], both.dots / both.factor),
         Panel("mean of cos (m − n)θᵢ", [TEXTS("panels.multiplied")], both.mean_cosine),
     ]
-    fig = panels(
+    fig = draw_panels(
         drawn,
         labels,
         ends=(-1.0, 1.0),
@@ -128,7 +128,7 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.F
         height=340,
         narrow_height=330,
     )
-    every = theme.thinned(count, 5)
+    every = theme.thin_ticks(count, 5)
     ticks = {"tickvals": every, "ticktext": [labels[t] for t in every]}
     fig.update_xaxes(tickangle=0, **ticks)
     fig.update_yaxes(**ticks)
@@ -157,7 +157,7 @@ def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
         ends.append((len(labels) - 1, float(ratio[-1]), name, colour))
     top = max(1.6, math.ceil(10 * max(float(np.max(trace["y"])) for trace in traces)) / 10)
     span = [0.8, top]
-    ticks = theme.thinned(len(labels), 20)
+    ticks = theme.thin_ticks(len(labels), 20)
     return theme.figure(
         traces,
         x={
@@ -196,7 +196,7 @@ def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool)
     """Draw the weights of linear attention, with a minus sign on every negative one."""
     weights = linear(spec, sentence, spacing, causal).weights
     count = len(weights)
-    seen = np.where(attention.visible(count, causal=causal), weights, np.nan)
+    seen = np.where(attention.visible_keys(count, causal=causal), weights, np.nan)
     # A causal row with few keys has weights near 1, which would wash out the colours of the other rows.
     most = min(float(np.abs(weights).max()), 3.0 / count)
     step = 10.0 ** math.floor(math.log10(most))
@@ -207,7 +207,7 @@ def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool)
         "textfont": {"size": max(6, min(15, 240 // count)), "color": theme.TEXT},
     }
     title = TEXTS("panels.linear", spacing=spacing)
-    return panels(
+    return draw_panels(
         [Panel(title, [TEXTS("panels.minus")], seen, minus)],
         word_labels(sentence),
         ends=(-most, most),

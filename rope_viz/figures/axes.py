@@ -98,12 +98,12 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
         }
         both = {"type": "category", "showgrid": False, "showspikes": False, "ticklen": 2, "tickangle": 0}
         first = {} if index == 0 else {"matches": "x"}
-        layout[f"xaxis{mark}"] = theme.merged(
+        layout[f"xaxis{mark}"] = theme.merge_dicts(
             theme.AXIS,
             both | many | {"domain": [left, right], "anchor": y, "title": {"text": "columns away", "standoff": 4}},
             first,
         )
-        layout[f"yaxis{mark}"] = theme.merged(
+        layout[f"yaxis{mark}"] = theme.merge_dicts(
             theme.AXIS,
             both | many | {"anchor": x, "autorange": False, "range": [len(labels) - 0.5, -0.5], "domain": [0.0, 1.0]},
             first and {"matches": "y"},
@@ -148,7 +148,7 @@ def panel_title(x: str, y: str, text: str) -> dict[str, Any]:
 def ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
     """Return ticks at a round step that include the centre."""
     middle = len(labels) // 2
-    every = theme.thinned(middle + 1, max(2, most // 2))
+    every = theme.thin_ticks(middle + 1, max(2, most // 2))
     places = sorted({middle + k for k in every} | {middle - k for k in every})
     # Labels, not indices: Plotly would take an index for the category of that name.
     return {"tickvals": [labels[place] for place in places], "ticktext": [labels[place] for place in places]}

@@ -10,7 +10,7 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob
 from rope_viz.figures import theme
 from rope_viz.figures.axes import TEXTS
-from rope_viz.studies.axis_extrapolation import Carried, Peak, false_peaks
+from rope_viz.studies.axis_extrapolation import ExtendedAxis, Peak, false_peaks
 
 GROWTH = Knob(TEXTS("choices.growth"), 1.0, 8.0, TEXTS("choices.growth_help"))
 HEIGHT = 520
@@ -21,7 +21,7 @@ NAMED = 4  # number of false peaks that get a label
 UNITS = {"time": "frame", "row": "row", "column": "column"}
 
 
-def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
+def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Figure:
     """Draw cos of every pair over the positions of one axis and, below it, the mean over these pairs.
 
     A solid vertical line marks the trained side; false peaks of the score get a ring and a label.
@@ -29,7 +29,7 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
     stop = done.target + 1
     edges = spectrum.bin_edges(0, stop, BINS // 3 if coarse else BINS)
     middle = (edges[:-1] + edges[1:] - 1) / 2.0
-    mean = spectrum.bin_mean(done.speeds, edges).real
+    mean = spectrum.bin_mean(done.extended, edges).real
     labels = [str(int(pair)) for pair in done.pair]
     angles: dict[str, Any] = {
         "type": "heatmap",
@@ -77,7 +77,7 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
         traces += marks
         notes += named
     end = theme.rule(done.trained, f"trained {done.trained:,} {unit}", axis="x")
-    few = theme.thinned(len(labels), 9)
+    few = theme.thin_ticks(len(labels), 9)
     frame = {"anchor": "x", "domain": [SPLIT[1], 1.0], "range": [len(labels) - 0.5, -0.5], "showgrid": False}
     fig = theme.figure(
         traces,
@@ -90,7 +90,7 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
             "maxallowed": done.target + 0.5,
         },
         y={"title": "score", "domain": [0.0, SPLIT[0]], "range": [lowest(plain, now), 1.08]},
-        yaxis2=theme.merged(
+        yaxis2=theme.merge_dicts(
             theme.AXIS,
             frame,
             {"title": "pair", "tickvals": few, "ticktext": [labels[k] for k in few], "fixedrange": True},

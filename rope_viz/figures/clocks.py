@@ -11,7 +11,7 @@ import plotly.colors
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import static_clocks, theme
-from rope_viz.figures.files.colours import grey, greys
+from rope_viz.figures.files.colours import grey_pair, to_grey
 from rope_viz.texts import Sentence, Texts, join
 
 TEXTS = Texts("rotation")
@@ -102,10 +102,10 @@ def palette() -> dict[str, Any]:
 def greyed(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message, of these clocks or of a patch, with greys for colours."""
     palette = {
-        name: greys(light) if isinstance(light, str) else tuple(zip(*map(greys, light), strict=True))
+        name: grey_pair(light) if isinstance(light, str) else tuple(zip(*map(grey_pair, light), strict=True))
         for name, (light, _) in message["palette"].items()
     }
-    grey_cycle = [3 * [int(grey("rgb({}, {}, {})".format(*colour))[1:3], 16)] for colour in message["cycle"]]
+    grey_cycle = [3 * [int(to_grey("rgb({}, {}, {})".format(*colour))[1:3], 16)] for colour in message["cycle"]]
     return {**message, "palette": palette, "cycle": grey_cycle}
 
 

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import cell_text, theme
-from rope_viz.figures.envelopes import envelope_traces, thinned
+from rope_viz.figures.envelopes import envelope_traces, thin_curve
 from rope_viz.figures.frequencies import length_rules
 from rope_viz.figures.scaling import Compared, plain
 from rope_viz.studies import decay, scores
@@ -176,7 +176,7 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
         notes=[
             *theme.spread_labels([(x_of(x), y, t, k) for x, y, t, k in ends], span, log=False),
             *marks,
-            *said_above("" if where.quick else thinning.sentence()),
+            *note_above("" if where.quick else thinning.sentence()),
         ],
         margin=MARGIN,
     )
@@ -192,7 +192,7 @@ def _add_sequence(fig: theme.Figure, spec: RopeSpec, q: FloatArray, k: FloatArra
     if stop <= where.start:
         return
     every = np.arange(where.start, stop)
-    x, y = thinned(every, mean[where.start : stop], where.columns, start=where.start, log=where.log)
+    x, y = thin_curve(every, mean[where.start : stop], where.columns, start=where.start, log=where.log)
     name = f"mean over {len(mean):,} tokens"
     hover = f"{name} %{{y:.4f}}<extra></extra>"
     fig.add_traces([theme.line(x, y, name, theme.TEXT, dash="dash", hovertemplate=hover)])
@@ -252,7 +252,7 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
     for name, inv_freq, colour, dash in lines:
         values = decay.s_curve(inv_freq, start=where.start, stop=stop)
         table[name] = values
-        at, y = thinned(x, values, where.columns, start=where.start, log=where.log)
+        at, y = thin_curve(x, values, where.columns, start=where.start, log=where.log)
         traces.append(theme.line(at, y, name, colour, dash=dash))
         ends.append((x_of(float(x[-1])), float(values[-1]), name, colour))
     top = 1.08 * (spec.pairs + 1) / 2
@@ -266,7 +266,7 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
         shapes=length_rules(spec, axis="x", stop=stop),
         notes=[
             *theme.spread_labels(ends, [0, top], log=False),
-            *said_above(f"Computed up to distance {stop - 1:,}." if stop < where.stop else ""),
+            *note_above(f"Computed up to distance {stop - 1:,}." if stop < where.stop else ""),
         ],
         margin=MARGIN,
     )
@@ -371,7 +371,7 @@ def _first_negative_mark(c: Compared, x: FloatArray, low: FloatArray, where: Ran
     return [place | {"text": text, "showarrow": True, "arrowwidth": 1, "xanchor": side, "font": font, "bgcolor": back}]
 
 
-def said_above(text: str) -> list[dict[str, Any]]:
+def note_above(text: str) -> list[dict[str, Any]]:
     """Return an annotation above the plot that names what was left out; empty if the text is empty."""
     place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 2}
     return [place | {"text": text, "showarrow": False, "font": {"size": 12}, "name": "left out"}] if text else []

@@ -31,7 +31,7 @@ def envelope_traces(x: FloatArray, low: FloatArray, high: FloatArray, c: Compare
     ]
 
 
-def thinned(x: Any, y: FloatArray, columns: int, *, start: int, log: bool) -> tuple[Any, FloatArray]:
+def thin_curve(x: Any, y: FloatArray, columns: int, *, start: int, log: bool) -> tuple[Any, FloatArray]:
     """Return the curve y at start, start + 1, … as a zigzag through each column's extremes; unchanged if it fits."""
     if len(x) <= columns:
         return x, y

@@ -184,7 +184,7 @@ def heatmap(
         y={
             "title": "pair i",
             "range": [spec.pairs - 0.5, -0.5],
-            "tickvals": theme.thinned(spec.pairs),
+            "tickvals": theme.thin_ticks(spec.pairs),
             "showgrid": False,
             "fixedrange": True,
         },

@@ -68,10 +68,10 @@ def heads_map(
             {"type": "rect", "x0": pin - 0.5, "x1": pin + 0.5, "y0": 0, "y1": 1, "yref": "paper"}
             | {"line": {"color": theme.KEPT, "width": 1.5}}
         )
-    every = theme.thinned(len(names), 24)
+    every = theme.thin_ticks(len(names), 24)
     return theme.figure(
         [trace],
-        x=theme.merged(theme.pair_axis(values.shape[1]), {"showgrid": False, "showspikes": False}),
+        x=theme.merge_dicts(theme.pair_axis(values.shape[1]), {"showgrid": False, "showspikes": False}),
         y={
             "range": [len(names) - 0.5, -0.5],
             "tickvals": every,

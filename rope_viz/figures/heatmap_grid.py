@@ -22,8 +22,8 @@ class Panel:
     trace: dict[str, Any] = field(default_factory=dict)
 
 
-def panels(
-    shown: Sequence[Panel],
+def draw_panels(
+    panels: Sequence[Panel],
     labels: Sequence[str],
     *,
     ends: tuple[float, float],
@@ -38,16 +38,16 @@ def panels(
 
     `rows` names the rows and the columns; the rows with an index in `frames` get a frame in every panel.
     """
-    count = len(shown)
+    count = len(panels)
     width = (1.0 - GAP * (count - 1)) / count
-    ticks, few = _ticks(labels, 20), _ticks(labels, 12)
+    ticks, few = _choose_ticks(labels, 20), _choose_ticks(labels, 12)
     traces, notes, shapes, axes = [], [], [], {}
     at_side = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4} | bar
     below = bar | {"orientation": "h", "thickness": 10, "outlinewidth": 0, "x": 0.5, "xanchor": "center", "len": 0.8}
     below |= {"yref": "container", "y": 0.0, "yanchor": "bottom", "title": {"text": ""}}
     narrow: dict[str, Any] = {"height": narrow_height, "margin": {"l": 66, "b": 126}, "coloraxis": {"colorbar": below}}
-    top = 22 + 17 * max(len(panel.lines) for panel in shown)
-    for index, panel in enumerate(shown):
+    top = 22 + 17 * max(len(panel.lines) for panel in panels)
+    for index, panel in enumerate(panels):
         mark = "" if index == 0 else str(index + 1)
         traces.append(
             {
@@ -88,7 +88,7 @@ def panels(
         both = {"type": "category", "showgrid": False, **ticks}
         both |= {"showspikes": False, "ticklen": 2, "tickfont": {"size": 11}}
         linked = {} if index == 0 else {"matches": "x"}
-        axes[f"xaxis{mark}"] = theme.merged(
+        axes[f"xaxis{mark}"] = theme.merge_dicts(
             theme.AXIS,
             both,
             {
@@ -99,7 +99,7 @@ def panels(
             },
             linked,
         )
-        axes[f"yaxis{mark}"] = theme.merged(
+        axes[f"yaxis{mark}"] = theme.merge_dicts(
             theme.AXIS,
             both,
             {"anchor": f"x{mark}", "autorange": False, "range": [len(labels) - 0.5, -0.5], "domain": [0.0, 1.0]},
@@ -143,6 +143,6 @@ def _narrow_axes(index: int, count: int, mark: str, head: float, ticks: dict[str
     }
 
 
-def _ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
-    every = theme.thinned(len(labels), most)
+def _choose_ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
+    every = theme.thin_ticks(len(labels), most)
     return {"tickvals": every, "ticktext": [labels[t] for t in every]}

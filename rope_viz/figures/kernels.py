@@ -16,7 +16,7 @@ from rope_viz.figures.frequencies import length_rules
 from rope_viz.kernels import error_by_position, exact_table
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.kernels.tables import METHODS, Method
-from rope_viz.studies.error_budget import fewer
+from rope_viz.studies.error_budget import scale_samples
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_exponent, format_number
 
@@ -202,7 +202,7 @@ def _exact(raw: bytes, quick: bool) -> tuple[FloatArray, NDArray[np.int64], tupl
     ends = np.unique(np.geomspace(1, FARTHEST, QUICK_WINDOWS if quick else WINDOWS).astype(np.int64))
     # The errors of single positions scatter; the maximum over a window does not.
     inv_freq = np.frombuffer(raw)
-    window = np.arange(fewer(WINDOW, len(inv_freq), least=4, usual=256))
+    window = np.arange(scale_samples(WINDOW, len(inv_freq), least=4, usual=256))
     positions = np.maximum(ends[:, None] - window, np.append(0, ends[:-1])[:, None] + 1)
     return ends.astype(np.float64), positions, exact_table(inv_freq, positions)
 

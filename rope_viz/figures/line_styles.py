@@ -132,39 +132,39 @@ RUNTIMES: dict[str, Look] = {
 """{start of a runtime's name: its style next to the reference}; releases of one runtime share a colour."""
 
 
-def of_method(name: str) -> Look:
+def method_look(name: str) -> Look:
     """Return the style of a scaling method."""
-    return METHODS.get(name) or _by_name(name)
+    return METHODS.get(name) or _look_by_name(name)
 
 
-def of_model(name: str) -> Look:
+def model_look(name: str) -> Look:
     """Return the style of a compared model, by its id in the catalog or by its name."""
-    key = _ids().get(name, name)
-    return _numbered(MODELS.index(key)) if key in MODELS else _by_name(key)
+    key = _model_ids().get(name, name)
+    return _look_by_index(MODELS.index(key)) if key in MODELS else _look_by_name(key)
 
 
-def of_runtime(name: str) -> Look:
+def runtime_look(name: str) -> Look:
     """Return the style of a runtime."""
-    return next((look for start, look in RUNTIMES.items() if name.startswith(start)), None) or _by_name(name)
+    return next((look for start, look in RUNTIMES.items() if name.startswith(start)), None) or _look_by_name(name)
 
 
-def of_entry(name: str, names: Sequence[str]) -> Look:
+def entry_look(name: str, names: Sequence[str]) -> Look:
     """Return the style of an entry of a fixed list, by its index."""
     place = list(names).index(name)
     colours = len(theme.FURTHER)
     return Look(theme.FURTHER[place % colours], (*theme.DASHES[1:], "longdash")[place // colours % 4])
 
 
-def _numbered(place: int) -> Look:
+def _look_by_index(place: int) -> Look:
     colours = len(theme.FURTHER)
     return Look(theme.FURTHER[place % colours], STROKES[place // colours % len(STROKES)])
 
 
-def _by_name(name: str) -> Look:
+def _look_by_name(name: str) -> Look:
     """Return a style that depends only on the name."""
-    return _numbered(zlib.crc32(name.encode()) % (len(STROKES) * len(theme.FURTHER)))
+    return _look_by_index(zlib.crc32(name.encode()) % (len(STROKES) * len(theme.FURTHER)))
 
 
 @functools.cache
-def _ids() -> Mapping[str, str]:
+def _model_ids() -> Mapping[str, str]:
     return {model.name: id for id, model in catalog().items()}

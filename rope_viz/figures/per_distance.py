@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
-from rope_viz.figures.decay import MARGIN, WORKERS, said_above
+from rope_viz.figures.decay import MARGIN, WORKERS, note_above
 from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.studies import decay, scores
 from rope_viz.studies.error_budget import WORK, Thinning
@@ -21,12 +21,12 @@ WINDOW = 96
 BASES_LONGEST = 1 << 17
 
 
-def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None) -> go.Figure:
+def contributions(spec: RopeSpec, distance: int, qk_parts: Parts, *, pin: int | None) -> go.Figure:
     """Draw what each pair adds to the score at one distance, and the running total.
 
     The total starts at the contribution of the unrotated dimensions and ends at the score.
     """
-    a, b, unrotated = own
+    a, b, unrotated = qk_parts
     parts = scores.contributions(spec.inv_freq(spec.target), a, b, distance)
     total = unrotated + np.cumsum(parts)
     pair = np.arange(spec.pairs)
@@ -73,16 +73,16 @@ def contributions(spec: RopeSpec, distance: int, own: Parts, *, pin: int | None)
     return fig
 
 
-def total(spec: RopeSpec, distance: int, own: Parts) -> float:
+def total(spec: RopeSpec, distance: int, qk_parts: Parts) -> float:
     """Return the score at one distance."""
-    a, b, unrotated = own
+    a, b, unrotated = qk_parts
     return float(scores.scores_at(spec.inv_freq(spec.target), a, b, [distance])[0]) + unrotated
 
 
-def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.Figure:
+def attention_map(spec: RopeSpec, first: int, qk_parts: Parts, weights: bool) -> go.Figure:
     """Draw causal scores or softmax weights of a window of queries and keys, equal along every diagonal."""
     inv_freq, factor = spec.inv_freq(spec.target), spec.attention_factor(spec.target)
-    a, b, unrotated = own
+    a, b, unrotated = qk_parts
     window = WINDOW
     by_distance = scores.curve(inv_freq, a, b, stop=window)
     query, key = np.indices((window, window))
@@ -90,10 +90,10 @@ def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.F
     grid = np.where(key <= query, logits[np.maximum(query - key, 0)], -np.inf)
     if weights:
         raised = np.exp(grid - grid.max(axis=1, keepdims=True))
-        shown = np.where(key <= query, raised / raised.sum(axis=1, keepdims=True), np.nan)
-        ends, scale, name = (0.0, float(np.nanmax(shown[window // 8 :]))), theme.SEQUENTIAL, "weight"
+        values = np.where(key <= query, raised / raised.sum(axis=1, keepdims=True), np.nan)
+        ends, scale, name = (0.0, float(np.nanmax(values[window // 8 :]))), theme.SEQUENTIAL, "weight"
     else:
-        shown = np.where(key <= query, grid, np.nan)
+        values = np.where(key <= query, grid, np.nan)
         top = float(np.abs(logits).max()) or 1.0
         ends, scale, name = (-top, top), theme.DIVERGING, "logit"
     at = first + np.arange(window)
@@ -101,7 +101,7 @@ def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.F
         "type": "heatmap",
         "x": at,
         "y": at,
-        "z": shown.astype(np.float32),
+        "z": values.astype(np.float32),
         "zmin": ends[0],
         "zmax": ends[1],
         "colorscale": scale,
@@ -121,8 +121,8 @@ def attention_map(spec: RopeSpec, first: int, own: Parts, weights: bool) -> go.F
 
 def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
     """Draw which bases keep the mean cosine at or above 0 up to a length: a set with gaps, not one threshold."""
-    candidates = bases_drawn(spec, length, quick=quick)
-    holds = feasible(spec, length, quick=quick)
+    candidates = choose_bases(spec, length, quick=quick)
+    holds = find_feasible(spec, length, quick=quick)
     strip = {
         "type": "heatmap",
         "x": candidates,
@@ -147,34 +147,34 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
         height=170,
         shapes=[theme.rule(spec.base, "this base", axis="x")],
         hovermode="closest",
-        notes=said_above(thinned(spec.rotary_dim, length, len(candidates)).sentence()),
+        notes=note_above(thin_distances(spec.rotary_dim, length, len(candidates)).sentence()),
         margin={"l": 24, "r": 24, "t": 34, "b": 48},
     )
     fig.table = lambda: {"base": candidates, f"1: mean cosine at or above 0 up to {length} tokens": holds * 1.0}
     return fig
 
 
-def bases_drawn(spec: RopeSpec, length: int, *, quick: bool = False) -> FloatArray:
+def choose_bases(spec: RopeSpec, length: int, *, quick: bool = False) -> FloatArray:
     """Return the bases that `bases` draws: fewer while a knob moves, and when each takes long."""
     return np.geomspace(1e3, 1e9, 61 if quick else min(361, max(121, int(3 * WORK / (spec.pairs * length)))))
 
 
-def feasible(spec: RopeSpec, length: int, *, quick: bool = False) -> NDArray[np.bool_]:
+def find_feasible(spec: RopeSpec, length: int, *, quick: bool = False) -> NDArray[np.bool_]:
     """Return which drawn bases keep the mean cosine of such a head at or above 0 below a length; cached."""
-    return _feasible(spec.head_dim, spec.rotary_dim, length, tuple(bases_drawn(spec, length, quick=quick)))
+    return _find_feasible(spec.head_dim, spec.rotary_dim, length, tuple(choose_bases(spec, length, quick=quick)))
 
 
 @functools.lru_cache(maxsize=16)
-def _feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[float, ...]) -> NDArray[np.bool_]:
-    def holds(part: FloatArray) -> NDArray[np.bool_]:
+def _find_feasible(head_dim: int, rotary_dim: int, length: int, candidates: tuple[float, ...]) -> NDArray[np.bool_]:
+    def is_feasible(part: FloatArray) -> NDArray[np.bool_]:
         return decay.feasible_bases(head_dim, length, part, rotary_dim=rotary_dim, thinning=thinning)
 
-    thinning = thinned(rotary_dim, length, len(candidates))
+    thinning = thin_distances(rotary_dim, length, len(candidates))
 
     # Large bases take long and small ones fail early: small chunks keep all workers busy.
-    return np.concatenate(list(WORKERS.map(holds, np.array_split(np.array(candidates), 32))))
+    return np.concatenate(list(WORKERS.map(is_feasible, np.array_split(np.array(candidates), 32))))
 
 
-def thinned(rotary_dim: int, length: int, bases: int) -> Thinning:
+def thin_distances(rotary_dim: int, length: int, bases: int) -> Thinning:
     """Return which distances are computed for each of this many bases."""
     return Thinning.for_curve(0, length, rotary_dim // 2, shares=bases, work=3 * WORK * min(1.0, 128 / rotary_dim))

@@ -13,7 +13,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import cell_text, line_styles, theme
 from rope_viz.figures.frequencies import length_rules, pin_rule
 from rope_viz.studies import precision
-from rope_viz.studies.error_budget import fewer
+from rope_viz.studies.error_budget import scale_samples
 from rope_viz.studies.precision import ROUNDINGS
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_exponent, format_tokens
@@ -43,13 +43,13 @@ def passes(spec: RopeSpec, where: str) -> FloatArray:
     """Return where each pair's error first exceeds 0.1 turn, NaN if not up to 10M or if it does not grow."""
     if ROUNDINGS[where].stage != "angle":
         return np.full(spec.pairs, np.nan)
-    return precision.first_beyond(spec, where, turns=TENTH, limit=precision.MAX_POSITION, length=spec.target)
+    return precision.first_position_beyond(spec, where, turns=TENTH, limit=precision.MAX_POSITION, length=spec.target)
 
 
 def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pin: int | None = None) -> go.Figure:
     """Draw the angle error in radians of every pair over positions 1 to 10M, with a line where it passes 0.1 turn."""
-    samples = fewer(3 if live else 12, spec.pairs, least=2, usual=256)
-    edges, errors = worst(spec, where, fewer(80 if live else 220, spec.pairs, least=80, usual=512), samples)
+    samples = scale_samples(3 if live else 12, spec.pairs, least=2, usual=256)
+    edges, errors = worst(spec, where, scale_samples(80 if live else 220, spec.pairs, least=80, usual=512), samples)
     middle = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1.0, edges[:-1]))
     with np.errstate(divide="ignore"):
         error = np.where(errors > 0.0, np.log10(np.maximum(errors, FLOOR)), np.nan).T
@@ -114,7 +114,7 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
         y={
             "title": "pair i",
             "range": [spec.pairs - 0.5, -0.5],
-            "tickvals": theme.thinned(spec.pairs),
+            "tickvals": theme.thin_ticks(spec.pairs),
             "showgrid": False,
         },
         shapes=[*pin_rule(pin, spec), *rules, position_rule],
@@ -135,9 +135,9 @@ def score_curve(spec: RopeSpec, where: str, *, live: bool = False) -> tuple[Floa
 
     Heads of more than 256 dimensions get fewer positions.
     """
-    count = 40 if live else fewer(160, spec.pairs, least=40, usual=128)
+    count = 40 if live else scale_samples(160, spec.pairs, least=40, usual=128)
     starts = np.unique(np.geomspace(16, precision.MAX_POSITION, count).astype(np.int64))
-    rows = np.maximum(starts[:, None] - np.arange(fewer(12, spec.pairs, least=2, usual=128)), 0)
+    rows = np.maximum(starts[:, None] - np.arange(scale_samples(12, spec.pairs, least=2, usual=128)), 0)
     test = precision.shift_test(spec, np.append(rows.ravel(), 0), where, distance=DISTANCE, length=spec.target)
     references = {"error": test.exact, "shift": float(test.scores[-1])}
     moved = test.scores[:-1].reshape(rows.shape)
@@ -151,7 +151,7 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
     drawn.sort(key=lambda name: name == where)
     traces, ends = [], []
     for name in drawn:
-        colour, dash = line_styles.CURRENT if name == where else line_styles.of_entry(name, tuple(PLACES))
+        colour, dash = line_styles.CURRENT if name == where else line_styles.entry_look(name, tuple(PLACES))
         x, off = score_curve(spec, name, live=live)
         y = np.maximum(off[shown], 1e-16)
         label = SHORT[name]
@@ -196,8 +196,8 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
 def summary(spec: RopeSpec) -> tuple[dict[str, Any], ...]:
     """Return a row per rounding, up to the target length: worst angle, pairs past 0.1 turn, vector length and score."""
     end = min(spec.target, precision.MAX_POSITION)
-    starts = np.unique(np.geomspace(1, end, fewer(60, spec.pairs, least=20, usual=256)).astype(np.int64))
-    near = np.arange(fewer(8, spec.pairs, least=2, usual=256))
+    starts = np.unique(np.geomspace(1, end, scale_samples(60, spec.pairs, least=20, usual=256)).astype(np.int64))
+    near = np.arange(scale_samples(8, spec.pairs, least=2, usual=256))
     places = np.unique(np.append(np.maximum(starts[:, None] - near, 0), end))
     rows = []
     for name, label in PLACES.items():

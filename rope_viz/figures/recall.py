@@ -147,14 +147,14 @@ def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) 
             | {"font": {"size": 13, "color": theme.TEXT}}
         )
         start = index * (width + GAP)
-        axes[f"xaxis{mark}"] = theme.merged(
+        axes[f"xaxis{mark}"] = theme.merge_dicts(
             theme.AXIS,
             ticks,
             {"domain": [start, start + width], "anchor": f"y{mark}", "title": "length (tokens)", "showgrid": False},
             {"range": [-0.5, len(lengths) - 0.5], "showspikes": False},
             {"matches": "x"} if index else {},
         )
-        axes[f"yaxis{mark}"] = theme.merged(
+        axes[f"yaxis{mark}"] = theme.merge_dicts(
             theme.AXIS,
             {"anchor": f"x{mark}", "range": [1.0, 0.0], "showgrid": False, "showticklabels": index == 0},
             {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["start", "25 %", "50 %", "75 %", "end"]},

@@ -224,7 +224,7 @@ def _cells(maps: Mapping[str, tuple[IntArray, IntArray]], values: Sequence[Any])
 
 def _ticks(dimensions: IntArray) -> dict[str, Any]:
     """Return ticks at matrix indices, labelled with the head's dimensions."""
-    places = theme.thinned(len(dimensions), 5)
+    places = theme.thin_ticks(len(dimensions), 5)
     return {"tickvals": places, "ticktext": [str(dimensions[place]) for place in places], "tickmode": "array"}
 
 

@@ -46,7 +46,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
     ]
     peaks = []
     for rows, values in groups:
-        colour, dash = line_styles.of_runtime(rows[0].name)
+        colour, dash = line_styles.runtime_look(rows[0].name)
         names = ", ".join(row.name for row in rows)
         traces.append(
             theme.line(

@@ -64,10 +64,10 @@ def compared(
     for other in others:
         method = short_label(other.scaling.name)
         label = f"{own}, {method}" if own else method
-        out.append(Compared(label, other, *line_styles.of_method(other.scaling.name), own))
+        out.append(Compared(label, other, *line_styles.method_look(other.scaling.name), own))
     for further, other in (models or {}).items():
         if (further, other) != (own, spec):
-            out.append(Compared(further, other, *line_styles.of_model(further), further))
+            out.append(Compared(further, other, *line_styles.model_look(further), further))
     return out
 
 
@@ -179,8 +179,8 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     quotient = released.inv_freq() / paper.inv_freq()
     worst = int(np.argmax(np.abs(np.log(quotient))))
     styles = {
-        "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.of_method("yarn"),
-        "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.of_method("yarn-paper"),
+        "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.method_look("yarn"),
+        "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.method_look("yarn-paper"),
     }
     curves = {"released": spectrum.ratio(released), "paper": spectrum.ratio(paper)}
     traces = [

@@ -282,9 +282,11 @@ def _score(
     bars |= {"marker": {"color": colours}, "hovertemplate": "pair %{y}: cos %{x:.4f}<extra></extra>"}
     line = theme.line(mean, pair + 0.5, "running mean", theme.TEXT, hovertemplate="%{x:.4f}<extra></extra>") | on
     score = f"score {mean[-1]:.4f}".replace("-", "−")
-    axis = theme.merged(theme.AXIS, {"domain": across, "anchor": "y2", "range": [-1, 1], "tickvals": [-1, 0, 1]})
-    axis = theme.merged(axis, {"title": f"cos by pair, and its mean: {score}", "showspikes": False, "zeroline": True})
+    axis = theme.merge_dicts(theme.AXIS, {"domain": across, "anchor": "y2", "range": [-1, 1], "tickvals": [-1, 0, 1]})
+    axis = theme.merge_dicts(
+        axis, {"title": f"cos by pair, and its mean: {score}", "showspikes": False, "zeroline": True}
+    )
     axis |= {"zerolinecolor": theme.RULE, "showgrid": False}
-    ticks = {"tickvals": theme.thinned(len(parts), 9), "title": "pair i", "showgrid": False}
-    y_axis = theme.merged(theme.AXIS, {"domain": up, "anchor": "x2", "range": [len(parts) - 0.5, -0.5]}, ticks)
+    ticks = {"tickvals": theme.thin_ticks(len(parts), 9), "title": "pair i", "showgrid": False}
+    y_axis = theme.merge_dicts(theme.AXIS, {"domain": up, "anchor": "x2", "range": [len(parts) - 0.5, -0.5]}, ticks)
     return [bars, line], {"xaxis2": axis, "yaxis2": y_axis}

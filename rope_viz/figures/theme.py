@@ -88,8 +88,8 @@ def figure(
         "hovermode": "x unified",
         "hoverlabel": {"bgcolor": PANEL, "bordercolor": RULE, "font": {"color": TEXT, "size": 13}, "align": "left"},
         "dragmode": "zoom",
-        "xaxis": merged(AXIS, {"showspikes": True, **SPIKE}, x),
-        "yaxis": merged(AXIS, y),
+        "xaxis": merge_dicts(AXIS, {"showspikes": True, **SPIKE}, x),
+        "yaxis": merge_dicts(AXIS, y),
         "shapes": list(shapes),
         "annotations": list(notes),
     }
@@ -147,17 +147,19 @@ PAIR_AXIS = {"title": "pair i", "unifiedhovertitle": {"text": "pair %{x}"}}
 
 def pair_axis(pairs: int) -> dict[str, Any]:
     """Return the x axis of figures over the pairs."""
-    return PAIR_AXIS | {"range": [-0.5, pairs - 0.5], "tickvals": thinned(pairs)}
+    return PAIR_AXIS | {"range": [-0.5, pairs - 0.5], "tickvals": thin_ticks(pairs)}
 
 
-def merged(*parts: dict[str, Any]) -> dict[str, Any]:
+def merge_dicts(*parts: dict[str, Any]) -> dict[str, Any]:
     """Merge dicts recursively, later ones first; a title may be given as text."""
     out: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
             if key == "title" and isinstance(value, str):
                 value = {"text": value}
-            out[key] = merged(out[key], value) if isinstance(value, dict) and isinstance(out.get(key), dict) else value
+            out[key] = (
+                merge_dicts(out[key], value) if isinstance(value, dict) and isinstance(out.get(key), dict) else value
+            )
     return out
 
 
@@ -241,7 +243,7 @@ def plain_text(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def thinned(count: int, most: int = 9) -> list[int]:
+def thin_ticks(count: int, most: int = 9) -> list[int]:
     """Return tick positions within 0 … count − 1 at a round step, no more than `most`."""
     step = next(s for s in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if count / s <= most)
     return list(range(0, count, step))

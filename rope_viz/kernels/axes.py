@@ -29,11 +29,11 @@ def table_of(
     weights: (pairs, axes) radians per unit. factor: one for all pairs or one for each; `inverse` divides by it, and the
     caller rotates backwards. Raises `ValueError` if the shapes do not fit.
     """
-    freqs = checked_weights(weights)
-    scale = checked_factors(factor, len(freqs))
+    freqs = check_weights(weights)
+    scale = check_factors(factor, len(freqs))
     scale = 1.0 / scale if inverse else scale
     if "torch" in sys.modules and isinstance(positions, sys.modules["torch"].Tensor):
-        return _on_device(positions, freqs, scale)
+        return _move_to_device(positions, freqs, scale)
     places = np.asarray(positions)
     check_places(places.shape, freqs.shape[1], places.dtype.kind in "iuf")
     angle = angles(places, freqs)
@@ -47,39 +47,39 @@ def angles(positions: ArrayLike, weights: ArrayLike) -> FloatArray:
 
     weights: (pairs, axes).
     """
-    freqs, places = checked_weights(weights), np.asarray(positions)
-    whole = np.floor(places) if places.dtype.kind == "f" else places
-    if places.dtype.kind == "f" and not np.all(np.abs(whole) < 2.0**63):
+    freqs, places = check_weights(weights), np.asarray(positions)
+    floored = np.floor(places) if places.dtype.kind == "f" else places
+    if places.dtype.kind == "f" and not np.all(np.abs(floored) < 2.0**63):
         raise ValueError("positions must be finite and fit 64 bits with a sign")
-    count = fixed_point.checked_positions(whole.astype(np.int64) if places.dtype.kind == "f" else whole)
+    count = fixed_point.check_positions(floored.astype(np.int64) if places.dtype.kind == "f" else floored)
     phase = np.zeros((*places.shape[:-1], len(freqs)), dtype=np.int64)
     with np.errstate(over="ignore"):
         for axis in range(freqs.shape[1]):
             phase += count[..., axis, None] * fixed_point.increments(freqs[:, axis])
     angle = phase.astype(np.float64) * RADIANS
-    return angle if places.dtype.kind != "f" else np.asarray(angle + (places - whole) @ freqs.T)
+    return angle if places.dtype.kind != "f" else np.asarray(angle + (places - floored) @ freqs.T)
 
 
-def _on_device(positions: Any, freqs: FloatArray, scale: FloatArray) -> tuple[tuple[Any, Any], Any]:
+def _move_to_device(positions: Any, freqs: FloatArray, scale: FloatArray) -> tuple[tuple[Any, Any], Any]:
     torch = sys.modules["torch"]
     real = positions.is_floating_point()
     check_places(tuple(positions.shape), freqs.shape[1], not positions.is_complex() and positions.dtype != torch.bool)
     with torch.no_grad():
         places = positions.detach()
-        whole = places.floor() if real else places
-        count, device = whole.long(), places.device
+        floored = places.floor() if real else places
+        count, device = floored.long(), places.device
         phase = torch.zeros((*places.shape[:-1], len(freqs)), dtype=torch.int64, device=device)
         for axis in range(freqs.shape[1]):
             phase += count[..., axis, None] * torch.from_numpy(fixed_point.increments(freqs[:, axis]).copy()).to(device)
         angle = phase.double() * RADIANS
         if real:
-            angle = angle + (places - whole).double() @ torch.from_numpy(freqs.T.copy()).to(device)
+            angle = angle + (places - floored).double() @ torch.from_numpy(freqs.T.copy()).to(device)
         flat, factor = angle.reshape(-1, len(freqs)), torch.from_numpy(scale.copy()).to(device)
         rows = torch.arange(len(flat), device=device).view(places.shape[:-1])
         return (flat.cos() * factor, flat.sin() * factor), rows
 
 
-def checked_weights(weights: ArrayLike) -> FloatArray:
+def check_weights(weights: ArrayLike) -> FloatArray:
     """Return weights as float64 (pairs, axes), or raise `ValueError`."""
     array = np.array(weights, dtype=np.float64)
     if array.ndim != 2 or not array.size:
@@ -89,7 +89,7 @@ def checked_weights(weights: ArrayLike) -> FloatArray:
     return array
 
 
-def checked_factors(factor: float | ArrayLike, pairs: int) -> FloatArray:
+def check_factors(factor: float | ArrayLike, pairs: int) -> FloatArray:
     """Return a factor for every pair, (pairs,), or raise `ValueError`."""
     array = np.asarray(factor, dtype=np.float64)
     if array.shape not in ((), (pairs,)) or not np.all((array > 0.0) & (array < math.inf)):

@@ -66,14 +66,14 @@ def eager_ways(xs: list[Tensor], table: tuple[Tensor, Tensor], pairing: Pairing,
         ways["torch.compile"] = lambda: list(fast())
     size = cos.shape[0] * xs[0].shape[-1] ** 2 * xs[0].element_size()
     if size <= DENSE_BYTES:
-        matrices = dense(cos, sin, pairing).to(dtype)
+        matrices = rotation_matrices(cos, sin, pairing).to(dtype)
         ways["dense matrix"] = lambda: [torch.einsum("tij,bthj->bthi", matrices, x) for x in xs]
     else:
         ways["dense matrix"] = f"its matrices alone would take {size / 1e6:,.0f} MB"
     return ways
 
 
-def dense(cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
+def rotation_matrices(cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
     """Return the rotation matrix of every token, (tokens, head_dim, head_dim)."""
     tokens, pairs = cos.shape
     pair = torch.arange(pairs, device=cos.device)
@@ -102,11 +102,11 @@ def peer_ways(xs: list[Tensor], table: tuple[Tensor, Tensor], pairing: Pairing) 
         elif interleaved and name in ("Liger, in place", "transformers"):
             ways[name] = "split halves only"
         else:
-            ways[name] = _loaded(module, make, xs, cos, sin, interleaved)
+            ways[name] = _make_way(module, make, xs, cos, sin, interleaved)
     return ways
 
 
-def _loaded(module: str, make: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: bool) -> Any:
+def _make_way(module: str, make: Any, xs: list[Tensor], cos: Tensor, sin: Tensor, interleaved: bool) -> Any:
     try:
         return make(importlib.import_module(module), xs, cos, sin, interleaved)
     except (ImportError, AttributeError) as error:

@@ -14,14 +14,16 @@ class Float32Buffers(torch.nn.Module):
     Angles from a bfloat16 inv_freq are 1.8 radians off at position 4,095.
     """
 
-    def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
+    def make_buffers(self, device: torch.device | str | None) -> dict[str, Tensor]:
         """Return every buffer by its name, float32, computed from the module's arguments."""
         raise NotImplementedError
 
-    def in_float32(self, name: str) -> Tensor:
+    def read_float32(self, name: str) -> Tensor:
         """Return the buffer, recomputed if it was replaced by a rounded one."""
         buffer: Tensor = getattr(self, name)
-        return buffer.float() if buffer.dtype in (torch.float32, torch.float64) else self.fresh(buffer.device)[name]
+        return (
+            buffer.float() if buffer.dtype in (torch.float32, torch.float64) else self.make_buffers(buffer.device)[name]
+        )
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
         before = {name: buffer for name, buffer in self.named_buffers(recurse=False)}
@@ -29,7 +31,7 @@ class Float32Buffers(torch.nn.Module):
         for name, old in before.items():
             new = getattr(self, name)
             if old.is_meta and not new.is_meta:
-                setattr(self, name, self.fresh(new.device)[name])
+                setattr(self, name, self.make_buffers(new.device)[name])
             elif old.dtype != new.dtype:
                 setattr(self, name, old.to(new.device))
         return self

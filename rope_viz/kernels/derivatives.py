@@ -19,7 +19,7 @@ from rope_viz.kernels.torch_ops import Turn
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def rotated(xs: list[Tensor], positions: Tensor, turn: Turn, *, bounded: bool = False) -> list[Tensor]:
+def rotate_copies(xs: list[Tensor], positions: Tensor, turn: Turn, *, bounded: bool = False) -> list[Tensor]:
     """Return every x rotated, as new tensors; differentiable.
 
     xs: (batch, tokens, heads, head_dim) each, one dtype; positions: int64 (batch, tokens) or (1, tokens); bounded: the
@@ -29,7 +29,7 @@ def rotated(xs: list[Tensor], positions: Tensor, turn: Turn, *, bounded: bool = 
     arguments = arguments_of(positions, turn, bounded)
     with_grad = torch.is_grad_enabled() and any(x.requires_grad for x in xs)
     if with_grad:
-        arguments = tuple(savable(part) if isinstance(part, Tensor) else part for part in arguments)
+        arguments = tuple(make_savable(part) if isinstance(part, Tensor) else part for part in arguments)
     if is_transformed(*xs):
         return list(Rotated.apply(*arguments[:4], arguments[4:], *xs))  # type: ignore[no-untyped-call]
     if operators.is_plain(xs) and not with_grad:
@@ -66,7 +66,7 @@ def is_transformed(*tensors: Tensor) -> bool:
     return not torch.compiler.is_compiling() and any(map(torch._C._functorch.is_functorch_wrapped_tensor, tensors))
 
 
-def savable(tensor: Tensor) -> Tensor:
+def make_savable(tensor: Tensor) -> Tensor:
     """Return the tensor, or a copy if it was made in inference mode: autograd refuses to save those."""
     if torch.compiler.is_compiling() or torch.is_inference_mode_enabled() or not tensor.is_inference():
         return tensor
@@ -74,7 +74,7 @@ def savable(tensor: Tensor) -> Tensor:
 
 
 class Rotated(torch.autograd.Function):
-    """`rotated` of xs: `apply(positions, inv_freq, cos, sin, (interleaved, conjugate, scale, bounded), *xs)`."""
+    """`rotate_copies` of xs: `apply(positions, inv_freq, cos, sin, (interleaved, conjugate, scale, bounded), *xs)`."""
 
     @staticmethod
     def forward(
@@ -90,28 +90,28 @@ class Rotated(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        return *[None] * 5, *_turned(ctx, list(grads), back=True)
+        return *[None] * 5, *_rotate_again(ctx, list(grads), back=True)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, ...]:
-        return tuple(_turned(ctx, list(tangents[5:]), back=False))
+        return tuple(_rotate_again(ctx, list(tangents[5:]), back=False))
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        turned = _batched(info.batch_size, in_dims[:4], in_dims[5:], inputs[:4], inputs[4], inputs[5:])
+        turned = _rotate_batch(info.batch_size, in_dims[:4], in_dims[5:], inputs[:4], inputs[4], inputs[5:])
         return tuple(turned), (0,) * len(turned)
 
 
-def _turned(ctx: Any, xs: list[Tensor], *, back: bool) -> list[Tensor]:
+def _rotate_again(ctx: Any, xs: list[Tensor], *, back: bool) -> list[Tensor]:
     """Rotate xs by the angles of a forward call; `back` transposes: same scale, opposite angle."""
     positions, inv_freq, cos, sin = ctx.saved_tensors
     interleaved, conjugate, scale, bounded = ctx.flags
     # Not the inverse, which would divide by the scale's square.
     turn = Turn(inv_freq, cos, sin, interleaved, conjugate != back, scale)
-    return rotated(xs, positions, turn, bounded=bounded)
+    return rotate_copies(xs, positions, turn, bounded=bounded)
 
 
-def _batched(
+def _rotate_batch(
     size: int, angle_dims: Any, x_dims: Any, angles: Sequence[Any], flags: Sequence[Any], xs: Sequence[Tensor]
 ) -> list[Tensor]:
     """Rotate every x of a batch of `size`, with the batch dimension first.
@@ -126,18 +126,18 @@ def _batched(
             places, inv_freq, cos, sin = (_pick(part, dim, i) for part, dim in zip(angles, angle_dims, strict=True))
             own_xs = [_pick(x, dim, i) for x, dim in zip(xs, x_dims, strict=True)]
             turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
-            each.append(rotated(own_xs, places, turn, bounded=bounded))
+            each.append(rotate_copies(own_xs, places, turn, bounded=bounded))
         return [torch.stack(turned) for turned in zip(*each, strict=True)]
-    batched = [_in_front(x, dim, size) for x, dim in zip(xs, x_dims, strict=True)]
+    batched = [_move_to_front(x, dim, size) for x, dim in zip(xs, x_dims, strict=True)]
     places, inv_freq, cos, sin = angles
     if angle_dims[0] is not None or places.shape[0] > 1:
-        places = _in_front(places, angle_dims[0], size).expand(size, batched[0].shape[1], -1).flatten(0, 1)
+        places = _move_to_front(places, angle_dims[0], size).expand(size, batched[0].shape[1], -1).flatten(0, 1)
     turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
-    turned = rotated([x.flatten(0, 1) for x in batched], places, turn, bounded=bounded)
+    turned = rotate_copies([x.flatten(0, 1) for x in batched], places, turn, bounded=bounded)
     return [y.view(x.shape) for x, y in zip(batched, turned, strict=True)]
 
 
-def _in_front(x: Tensor, dim: int | None, size: int) -> Tensor:
+def _move_to_front(x: Tensor, dim: int | None, size: int) -> Tensor:
     return x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
 
 
@@ -151,11 +151,11 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _backward(ctx: Any, grads: list[Tensor]) -> tuple[Any, ...]:
-    return _turned(ctx, grads, back=True), *[None] * 8
+    return _rotate_again(ctx, grads, back=True), *[None] * 8
 
 
 def _vmap(info: Any, in_dims: Any, xs: Any, *rest: Any) -> tuple[list[Tensor], list[int]]:
-    turned = _batched(info.batch_size, in_dims[1:5], in_dims[0], rest[:4], rest[4:], xs)
+    turned = _rotate_batch(info.batch_size, in_dims[1:5], in_dims[0], rest[:4], rest[4:], xs)
     return turned, [0] * len(turned)
 
 

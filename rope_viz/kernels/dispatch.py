@@ -25,15 +25,15 @@ def rotate(
     table: tuple[Any, Any] | None = None,
 ) -> list[Tensor]:
     """Implement `rope_viz.kernels.rotate` for several tensors that may differ only in their number of heads."""
-    turn = _turn(inv_freq, table, xs[0].device, pairing, attention_factor, inverse)
+    turn = _make_turn(inv_freq, table, xs[0].device, pairing, attention_factor, inverse)
     for x in xs:
         reference.require_shapes(x, turn.pairs, pairing, attention_factor)
         if x.shape[:-2] != xs[0].shape[:-2]:
             raise ValueError(f"q and k must share batch and tokens, got {tuple(xs[0].shape)} and {tuple(x.shape)}")
-    places = _places(positions, xs[0], turn)
-    batched = [x.reshape(_batch(x), *x.shape[-3:]) for x in xs]
+    places = _check_positions(positions, xs[0], turn)
+    batched = [x.reshape(_fold_batch(x), *x.shape[-3:]) for x in xs]
     if outs is None:
-        new = torch_library.rotated(batched, places, turn, bounded=positions is None)
+        new = torch_library.rotate_copies(batched, places, turn, bounded=positions is None)
         return [out.view(x.shape) if x.ndim != 4 else out for out, x in zip(new, xs, strict=True)]
     for x, out in zip(xs, outs, strict=True):
         if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
@@ -43,7 +43,7 @@ def rotate(
         raise ValueError("out= has no gradient: leave it out, or rotate under torch.no_grad()")
     # An out that cannot be viewed as (batch, tokens, heads, head_dim) is written by way of a tensor that can.
     targets = [out if out.ndim == 4 or out.is_contiguous() else torch.empty_like(out).contiguous() for out in outs]
-    batched_outs = [target.view(_batch(target), *target.shape[-3:]) for target in targets]
+    batched_outs = [target.view(_fold_batch(target), *target.shape[-3:]) for target in targets]
     torch_library.rotate_into(batched_outs, batched, places, turn, bounded=positions is None)
     for target, out in zip(targets, outs, strict=True):
         if target is not out:
@@ -51,7 +51,7 @@ def rotate(
     return outs
 
 
-def _batch(x: Tensor) -> int:
+def _fold_batch(x: Tensor) -> int:
     # Not -1, which is undefined for empty tensors.
     batch = 1
     for length in x.shape[:-3]:
@@ -59,7 +59,7 @@ def _batch(x: Tensor) -> int:
     return batch
 
 
-def _turn(
+def _make_turn(
     inv_freq: Any, table: Any, device: torch.device, pairing: Pairing, attention_factor: float, inverse: bool
 ) -> Turn:
     if (inv_freq is None) == (table is None):
@@ -71,7 +71,7 @@ def _turn(
             inv_freq = inv_freq.copy()  # torch warns about read-only arrays, such as a spec's
         frequency = torch.as_tensor(inv_freq)
         if frequency.is_cuda and not torch.compiler.is_compiling():
-            frequency = _on_host(frequency)
+            frequency = _copy_to_host(frequency)
         if frequency.ndim != 1 or not len(frequency):
             raise ValueError(f"inv_freq must have shape (pairs,) with at least one pair, got {tuple(frequency.shape)}")
         if frequency.requires_grad or torch_library.has_tangent(frequency):
@@ -87,13 +87,13 @@ def _turn(
     return Turn(None, cos, sin, interleaved, inverse, scale)
 
 
-@torch_library.remembered
-def _on_host(inv_freq: Tensor) -> Tensor:
+@torch_library.cache_last
+def _copy_to_host(inv_freq: Tensor) -> Tensor:
     # The increments are computed on the host. Cached, so that a model's buffer is copied once, not once per layer.
     return inv_freq.cpu()
 
 
-def _places(positions: Any, x: Tensor, turn: Turn) -> Tensor:
+def _check_positions(positions: Any, x: Tensor, turn: Turn) -> Tensor:
     """Return positions as int64, (1, tokens) or (batch, tokens)."""
     if positions is None:
         if turn.cos is None:
@@ -107,7 +107,7 @@ def _places(positions: Any, x: Tensor, turn: Turn) -> Tensor:
     if places.shape == x.shape[-3:-2]:
         return places.long()[None]
     if places.shape == x.shape[:-2]:
-        return places.long().reshape(_batch(x), x.shape[-3])
+        return places.long().reshape(_fold_batch(x), x.shape[-3])
     raise ValueError(
         f"positions must have shape {tuple(x.shape[-3:-2])} or {tuple(x.shape[:-2])}, got {tuple(places.shape)}"
     )

@@ -34,13 +34,13 @@ def increments(inv_freq: ArrayLike) -> IntArray:
     inv_freq: (pairs,) radians per position. Each float is multiplied in integers at its exact value, so the last
     rounding is the only one. Raises `ValueError` unless the frequencies are a vector of finite numbers.
     """
-    return _increments(checked_inv_freq(inv_freq).tobytes())
+    return _increments(check_inv_freq(inv_freq).tobytes())
 
 
 def phases(positions: ArrayLike, inv_freq: ArrayLike) -> IntArray:
     """Return phases, int64 (..., pairs), of integer positions (...)."""
     with np.errstate(over="ignore"):
-        return checked_positions(positions)[..., None] * increments(inv_freq)
+        return check_positions(positions)[..., None] * increments(inv_freq)
 
 
 def wrapped_angles(positions: ArrayLike, inv_freq: ArrayLike) -> FloatArray:
@@ -60,7 +60,7 @@ def sincos(phase: IntArray) -> tuple[Float32Array, Float32Array]:
     return np.where(quadrant & 2, -sin, sin), np.where((quadrant + 1) & 2, -cos, cos)
 
 
-def checked_inv_freq(inv_freq: Any) -> FloatArray:
+def check_inv_freq(inv_freq: Any) -> FloatArray:
     """Return inv_freq as a contiguous float64 vector of at least one pair, or raise `ValueError`."""
     array = np.ascontiguousarray(inv_freq, dtype=np.float64)
     if array.ndim != 1 or not array.size:
@@ -70,7 +70,7 @@ def checked_inv_freq(inv_freq: Any) -> FloatArray:
     return array
 
 
-def checked_positions(positions: Any) -> IntArray:
+def check_positions(positions: Any) -> IntArray:
     """Return positions as int64; raise `ValueError` for fractional ones, which have no exact phase."""
     array = np.asarray(positions)
     if array.size == 0:
@@ -84,7 +84,7 @@ def checked_positions(positions: Any) -> IntArray:
 
 @functools.lru_cache(maxsize=64)
 def _increments(data: bytes) -> IntArray:
-    values = np.array([_wrapped(_increment(f)) for f in np.frombuffer(data).tolist()], dtype=np.int64)
+    values = np.array([_wrap(_increment(f)) for f in np.frombuffer(data).tolist()], dtype=np.int64)
     values.flags.writeable = False
     return values
 
@@ -95,7 +95,7 @@ def _increment(inv_freq: float) -> int:
     return (scaled + (1 << (shift - 1))) >> shift
 
 
-def _wrapped(value: int) -> int:
+def _wrap(value: int) -> int:
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 

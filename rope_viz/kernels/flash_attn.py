@@ -52,7 +52,7 @@ def apply_rotary_emb(
         return ApplyRotaryEmb.apply(  # type: ignore[no-any-return, no-untyped-call]
             x, cos, sin, interleaved, inplace, seqlen_offsets, cu_seqlens, max_seqlen
         )
-    y = parts.turned_whole(x, cos, sin, Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen))
+    y = parts.rotate_whole(x, cos, sin, Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen))
     return x.copy_(y) if inplace else y
 
 
@@ -75,8 +75,8 @@ def apply_rotary_emb_qkv_(
     num_heads_q given. cos_k, sin_k: other tables for k.
     """
     if torch_library.is_transformed(qkv):
-        stretches = parts.q_and_k(qkv, cos, sin, cos_k, sin_k, num_heads_q)
-        return qkv.copy_(parts.turned_within(qkv, stretches, Way(interleaved, seqlen_offsets)))
+        stretches = parts.qk_stretches(qkv, cos, sin, cos_k, sin_k, num_heads_q)
+        return qkv.copy_(parts.rotate_stretches(qkv, stretches, Way(interleaved, seqlen_offsets)))
     return ApplyRotaryEmbQKV_.apply(  # type: ignore[no-any-return, no-untyped-call]
         qkv, cos, sin, cos_k, sin_k, interleaved, seqlen_offsets, num_heads_q
     )
@@ -87,7 +87,7 @@ def apply_rotary_emb_kv_(
 ) -> Tensor:
     """Rotate k inside kv (batch, seqlen, 2, nheads, headdim), in place; differentiable in kv."""
     if torch_library.is_transformed(kv):
-        return kv.copy_(parts.turned_within(kv, parts.k_alone(kv, cos, sin), Way(interleaved, seqlen_offsets)))
+        return kv.copy_(parts.rotate_stretches(kv, parts.k_stretch(kv, cos, sin), Way(interleaved, seqlen_offsets)))
     return ApplyRotaryEmbKV_.apply(kv, cos, sin, interleaved, seqlen_offsets)  # type: ignore[no-any-return, no-untyped-call]
 
 
@@ -106,8 +106,8 @@ def apply_rotary(
     way = Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate)
     with torch.no_grad():
         if not inplace:
-            return parts.turned_whole(x, cos, sin, way)
-        parts.turn_whole(x, cos, sin, way)
+            return parts.rotate_whole(x, cos, sin, way)
+        parts.rotate_whole_in_place(x, cos, sin, way)
     return x
 
 
@@ -117,7 +117,7 @@ def apply_rotary_emb_torch(x: Tensor, cos: Tensor, sin: Tensor, interleaved: boo
     x: (batch, seqlen, nheads, headdim); cos, sin: (seqlen, rotary_dim / 2) or (batch, seqlen, rotary_dim / 2).
     """
     width = 2 * cos.shape[-1]
-    parts.insist(width <= x.shape[-1], "rotary_dim must be <= headdim")
+    parts.require(width <= x.shape[-1], "rotary_dim must be <= headdim")
     cos, sin = cos.unsqueeze(-2), sin.unsqueeze(-2)
     body = x[..., :width]
     first, second = (body[..., 0::2], body[..., 1::2]) if interleaved else body.chunk(2, dim=-1)
@@ -145,7 +145,7 @@ class RotaryEmbedding(Float32Buffers):
     ) -> None:
         super().__init__()
         self.dim, self.base, self.interleaved, self.scale_base = dim, float(base), interleaved, scale_base
-        for name, buffer in {"scale": None, **self.fresh(device)}.items():
+        for name, buffer in {"scale": None, **self.make_buffers(device)}.items():
             self.register_buffer(name, buffer, persistent=False)
         # cos and sin for q, cos and sin for k, by whether gradients were enabled when they were computed.
         self._tables: dict[bool, tuple[Tensor, ...]] = {}
@@ -186,16 +186,16 @@ class RotaryEmbedding(Float32Buffers):
             if tables and len(tables[0]) >= seqlen and tables[0].device == device:
                 return tables
         positions = torch.arange(seqlen, device=device, dtype=torch.float32)
-        angle = torch.outer(positions, self.in_float32("inv_freq").to(device))
+        angle = torch.outer(positions, self.read_float32("inv_freq").to(device))
         cos, sin = angle.cos(), angle.sin()
         self._tables[with_grad] = cos, sin, cos, sin
         if self.scale_base is not None:
             power = (positions - seqlen // 2) / self.scale_base
-            scale = self.in_float32("scale").to(device) ** power[:, None]
+            scale = self.read_float32("scale").to(device) ** power[:, None]
             self._tables[with_grad] = cos * scale, sin * scale, cos / scale, sin / scale
         return self._tables[with_grad]
 
-    def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
+    def make_buffers(self, device: torch.device | str | None) -> dict[str, Tensor]:
         """Return the initial buffers: inv_freq and, for xPos, its scale, (dim / 2,) each."""
         pair = torch.arange(0, self.dim, 2, device=device, dtype=torch.float32)
         buffers = {"inv_freq": 1.0 / self.base ** (pair / self.dim)}
@@ -224,10 +224,10 @@ class ApplyRotaryEmb(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        cos, sin, cu_seqlens, seqlen_offsets = _saved(ctx)
+        cos, sin, cu_seqlens, seqlen_offsets = _load_saved(ctx)
         max_seqlen, interleaved = ctx.flags
         way = Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate=True)
-        return parts.turned_whole(grads[0], cos, sin, way), *[None] * 7
+        return parts.rotate_whole(grads[0], cos, sin, way), *[None] * 7
 
 
 class ApplyRotaryEmbQKV_(torch.autograd.Function):  # noqa: N801 (its published name)
@@ -245,19 +245,19 @@ class ApplyRotaryEmbQKV_(torch.autograd.Function):  # noqa: N801 (its published 
         seqlen_offsets: int | Tensor = 0,
         num_heads_q: int | None = None,
     ) -> Tensor:
-        stretches = parts.q_and_k(qkv, cos, sin, cos_k, sin_k, num_heads_q)
-        parts.turn_within(qkv, stretches, Way(interleaved, seqlen_offsets))
+        stretches = parts.qk_stretches(qkv, cos, sin, cos_k, sin_k, num_heads_q)
+        parts.rotate_stretches_in_place(qkv, stretches, Way(interleaved, seqlen_offsets))
         _save(ctx, cos, sin, cos_k, sin_k, seqlen_offsets)
         ctx.flags = interleaved, num_heads_q
         return qkv
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        cos, sin, cos_k, sin_k, seqlen_offsets = _saved(ctx)
+        cos, sin, cos_k, sin_k, seqlen_offsets = _load_saved(ctx)
         interleaved, num_heads_q = ctx.flags
-        stretches = parts.q_and_k(grads[0], cos, sin, cos_k, sin_k, num_heads_q)
+        stretches = parts.qk_stretches(grads[0], cos, sin, cos_k, sin_k, num_heads_q)
         way = Way(interleaved, seqlen_offsets, conjugate=True)
-        return parts.gradient_within(grads[0], stretches, way), *[None] * 7
+        return parts.rotate_gradient(grads[0], stretches, way), *[None] * 7
 
 
 class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published name)
@@ -267,16 +267,16 @@ class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published n
     def forward(
         ctx: Any, kv: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False, seqlen_offsets: int | Tensor = 0
     ) -> Tensor:
-        parts.turn_within(kv, parts.k_alone(kv, cos, sin), Way(interleaved, seqlen_offsets))
+        parts.rotate_stretches_in_place(kv, parts.k_stretch(kv, cos, sin), Way(interleaved, seqlen_offsets))
         _save(ctx, cos, sin, seqlen_offsets)
         ctx.interleaved = interleaved
         return kv
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        cos, sin, seqlen_offsets = _saved(ctx)
+        cos, sin, seqlen_offsets = _load_saved(ctx)
         way = Way(ctx.interleaved, seqlen_offsets, conjugate=True)
-        return parts.gradient_within(grads[0], parts.k_alone(grads[0], cos, sin), way), *[None] * 4
+        return parts.rotate_gradient(grads[0], parts.k_stretch(grads[0], cos, sin), way), *[None] * 4
 
 
 def __getattr__(name: str) -> Any:
@@ -290,9 +290,11 @@ def __getattr__(name: str) -> Any:
 
 def _save(ctx: Any, *values: Tensor | int | None) -> None:
     """Save tensors and integers alike; autograd itself saves only tensors."""
-    ctx.save_for_backward(*[torch_library.savable(value) if isinstance(value, Tensor) else None for value in values])
+    ctx.save_for_backward(
+        *[torch_library.make_savable(value) if isinstance(value, Tensor) else None for value in values]
+    )
     ctx.numbers = [None if isinstance(value, Tensor) else value for value in values]
 
 
-def _saved(ctx: Any) -> list[Any]:
+def _load_saved(ctx: Any) -> list[Any]:
     return [number if tensor is None else tensor for tensor, number in zip(ctx.saved_tensors, ctx.numbers, strict=True)]

@@ -97,7 +97,7 @@ def measure(
     """
     xs = workload.tensors()
     outs = [torch.empty_like(x) for x in xs]
-    ways: Ways = {"copy": lambda: _copy(outs, xs), **_our_ways(workload, xs, outs)}
+    ways: Ways = {"copy": lambda: _copy(outs, xs), **_make_our_ways(workload, xs, outs)}
     ways |= eager_ways(xs, _float32_table(workload), workload.pairing, compiled=compiled)
     if peers:
         ways |= peer_ways(xs, _float32_table(workload), workload.pairing)
@@ -142,30 +142,30 @@ def agreement(
                 yield pairing, dtype, backend, float(np.abs(y - want).max()), float(half_step)
 
 
-def _our_ways(workload: Workload, xs: list[Tensor], outs: list[Tensor]) -> Ways:
+def _make_our_ways(workload: Workload, xs: list[Tensor], outs: list[Tensor]) -> Ways:
     places = workload.start + torch.arange(workload.tokens, device=workload.device)
     inv_freq = torch.as_tensor(workload.inv_freq)
     pairing = workload.pairing
     table = tuple(part.to(workload.device) for part in _float32_table(workload))
     rows = torch.arange(workload.tokens, device=workload.device)
 
-    def fresh() -> list[Tensor]:
+    def rotate_new() -> list[Tensor]:
         if len(xs) == 1:
             return [rotate(xs[0], places, inv_freq, pairing=pairing)]
         return list(rotate_qk(xs[0], xs[1], places, inv_freq, pairing=pairing))
 
-    def into() -> list[Tensor]:
+    def rotate_into() -> list[Tensor]:
         if len(xs) == 1:
             return [rotate(xs[0], places, inv_freq, pairing=pairing, out=outs[0])]
         return list(rotate_qk(xs[0], xs[1], places, inv_freq, pairing=pairing, out=(outs[0], outs[1])))
 
-    def by_table() -> list[Tensor]:
+    def rotate_by_table() -> list[Tensor]:
         return [
             rotate(x, rows, table=(table[0], table[1]), pairing=pairing, out=out)
             for x, out in zip(xs, outs, strict=True)
         ]
 
-    return {"ours, out=": into, "ours": fresh, "ours, float32 table, out=": by_table}
+    return {"ours, out=": rotate_into, "ours": rotate_new, "ours, float32 table, out=": rotate_by_table}
 
 
 def _float32_table(workload: Workload) -> tuple[Tensor, Tensor]:

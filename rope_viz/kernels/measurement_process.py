@@ -39,7 +39,7 @@ class Report:
     agreement: list[dict[str, Any]] = field(default_factory=list)
     ways: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def take(self, line: dict[str, Any]) -> None:
+    def add_line(self, line: dict[str, Any]) -> None:
         """Add one output line of the process."""
         self.machine = line.get("machine", self.machine)
         self.agreement = line.get("agreement", self.agreement)
@@ -68,7 +68,7 @@ class Run:
         self.report = Report(workload)
         self._ended = threading.Event()
         try:
-            self._process = _started({**workload, **options})
+            self._process = _start_process({**workload, **options})
         except OSError as error:
             self.problem = TEXTS("problems.not_started", error=error)
             self._finish()
@@ -80,13 +80,13 @@ class Run:
         threading.Thread(target=self._read, daemon=True, name="measurement").start()
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """True while it is running."""
         return not self._ended.is_set()
 
     def stop(self, why: str = "") -> None:
         """Kill it now; no effect if it has ended."""
-        if not self.alive or self._process.poll() is not None:
+        if not self.is_alive or self._process.poll() is not None:
             return
         self.problem = self.problem or why or TEXTS("problems.stopped")
         with contextlib.suppress(ProcessLookupError):
@@ -104,7 +104,7 @@ class Run:
                 if not text.endswith("\n"):
                     break  # killed in the middle of a line
                 line = json.loads(text)
-                self.report.take(line)
+                self.report.add_line(line)
                 self.fraction, self.step = line.get("fraction", 0.0), line.get("name", TEXTS("measure.inputs"))
             code = self._process.wait()
             if code and not self.problem:
@@ -120,7 +120,7 @@ class Run:
         _one_at_a_time.release()
 
 
-def _started(arguments: dict[str, Any]) -> subprocess.Popen[str]:
+def _start_process(arguments: dict[str, Any]) -> subprocess.Popen[str]:
     # The server limits its BLAS to one thread; a measurement may use all.
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     return subprocess.Popen(

@@ -70,11 +70,11 @@ def rotate_into(
 
 def rotate_within(whole: Tensor, bounds: Sequence[int], *arguments: Any) -> None:
     """Implement `rope_viz::rotate_within`."""
-    parts = parts_of(whole, bounds)
+    parts = split_parts(whole, bounds)
     rotate_into(parts, parts, *arguments)
 
 
-def parts_of(whole: Tensor, bounds: Sequence[int]) -> list[Tensor]:
+def split_parts(whole: Tensor, bounds: Sequence[int]) -> list[Tensor]:
     """Return the parts of dimension 2 from bounds[0] to bounds[1], from bounds[2] to bounds[3] …, as views.
 
     whole: (batch, tokens, heads, head_dim), or (batch, tokens, parts, heads, head_dim) with one part per range. The
@@ -89,7 +89,7 @@ def packed_positions(
 ) -> Tensor:
     """Implement `rope_viz::packed_positions`."""
     if not _is_capturing(cu_seqlens):
-        bounds = _host(cu_seqlens)
+        bounds = _read_host(cu_seqlens)
         lengths = [after - before for before, after in itertools.pairwise(bounds)]
         if not bounds or bounds[0] != 0 or min(lengths, default=0) < 0:
             raise ValueError(f"cu_seqlens must begin with 0 and never fall, got {bounds[:8]}")
@@ -108,7 +108,7 @@ def check_rows(positions: Tensor, rows: int) -> None:
     """Raise `ValueError` unless every position is a row of a table of `rows`."""
     if not positions.numel() or _is_capturing(positions):
         return
-    low, high = bounds_of(positions)
+    low, high = find_bounds(positions)
     if low < 0 or high >= rows:
         raise ValueError(f"positions must be rows of the table, from 0 to {rows - 1}, got {low} to {high}")
 
@@ -130,7 +130,7 @@ def one_per_pair(table: Tensor, interleaved: bool) -> Tensor:
     return first.clone(memory_format=torch.contiguous_format)
 
 
-def remembered(make: Callable[[Tensor], T]) -> Callable[[Tensor], T]:
+def cache_last(make: Callable[[Tensor], T]) -> Callable[[Tensor], T]:
     """Cache `make(tensor)` while that tensor lives unchanged: every layer of a model passes the same one."""
     cache: Any = WeakTensorKeyDictionary()
 
@@ -151,15 +151,15 @@ def remembered(make: Callable[[Tensor], T]) -> Callable[[Tensor], T]:
     return cached_make
 
 
-@remembered
-def bounds_of(tensor: Tensor) -> tuple[int, int]:
+@cache_last
+def find_bounds(tensor: Tensor) -> tuple[int, int]:
     """Return the smallest and largest entry of an integer tensor. Waits for the device."""
     low, high = torch.aminmax(tensor)
     return int(low), int(high)
 
 
-@remembered
-def _host(tensor: Tensor) -> list[int]:
+@cache_last
+def _read_host(tensor: Tensor) -> list[int]:
     return list(tensor.tolist())
 
 
@@ -197,14 +197,14 @@ def _has_triton() -> bool:
     return importlib.util.find_spec("triton") is not None
 
 
-def _traced(mode: Any, operator: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _trace_writer(mode: Any, operator: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Trace a writing operator: as itself, or as a rotation and a copy."""
     within = operator is torch.ops.rope_viz.rotate_within.default
     if all(statically_known_true(out.storage_offset() == 0) for out in ([args[0]] if within else args[0])):
         mode.__torch_dispatch__(operator, (), args, kwargs)
         return
     with mode:
-        outs = parts_of(*args[:2]) if within else args[0]
+        outs = split_parts(*args[:2]) if within else args[0]
         turned = torch.ops.rope_viz.rotate(outs if within else list(args[1]), *args[2:], **kwargs)
         for out, new in zip(outs, turned, strict=True):
             out.copy_(new)
@@ -215,7 +215,7 @@ def _define(name: str, code: Any, schema: str, *, fake: Any = None, writes: tupl
     if fake is not None:
         operator.register_fake(fake)
     if writes:
-        operator.register_torch_dispatch(FunctionalTensorMode, _traced)
+        operator.register_torch_dispatch(FunctionalTensorMode, _trace_writer)
 
 
 _define("rotate", rotate, f"(Tensor[] xs, {TURN}) -> Tensor[]", fake=lambda xs, *_: [torch.empty_like(x) for x in xs])

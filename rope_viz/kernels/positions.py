@@ -42,7 +42,7 @@ def packed_positions(cu_seqlens: Any, tokens: int, starts: Any = None, *, size: 
     sequence = (_searchsorted(bounds, token) - 1).clip(0, max(len(bounds) - 2, 0))
     positions = token - bounds[sequence]
     if size > 1:
-        positions = balanced(positions, (bounds[1:] - bounds[:-1])[sequence], size, rank)
+        positions = balanced_position(positions, (bounds[1:] - bounds[:-1])[sequence], size, rank)
     return positions if starts is None else positions + _int64(starts)[sequence]
 
 
@@ -62,7 +62,7 @@ def context_parallel_positions(tokens: int, size: int, rank: int) -> IntArray:
         return token
     if tokens % 2:
         raise ValueError(f"each rank holds two chunks of equal length, so its tokens must be even, got {tokens}")
-    return np.asarray(balanced(token, tokens, size, rank))
+    return np.asarray(balanced_position(token, tokens, size, rank))
 
 
 def balanced_order(tokens: int, size: int) -> IntArray:
@@ -76,7 +76,7 @@ def balanced_order(tokens: int, size: int) -> IntArray:
     return np.concatenate([context_parallel_positions(tokens // size, size, rank) for rank in range(size)])
 
 
-def balanced(local: Any, length: Any, size: int, rank: int) -> Any:
+def balanced_position(local: Any, length: Any, size: int, rank: int) -> Any:
     """Return the position in the full sequence of the local index, for a rank that holds `length` tokens of it."""
     half = length // 2
     return local + rank * half + (local >= half) * (2 * size - 2 - 2 * rank) * half

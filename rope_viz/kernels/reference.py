@@ -40,7 +40,7 @@ def rotate(
         turn = np.conj(turn) / attention_factor**2
     wide = x.astype(np.float64)
     result = wide.copy()
-    first, second = halves(pairs, pairing)
+    first, second = pair_slices(pairs, pairing)
     rotated = (wide[..., first] + 1j * wide[..., second]) * turn
     result[..., first], result[..., second] = rotated.real, rotated.imag
     if out is None:
@@ -54,7 +54,7 @@ def rotate(
 def matrix(position: int, inv_freq: ArrayLike, head_dim: int, *, pairing: Pairing) -> FloatArray:
     """Return the rotation matrix of one position, float64 (head_dim, head_dim): mostly zeros, hence slow."""
     cos, sin = cos_sin(np.array([position]), inv_freq, None, 1)
-    first, second = halves(cos.shape[-1], pairing)
+    first, second = pair_slices(cos.shape[-1], pairing)
     rows, columns = np.arange(head_dim)[first], np.arange(head_dim)[second]
     result = np.eye(head_dim)
     result[rows, rows] = result[columns, columns] = cos[0]
@@ -76,13 +76,13 @@ def cos_sin(
     cos, sin = (np.asarray(part, dtype=np.float64) for part in table)
     if cos.ndim != 2 or cos.shape != sin.shape:
         raise ValueError(f"cos and sin must both have shape (rows, pairs), got {cos.shape} and {sin.shape}")
-    rows = np.arange(tokens) if positions is None else fixed_point.checked_positions(positions)
+    rows = np.arange(tokens) if positions is None else fixed_point.check_positions(positions)
     if rows.size and not (rows.min() >= 0 and rows.max() < len(cos)):
         raise ValueError(f"positions must be rows of the table, from 0 to {len(cos) - 1}")
     return cos[rows], sin[rows]
 
 
-def halves(pairs: int, pairing: Pairing) -> tuple[slice, slice]:
+def pair_slices(pairs: int, pairing: Pairing) -> tuple[slice, slice]:
     """Return the slices of the first and the second member of every pair along the head dimension."""
     if pairing == "interleaved":
         return slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)

@@ -24,7 +24,7 @@ from rope_viz.kernels.measure import Measurement, Workload, agreement, measure
 FAR = 1_000_000
 
 
-def lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def report_lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the lines that the process prints."""
     options = {name: arguments.pop(name) for name in ("rounds", "compiled") if name in arguments}
     if arguments.get("device") == "auto":
@@ -32,16 +32,16 @@ def lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
     workload = Workload(**arguments)
     names = ("pairing", "dtype", "backend", "difference", "half_step")
     compared = [dict(zip(names, row, strict=True)) for row in agreement(start=FAR)]
-    yield {"machine": machine(workload), "agreement": compared}
+    yield {"machine": describe_machine(workload), "agreement": compared}
     for name, fraction, result in measure(workload, **options):
-        yield {"fraction": fraction, "name": name, "way": as_row(result)}
+        yield {"fraction": fraction, "name": name, "way": format_row(result)}
 
 
-def machine(workload: Workload) -> dict[str, Any]:
+def describe_machine(workload: Workload) -> dict[str, Any]:
     """Return a description of the machine."""
     on_gpu = workload.device.startswith("cuda")
     return {
-        "device": torch.cuda.get_device_name() if on_gpu else processor(),
+        "device": torch.cuda.get_device_name() if on_gpu else find_processor(),
         "gpu": on_gpu,
         "gpu_found": torch.cuda.is_available(),
         "threads": torch.get_num_threads(),
@@ -50,7 +50,7 @@ def machine(workload: Workload) -> dict[str, Any]:
     }
 
 
-def as_row(result: Measurement) -> dict[str, Any]:
+def format_row(result: Measurement) -> dict[str, Any]:
     """Return a way's numbers so far; unknown ones are None."""
     row = {
         "name": result.name,
@@ -65,7 +65,7 @@ def as_row(result: Measurement) -> dict[str, Any]:
     } | {"note": result.note, "rounds": len(result.seconds)}
 
 
-def processor() -> str:
+def find_processor() -> str:
     """Return the processor's name, as far as the system reports it."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -81,7 +81,7 @@ def main() -> None:
     # A broken pipe means that the server has ended: end too.
     with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
-        for line in lines(json.loads(sys.argv[1])):
+        for line in report_lines(json.loads(sys.argv[1])):
             print(json.dumps(line, allow_nan=False), file=out, flush=True)
 
 

@@ -46,13 +46,13 @@ def error_by_position(
     `exact` is the result of `exact_table` for the same arguments, if available.
     """
     cos, sin = exact_table(inv_freq, positions) if exact is None else exact
-    other_cos, other_sin = _table_by(inv_freq, positions, method)
+    other_cos, other_sin = _compute_table(inv_freq, positions, method)
     return np.asarray(np.maximum(np.abs(other_cos - cos), np.abs(other_sin - sin)).max(axis=-1))
 
 
 def float32_angle(inv_freq: ArrayLike, positions: ArrayLike) -> Float32Array:
     """Return radians in float32, (..., pairs): the product of two float32 numbers, rounded."""
-    frequency = fixed_point.checked_inv_freq(inv_freq).astype(np.float32)
+    frequency = fixed_point.check_inv_freq(inv_freq).astype(np.float32)
     return np.asarray(positions).astype(np.float32)[..., None] * frequency
 
 
@@ -62,7 +62,7 @@ def round_to_bf16(values: ArrayLike) -> Float32Array:
     return ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
 
 
-def _table_by(inv_freq: ArrayLike, positions: ArrayLike, method: Method) -> tuple[NDArray[np.floating], ...]:
+def _compute_table(inv_freq: ArrayLike, positions: ArrayLike, method: Method) -> tuple[NDArray[np.floating], ...]:
     if method == "fixed-point phase":
         sin, cos = fixed_point.sincos(fixed_point.phases(positions, inv_freq))
         return cos, sin

@@ -8,27 +8,34 @@ import torch
 from torch import Tensor
 
 from rope_viz.kernels import operators
-from rope_viz.kernels.derivatives import arguments_of, check_tensors, has_tangent, is_transformed, rotated, savable
-from rope_viz.kernels.operators import parts_of, remembered
+from rope_viz.kernels.derivatives import (
+    arguments_of,
+    check_tensors,
+    has_tangent,
+    is_transformed,
+    make_savable,
+    rotate_copies,
+)
+from rope_viz.kernels.operators import cache_last, split_parts
 from rope_viz.kernels.torch_ops import Turn
 
 __all__ = [
+    "cache_last",
     "checked_rows",
     "has_tangent",
     "is_transformed",
+    "make_savable",
     "one_per_pair",
     "packed_positions",
-    "parts_of",
-    "remembered",
+    "rotate_copies",
     "rotate_into",
     "rotate_within",
-    "rotated",
-    "savable",
+    "split_parts",
 ]
 
 
 def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: Turn, *, bounded: bool = False) -> None:
-    """Write every x, rotated (see `rotated`), to its out, which may be that x. Not differentiable."""
+    """Write every x, rotated (see `rotate_copies`), to its out, which may be that x. Not differentiable."""
     check_tensors(xs)
     _refuse_transformed(*xs, *outs)
     arguments = arguments_of(positions, turn, bounded)
@@ -42,7 +49,7 @@ def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: T
 def rotate_within(
     whole: Tensor, bounds: Sequence[int], positions: Tensor, turn: Turn, *, bounded: bool = False
 ) -> None:
-    """Rotate the parts of dimension 2 of `whole` between `bounds` in place (see `parts_of`). Not differentiable."""
+    """Rotate the parts of dimension 2 of `whole` between `bounds` in place (see `split_parts`). Not differentiable."""
     check_tensors([whole])
     _refuse_transformed(whole)
     arguments = arguments_of(positions, turn, bounded)

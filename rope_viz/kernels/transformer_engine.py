@@ -17,7 +17,7 @@ from torch import Tensor
 
 from rope_viz.kernels import torch_library
 from rope_viz.kernels.buffers import Float32Buffers
-from rope_viz.kernels.positions import balanced
+from rope_viz.kernels.positions import balanced_position
 from rope_viz.kernels.torch_ops import Turn
 
 __all__ = [
@@ -52,7 +52,7 @@ class RotaryPositionEmbedding(Float32Buffers):
         self.rotary_base = rotary_base
         self.interleaved = interleaved
         device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else None
-        self.register_buffer("inv_freq", self.fresh(device)["inv_freq"])
+        self.register_buffer("inv_freq", self.make_buffers(device)["inv_freq"])
 
     def forward(self, max_seq_len: int, offset: int = 0) -> Tensor:
         """Return angles (max_seq_len, 1, 1, dim) of the positions from `offset` on, interpolated if so configured."""
@@ -61,11 +61,11 @@ class RotaryPositionEmbedding(Float32Buffers):
         if trained is not None and factor is not None:
             beyond = max_seq_len > trained * factor
             positions = positions * (1 / (max_seq_len / trained) if beyond else 1 / factor)
-        angle = torch.outer(positions, self.in_float32("inv_freq"))
+        angle = torch.outer(positions, self.read_float32("inv_freq"))
         doubled = angle.repeat_interleave(2, dim=-1) if self.interleaved else torch.cat((angle, angle), dim=-1)
         return doubled[:, None, None]
 
-    def fresh(self, device: torch.device | str | None) -> dict[str, Tensor]:
+    def make_buffers(self, device: torch.device | str | None) -> dict[str, Tensor]:
         """Return the initial buffers: inv_freq, (dim / 2,)."""
         exponent = torch.arange(0, self.dim, 2, dtype=torch.float32, device=device) / self.dim
         return {"inv_freq": 1.0 / self.rotary_base**exponent}
@@ -93,9 +93,9 @@ def apply_rotary_pos_emb(
         _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=True)
         positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
         bounded = _is_bounded(tensor_format, start_positions)
-        return _rotated([t], [freqs], positions, tensor_format, interleaved, bounded)[0]
+        return _rotate([t], [freqs], positions, tensor_format, interleaved, bounded)[0]
     _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=False)
-    batch_first = _batch_first(t, tensor_format)
+    batch_first = _put_batch_first(t, tensor_format)
     positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
     if not _is_bounded(tensor_format, start_positions):
         positions = torch_library.checked_rows(positions, len(freqs))
@@ -104,7 +104,7 @@ def apply_rotary_pos_emb(
     else:
         batch = torch.arange(freqs.shape[1], device=freqs.device)[:, None]
         angle = freqs[positions.expand(freqs.shape[1], -1), batch]
-    turned = _plain(batch_first, angle.cos().to(t.dtype), angle.sin().to(t.dtype), interleaved)
+    turned = _rotate_plainly(batch_first, angle.cos().to(t.dtype), angle.sin().to(t.dtype), interleaved)
     if tensor_format == "thd":
         return turned[0]
     return turned.transpose(0, 1).contiguous() if tensor_format == "sbhd" else turned
@@ -127,17 +127,17 @@ def apply_fused_qkv_rotary_pos_emb(
     qkv_split_arg_list: how the last dimension divides into q, k and v. With [4d, d, d] every group has four heads of q,
     so q is (s, b, 4 * groups, d), k and v (s, b, groups, d).
     """
-    _insist(
+    _require(
         not (cp_size > 1 and start_positions is not None), "start_positions != None with CP SIZE > 1 is not supported!"
     )
-    _insist(
+    _require(
         tensor_format != "thd" or cu_seqlens is not None, "cu_seqlens must not be None when tensor_format is 'thd'."
     )
     positions = _qkv_positions(
         qkv, (q_freqs, k_freqs), qkv_split_arg_list, tensor_format, start_positions, cp_size, cp_rank
     )
     flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
-    return _split_and_rotated(qkv, [q_freqs, k_freqs], qkv_split_arg_list, positions, *flags)
+    return _rotate_split(qkv, [q_freqs, k_freqs], qkv_split_arg_list, positions, *flags)
 
 
 class FusedRoPEFunc(torch.autograd.Function):
@@ -157,14 +157,14 @@ class FusedRoPEFunc(torch.autograd.Function):
     ) -> Tensor:
         _check(t, freqs, tensor_format, cu_seqlens, cp_size, fused=True)
         positions = _positions(t, tensor_format, start_positions, cu_seqlens, cp_size, cp_rank)
-        ctx.save_for_backward(torch_library.savable(freqs), torch_library.savable(positions))
+        ctx.save_for_backward(torch_library.make_savable(freqs), torch_library.make_savable(positions))
         ctx.flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
-        return _rotated([t], [freqs], positions, *ctx.flags)[0]
+        return _rotate([t], [freqs], positions, *ctx.flags)[0]
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         freqs, positions = ctx.saved_tensors
-        return *_rotated([grads[0]], [freqs], positions, *ctx.flags, conjugate=True), *[None] * 7
+        return *_rotate([grads[0]], [freqs], positions, *ctx.flags, conjugate=True), *[None] * 7
 
 
 class FusedQKVRoPEFunc(torch.autograd.Function):
@@ -187,27 +187,27 @@ class FusedQKVRoPEFunc(torch.autograd.Function):
         positions = _qkv_positions(
             qkv, (q_freqs, k_freqs), qkv_split_arg_list, tensor_format, start_positions, cp_size, cp_rank
         )
-        ctx.save_for_backward(*map(torch_library.savable, (q_freqs, k_freqs, positions)))
+        ctx.save_for_backward(*map(torch_library.make_savable, (q_freqs, k_freqs, positions)))
         ctx.flags = tensor_format, interleaved, _is_bounded(tensor_format, start_positions)
-        return _split_and_rotated(qkv, [q_freqs, k_freqs], qkv_split_arg_list, positions, *ctx.flags)
+        return _rotate_split(qkv, [q_freqs, k_freqs], qkv_split_arg_list, positions, *ctx.flags)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         q_freqs, k_freqs, positions = ctx.saved_tensors
-        dq, dk = _rotated(list(grads[:2]), [q_freqs, k_freqs], positions, *ctx.flags, conjugate=True)
+        dq, dk = _rotate(list(grads[:2]), [q_freqs, k_freqs], positions, *ctx.flags, conjugate=True)
         return torch.cat((dq.reshape(*dk.shape[:3], -1), dk, grads[2]), dim=-1), *[None] * 9
 
 
-def _split_and_rotated(
+def _rotate_split(
     qkv: Tensor, freqs: list[Tensor], widths: Sequence[int], positions: Tensor, *flags: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     q, k, v = torch.split(qkv, list(widths), dim=-1)
     q = q.reshape(*qkv.shape[:2], qkv.shape[2] * widths[0] // widths[1], widths[1])
-    q, k = _rotated([q, k], freqs, positions, *flags)
+    q, k = _rotate([q, k], freqs, positions, *flags)
     return q, k, v.clone(memory_format=torch.contiguous_format)
 
 
-def _rotated(
+def _rotate(
     xs: list[Tensor],
     freqs: list[Tensor],
     positions: Tensor,
@@ -225,30 +225,30 @@ def _rotated(
     turned: list[Tensor] = []
     for angles, members in groups:
         tables = _tables(angles, interleaved)
-        batch_first = [_batch_first(x, tensor_format) for x in members]
+        batch_first = [_put_batch_first(x, tensor_format) for x in members]
         if len(tables) == 2:
             turn = Turn(None, *tables, interleaved, conjugate, 1.0)
-            turned += torch_library.rotated(batch_first, positions, turn, bounded=bounded)
+            turned += torch_library.rotate_copies(batch_first, positions, turn, bounded=bounded)
         else:
             rows = positions if bounded else torch_library.checked_rows(positions, len(angles))
             angle = angles.detach().float()[rows][..., 0, :, :]
             cos, sin = angle.cos(), angle.sin()
             for x in batch_first:
                 work = x.to(torch.promote_types(x.dtype, torch.float32))
-                turned.append(_plain(work, cos, sin, interleaved, transposed=conjugate).to(x.dtype))
-    return [_as_given(y, tensor_format).contiguous() for y in turned]
+                turned.append(_rotate_plainly(work, cos, sin, interleaved, transposed=conjugate).to(x.dtype))
+    return [_restore_format(y, tensor_format).contiguous() for y in turned]
 
 
-def _plain(t: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, *, transposed: bool = False) -> Tensor:
+def _rotate_plainly(t: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, *, transposed: bool = False) -> Tensor:
     """Return t cos + swapped(t) sin with one angle per dimension, so that the two of a pair may differ."""
     width = cos.shape[-1]
     body = t[..., :width]
     if transposed:
-        return torch.cat((body * cos - _swapped(body * sin, interleaved), t[..., width:]), dim=-1)
-    return torch.cat((body * cos + _swapped(body, interleaved) * sin, t[..., width:]), dim=-1)
+        return torch.cat((body * cos - _swap_members(body * sin, interleaved), t[..., width:]), dim=-1)
+    return torch.cat((body * cos + _swap_members(body, interleaved) * sin, t[..., width:]), dim=-1)
 
 
-def _swapped(x: Tensor, interleaved: bool) -> Tensor:
+def _swap_members(x: Tensor, interleaved: bool) -> Tensor:
     if interleaved:
         return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
     first, second = x.chunk(2, dim=-1)
@@ -263,13 +263,13 @@ def _tables(freqs: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     return (_tables_interleaved if interleaved else _tables_half)(freqs)
 
 
-@torch_library.remembered
+@torch_library.cache_last
 def _tables_interleaved(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(angle[:, ::2], angle[:, 1::2])
 
 
-@torch_library.remembered
+@torch_library.cache_last
 def _tables_half(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(*angle.chunk(2, dim=-1))
@@ -289,9 +289,9 @@ def _qkv_positions(
     cp_rank: int,
 ) -> Tensor:
     """Return `_positions` of qkv, after checking that it can be split and rotated."""
-    _insist(tensor_format in ("sbhd", "bshd"), f"Unsupported tensor_format: {tensor_format}.")
-    _insist(qkv.is_contiguous(), "QKV Tensor should be contiguous.")
-    _insist(qkv.dim() == 4 and qkv.shape[-1] == sum(widths), "the split must add up to the last dimension")
+    _require(tensor_format in ("sbhd", "bshd"), f"Unsupported tensor_format: {tensor_format}.")
+    _require(qkv.is_contiguous(), "QKV Tensor should be contiguous.")
+    _require(qkv.dim() == 4 and qkv.shape[-1] == sum(widths), "the split must add up to the last dimension")
     if widths[1] == 0 or widths[0] % widths[1]:
         raise ValueError(f"q's part must be a multiple of k's, got {widths[0]} and {widths[1]}")
     for angles in freqs:
@@ -320,7 +320,7 @@ def _positions(
     if cp_size > 1 and length % 2:
         raise ValueError(f"each rank holds two chunks of equal length, so its tokens must be even, got {length}")
     token = torch.arange(length, device=t.device)
-    positions = (balanced(token, length, cp_size, cp_rank) if cp_size > 1 else token)[None]
+    positions = (balanced_position(token, length, cp_size, cp_rank) if cp_size > 1 else token)[None]
     return positions if start_positions is None else positions + start_positions.long()[:, None]
 
 
@@ -334,7 +334,7 @@ def _check(
 ) -> None:
     if tensor_format not in FORMATS:
         raise (AssertionError if fused else ValueError)(f"Unsupported tensor_format: {tensor_format}.")
-    _insist(
+    _require(
         tensor_format != "thd" or cu_seqlens is not None, "cu_seqlens must not be None when tensor_format is 'thd'."
     )
     if t.dim() != len(tensor_format):
@@ -357,17 +357,17 @@ def _check_starts(start_positions: Tensor | None, sequences: int) -> None:
         raise ValueError(f"start_positions must have shape ({sequences},), got {tuple(start_positions.shape)}")
 
 
-def _batch_first(t: Tensor, tensor_format: str) -> Tensor:
+def _put_batch_first(t: Tensor, tensor_format: str) -> Tensor:
     """Return a view (batch, tokens, heads, d) of t."""
     return t[None] if tensor_format == "thd" else t.transpose(0, 1) if tensor_format == "sbhd" else t
 
 
-def _as_given(t: Tensor, tensor_format: str) -> Tensor:
-    """Undo `_batch_first`."""
+def _restore_format(t: Tensor, tensor_format: str) -> Tensor:
+    """Undo `_put_batch_first`."""
     return t[0] if tensor_format == "thd" else t.transpose(0, 1) if tensor_format == "sbhd" else t
 
 
-def _insist(condition: bool, message: str) -> None:
+def _require(condition: bool, message: str) -> None:
     # An assertion of the original remains an AssertionError, also with python -O.
     if not condition:
         raise AssertionError(message)

@@ -42,19 +42,19 @@ def apply_rotary_pos_emb(
             raise ValueError(f"cos {tuple(cos.shape)} must fit batch {x.shape[0]} and {x.shape[1]} tokens")
     learned = cos.requires_grad or sin.requires_grad or torch_library.has_tangent(cos, sin)
     if learned or not (_is_paired(cos) and _is_paired(sin)):
-        turned = [_plain(x, cos, sin) for x in batch_first]
+        turned = [_rotate_plainly(x, cos, sin) for x in batch_first]
     else:
         rows = torch.arange(cos.shape[0] * cos.shape[1], device=cos.device).view(cos.shape[:2])
         turn = Turn(None, _one_per_pair(cos), _one_per_pair(sin), False, False, 1.0)
         # One launch for both, but separate graph nodes, because only one may be differentiated.
         with_grad = torch.is_grad_enabled() and any(x.requires_grad for x in batch_first)
         groups = [[x] for x in batch_first] if with_grad else [batch_first]
-        turned = [y for group in groups for y in torch_library.rotated(group, rows, turn, bounded=True)]
+        turned = [y for group in groups for y in torch_library.rotate_copies(group, rows, turn, bounded=True)]
     q, k = (x.transpose(1, 2) if unsqueeze_dim == 1 else x for x in turned)
     return q, k
 
 
-@torch_library.remembered
+@torch_library.cache_last
 def _looks_paired(table: Tensor) -> bool:
     first, second = table.chunk(2, dim=-1)
     return torch.equal(first, second)
@@ -71,7 +71,7 @@ def _one_per_pair(table: Tensor) -> Tensor:
     return table[..., : table.shape[-1] // 2].flatten(0, 1)
 
 
-def _plain(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def _rotate_plainly(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     width = cos.shape[-1]
     work = torch.promote_types(x.dtype, torch.float32)
     cos, sin, body = cos[:, :, None].to(work), sin[:, :, None].to(work), x[..., :width].to(work)

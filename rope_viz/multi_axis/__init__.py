@@ -1,4 +1,4 @@
-"""Models with positions on several axes, by family: their rotation and their positions.
+"""Rotation and positions of models whose positions have several axes, by model family.
 
 read("text/qwen3_vl", config)           a language model, from the text part of its config
 read("vision/gemma4", config)           a vision tower
@@ -20,11 +20,11 @@ from rope_viz.multi_axis.diffusion import read_diffusion
 from rope_viz.multi_axis.diffusion_positions import diffusion_positions
 from rope_viz.multi_axis.grid_positions import pick_tokens, vision_positions
 from rope_viz.multi_axis.model_axes import from_model
-from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
+from rope_viz.multi_axis.mrope_runtimes import allocate_for_runtime, rotate_as_ggml
 from rope_viz.multi_axis.music import music_positions, musicflamingo
 from rope_viz.multi_axis.names import plain_name
 from rope_viz.multi_axis.prompt_positions import SECONDS, lay_out, prompt_traits
-from rope_viz.multi_axis.text import in_float32, read_text, text_name
+from rope_viz.multi_axis.text import read_text, round_to_float32, text_name
 from rope_viz.multi_axis.vision import Specs, find_tower, read_vision
 
 __all__ = ["from_model", "placed", "positions", "read"]
@@ -39,7 +39,7 @@ RUNTIME_NAMES = {
 
 
 def read_family(family: str, config: Mapping[str, Any]) -> Specs:
-    """Return the rotation of a family's config; a list of them, one per head, where heads differ.
+    """Return the rotation of a family's config; a list with one per head if heads differ.
 
     The config is what the published class takes: the text or the vision part of a config.json, or the arguments of a
     diffusion transformer's class. Raises `ValueError` that names the family or the key.
@@ -57,29 +57,29 @@ def read_family(family: str, config: Mapping[str, Any]) -> Specs:
     if group == "runtime":
         runtime = RUNTIME_NAMES.get(plain_name(name), name)
         if runtime == "llama.cpp":
-            return llama_cpp(config)
+            return rotate_as_ggml(config)
         if runtime in ("vllm", "sglang", "mlx-vlm"):
-            return in_float32(allocation(runtime, config))
+            return round_to_float32(allocate_for_runtime(runtime, config))
         return read_text(str(config.get("model_type") or "qwen2_vl"), config)
     raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {short_repr(family)}")
 
 
 def positions(family: str, config: Mapping[str, Any]) -> tuple[FloatArray, float | None]:
-    """Return positions (tokens, axes) in float64 of a family's config and rope_delta, None where there is no such.
+    """Return positions (tokens, axes), float64, and rope_delta (or None) of a family's config.
 
     A config names a `layout` (language models) or a grid (vision towers, diffusion transformers). Its `tokens`, where
     it has any, pick rows. Raises `ValueError` that names the family or the key.
     """
-    laid = placed(family, config)
+    layout = lay_out_tokens(family, config)
     tokens = config.get("tokens")
-    # Qwen-Image picks its own tokens.
+    # Qwen-Image selects its tokens itself.
     if tokens is None or config.get("text_tokens") is not None:
-        return laid.values, laid.rope_delta
-    return pick_tokens(laid.values, tokens, frames=config.get("frames_per_window")), laid.rope_delta
+        return layout.values, layout.rope_delta
+    return pick_tokens(layout.values, tokens, frames=config.get("frames_per_window")), layout.rope_delta
 
 
-def placed(family: str, config: Mapping[str, Any]) -> Positions:
-    """Return all positions of a family's config, with the names of their axes and the pieces they came from."""
+def lay_out_tokens(family: str, config: Mapping[str, Any]) -> Positions:
+    """Return all positions of a family's config, with axis names and the prompt pieces they belong to."""
     group, name = split_family(family)
     given = ConfigReader(config)
     if group == "runtime":

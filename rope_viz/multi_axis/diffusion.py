@@ -1,4 +1,4 @@
-"""Diffusion transformers: a ladder per axis as blocks, adjacent dimensions paired unless said; diffusers 0.42.1.
+"""Diffusion transformers: a ladder per axis as blocks, adjacent dimensions paired by default; diffusers 0.42.1.
 
 A rule has the class' own dimensions and base. Configs name the same things differently: `axes_dims_rope` (FLUX),
 `rope_axes_dim` (HunyuanVideo), `axes_dim_rope` (Lumina 2), `axes_dims` (Z-Image), `attention_head_dim` (Wan) …
@@ -18,17 +18,17 @@ from rope_viz.embedding.axes_spec import (
     STILL,
     THW,
     AxesSpec,
-    alternating,
-    directions,
-    interleaved,
+    alternate_axes,
+    interleave_sections,
     ladder_per_axis,
-    placed,
+    mix_axes,
+    place_frequencies,
     shared_ladder,
 )
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, Scaling
 from rope_viz.models.config_reader import HEADS, WIDTH, ConfigReader
-from rope_viz.multi_axis.learned_directions import HW, MAX_HEADS, WH, learned_heads, uniform
+from rope_viz.multi_axis.learned_directions import HW, MAX_HEADS, WH, draw_uniform, learned_heads
 from rope_viz.multi_axis.names import find_known_name
 from rope_viz.multi_axis.vision import Specs, join_parts, ladder, split_heads
 
@@ -44,7 +44,7 @@ AXES_DIM = (
 
 @dataclass(frozen=True)
 class Blocks:
-    """Axes with so many dimensions each and one base.
+    """A rotation in blocks: the dimensions of each axis, and one base.
 
     `split` derives the dimensions from the head instead, where the config names none; `named` False where what the
     config calls so is something else (CogView 4's `rope_axes_dim` is a grid).
@@ -58,163 +58,170 @@ class Blocks:
     head_dim: int = 128
     named: bool = True
 
-    def __call__(self, given: ConfigReader) -> AxesSpec:
-        if self.named and isinstance(given.value(*AXES_DIM), (list, tuple)):
-            dims = tuple(given.sizes(*AXES_DIM, least=2))
+    def __call__(self, settings: ConfigReader) -> AxesSpec:
+        if self.named and isinstance(settings.value(*AXES_DIM), (list, tuple)):
+            dims = tuple(settings.sizes(*AXES_DIM, least=2))
         else:
-            dims = self.split(head(given, self.head_dim)) if self.split else self.dims
-        base = given.base(self.base)
+            dims = self.split(read_head_size(settings, self.head_dim)) if self.split else self.dims
+        base = settings.base(self.base)
         ladders = [ladder(dim, base) for dim in dims]
-        return ladder_per_axis(ladders, names(self.axes, len(dims)), pairing=self.pairing, head_dim=sum(dims))
+        return ladder_per_axis(
+            ladders, choose_axis_names(self.axes, len(dims)), pairing=self.pairing, head_dim=sum(dims)
+        )
 
 
-def head(given: ConfigReader, default: int) -> int:
-    """Return the size of a head, which the classes' own arguments call by the names of a width."""
-    own = given.size("attention_head_dim", "head_dim", "linear_head_dim", "rope_dim", least=2, most=MAX_HEAD_DIM)
+def read_head_size(settings: ConfigReader, default: int) -> int:
+    """Return the head size, which the classes' arguments name like a width."""
+    own = settings.size("attention_head_dim", "head_dim", "linear_head_dim", "rope_dim", least=2, most=MAX_HEAD_DIM)
     if own is not None:
         return own
-    if given.value(*HEADS) is not None and given.value(*WIDTH) is not None:
-        return given.head_size()
-    return given.size(*WIDTH, default=default, least=2, most=MAX_HEAD_DIM)
+    if settings.value(*HEADS) is not None and settings.value(*WIDTH) is not None:
+        return settings.head_size()
+    return settings.size(*WIDTH, default=default, least=2, most=MAX_HEAD_DIM)
 
 
-def names(axes: Sequence[str], count: int) -> tuple[str, ...]:
-    """Return as many axis names: rows and columns alone where there are two, further ones by number."""
+def choose_axis_names(axes: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return names for this many axes: rows and columns if there are two; axes beyond the known ones are numbered."""
     if count == 2 != len(axes):
         return HW
     return (*axes, *(f"axis {k}" for k in range(len(axes), count)))[:count]
 
 
-def sixths(size: int) -> tuple[int, ...]:
+def split_sixths(size: int) -> tuple[int, ...]:
     """Return the split of Wan and Cosmos: 2·⌊d/6⌋ for rows and for columns, the rest for time."""
     side = 2 * (size // 6)
     return (size - 2 * side, side, side)
 
 
-def eighths(size: int) -> tuple[int, ...]:
+def split_eighths(size: int) -> tuple[int, ...]:
     """Return CogVideoX's split: a quarter for time, three eighths for rows and for columns."""
     return (size // 4, size // 8 * 3, size // 8 * 3)
 
 
-def halves(size: int) -> tuple[int, ...]:
+def split_halves(size: int) -> tuple[int, ...]:
     """Return half the head for each of two axes."""
     return (size // 2, size // 2)
 
 
-def chronoedit(given: ConfigReader) -> AxesSpec:
+def chronoedit(settings: ConfigReader) -> AxesSpec:
     """ChronoEdit: Wan's split, but the table is cut by thirds, which for some sizes falls inside a pair."""
-    size = head(given, 128)
+    size = read_head_size(settings, 128)
     if size // 3 % 2:
         raise ValueError(f"attention_head_dim {size} cannot be rotated: ChronoEdit cuts its table inside a pair")
-    return WAN(given)
+    return WAN(settings)
 
 
-def cosmos(given: ConfigReader) -> AxesSpec:
+def cosmos(settings: ConfigReader) -> AxesSpec:
     """Cosmos 1: NTK-aware per axis by `rope_scale`, halves."""
-    dims, base = sixths(head(given, 128)), given.base(10_000.0)
-    factors = given.numbers("rope_scale", default=(2.0, 1.0, 1.0), count=3)
+    dims, base = split_sixths(read_head_size(settings, 128)), settings.base(10_000.0)
+    factors = settings.numbers("rope_scale", default=(2.0, 1.0, 1.0), count=3)
     scalings = [Scaling() if factor == 1.0 else NtkAware(factor) for factor in factors]
     ladders = [replace(ladder(dim, base), scaling=each) for dim, each in zip(dims, scalings, strict=True)]
     return ladder_per_axis(ladders, THW, head_dim=sum(dims))
 
 
-def lumina_next(given: ConfigReader) -> AxesSpec:
-    """Lumina-Next: h w h w … of one short ladder; `ntk_factor` multiplies the base itself, `linear_factor` divides."""
-    size, base = head(given, 96), given.base(10_000.0) * given.number("ntk_factor", default=1.0, above=0.0)
-    linear = given.number("linear_factor", default=1.0, above=0.0)
+def lumina_next(settings: ConfigReader) -> AxesSpec:
+    """Lumina-Next: one short ladder, h w h w …; `ntk_factor` multiplies the base, `linear_factor` divides."""
+    size, base = (
+        read_head_size(settings, 96),
+        settings.base(10_000.0) * settings.number("ntk_factor", default=1.0, above=0.0),
+    )
+    linear = settings.number("linear_factor", default=1.0, above=0.0)
     one = replace(ladder(size // 2, base), scaling=Linear(linear))
     return ladder_per_axis([one, one], HW, order="pair by pair", pairing="interleaved", head_dim=size)
 
 
-def minimax_h3(given: ConfigReader) -> AxesSpec:
+def minimax_h3(settings: ConfigReader) -> AxesSpec:
     """MiniMax-H3: one short ladder for every axis, halves of the first 6·n dimensions; the rest does not rotate."""
-    rungs = given.size("rope_freq_dim", default=16)
-    size = given.size("attention_head_dim", "head_dim", default=128)
-    return ladder_per_axis([ladder(2 * rungs, given.base(10_000.0))] * 3, THW, head_dim=max(size, 6 * rungs))
+    rungs = settings.size("rope_freq_dim", default=16)
+    size = settings.size("attention_head_dim", "head_dim", default=128)
+    return ladder_per_axis([ladder(2 * rungs, settings.base(10_000.0))] * 3, THW, head_dim=max(size, 6 * rungs))
 
 
 def concatenate_ladders(dims: Sequence[int], base: float) -> FloatArray:
-    """Return the frequencies of ladders of these dimensions, one after the other."""
+    """Return the concatenated frequencies of one ladder per entry of `dims`."""
     return np.concatenate([ladder(dim, base).plain_inv_freq for dim in dims])
 
 
-def ernie_image(given: ConfigReader) -> AxesSpec:
-    """ERNIE-Image: angles laid out for adjacent pairs, partners half a head apart. No rotation, as it was trained."""
-    dims = given.sizes(*AXES_DIM, default=(32, 48, 48), count=3, least=2)
+def ernie_image(settings: ConfigReader) -> AxesSpec:
+    """ERNIE-Image: angles for adjacent pairs, applied to pairs half a head apart. Not a rotation; trained this way."""
+    dims = settings.sizes(*AXES_DIM, default=(32, 48, 48), count=3, least=2)
     axis = [k for k, dim in enumerate(dims) for _ in range(dim // 2)]
-    members = np.repeat(placed(concatenate_ladders(dims, given.base(256.0)), axis, 3), 2, axis=0)
+    members = np.repeat(place_frequencies(concatenate_ladders(dims, settings.base(256.0)), axis, 3), 2, axis=0)
     first, second = np.split(members, 2)
     return AxesSpec(first, axes=THW, second=second, head_dim=len(members))
 
 
-def mochi(given: ConfigReader) -> list[AxesSpec]:
-    """Mochi: per head and pair a learned vector over time, row and column; without `weights`, drawn from a seed.
+def mochi(settings: ConfigReader) -> list[AxesSpec]:
+    """Mochi: a learned vector over time, row and column per head and pair; random by seed without `weights`.
 
     `weights` or `pos_frequencies` is (3, heads, pairs). Drawn ones are uniform in −1 … 1.
     """
-    if given.value("weights", "pos_frequencies") is not None:
-        return learned_heads(given.array("weights", "pos_frequencies"), THW)
-    heads = given.size("num_attention_heads", default=24, most=MAX_HEADS)
-    pairs = given.size("attention_head_dim", "head_dim", default=128, least=2, most=MAX_HEAD_DIM) // 2
-    drawn = 2.0 * uniform(given.size("seed", default=0, least=0), 3 * heads * pairs) - 1.0
-    return learned_heads(drawn.reshape(3, heads, pairs), THW)
+    if settings.value("weights", "pos_frequencies") is not None:
+        return learned_heads(settings.array("weights", "pos_frequencies"), THW)
+    heads = settings.size("num_attention_heads", default=24, most=MAX_HEADS)
+    pairs = settings.size("attention_head_dim", "head_dim", default=128, least=2, most=MAX_HEAD_DIM) // 2
+    random = 2.0 * draw_uniform(settings.size("seed", default=0, least=0), 3 * heads * pairs) - 1.0
+    return learned_heads(random.reshape(3, heads, pairs), THW)
 
 
-def ltx(given: ConfigReader) -> list[AxesSpec]:
+def ltx(settings: ConfigReader) -> list[AxesSpec]:
     """LTX: rising frequencies π/2 … base·π/2 over the width of all heads, t h w t h w …, one spec per head.
 
     The first (width mod 6)/2 pairs do not rotate. `modality` "audio" has time alone; `rope_type` "split" pairs halves.
     """
-    heads = given.size("num_attention_heads", "num_heads", default=32, most=MAX_HEADS)
-    width = given.size("inner_dim", "dim", "hidden_size", default=heads * given.size("attention_head_dim", default=64))
+    heads = settings.size("num_attention_heads", "num_heads", default=32, most=MAX_HEADS)
+    width = settings.size(
+        "inner_dim", "dim", "hidden_size", default=heads * settings.size("attention_head_dim", default=64)
+    )
     if width % (2 * heads) or width // heads > MAX_HEAD_DIM:
         raise ValueError(
             f"the width {width:,} must be {heads} heads of 2 to {MAX_HEAD_DIM:,} dimensions, an even number"
         )
-    axes = ("t",) if given.choice("modality", options=("video", "audio")) == "audio" else THW
+    axes = ("t",) if settings.choice("modality", options=("video", "audio")) == "audio" else THW
     each = width // (2 * len(axes))
-    base = given.number("theta", "rope_theta", default=10_000.0, above=1.0)
+    base = settings.number("theta", "rope_theta", default=10_000.0, above=1.0)
     rungs = base ** (np.arange(each) / max(each - 1, 1)) * math.pi / 2.0
     still = width // 2 - len(axes) * each
     inv_freq = np.concatenate([np.zeros(still), np.repeat(rungs, len(axes))])
-    specs = split_heads(inv_freq, [STILL] * still + alternating(len(axes) * each, range(len(axes))), axes, heads)
-    if given.choice("rope_type", options=("interleaved", "split")) == "split":
+    specs = split_heads(inv_freq, [STILL] * still + alternate_axes(len(axes) * each, range(len(axes))), axes, heads)
+    if settings.choice("rope_type", options=("interleaved", "split")) == "split":
         return [AxesSpec(spec.weights, axes=spec.axes, head_dim=spec.head_dim) for spec in specs]
     return specs
 
 
-def mrope(given: ConfigReader, size: int) -> AxesSpec:
+def mrope(settings: ConfigReader, size: int) -> AxesSpec:
     """Ideogram 4 and Cosmos 3: M-RoPE interleaved in a diffusion transformer."""
-    counts = given.sizes("mrope_section", "rope_axes_dim", default=(24, 20, 20), count=3, least=0)
-    spec = RopeSpec(head_dim=head(given, size), base=given.base(5_000_000.0))
-    return shared_ladder(spec, interleaved(counts, spec.pairs))
+    counts = settings.sizes("mrope_section", "rope_axes_dim", default=(24, 20, 20), count=3, least=0)
+    spec = RopeSpec(head_dim=read_head_size(settings, size), base=settings.base(5_000_000.0))
+    return shared_ladder(spec, interleave_sections(counts, spec.pairs))
 
 
-def allegro(given: ConfigReader) -> AxesSpec:
+def allegro(settings: ConfigReader) -> AxesSpec:
     """Allegro: a third of the head for every axis, each with its own half pairing."""
-    return join_parts(head(given, 96), given.base(10_000.0), THW)
+    return join_parts(read_head_size(settings, 96), settings.base(10_000.0), THW)
 
 
-def sana_wm(given: ConfigReader) -> AxesSpec:
-    """SANA-WM: tables made by `fhw_dim` but cut by d/6, so another split gives the rows time's low frequencies."""
-    size = head(given, 112)
-    dims = given.sizes("fhw_dim", default=sixths(size), count=3)
+def sana_wm(settings: ConfigReader) -> AxesSpec:
+    """SANA-WM: tables sized by `fhw_dim` but cut at d/6, so with another split rows get low frequencies of time."""
+    size = read_head_size(settings, 112)
+    dims = settings.sizes("fhw_dim", default=split_sixths(size), count=3)
     side = size // 6
     axis = [0] * (size // 2 - 2 * side) + [1] * side + [2] * side
-    return directions(placed(concatenate_ladders(dims, given.base(10_000.0)), axis, 3), THW, head_dim=size)
+    return mix_axes(place_frequencies(concatenate_ladders(dims, settings.base(10_000.0)), axis, 3), THW, head_dim=size)
 
 
 FLUX = Blocks()
 HUNYUAN = Blocks(base=256.0)
-WAN = Blocks(split=sixths)
+WAN = Blocks(split=split_sixths)
 QWEN = Blocks(axes=FRAME)
-SIDES = Blocks(axes=HW, pairing="half", split=halves, head_dim=40, named=False)
+SIDES = Blocks(axes=HW, pairing="half", split=split_halves, head_dim=40, named=False)
 
 RULES: dict[str, Read] = {
     **dict.fromkeys(("flux", "flux1", "chroma", "fluxkontext", "bria", "briafibo", "ovisimage", "longcatimage"), FLUX),
     **dict.fromkeys(("hunyuanvideo", "hunyuanvideo15", "hunyuanvideoframepack", "motifvideo", "joyimage"), HUNYUAN),
     **dict.fromkeys(("wan", "skyreelsv2", "anyflow", "wananimate", "wanvace", "anyflowcausal"), WAN),
-    **dict.fromkeys(("cogvideox", "consisid", "easyanimate"), Blocks(split=eighths, head_dim=64)),
+    **dict.fromkeys(("cogvideox", "consisid", "easyanimate"), Blocks(split=split_eighths, head_dim=64)),
     **dict.fromkeys(("cogview4", "glmimage"), SIDES),
     **dict.fromkeys(("qwenimage", "qwenimagelayered", "qwenimage21", "qwenimageedit", "nucleusmoeimage"), QWEN),
     **dict.fromkeys(("hidreamimage", "prx"), Blocks((32, 32), axes=THW)),
@@ -227,7 +234,7 @@ RULES: dict[str, Read] = {
     "lumina2": Blocks((32, 32, 32)),
     "hunyuanimage": Blocks((64, 64), 256.0),
     "chronoedit": chronoedit,
-    "sanavideo": Blocks(split=sixths, head_dim=112),
+    "sanavideo": Blocks(split=split_sixths, head_dim=112),
     "helios": Blocks((44, 42, 42)),
     "sanawm": sana_wm,
     "ernieimage": ernie_image,
@@ -238,8 +245,8 @@ RULES: dict[str, Read] = {
     "ideogram4": partial(mrope, size=256),
     "cosmos3": partial(mrope, size=128),
     "luminanext": lumina_next,
-    # HunyuanDiT: columns in the first half, rows in the second, whatever the code calls them.
-    "hunyuandit": Blocks(axes=WH, split=halves, head_dim=88, named=False),
+    # HunyuanDiT: columns in the first half, rows in the second; the code names them the other way round.
+    "hunyuandit": Blocks(axes=WH, split=split_halves, head_dim=88, named=False),
     "allegro": allegro,
 }
 
@@ -271,14 +278,14 @@ KNOWN = {name: ALSO.get(name, name) for name in (*RULES, *ALSO)}
 
 
 def find_rule(name: str) -> str | None:
-    """Return the key of a rule for the name of a model, a class or a pipeline, None where there is none."""
+    """Return the key of the rule for a model, class or pipeline name; None if there is none."""
     return find_known_name(name, KNOWN, ENDINGS)
 
 
-def canonical(name: str) -> str:
-    """Return the key of a rule as `find_rule` does. Raises `ValueError` where there is none.
+def require_rule(name: str) -> str:
+    """Return the key of a rule as `find_rule` does; raise `ValueError` if there is none.
 
-    >>> canonical("Flux2PosEmbed"), canonical("hunyuan-video"), canonical("QwenImageTransformer2DModel")
+    >>> require_rule("Flux2PosEmbed"), require_rule("hunyuan-video"), require_rule("QwenImageTransformer2DModel")
     ('flux2', 'hunyuanvideo', 'qwenimage')
     """
     found = find_rule(name)
@@ -290,5 +297,5 @@ def canonical(name: str) -> str:
 
 
 def read_diffusion(kind: str, config: Mapping[str, Any]) -> Specs:
-    """Return the rotation of a diffusion transformer by the name of the model or of its class."""
-    return RULES[canonical(kind)](ConfigReader(config))
+    """Return the rotation of a diffusion transformer, given the name of the model or its class."""
+    return RULES[require_rule(kind)](ConfigReader(config))

@@ -1,4 +1,4 @@
-"""Positions of what a diffusion transformer sees: text and the latents of an image or a video, with its references.
+"""Positions of a diffusion transformer's input: text, latents of an image or a video, and reference images.
 
 The grid comes from the pipeline, not from the transformer's config: `grid` in patches, or `latents` over `patch_size`;
 `shapes` are several images. `text` is a number of tokens, `references` are further grids. diffusers 0.42.1.
@@ -14,13 +14,21 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.axes_spec import THW
-from rope_viz.embedding.position_ids import Positions, centred, grid, line, product, require_tokens, spaced
+from rope_viz.embedding.position_ids import (
+    Positions,
+    centred_positions,
+    combine_coordinates,
+    lay_out_grid,
+    line_positions,
+    require_token_count,
+    spaced_positions,
+)
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models.config_reader import ConfigReader
-from rope_viz.multi_axis.diffusion import FRAME, THWL, canonical
-from rope_viz.multi_axis.grid_positions import Lay, listed_grids, pick_tokens, read_shape, read_sides
+from rope_viz.multi_axis.diffusion import FRAME, THWL, require_rule
+from rope_viz.multi_axis.grid_positions import Lay, pick_tokens, read_listed_grids, read_shape, read_sides
 from rope_viz.multi_axis.learned_directions import HW, WH
-from rope_viz.multi_axis.prompt_positions import entries, read_tokens, three
+from rope_viz.multi_axis.prompt_positions import read_entries, read_three_sides, read_tokens
 
 IMAGE_OFFSET = 65536.0  # where Ideogram 4's images begin
 FRAME_RESCALE = 5.0 / 3.0  # MiniMax-H3: rotary units per frame
@@ -29,311 +37,330 @@ SPATIAL_SCALE = 32.0
 
 
 def diffusion_positions(kind: str, config: Mapping[str, Any]) -> Positions:
-    """Return the positions of text and latents by the name of the model or of its class."""
-    given, name = ConfigReader(config), canonical(kind)
-    if given.value("positions") is None:
-        return LAID.get(name, from_zero)(given)
+    """Return the positions of text and latents, given the name of the model or its class."""
+    settings, name = ConfigReader(config), require_rule(kind)
+    if settings.value("positions") is None:
+        return LAID.get(name, grid_from_zero)(settings)
     special = {**dict.fromkeys(("flux2", "flux3"), THWL), **dict.fromkeys(("cogview4", "glmimage"), HW)}
     usual = FRAME if name.startswith(("qwenimage", "nucleus")) else THW
-    return Positions(given.array("positions"), special.get(name, usual))
+    return Positions(settings.array("positions"), special.get(name, usual))
 
 
-def from_zero(given: ConfigReader) -> Positions:
-    """Frames, rows and columns from 0 (HunyuanVideo, Wan, GLM-Image); two axes where the grid has two."""
-    sides = read_sides(given)
-    if len(sides) == 2 and given.value("frames", "frame_indices", "num_frames") is None:
-        return Positions(grid(*sides), HW)
-    frames, rows, columns = read_shape(given)
-    times = given.numbers("frame_indices", default=list(range(frames)))
-    return Positions(product(times, np.arange(rows), np.arange(columns)), THW)
+def grid_from_zero(settings: ConfigReader) -> Positions:
+    """Frames, rows and columns from 0 (HunyuanVideo, Wan, GLM-Image); two axes if the grid has two."""
+    sides = read_sides(settings)
+    if len(sides) == 2 and settings.value("frames", "frame_indices", "num_frames") is None:
+        return Positions(lay_out_grid(*sides), HW)
+    frames, rows, columns = read_shape(settings)
+    times = settings.numbers("frame_indices", default=list(range(frames)))
+    return Positions(combine_coordinates(times, np.arange(rows), np.arange(columns)), THW)
 
 
-def chronoedit(given: ConfigReader) -> Positions:
+def chronoedit(settings: ConfigReader) -> Positions:
     """ChronoEdit: as Wan, but two frames are `temporal_skip_len` − 1 apart."""
-    frames, rows, columns = read_shape(given)
-    skip = given.size("temporal_skip_len", "rope_temporal_skip_len", default=8)
+    frames, rows, columns = read_shape(settings)
+    skip = settings.size("temporal_skip_len", "rope_temporal_skip_len", default=8)
     times = np.arange(frames) * (skip - 1.0 if frames == 2 else 1.0)
-    return Positions(product(times, np.arange(rows), np.arange(columns)), THW)
+    return Positions(combine_coordinates(times, np.arange(rows), np.arange(columns)), THW)
 
 
-def count_text_tokens(given: ConfigReader) -> int:
+def count_text_tokens(settings: ConfigReader) -> int:
     """Return the number of text tokens."""
-    count = given.size("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
-    require_tokens(count)
+    count = settings.size("text", "text_len", "caption", "max_txt_seq_len", default=0, least=0)
+    require_token_count(count)
     return count
 
 
-def words(count: int, *counted: int, start: float = 0.0, axes: int = 3) -> FloatArray:
-    """Return positions (count, axes) of text that counts from `start` along the `counted` axes and is 0 elsewhere."""
+def place_text(count: int, *counted: int, start: float = 0.0, axes: int = 3) -> FloatArray:
+    """Return text positions (count, axes): start, start + 1, … on the `counted` axes, 0 on the others."""
     block = np.zeros((count, axes))
     block[:, counted] = start + np.arange(count)[:, None]
     return block
 
 
-def image(given: ConfigReader, time: float = 0.0, start: float = 0.0) -> FloatArray:
-    """Return positions of the one image at a time, with rows and columns from `start`."""
-    return product([time], *(start + np.arange(side) for side in read_sides(given)[-2:]))
+def place_image(settings: ConfigReader, time: float = 0.0, start: float = 0.0) -> FloatArray:
+    """Return positions of the image at this `time`, with rows and columns from `start`."""
+    return combine_coordinates([time], *(start + np.arange(side) for side in read_sides(settings)[-2:]))
 
 
-def references(given: ConfigReader, time: float, start: float = 0.0, step: float = 0.0) -> list[FloatArray]:
+def place_references(settings: ConfigReader, time: float, start: float = 0.0, step: float = 0.0) -> list[FloatArray]:
     """Return positions of the reference images, `step` apart in time."""
-    shapes = listed_grids(given, "references", count=2) if given.value("references") else []
-    return [product([time + step * k], *(start + np.arange(side) for side in each)) for k, each in enumerate(shapes)]
+    shapes = read_listed_grids(settings, "references", count=2) if settings.value("references") else []
+    return [
+        combine_coordinates([time + step * k], *(start + np.arange(side) for side in each))
+        for k, each in enumerate(shapes)
+    ]
 
 
 def join_blocks(*blocks: FloatArray, axes: tuple[str, ...] = THW) -> Positions:
-    """Return these blocks of tokens, one after the other."""
+    """Return the positions of these blocks of tokens, concatenated."""
     return Positions(np.concatenate(blocks), axes)
 
 
-def flux(given: ConfigReader) -> Positions:
+def flux(settings: ConfigReader) -> Positions:
     """FLUX.1: text at the origin, the image (0, row, column), Kontext's reference at t = 1."""
-    return join_blocks(words(count_text_tokens(given)), image(given), *references(given, 1.0))
+    return join_blocks(place_text(count_text_tokens(settings)), place_image(settings), *place_references(settings, 1.0))
 
 
-def flux2(given: ConfigReader) -> Positions:
+def flux2(settings: ConfigReader) -> Positions:
     """FLUX.2: text counts on the last axis, references are at t = 10, 20, …"""
-    step = given.number("scale", default=10.0)
-    pictures = [image(given), *references(given, step, step=step)]
+    step = settings.number("scale", default=10.0)
+    pictures = [place_image(settings), *place_references(settings, step, step=step)]
     last = [np.column_stack([each, np.zeros(len(each))]) for each in pictures]
-    return join_blocks(words(count_text_tokens(given), 3, axes=4), *last, axes=THWL)
+    return join_blocks(place_text(count_text_tokens(settings), 3, axes=4), *last, axes=THWL)
 
 
-def ovis(given: ConfigReader) -> Positions:
+def ovis(settings: ConfigReader) -> Positions:
     """Ovis-Image: text (0, n, n), image (0, row, column)."""
-    return join_blocks(words(count_text_tokens(given), 1, 2), image(given))
+    return join_blocks(place_text(count_text_tokens(settings), 1, 2), place_image(settings))
 
 
-def longcat(given: ConfigReader) -> Positions:
-    """LongCat-Image: text (0, n, n), image from (1, 512, 512): the tokenizer's length, whatever the text's."""
-    start = given.number("tokenizer_max_length", "start", default=512.0)
-    return join_blocks(words(count_text_tokens(given), 1, 2), image(given, 1.0, start), *references(given, 2.0, start))
+def longcat(settings: ConfigReader) -> Positions:
+    """LongCat-Image: text (0, n, n), image from (1, 512, 512): 512 is the tokenizer's length, not that of the text."""
+    start = settings.number("tokenizer_max_length", "start", default=512.0)
+    return join_blocks(
+        place_text(count_text_tokens(settings), 1, 2),
+        place_image(settings, 1.0, start),
+        *place_references(settings, 2.0, start),
+    )
 
 
-def lumina2(given: ConfigReader) -> Positions:
+def lumina2(settings: ConfigReader) -> Positions:
     """Lumina 2: caption (n, 0, 0), image (caption's length, row, column)."""
-    return join_blocks(*caption_and_image(given, count_text_tokens(given), 0.0))
+    return join_blocks(*place_caption_and_image(settings, count_text_tokens(settings), 0.0))
 
 
-def z_image(given: ConfigReader) -> Positions:
+def z_image(settings: ConfigReader) -> Positions:
     """Z-Image: the caption counts t from 1 and is padded to a multiple of 32; the image follows it."""
-    multiple = given.size("multiple", default=32)
-    return join_blocks(*caption_and_image(given, -(-count_text_tokens(given) // multiple) * multiple, 1.0))
+    multiple = settings.size("multiple", default=32)
+    return join_blocks(*place_caption_and_image(settings, -(-count_text_tokens(settings) // multiple) * multiple, 1.0))
 
 
-def caption_and_image(given: ConfigReader, count: int, start: float) -> tuple[FloatArray, FloatArray]:
-    """Return a caption along the first axis, then the image at the next place of it."""
-    times = start + count + np.arange(given.size("frames", default=1))
-    return words(count, 0, start=start), product(times, *(np.arange(side) for side in read_sides(given)[-2:]))
+def place_caption_and_image(settings: ConfigReader, count: int, start: float) -> tuple[FloatArray, FloatArray]:
+    """Return positions of a caption along the first axis, then of the image at the next position of that axis."""
+    times = start + count + np.arange(settings.size("frames", default=1))
+    return place_text(count, 0, start=start), combine_coordinates(
+        times, *(np.arange(side) for side in read_sides(settings)[-2:])
+    )
 
 
-def ernie_image(given: ConfigReader) -> Positions:
+def ernie_image(settings: ConfigReader) -> Positions:
     """ERNIE-Image: the image (text's length, row, column) first, then the text (n, 0, 0)."""
-    return join_blocks(*reversed(caption_and_image(given, count_text_tokens(given), 0.0)))
+    return join_blocks(*reversed(place_caption_and_image(settings, count_text_tokens(settings), 0.0)))
 
 
-def hidream(given: ConfigReader) -> Positions:
+def hidream(settings: ConfigReader) -> Positions:
     """HiDream: image (0, row, column), then text at the origin."""
-    return join_blocks(image(given), words(count_text_tokens(given)))
+    return join_blocks(place_image(settings), place_text(count_text_tokens(settings)))
 
 
-def ideogram4(given: ConfigReader) -> Positions:
+def ideogram4(settings: ConfigReader) -> Positions:
     """Ideogram 4: text counts on all axes, the image (0, row, column) + 65536."""
-    offset = given.number("offset", default=IMAGE_OFFSET)
-    return join_blocks(words(count_text_tokens(given), 0, 1, 2), image(given, offset, offset))
+    offset = settings.number("offset", default=IMAGE_OFFSET)
+    return join_blocks(place_text(count_text_tokens(settings), 0, 1, 2), place_image(settings, offset, offset))
 
 
-def cogvideox(given: ConfigReader) -> Positions:
-    """CogVideoX 1.0: the grid spread over the trained one and cropped, fractional steps; 1.5 ("slice") from 0."""
-    frames, rows, columns = read_shape(given)
-    if given.choice("grid_type", options=("linspace", "slice")) == "slice":
-        return Positions(grid(frames, rows, columns), THW)
-    trained = given.sizes("base_grid", default=(30, 45), count=2)
-    return Positions(product(np.arange(frames), *cropped_sides(given, rows, columns, *trained)), THW)
+def cogvideox(settings: ConfigReader) -> Positions:
+    """CogVideoX 1.0: the trained grid, cropped and resampled in fractional steps; 1.5 ("slice"): from 0."""
+    frames, rows, columns = read_shape(settings)
+    if settings.choice("grid_type", options=("linspace", "slice")) == "slice":
+        return Positions(lay_out_grid(frames, rows, columns), THW)
+    trained = settings.sizes("base_grid", default=(30, 45), count=2)
+    return Positions(combine_coordinates(np.arange(frames), *cropped_sides(settings, rows, columns, *trained)), THW)
 
 
-def hunyuan_dit(given: ConfigReader) -> Positions:
-    """HunyuanDiT: the grid spread over a trained square and cropped; columns are the first axis."""
-    rows, columns = read_sides(given, 2)
-    side = given.size("base_size", default=32)
-    return Positions(product(*cropped_sides(given, rows, columns, side, side))[:, ::-1], WH)
+def hunyuan_dit(settings: ConfigReader) -> Positions:
+    """HunyuanDiT: a trained square, cropped and resampled; columns are the first axis."""
+    rows, columns = read_sides(settings, 2)
+    side = settings.size("base_size", default=32)
+    return Positions(combine_coordinates(*cropped_sides(settings, rows, columns, side, side))[:, ::-1], WH)
 
 
-def cropped_sides(given: ConfigReader, rows: int, columns: int, high: int, wide: int) -> list[FloatArray]:
-    """Return rows and columns spread over the corners that the config names.
+def cropped_sides(settings: ConfigReader, rows: int, columns: int, high: int, wide: int) -> list[FloatArray]:
+    """Return rows and columns, evenly spaced between the crop corners in the config.
 
     Without corners the grid is resized to fit into the trained one of `high` × `wide` patches, and centred.
     """
-    if given.value("crops_coords") is None:
+    if settings.value("crops_coords") is None:
         tall = rows / columns > high / wide
         new = (high, round(high / rows * columns)) if tall else (round(wide / columns * rows), wide)
         first = [round((high - new[0]) / 2.0), round((wide - new[1]) / 2.0)]
         corners = np.array([first, [first[0] + new[0], first[1] + new[1]]], dtype=np.float64)
     else:
-        corners = given.array("crops_coords")
+        corners = settings.array("crops_coords")
     if corners.shape != (2, 2):
-        found = short_repr(given.value("crops_coords"))
+        found = short_repr(settings.value("crops_coords"))
         raise ValueError(f"crops_coords must be [[top, left], [bottom, right]], got {found}")
-    return [spaced(start, stop, side) for start, stop, side in zip(*corners, (rows, columns), strict=True)]
+    return [spaced_positions(start, stop, side) for start, stop, side in zip(*corners, (rows, columns), strict=True)]
 
 
-def cogview4(given: ConfigReader) -> Positions:
+def cogview4(settings: ConfigReader) -> Positions:
     """CogView 4: rows and columns stretched to 256 whole steps, ⌊row·256/H⌋."""
-    rows, columns = read_sides(given, 2)
-    onto = given.sizes("rope_axes_dim", default=(256, 256), count=2)
-    return Positions(product(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), HW)
+    rows, columns = read_sides(settings, 2)
+    onto = settings.sizes("rope_axes_dim", default=(256, 256), count=2)
+    return Positions(
+        combine_coordinates(np.arange(rows) * onto[0] // rows, np.arange(columns) * onto[1] // columns), HW
+    )
 
 
-def kandinsky(given: ConfigReader) -> Positions:
+def kandinsky(settings: ConfigReader) -> Positions:
     """Kandinsky: frames, rows and columns divided by `scale_factor`."""
-    shape = read_shape(given)
-    scale = given.numbers("scale_factor", default=(1.0, 1.0, 1.0), count=3, above=0.0)
-    return Positions(product(*(np.arange(side) / part for side, part in zip(shape, scale, strict=True))), THW)
+    shape = read_shape(settings)
+    scale = settings.numbers("scale_factor", default=(1.0, 1.0, 1.0), count=3, above=0.0)
+    return Positions(
+        combine_coordinates(*(np.arange(side) / part for side, part in zip(shape, scale, strict=True))), THW
+    )
 
 
-def cosmos(given: ConfigReader) -> Positions:
-    """Cosmos 1: time in units of 1/24 s (`base_fps`) where the frame rate is known."""
-    frames, rows, columns = read_shape(given)
-    fps = given.number("fps", above=0.0)
-    step = 1.0 if fps is None else given.number("base_fps", default=24.0) / fps
-    return Positions(product(np.arange(frames) * step, np.arange(rows), np.arange(columns)), THW)
+def cosmos(settings: ConfigReader) -> Positions:
+    """Cosmos 1: time in units of 1/24 s (`base_fps`) if the frame rate is known."""
+    frames, rows, columns = read_shape(settings)
+    fps = settings.number("fps", above=0.0)
+    step = 1.0 if fps is None else settings.number("base_fps", default=24.0) / fps
+    return Positions(combine_coordinates(np.arange(frames) * step, np.arange(rows), np.arange(columns)), THW)
 
 
-def mochi(given: ConfigReader) -> Positions:
+def mochi(settings: ConfigReader) -> Positions:
     """Mochi: rows and columns centred and scaled to an area of 192²."""
-    frames, rows, columns = read_shape(given)
-    area = given.number("base_height", default=192.0, above=0.0) * given.number("base_width", default=192.0, above=0.0)
+    frames, rows, columns = read_shape(settings)
+    area = settings.number("base_height", default=192.0, above=0.0) * settings.number(
+        "base_width", default=192.0, above=0.0
+    )
     scale = math.sqrt(area / (rows * columns))
     sides = [(np.arange(side) + 0.5 - side / 2.0) * scale for side in (rows, columns)]
-    return Positions(product(np.arange(frames), *sides), THW)
+    return Positions(combine_coordinates(np.arange(frames), *sides), THW)
 
 
-def qwen_image(given: ConfigReader, *, layered: bool = False) -> Positions:
+def qwen_image(settings: ConfigReader, *, layered: bool = False) -> Positions:
     """Qwen-Image: image k at frame k, centred; text on all axes from half the longer side of the largest.
 
     With `layered` the last image is the condition, at frame −1. `tokens` and `text_tokens` pick rows of each part.
     """
-    shapes, scaled = shapes_of(given), given.flag("scale_rope", default=True)
+    shapes, scaled = read_shapes(settings), settings.flag("scale_rope", default=True)
     start = max(side // (2 if scaled else 1) for shape in shapes for side in shape[1:])
     blocks = []
     for k, (frames, *sides) in enumerate(shapes):
         condition = layered and k == len(shapes) - 1
         times = np.full(frames, -1.0) if condition else k + np.arange(frames)
-        blocks.append(product(times, *(centred(side) if scaled else np.arange(side) for side in sides)))
-    images, count = np.concatenate(blocks), count_text_tokens(given)
-    following = words(count, 0, 1, 2, start=max(start, len(shapes) - 1) if layered else start)
-    tokens, text_rows = given.value("tokens"), given.value("text_tokens")
+        blocks.append(
+            combine_coordinates(times, *(centred_positions(side) if scaled else np.arange(side) for side in sides))
+        )
+    images, count = np.concatenate(blocks), count_text_tokens(settings)
+    following = place_text(count, 0, 1, 2, start=max(start, len(shapes) - 1) if layered else start)
+    tokens, text_rows = settings.value("tokens"), settings.value("text_tokens")
     if tokens is not None and text_rows is not None:
         images, following = pick_tokens(images, tokens), pick_tokens(following, text_rows, "text_tokens")
     return join_blocks(images, following, axes=FRAME)
 
 
-def shapes_of(given: ConfigReader) -> list[tuple[int, ...]]:
+def read_shapes(settings: ConfigReader) -> list[tuple[int, ...]]:
     """Return the images as (frames, rows, columns)."""
     names = ("shapes", "img_shapes", "video_fhw")
-    return [read_shape(given)] if given.value(*names) is None else listed_grids(given, *names)
+    return [read_shape(settings)] if settings.value(*names) is None else read_listed_grids(settings, *names)
 
 
-def qwen_image21(given: ConfigReader) -> Positions:
+def qwen_image21(settings: ConfigReader) -> Positions:
     """Qwen-Image 2.1: one stream; text n on all axes, an image centred at frame n, the next text its longer side later.
 
     `layout` is a list of ["text", n] and ["image", [rows, columns]]; else `text`, then the images of `shapes`.
     """
     layout: list[tuple[str, Any]]
-    if given.value("layout") is not None:
-        layout = entries(given)
+    if settings.value("layout") is not None:
+        layout = read_entries(settings)
     else:
-        layout = [("text", count_text_tokens(given)), *(("image", list(shape)) for shape in shapes_of(given))]
+        layout = [("text", count_text_tokens(settings)), *(("image", list(shape)) for shape in read_shapes(settings))]
     blocks, place = [np.zeros((0, 3))], 0
     for kind, size in layout:
         if kind in ("text", "audio"):
-            blocks.append(line(read_tokens(size), float(place)))
+            blocks.append(line_positions(read_tokens(size), float(place)))
             place += read_tokens(size)
         else:
-            _, rows, columns = three(size)
-            blocks.append(product([float(place)], centred(rows), centred(columns)))
+            _, rows, columns = read_three_sides(size)
+            blocks.append(combine_coordinates([float(place)], centred_positions(rows), centred_positions(columns)))
             place += max(rows, columns)
     return join_blocks(*blocks, axes=FRAME)
 
 
-def minimax_h3(given: ConfigReader) -> Positions:
+def minimax_h3(settings: ConfigReader) -> Positions:
     """MiniMax-H3: text (n, 0, 0), keyframes, audio, then video in steps of 5/3 and 20/3; space over an area of 32².
 
     `frames` are latent frames, `latents` their rows and columns, `patch` what becomes one token. Audio is at row 0 and
     at either edge, one edge a channel, one unit of time each.
     """
-    count, frames = count_text_tokens(given), given.size("frames", default=1)
-    latents = given.sizes("latents", count=2)
-    patch = given.sizes("patch", "patch_size", default=(2, 2))[-2:]
+    count, frames = count_text_tokens(settings), settings.size("frames", default=1)
+    latents = settings.sizes("latents", count=2)
+    patch = settings.sizes("patch", "patch_size", default=(2, 2))[-2:]
     if len(patch) != 2 or any(side < step for side, step in zip(latents, patch, strict=True)):
         raise ValueError(f"patch must be rows and columns no larger than the latents, got {short_repr(patch)}")
-    require_tokens(frames, *(side // step for side, step in zip(latents, patch, strict=True)))
+    require_token_count(frames, *(side // step for side, step in zip(latents, patch, strict=True)))
     area = math.sqrt(math.prod(latents))
-    high, wide = (aspect(side, step, area) for side, step in zip(latents, patch, strict=True))
+    high, wide = (scale_side(side, step, area) for side, step in zip(latents, patch, strict=True))
     spans = [FRAME_RESCALE * FRAMES_PER_LATENT[k % len(FRAMES_PER_LATENT)] for k in range(frames)]
-    blocks = [words(count, 0)]
-    anchors = given.value("keyframe_anchors") or ()
+    blocks = [place_text(count, 0)]
+    anchors = settings.value("keyframe_anchors") or ()
     if not isinstance(anchors, (list, tuple)):
         raise ValueError(f'keyframe_anchors must be a list of "first" and "last", got {short_repr(anchors)}')
     for anchor in anchors:
-        blocks.append(product([float(count) if anchor == "first" else count + sum(spans) - FRAME_RESCALE], high, wide))
-    audio = given.size("audio_latents", default=0, least=0)
-    for channel in range(given.size("audio_channels", default=2) if audio else 0):
-        block = words(audio, 0, start=count)
+        blocks.append(
+            combine_coordinates([float(count) if anchor == "first" else count + sum(spans) - FRAME_RESCALE], high, wide)
+        )
+    audio = settings.size("audio_latents", default=0, least=0)
+    for channel in range(settings.size("audio_channels", default=2) if audio else 0):
+        block = place_text(audio, 0, start=count)
         block[:, 2] = wide[0] if channel == 0 else wide[-1]
         blocks.append(block)
-    return join_blocks(*blocks, product(count + np.cumsum([0.0, *spans[:-1]]), high, wide))
+    return join_blocks(*blocks, combine_coordinates(count + np.cumsum([0.0, *spans[:-1]]), high, wide))
 
 
-def aspect(side: int, step: int, area: float) -> FloatArray:
-    """Return one axis of MiniMax-H3's space: centred at 16, a square spans 0 … 32, the right end left out."""
+def scale_side(side: int, step: int, area: float) -> FloatArray:
+    """Return one spatial axis of MiniMax-H3: centred at 16; a square spans 0 … 32, without the right end."""
     ratio = side / area
     left = (1.0 - ratio) / 2.0
     return np.linspace(left, left + ratio, side // step, endpoint=False) * SPATIAL_SCALE
 
 
-def ltx(given: ConfigReader) -> Positions:
+def ltx(settings: ConfigReader) -> Positions:
     """LTX: 2·fraction − 1 of 20 s and 2048 pixels a side, each index times `rope_interpolation_scale`."""
-    shape = read_shape(given)
-    scale = given.numbers("rope_interpolation_scale", default=(1.0, 1.0, 1.0), count=3)
-    base = given.numbers("base", default=(20.0, 2048.0, 2048.0), count=3, above=0.0)
-    patch = [given.number("patch_size_t", default=1.0), *[given.number("patch_size", default=1.0)] * 2]
+    shape = read_shape(settings)
+    scale = settings.numbers("rope_interpolation_scale", default=(1.0, 1.0, 1.0), count=3)
+    base = settings.numbers("base", default=(20.0, 2048.0, 2048.0), count=3, above=0.0)
+    patch = [settings.number("patch_size_t", default=1.0), *[settings.number("patch_size", default=1.0)] * 2]
     steps = [s * p / b for s, p, b in zip(scale, patch, base, strict=True)]
-    steps = [1.0] * 3 if given.value("rope_interpolation_scale") is None else steps
+    steps = [1.0] * 3 if settings.value("rope_interpolation_scale") is None else steps
     fractions = [np.arange(side) * step for side, step in zip(shape, steps, strict=True)]
-    return Positions(2.0 * product(*fractions) - 1.0, THW)
+    return Positions(2.0 * combine_coordinates(*fractions) - 1.0, THW)
 
 
-def ltx2(given: ConfigReader) -> Positions:
+def ltx2(settings: ConfigReader) -> Positions:
     """LTX-2: the middle of every patch in seconds and pixels, as a fraction of 20 s and 2048 pixels a side.
 
     A latent frame is `scale_factors[0]` frames, the first is one. `modality` "audio" has time alone, in as many hops.
     """
-    scale = given.numbers("scale_factors", "vae_scale_factors", default=(8.0, 32.0, 32.0), count=3)
-    causal = given.number("causal_offset", default=1.0)
-    step = given.size("patch_size_t", default=1)
-    seconds = given.number("base_num_frames", default=20.0, above=0.0)
-    if given.choice("modality", options=("video", "audio")) == "audio":
-        frames = given.size("audio_latents", "frames", "num_frames") or read_shape(given)[0]
-        hop = given.number("hop_length", default=160.0)
-        rate = given.number("sampling_rate", default=16_000.0, above=0.0)
-        shift = given.number("shift", default=0.0)
-        require_tokens(frames)
+    scale = settings.numbers("scale_factors", "vae_scale_factors", default=(8.0, 32.0, 32.0), count=3)
+    causal = settings.number("causal_offset", default=1.0)
+    step = settings.size("patch_size_t", default=1)
+    seconds = settings.number("base_num_frames", default=20.0, above=0.0)
+    if settings.choice("modality", options=("video", "audio")) == "audio":
+        frames = settings.size("audio_latents", "frames", "num_frames") or read_shape(settings)[0]
+        hop = settings.number("hop_length", default=160.0)
+        rate = settings.number("sampling_rate", default=16_000.0, above=0.0)
+        shift = settings.number("shift", default=0.0)
+        require_token_count(frames)
         time = find_middles(frames, step, scale[0], causal, shift) * (hop / rate)
         return Positions((2.0 * time / seconds - 1.0)[:, None], ("t",))
-    frames, rows, columns = read_shape(given)
-    patch = given.size("patch_size", default=1)
-    fps = given.number("fps", "frame_rate", default=24.0, above=0.0)
+    frames, rows, columns = read_shape(settings)
+    patch = settings.size("patch_size", default=1)
+    fps = settings.number("fps", "frame_rate", default=24.0, above=0.0)
     time = find_middles(frames, step, scale[0], causal) / fps / seconds
     sides = [
-        (np.arange(0, side, patch) + patch / 2.0) * factor / given.number(name, default=2048.0, above=0.0)
+        (np.arange(0, side, patch) + patch / 2.0) * factor / settings.number(name, default=2048.0, above=0.0)
         for side, factor, name in ((rows, scale[1], "base_height"), (columns, scale[2], "base_width"))
     ]
-    return Positions(2.0 * product(time, *sides) - 1.0, THW)
+    return Positions(2.0 * combine_coordinates(time, *sides) - 1.0, THW)
 
 
 def find_middles(frames: int, step: int, scale: float, causal: float, shift: float = 0.0) -> FloatArray:
-    """Return the middle of every latent frame in frames, whose start and end are moved back but not below 0."""
+    """Return the middle of every latent frame, in frames; start and end are shifted back, but not below 0."""
     starts = shift + np.arange(0, frames, step)
     edges = [np.maximum(edge * scale + causal - scale, 0.0) for edge in (starts, starts + step)]
     return np.asarray((edges[0] + edges[1]) / 2.0, dtype=np.float64)

@@ -12,7 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.axes_spec import THW
-from rope_viz.embedding.position_ids import Positions, grid, merge_order, product, require_tokens
+from rope_viz.embedding.position_ids import (
+    Positions,
+    combine_coordinates,
+    lay_out_grid,
+    merge_order,
+    require_token_count,
+)
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models.config_reader import MAX_SIDE, ConfigReader
 from rope_viz.multi_axis.learned_directions import HW, WH
@@ -20,7 +26,7 @@ from rope_viz.multi_axis.vision import tower_name
 
 Lay: TypeAlias = Callable[[ConfigReader], Positions]
 
-# Classes that count from 1, that read patches row by row, and whose columns come first.
+# Classes that count from 1; that read patches row by row; that put columns first.
 FROM_ONE = ("muse_spark", "muse_glimmer", "inkling2", "perception_encoder")
 RASTER = (
     *("step3p7", "paddleocr_vl", "kimi_k25", "kimi_vl", "moonvit", "pixtral", "gemma4", "perception_encoder", "mlcd"),
@@ -29,23 +35,23 @@ COLUMNS_FIRST = ("muse_spark", "muse_glimmer", "gemma4", "perception_encoder")
 
 
 def vision_positions(kind: str, config: Mapping[str, Any]) -> Positions:
-    """Return the positions of the patches of a vision tower, from a config that names a grid."""
-    name, given = tower_name(kind), ConfigReader(config)
+    """Return the positions of a vision tower's patches, from a config with a grid."""
+    name, settings = tower_name(kind), ConfigReader(config)
     if name in LAID:
-        return LAID[name](given)
+        return LAID[name](settings)
     timed = name == "minimax_m3_vl"
     usual = 1 if name in ("glm_image", "video_llama_3") else 2
-    merge = 1 if name in RASTER else given.size("spatial_merge_size", default=usual)
-    values = patch_order(given, merge, timed=timed) + float(name in FROM_ONE)
+    merge = 1 if name in RASTER else settings.size("spatial_merge_size", default=usual)
+    values = patch_order(settings, merge, timed=timed) + float(name in FROM_ONE)
     if name in COLUMNS_FIRST:
         return Positions(values[:, ::-1], WH)
     return Positions(values, THW if timed else HW)
 
 
-def patch_order(given: ConfigReader, merge: int, *, timed: bool = False) -> FloatArray:
+def patch_order(settings: ConfigReader, merge: int, *, timed: bool = False) -> FloatArray:
     """Return (row, column) of the patches of all grids, or (time, row, column), in the order of merge blocks."""
-    found = grids(given)
-    merges = given.sizes("merge_sizes", default=[merge] * len(found), count=len(found))
+    found = read_grids(settings)
+    merges = settings.sizes("merge_sizes", default=[merge] * len(found), count=len(found))
     blocks = []
     for (frames, rows, columns), side in zip(found, merges, strict=True):
         each = merge_order(rows, columns, side)
@@ -54,148 +60,150 @@ def patch_order(given: ConfigReader, merge: int, *, timed: bool = False) -> Floa
 
 
 def pick_tokens(values: FloatArray, tokens: Any, name: str = "tokens", frames: int | None = None) -> FloatArray:
-    """Return the rows of `tokens`: indices, or pairs of a window of so many frames and a frame."""
+    """Return the rows of `tokens`: indices, or pairs (window, frame) where a window has `frames` frames."""
     try:
         rows = [token[0] * frames + token[1] if isinstance(token, (list, tuple)) else token for token in tokens]
         index = np.asarray(rows) if rows else np.zeros(0, dtype=np.int64)
-        whole = index.ndim == 1 and index.dtype.kind in "iu"
-        if whole and (not index.size or 0 <= index.min() <= index.max() < len(values)):
+        is_index = index.ndim == 1 and index.dtype.kind in "iu"
+        if is_index and (not index.size or 0 <= index.min() <= index.max() < len(values)):
             return np.asarray(values[index], dtype=np.float64)
     except (TypeError, ValueError, IndexError):
         pass
     raise ValueError(f"{name} must be from 0 to {len(values) - 1}, got {short_repr(tokens)}")
 
 
-def grids(given: ConfigReader) -> list[tuple[int, ...]]:
+def read_grids(settings: ConfigReader) -> list[tuple[int, ...]]:
     """Return every grid as (frames, rows, columns)."""
     names = ("grid_thw", "image_grid_thw", "video_grid_thw", "grids")
-    if given.value(*names) is not None:
-        return listed_grids(given, *names)
-    sides = read_sides(given)
+    if settings.value(*names) is not None:
+        return read_listed_grids(settings, *names)
+    sides = read_sides(settings)
     return [(*[1] * (3 - len(sides)), *sides)]
 
 
-def listed_grids(given: ConfigReader, *names: str, count: int = 3) -> list[tuple[int, ...]]:
+def read_listed_grids(settings: ConfigReader, *names: str, count: int = 3) -> list[tuple[int, ...]]:
     """Return the grids that a config lists, `count` sides each."""
-    many = given.value(*names)
+    many = settings.value(*names)
     if not isinstance(many, (list, tuple)) or not many:
         order = "[frames, rows, columns]" if count == 3 else "[rows, columns]"
         raise ValueError(f"{names[0]} must be a list of {order}, got {short_repr(many)}")
     found = [tuple(ConfigReader({names[0]: part}).sizes(names[0], count=count)) for part in many]
     for sides in found:
-        require_tokens(*sides)
+        require_token_count(*sides)
     return found
 
 
-def read_sides(given: ConfigReader, most: int = 3) -> list[int]:
-    """Return the sides of the one grid, which the config names or gives in pixels or latents with a patch size."""
-    sides = written_sides(given)
+def read_sides(settings: ConfigReader, most: int = 3) -> list[int]:
+    """Return the sides of the grid: as in the config, or from pixels or latents and a patch size."""
+    sides = read_written_sides(settings)
     if not 2 <= len(sides) <= most:
         raise ValueError(f"grid must be rows and columns, with frames in front for video, got {short_repr(sides)}")
     if min(sides) < 1:
         raise ValueError(f"the image must be at least one patch on every side, its grid is {short_repr(sides)}")
-    require_tokens(*sides)
+    require_token_count(*sides)
     return sides
 
 
-def written_sides(given: ConfigReader) -> list[int]:
-    """Return the sides as a config writes them; one number is a square."""
+def read_written_sides(settings: ConfigReader) -> list[int]:
+    """Return the sides in the config; a single number means a square."""
     grid_names, patch_names = ("grid", "feat_shape", "grid_size"), ("patch_size", "patch")
-    if given.value(*grid_names) is not None:
-        return given.sizes(*grid_names, count=2 if isinstance(given.value(*grid_names), (int, float)) else None)
-    if given.value("image", "image_size") is not None:
-        image = given.sizes("image", "image_size", count=2)
-        patch = given.sizes("patch_size", default=(16, 16), count=2)
+    if settings.value(*grid_names) is not None:
+        return settings.sizes(*grid_names, count=2 if isinstance(settings.value(*grid_names), (int, float)) else None)
+    if settings.value("image", "image_size") is not None:
+        image = settings.sizes("image", "image_size", count=2)
+        patch = settings.sizes("patch_size", default=(16, 16), count=2)
         return [side // each for side, each in zip(image, patch, strict=True)]
-    if given.value("latents") is None:
+    if settings.value("latents") is None:
         raise ValueError("grid is missing: expected the rows and columns of patches")
-    sides = given.sizes("latents")
-    single = isinstance(given.value(*patch_names), (int, float))
-    patch = given.sizes(*patch_names, default=[1], count=1 if single else None)
+    sides = settings.sizes("latents")
+    single = isinstance(settings.value(*patch_names), (int, float))
+    patch = settings.sizes(*patch_names, default=[1], count=1 if single else None)
     if not 2 <= len(sides) <= 3 or not 1 <= len(patch) <= 3:
         raise ValueError(f"latents must be rows and columns, with frames in front for video, got {short_repr(sides)}")
-    # One number is for rows and columns; time has a key of its own.
+    # A single number means rows and columns; time has its own key.
     full = [1, *(patch * 2 if len(patch) == 1 else patch)][-len(sides) :]
     if len(patch) < len(sides) == 3:
-        full[0] = given.size("patch_size_t", default=1)
+        full[0] = settings.size("patch_size_t", default=1)
     return [side // each for side, each in zip(sides, full, strict=True)]
 
 
-def read_shape(given: ConfigReader) -> tuple[int, int, int]:
+def read_shape(settings: ConfigReader) -> tuple[int, int, int]:
     """Return (frames, rows, columns) of the latents."""
-    sides = read_sides(given)
-    frames = sides[0] if len(sides) == 3 else given.size("frames", "num_frames", default=1)
-    require_tokens(frames, *sides[-2:])
+    sides = read_sides(settings)
+    frames = sides[0] if len(sides) == 3 else settings.size("frames", "num_frames", default=1)
+    require_token_count(frames, *sides[-2:])
     return frames, sides[-2], sides[-1]
 
 
-def order_of_patches(given: ConfigReader) -> Positions:
+def read_patch_order(settings: ConfigReader) -> Positions:
     """Return the order in which a merging tower reads its patches, with time first by `include_temporal`."""
-    timed = given.flag("include_temporal")
-    return Positions(patch_order(given, given.size("spatial_merge_size", default=1), timed=timed), THW if timed else HW)
+    timed = settings.flag("include_temporal")
+    return Positions(
+        patch_order(settings, settings.size("spatial_merge_size", default=1), timed=timed), THW if timed else HW
+    )
 
 
-def sam3(given: ConfigReader) -> Positions:
-    """SAM 3: a window's own grid, or the whole image squeezed onto it in a global layer (`layer_window` 0)."""
-    window = given.size("window_size", default=24, least=0)
-    rows = columns = given.size("layer_window", default=window, least=0, most=MAX_SIDE)
+def sam3(settings: ConfigReader) -> Positions:
+    """SAM 3: a window's own grid, or the whole image interpolated onto it in a global layer (`layer_window` 0)."""
+    window = settings.size("window_size", default=24, least=0)
+    rows = columns = settings.size("layer_window", default=window, least=0, most=MAX_SIDE)
     if not columns:
         usual = {"image_size": 1008, "patch_size": 14}
-        columns, rows = read_sides(ConfigReader({**given.config, "grid": None}, usual), 2)
-    values = grid(rows, columns)[:, ::-1].astype(np.float32) * np.float32(window / columns)
+        columns, rows = read_sides(ConfigReader({**settings.config, "grid": None}, usual), 2)
+    values = lay_out_grid(rows, columns)[:, ::-1].astype(np.float32) * np.float32(window / columns)
     return Positions(values.astype(np.float64), WH)
 
 
-def memory(given: ConfigReader) -> Positions:
+def memory(settings: ConfigReader) -> Positions:
     """SAM 2's memory attention: queries on their grid, EdgeTAM's keys on a smaller one (`is_key`)."""
-    key = given.flag("is_key")
+    key = settings.flag("is_key")
     names = ("memory_attention_rope_k_sizes",) if key else ("memory_attention_rope_feat_sizes", "grid")
-    columns, rows = given.sizes(*names, default=(16, 16) if key else (64, 64), count=2)
-    return Positions(grid(rows, columns)[:, ::-1], WH)
+    columns, rows = settings.sizes(*names, default=(16, 16) if key else (64, 64), count=2)
+    return Positions(lay_out_grid(rows, columns)[:, ::-1], WH)
 
 
-def llama4(given: ConfigReader) -> Positions:
-    """Llama 4: columns and rows from 1; the class token, the last, is not turned."""
-    rows, columns = read_sides(ConfigReader(given.config, {"image_size": 448, "patch_size": 14}), 2)
-    return Positions(np.concatenate([grid(rows, columns, start=1.0)[:, ::-1], np.zeros((1, 2))]), WH)
+def llama4(settings: ConfigReader) -> Positions:
+    """Llama 4: columns and rows from 1; the class token comes last and is not rotated."""
+    rows, columns = read_sides(ConfigReader(settings.config, {"image_size": 448, "patch_size": 14}), 2)
+    return Positions(np.concatenate([lay_out_grid(rows, columns, start=1.0)[:, ::-1], np.zeros((1, 2))]), WH)
 
 
-def dinov3(given: ConfigReader) -> Positions:
+def dinov3(settings: ConfigReader) -> Positions:
     """DINOv3: patch centres in −1 … 1 of each side, or of the shorter or the longer one (`normalize_coords`)."""
-    return timm(ConfigReader({"grid_type": "centered", **given.config, "grid": read_sides(given)}))
+    return timm(ConfigReader({"grid_type": "centered", **settings.config, "grid": read_sides(settings)}))
 
 
-def vjepa2(given: ConfigReader) -> Positions:
+def vjepa2(settings: ConfigReader) -> Positions:
     """V-JEPA 2: frame, row and column of the tokens of a square grid."""
-    edge = given.size("crop_size", "image_size", default=256) // given.size("patch_size", default=16)
-    if isinstance(given.value("grid"), (int, float)):
-        edge = given.required("grid")
-    frames = given.size("frames_per_clip", default=64) // given.size("tubelet_size", default=2)
+    edge = settings.size("crop_size", "image_size", default=256) // settings.size("patch_size", default=16)
+    if isinstance(settings.value("grid"), (int, float)):
+        edge = settings.required("grid")
+    frames = settings.size("frames_per_clip", default=64) // settings.size("tubelet_size", default=2)
     if min(edge, frames) < 1:
         raise ValueError("a clip must have at least one patch on every side: raise crop_size or frames_per_clip")
-    return Positions(grid(frames, edge, edge), THW)
+    return Positions(lay_out_grid(frames, edge, edge), THW)
 
 
-def efficientloftr(given: ConfigReader) -> Positions:
+def efficientloftr(settings: ConfigReader) -> Positions:
     """EfficientLoFTR: rows and columns from 1, of features after aggregation."""
-    if given.value("grid") is None and given.value("features") is not None:
-        kernel = given.size("q_aggregation_kernel_size", default=4)
-        stride = given.size("q_aggregation_stride", default=4)
-        rows, columns = ((side - kernel) // stride + 1 for side in given.sizes("features", count=2, least=kernel))
+    if settings.value("grid") is None and settings.value("features") is not None:
+        kernel = settings.size("q_aggregation_kernel_size", default=4)
+        stride = settings.size("q_aggregation_stride", default=4)
+        rows, columns = ((side - kernel) // stride + 1 for side in settings.sizes("features", count=2, least=kernel))
     else:
-        rows, columns = given.sizes("grid", count=2)
-    return Positions(grid(rows, columns, start=1.0), HW)
+        rows, columns = settings.sizes("grid", count=2)
+    return Positions(lay_out_grid(rows, columns, start=1.0), HW)
 
 
-def timm(given: ConfigReader) -> Positions:
-    """timm's grids: by index (with an offset), in −1 … 1 by pixel or by centre, squeezed onto a reference grid."""
-    shape = read_sides(given)
-    usual = "pixel" if given.flag("in_pixels") else "index"
-    kind = given.choice("grid_type", options=("index", "pixel", "centered"), default=usual)
-    offset = given.number("grid_offset", default=0.0)
+def timm(settings: ConfigReader) -> Positions:
+    """timm's grids: by index (with an offset), in −1 … 1 by pixel or by centre, interpolated onto a reference grid."""
+    shape = read_sides(settings)
+    usual = "pixel" if settings.flag("in_pixels") else "index"
+    kind = settings.choice("grid_type", options=("index", "pixel", "centered"), default=usual)
+    offset = settings.number("grid_offset", default=0.0)
     sides: list[Any] = []
     extent = {"min": min(shape), "max": max(shape)}
-    common = extent.get(given.choice("normalize_coords", options=("separate", "min", "max")))
+    common = extent.get(settings.choice("normalize_coords", options=("separate", "min", "max")))
     for side in shape:
         if kind == "pixel":
             sides.append(-1.0 + 2.0 * np.arange(side) / max(side - 1, 1))
@@ -203,28 +211,28 @@ def timm(given: ConfigReader) -> Positions:
             sides.append((np.arange(side) + 0.5 + offset) / (common or side))
         else:
             sides.append(np.arange(side) + offset)
-    onto = given.sizes("ref_feat_shape", default=shape, count=len(shape))
+    onto = settings.sizes("ref_feat_shape", default=shape, count=len(shape))
     if onto != shape:
         sides = [part / side * wanted for part, side, wanted in zip(sides, shape, onto, strict=True)]
-    values = 2.0 * product(*sides) - 1.0 if kind == "centered" else product(*sides)
-    if given.choice("grid_indexing", options=("ij", "xy")) == "xy":
+    values = 2.0 * combine_coordinates(*sides) - 1.0 if kind == "centered" else combine_coordinates(*sides)
+    if settings.choice("grid_indexing", options=("ij", "xy")) == "xy":
         return Positions(values[:, [1, 0, 2][: len(shape)]], ("w", "h", "axis 2")[: len(shape)])
     return Positions(values, HW if len(shape) == 2 else THW)
 
 
-def timm_mrope(given: ConfigReader) -> Positions:
+def timm_mrope(settings: ConfigReader) -> Positions:
     """timm's M-RoPE: row and column of a grid, time at 0."""
-    rows, columns = read_sides(given, 2)
-    return Positions(product([0.0], np.arange(rows), np.arange(columns)), THW)
+    rows, columns = read_sides(settings, 2)
+    return Positions(combine_coordinates([0.0], np.arange(rows), np.arange(columns)), THW)
 
 
-def mixed(given: ConfigReader) -> Positions:
+def mixed(settings: ConfigReader) -> Positions:
     """RoPE-Mixed: column and row by index."""
-    return timm(ConfigReader({"grid_indexing": "xy", **given.config, "in_pixels": False}))
+    return timm(ConfigReader({"grid_indexing": "xy", **settings.config, "in_pixels": False}))
 
 
 LAID: dict[str, Lay] = {
-    "patch-order": order_of_patches,
+    "patch-order": read_patch_order,
     "sam3": sam3,
     **dict.fromkeys(("sam2_video", "edgetam_video", "sam3_tracker_video"), memory),
     "llama4": llama4,

@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rope_viz.embedding.axes_spec import AxesSpec, directions
+from rope_viz.embedding.axes_spec import AxesSpec, mix_axes
 from rope_viz.models.config_reader import read_model_type
 from rope_viz.multi_axis.catalog import axes_catalog, model_parts
-from rope_viz.multi_axis.model_axes import from_model, inner_parts, is_diffusion, size_or, vision_part
+from rope_viz.multi_axis.model_axes import find_inner_parts, find_vision_part, from_model, is_diffusion, read_size_or
 
 Role: TypeAlias = Literal["time", "row", "column"]
 
@@ -27,7 +27,7 @@ ROLE_OF: dict[str, Role] = {
     **dict.fromkeys(("w", "column", "width", "x"), "column"),
 }
 ALL_HEADS = " all heads"
-COUNTED = "position"  # the axis that counts tokens, image or not
+COUNTED = "position"  # the axis that counts all tokens
 NORMALISED = ("dinov3_vit", "sapiens2", "eomt_dinov3")
 SPAN = {"h": 2.0, "w": 2.0}
 USUAL: dict[Role, int] = {"time": 16, "row": 32, "column": 32}
@@ -55,12 +55,12 @@ class Scene:
 
     @property
     def units(self) -> str:
-        """The unit of a side: tokens where a language model reads the image, else patches."""
+        """Return the unit of a side: tokens if a language model reads the image, else patches."""
         return "tokens" if self.part.startswith("text") else "patches"
 
     @functools.cached_property
     def steps(self) -> Mapping[str, Mapping[str, float]]:
-        """{role: {axis: units}}: how far one patch in each direction moves along the axes of the spec.
+        """Return {role: {axis: units}}: how far one patch in each direction moves along the axes of the spec.
 
         Axes of text alone (FLUX.2) follow under their own names.
         """
@@ -93,19 +93,19 @@ class Scene:
         second = None if self.spec.second is None else self.spec.second @ moves
         return dataclasses.replace(self.spec, weights=self.spec.weights @ moves, axes=tuple(steps), second=second)
 
-    def sized(self, sides: Mapping[Role, int]) -> Scene:
-        """Return the same scene with another image or video."""
-        kept = {role: int(min(max(side, 1), MOST)) for role, side in sides.items() if role in ROLES}
-        sides = {**self.sides, **kept}
+    def with_sides(self, sides: Mapping[Role, int]) -> Scene:
+        """Return the scene with an image or video of other sides."""
+        bounded = {role: int(min(max(side, 1), MOST)) for role, side in sides.items() if role in ROLES}
+        sides = {**self.sides, **bounded}
         # The same object keeps its cached properties.
         return self if sides == self.sides else dataclasses.replace(self, sides=sides)
 
 
-def scenes(id: str) -> dict[str, Scene]:
-    """Return {part: scene} of a model of the list with several axes. Raises `ValueError` by name."""
+def model_scenes(id: str) -> dict[str, Scene]:
+    """Return {part: scene} of a catalog model with several axes. Raises `ValueError` that names an unknown model."""
     parts, model = model_parts(id), axes_catalog()[id]
-    merge = merge_of(model.config)
-    # The grid in the list is in tokens where the language model has several axes, else in patches.
+    merge = read_merge(model.config)
+    # The catalog's grid is in tokens if the language model has several axes, else in patches.
     shares = (1.0, 1 / merge) if has_text_axes(parts) else (merge, 1.0)
     extents = {axis: extent / model.step.get(axis, 1.0) for axis, extent in model.grid.items()}
     sides = {ROLE_OF[axis]: extent for axis, extent in extents.items() if axis in ROLE_OF}
@@ -113,11 +113,11 @@ def scenes(id: str) -> dict[str, Scene]:
 
 
 def own_scenes(config: Mapping[str, Any], name: str) -> dict[str, Scene]:
-    """Return {part: scene} of a user's own config; its image is the one the config names, else 32 × 32 patches.
+    """Return {part: scene} of a user's config; the image is the one in the config, else 32 × 32 patches.
 
     Raises `ValueError` as `from_model` does.
     """
-    parts, found, merge = from_model(config), patches_of(config), merge_of(config)
+    parts, found, merge = from_model(config), read_patches(config), read_merge(config)
     shares = (merge, 1.0) if found else (1.0, 1 / merge if has_text_axes(parts) else 1.0)
     note = "the image its config speaks of" if found else "its config speaks of no image: 32 × 32 are taken"
     return make_scenes(parts, name, config, found or USUAL, shares, {}, note)
@@ -135,54 +135,54 @@ def make_scenes(
     """Return a scene for every part; `shares` divide rows and columns for text parts and for the others."""
     step, span = ({}, SPAN) if read_model_type(config) in NORMALISED else (step, {})
     found = {}
-    for part, spec in with_all_heads(parts).items():
+    for part, spec in add_all_heads(parts).items():
         share = shares[0] if part.startswith("text") else shares[1]
         divided = {role: sides[role] / (1.0 if role == "time" else share) for role in ROLES if role in sides}
-        whole = {role: max(1, round(side)) for role, side in divided.items()}
-        found[part] = Scene(name, part, spec, whole, step, span, note, context_of(config))
+        rounded = {role: max(1, round(side)) for role, side in divided.items()}
+        found[part] = Scene(name, part, spec, rounded, step, span, note, read_context(config))
     return found
 
 
-def with_all_heads(parts: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
-    """Return the parts, and before heads that differ the pairs of all of them, whose mean is that over the heads."""
+def add_all_heads(parts: Mapping[str, AxesSpec]) -> dict[str, AxesSpec]:
+    """Return the parts; before heads that differ, add a part with the pairs of all heads, for their mean."""
     out: dict[str, AxesSpec] = {}
     for part, spec in parts.items():
         whole_part, _, head = part.rpartition(" head ")
         if head == "0":
             heads = [each for name, each in parts.items() if name.startswith(f"{whole_part} head ")]
-            out[f"{whole_part}{ALL_HEADS}"] = directions(np.concatenate([each.weights for each in heads]), spec.axes)
+            out[f"{whole_part}{ALL_HEADS}"] = mix_axes(np.concatenate([each.weights for each in heads]), spec.axes)
         out[part] = spec
     return out
 
 
 def has_text_axes(parts: Mapping[str, AxesSpec]) -> bool:
-    """Return whether the language model itself has several axes."""
+    """Return True if the language model itself has several axes."""
     return any(part.startswith("text") and len(spec.axes) > 1 for part, spec in parts.items())
 
 
-def context_of(config: Mapping[str, Any]) -> int:
-    """Return the trained length of the language model in tokens, wherever the config has it."""
-    inside = inner_parts(config)
+def read_context(config: Mapping[str, Any]) -> int:
+    """Return the trained length of the language model in tokens, from whichever part of the config has it."""
+    inside = find_inner_parts(config)
     deeper = [part["text_config"] for part in inside if isinstance(part.get("text_config"), Mapping)]
-    lengths = (size_or(part.get("max_position_embeddings"), 0) for part in (*deeper, *inside[::-1]))
+    lengths = (read_size_or(part.get("max_position_embeddings"), 0) for part in (*deeper, *inside[::-1]))
     return next((length for length in lengths if length), CONTEXT)
 
 
-def merge_of(config: Mapping[str, Any]) -> int:
-    """Return how many patches of a side become one token of the language model."""
-    tower = vision_part(config)
+def read_merge(config: Mapping[str, Any]) -> int:
+    """Return how many patches per side become one token of the language model."""
+    tower = find_vision_part(config)
     if is_diffusion(config) or tower is config:
         return 1
     usual = {"gemma4": 3, "pixtral": 1, "llava": 1}.get(read_model_type(config), 2)
-    found = (size_or(tower.get(key), 0) for key in ("spatial_merge_size", "merge_size", "pooling_kernel_size"))
+    found = (read_size_or(tower.get(key), 0) for key in ("spatial_merge_size", "merge_size", "pooling_kernel_size"))
     return next((merge for merge in found if merge), usual)
 
 
-def patches_of(config: Mapping[str, Any]) -> dict[Role, float]:
-    """Return the sides of the image, in patches, that a config names; none where it names no image."""
-    tower = vision_part(config)
-    image, patch = size_or(tower.get("image_size"), 0), size_or(tower.get("patch_size"), 0)
-    rows, columns = (size_or(config.get(key), 0) / (patch or 1) for key in ("sample_height", "sample_width"))
+def read_patches(config: Mapping[str, Any]) -> dict[Role, float]:
+    """Return the sides of the config's image in patches; empty if it has none."""
+    tower = find_vision_part(config)
+    image, patch = read_size_or(tower.get("image_size"), 0), read_size_or(tower.get("patch_size"), 0)
+    rows, columns = (read_size_or(config.get(key), 0) / (patch or 1) for key in ("sample_height", "sample_width"))
     if not rows or not columns:
         rows = columns = max(1.0, image // patch) if image and patch else 0.0
     return {"time": float(USUAL["time"]), "row": rows, "column": columns} if rows else {}

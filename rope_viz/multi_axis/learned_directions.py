@@ -10,24 +10,24 @@ import math
 
 import numpy as np
 
-from rope_viz.embedding.axes_spec import AxesSpec, directions
+from rope_viz.embedding.axes_spec import AxesSpec, mix_axes
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number
 from rope_viz.models.config_reader import ConfigReader
 
 HW, WH = ("h", "w"), ("w", "h")
-MAX_HEADS = 4096  # of a model whose heads are read one by one
+MAX_HEADS = 4096  # limit for models whose heads are read one by one
 
 
-def rope_mixed(given: ConfigReader) -> list[AxesSpec]:
-    """RoPE-Mixed: per layer and head a learned direction for every pair; without weights, as a seed initialises them.
+def rope_mixed(settings: ConfigReader) -> list[AxesSpec]:
+    """RoPE-Mixed: a learned direction per layer, head and pair; initialised from a seed without weights.
 
     `weights` or `freqs` (2, layers, heads, pairs) or of one layer (2, heads, pairs) are the learned ones, x before y.
     """
-    axes = HW if given.choice("grid_indexing", options=("xy", "ij")) == "ij" else WH
-    layer = given.size("layer", default=0, least=0)
-    if given.value("weights", "freqs") is None:
-        return learned_heads(mixed_start(given, layer), axes)
-    array = given.array("weights", "freqs")
+    axes = HW if settings.choice("grid_indexing", options=("xy", "ij")) == "ij" else WH
+    layer = settings.size("layer", default=0, least=0)
+    if settings.value("weights", "freqs") is None:
+        return learned_heads(initial_weights(settings, layer), axes)
+    array = settings.array("weights", "freqs")
     if array.ndim == 4:
         require_layer(layer, array.shape[1])
         array = array[:, layer]
@@ -38,53 +38,53 @@ def learned_heads(weights: FloatArray, axes: tuple[str, ...]) -> list[AxesSpec]:
     """Return one spec per head from weights (axes, heads, pairs)."""
     if weights.ndim != 3 or len(weights) != len(axes):
         raise ValueError(f"weights must have shape ({len(axes)}, heads, pairs), got {weights.shape}")
-    return [directions(weights[:, head].T, axes) for head in range(weights.shape[1])]
+    return [mix_axes(weights[:, head].T, axes) for head in range(weights.shape[1])]
 
 
 def require_layer(layer: int, depth: int) -> None:
-    """Raise `ValueError` unless there is such a layer, counted from 0."""
+    """Raise `ValueError` unless this layer exists; layers count from 0."""
     if layer >= depth:
         raise ValueError(f"layer must be from 0 to {depth - 1}, got {layer}")
 
 
-def mixed_start(given: ConfigReader, layer: int) -> FloatArray:
-    """Return the weights timm 1.0.31 begins with, in its float32: a ladder in a drawn direction and at right angles."""
-    heads = given.required("num_heads", "num_attention_heads", most=MAX_HEADS)
-    depth = given.size("depth", default=layer + 1, most=MAX_HEADS)
-    size = given.required("dim", "embed_dim", "hidden_size") // heads
+def initial_weights(settings: ConfigReader, layer: int) -> FloatArray:
+    """Return timm 1.0.31's initial weights in float32: a ladder in a random direction and perpendicular to it."""
+    heads = settings.required("num_heads", "num_attention_heads", most=MAX_HEADS)
+    depth = settings.size("depth", default=layer + 1, most=MAX_HEADS)
+    size = settings.required("dim", "embed_dim", "hidden_size") // heads
     require_number(size, "the size of a head", least=4, most=MAX_HEAD_DIM)
     require_layer(layer, depth)
     narrow = np.float32
-    temperature = narrow(given.number("temperature", default=10.0, above=0.0))
+    temperature = narrow(settings.number("temperature", default=10.0, above=0.0))
     rungs = narrow(1.0) / temperature ** (np.arange(0, size, 4, dtype=narrow) / narrow(size))
     turn = np.zeros((depth, heads), dtype=narrow)
-    if given.flag("rotate", default=True):
-        drawn = uniform(given.size("seed", default=0, least=0), depth * heads).reshape(depth, heads)
-        turn = drawn.astype(narrow) * narrow(2.0) * narrow(math.pi)
+    if settings.flag("rotate", default=True):
+        random = draw_uniform(settings.size("seed", default=0, least=0), depth * heads).reshape(depth, heads)
+        turn = random.astype(narrow) * narrow(2.0) * narrow(math.pi)
     angles = [turn[layer][:, None], turn[layer][:, None] + narrow(math.pi / 2.0)]
     parts = [np.concatenate([rungs * wave(angle) for angle in angles], axis=1) for wave in (np.cos, np.sin)]
     return np.stack(parts).astype(np.float64)
 
 
-def lightglue(given: ConfigReader) -> AxesSpec | list[AxesSpec]:
+def lightglue(settings: ConfigReader) -> AxesSpec | list[AxesSpec]:
     """LightGlue: a learned direction per pair over a keypoint's x and y, one for all heads.
 
     `weights` are (pairs, axes) or (heads, pairs, axes). Without them PyTorch starts them uniform in −1/√2 … 1/√2.
     """
-    if given.value("weights", "projector") is None:
-        width = given.size("descriptor_dim", "hidden_size", default=256)
-        pairs = width // given.size("num_attention_heads", "num_heads", default=4) // 2
+    if settings.value("weights", "projector") is None:
+        width = settings.size("descriptor_dim", "hidden_size", default=256)
+        pairs = width // settings.size("num_attention_heads", "num_heads", default=4) // 2
         require_number(pairs, "the pairs of a head", least=1, most=MAX_HEAD_DIM)
-        drawn = (2.0 * uniform(given.size("seed", default=0, least=0), 2 * pairs) - 1.0) * math.sqrt(0.5)
-        return directions(drawn.reshape(pairs, 2), WH)
-    weights = given.array("weights", "projector")
+        random = (2.0 * draw_uniform(settings.size("seed", default=0, least=0), 2 * pairs) - 1.0) * math.sqrt(0.5)
+        return mix_axes(random.reshape(pairs, 2), WH)
+    weights = settings.array("weights", "projector")
     if weights.ndim not in (2, 3):
         raise ValueError(f"weights must have shape (pairs, axes) or (heads, pairs, axes), got {weights.shape}")
     axes = WH if weights.shape[-1:] == (2,) else tuple(f"axis {k}" for k in range(weights.shape[-1]))
-    return [directions(part, axes) for part in weights] if weights.ndim == 3 else directions(weights, axes)
+    return [mix_axes(part, axes) for part in weights] if weights.ndim == 3 else mix_axes(weights, axes)
 
 
-def uniform(seed: int, count: int) -> FloatArray:
+def draw_uniform(seed: int, count: int) -> FloatArray:
     """Return what `torch.manual_seed(seed); torch.rand(count)` gives, as float64, (count,).
 
     PyTorch's CPU generator is MT19937, seeded as `init_genrand`; `torch.rand` uses the lower 24 bits of each draw.

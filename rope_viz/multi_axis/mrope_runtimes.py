@@ -1,4 +1,4 @@
-"""What servers and llama.cpp make of several axes: the same sections, laid out and scaled in their own ways.
+"""M-RoPE in vLLM, SGLang, mlx-vlm and llama.cpp: the same sections, each with its own layout and scaling.
 
 vLLM 0.33.0 `MRotaryEmbedding`, SGLang 0.5.23 `mrope`, mlx-vlm 0.7.10 by class, `ggml_rope_multi` of llama.cpp
 0c1e57098.
@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.axes_spec import THW, AxesSpec, checked_counts, interleaved, paired, placed, shared_ladder
+from rope_viz.embedding.axes_spec import (
+    THW,
+    AxesSpec,
+    check_counts,
+    interleave_sections,
+    pair_dimensions,
+    place_frequencies,
+    shared_ladder,
+)
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, RopeSpec, Scaling, short_repr
 from rope_viz.models.config_reader import ConfigReader
@@ -30,29 +38,31 @@ LLAMA_AXES = ("t", "h", "w", "e")
 LLAMA_MODES = ("MROPE", "IMROPE", "VISION", "NEOX", "NORMAL")
 
 
-def llama_cpp(config: Mapping[str, Any]) -> AxesSpec:
+def rotate_as_ggml(config: Mapping[str, Any]) -> AxesSpec:
     """Return ggml's rotation over four positions: blocks (MROPE), interleaved (IMROPE) or per section (VISION).
 
     Pairs beyond all sections begin again with the first. In IMROPE an unclaimed pair takes the fourth position, where
     llama.cpp passes 0, so it does not rotate. All these modes pair halves, NORMAL pairs adjacent dimensions.
     """
-    given = ConfigReader(config)
-    mode = given.choice("mode", options=LLAMA_MODES)
-    dims = given.size("n_dims", "n_rot", most=MAX_HEAD_DIM) or given.required("head_dim", most=MAX_HEAD_DIM)
-    size = given.size("head_dim", default=dims, most=MAX_HEAD_DIM)
+    settings = ConfigReader(config)
+    mode = settings.choice("mode", options=LLAMA_MODES)
+    dims = settings.size("n_dims", "n_rot", most=MAX_HEAD_DIM) or settings.required("head_dim", most=MAX_HEAD_DIM)
+    size = settings.size("head_dim", default=dims, most=MAX_HEAD_DIM)
     pairs = dims if mode == "VISION" else dims // 2
-    inv_freq, factor = ggml_frequencies(given, dims, pairs)
+    inv_freq, factor = ggml_frequencies(settings, dims, pairs)
     if mode in ("NEOX", "NORMAL"):
-        dims_of_pairs = paired(pairs, "half" if mode == "NEOX" else "interleaved")
+        dims_of_pairs = pair_dimensions(pairs, "half" if mode == "NEOX" else "interleaved")
         return AxesSpec(inv_freq[:, None], dims_of_pairs, factor, ("position",), head_dim=size)
-    counts = checked_counts(given.sizes("sections", "mrope_section", least=0))
-    axis, rung = sectors(mode, (*counts, 0, 0, 0, 0)[:4], pairs)
-    # A vision tower is given rows and columns, twice over.
+    counts = check_counts(settings.sizes("sections", "mrope_section", least=0))
+    axis, rung = assign_sectors(mode, (*counts, 0, 0, 0, 0)[:4], pairs)
+    # A vision tower gets rows and columns twice.
     axes = ("a", "b", "c", "d") if mode == "VISION" else LLAMA_AXES
-    return AxesSpec(placed(inv_freq[rung], axis, 4), paired(pairs, "half"), factor, axes, head_dim=size)
+    return AxesSpec(
+        place_frequencies(inv_freq[rung], axis, 4), pair_dimensions(pairs, "half"), factor, axes, head_dim=size
+    )
 
 
-def sectors(mode: str, counts: Sequence[int], pairs: int) -> tuple[list[int], list[int]]:
+def assign_sectors(mode: str, counts: Sequence[int], pairs: int) -> tuple[list[int], list[int]]:
     """Return (axis, index of the frequency) of every pair."""
     total = sum(counts)
     if not total:
@@ -62,23 +72,23 @@ def sectors(mode: str, counts: Sequence[int], pairs: int) -> tuple[list[int], li
         axis = np.where(sector < 3 * np.array(counts)[sector % 3], sector % 3, 3)
     else:
         axis = np.searchsorted(starts[1:], sector, side="right")
-    # In VISION the frequencies begin again with every section.
+    # In VISION the frequencies restart with every section.
     rung = sector - starts[axis] if mode == "VISION" else np.arange(pairs)
     return axis.tolist(), rung.tolist()
 
 
-def ggml_frequencies(given: ConfigReader, dims: int, pairs: int) -> tuple[FloatArray, FloatArray | float]:
-    """Return frequencies (pairs,) and the factor on cos and sin, with ggml's YaRN where `ext_factor` is not 0."""
-    scale, extend = given.number("freq_scale", default=1.0, above=0.0), given.number("ext_factor", default=0.0)
-    factor, base = given.number("attn_factor", default=1.0), given.base(10_000.0)
+def ggml_frequencies(settings: ConfigReader, dims: int, pairs: int) -> tuple[FloatArray, FloatArray | float]:
+    """Return frequencies (pairs,) and the factor on cos and sin, with ggml's YaRN if `ext_factor` is not 0."""
+    scale, extend = settings.number("freq_scale", default=1.0, above=0.0), settings.number("ext_factor", default=0.0)
+    factor, base = settings.number("attn_factor", default=1.0), settings.base(10_000.0)
     plain = base ** (-2.0 * np.arange(pairs) / dims)
-    if given.value("freq_factors") is not None:
-        plain = plain / np.asarray(given.numbers("freq_factors", count=pairs))
+    if settings.value("freq_factors") is not None:
+        plain = plain / np.asarray(settings.numbers("freq_factors", count=pairs))
     if extend == 0.0:
         return np.asarray(plain * scale, dtype=np.float64), factor
-    trained = given.size("n_ctx_orig", "original_max_position_embeddings", default=32768)
+    trained = settings.size("n_ctx_orig", "original_max_position_embeddings", default=32768)
     ends = [
-        dims * math.log(trained / (given.number(name, default=usual) * 2.0 * math.pi)) / (2.0 * math.log(base))
+        dims * math.log(trained / (settings.number(name, default=usual) * 2.0 * math.pi)) / (2.0 * math.log(base))
         for name, usual in (("beta_fast", 32.0), ("beta_slow", 1.0))
     ]
     low, high = max(0.0, math.floor(ends[0])), min(dims - 1.0, math.ceil(ends[1]))
@@ -86,7 +96,7 @@ def ggml_frequencies(given: ConfigReader, dims: int, pairs: int) -> tuple[FloatA
     return plain * (scale * (1.0 - ramp) + ramp), factor * (1.0 + 0.1 * math.log(1.0 / scale))
 
 
-def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
+def allocate_for_runtime(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
     """Return the rotation in vLLM, SGLang or mlx-vlm, with the frequencies of the formula.
 
     The config is a model's (with `model_type`), or has the arguments of the class.
@@ -100,7 +110,7 @@ def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
     counts = found.get("mrope_section", found.get("xdrope_section", axes.sections or None if axes else None))
     if counts is None:
         return shared_ladder(spec, [0] * spec.pairs, ("position",))
-    sizes = checked_counts(counts)
+    sizes = check_counts(counts)
     # Tencent's code, mlx-vlm and llama.cpp repeat HunYuan-VL's sections for both halves of the head.
     repeats = pattern == "doubled"
     if sum(sizes) != spec.pairs and not repeats:
@@ -110,35 +120,35 @@ def allocation(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
     if pattern in ("h w then t", "t behind h w", "scheduled"):
         return shared_ladder(spec, axis_per_pair(pattern, sizes, spec.pairs))
     if found.get("mrope_interleaved") and not repeats:
-        return shared_ladder(spec, interleaved(sizes[:3], spec.pairs))
+        return shared_ladder(spec, interleave_sections(sizes[:3], spec.pairs))
     names = xdrope_axes(sizes) if repeats else THW if len(sizes) <= 3 else LLAMA_AXES
     return shared_ladder(spec, [k for k, count in enumerate(sizes) for _ in range(count)], names)
 
 
 def read_arguments(kind: str, config: Mapping[str, Any]) -> tuple[RopeSpec, Mapping[str, Any]]:
-    """Return the embedding and the keys that name sections, from a model's config or from a class's arguments."""
-    given = ConfigReader(config)
-    if given.value("head_size", "rotary_dim", "base", "is_neox_style") is None:
-        whole = with_model_type(kind, config) if kind else {"model_type": "qwen2_vl_text", **config}
-        return next(iter(from_config(whole).values())), section_keys(whole)
-    size = given.size("head_size", "head_dim", "rotary_dim", default=128)
-    factor, scaling = given.number("scaling_factor", above=0.0), Scaling()
+    """Return the embedding and the section keys, from a model's config or the arguments of a class."""
+    settings = ConfigReader(config)
+    if settings.value("head_size", "rotary_dim", "base", "is_neox_style") is None:
+        full_config = with_model_type(kind, config) if kind else {"model_type": "qwen2_vl_text", **config}
+        return next(iter(from_config(full_config).values())), section_keys(full_config)
+    size = settings.size("head_size", "head_dim", "rotary_dim", default=128)
+    factor, scaling = settings.number("scaling_factor", above=0.0), Scaling()
     if factor is not None:
-        fast, slow = given.number("beta_fast", default=32.0), given.number("beta_slow", default=1.0)
+        fast, slow = settings.number("beta_fast", default=32.0), settings.number("beta_slow", default=1.0)
         scaling = Yarn(factor=factor, beta_fast=fast, beta_slow=slow)
     spec = RopeSpec(
         head_dim=size,
-        rotary_dim=given.size("rotary_dim", default=size),
-        base=given.base(10_000.0),
-        context=given.size("max_position_embeddings", "original_max_position_embeddings", default=4096),
-        pairing="half" if given.flag("is_neox_style", default=True) else "interleaved",
+        rotary_dim=settings.size("rotary_dim", default=size),
+        base=settings.base(10_000.0),
+        context=settings.size("max_position_embeddings", "original_max_position_embeddings", default=4096),
+        pairing="half" if settings.flag("is_neox_style", default=True) else "interleaved",
         scaling=scaling,
     )
     return spec, section_keys(config)
 
 
 def rescale_sections(counts: Sequence[int], pairs: int) -> tuple[int, ...]:
-    """Return sections as SGLang scales those that do not add up to the pairs, with the rest added to the last.
+    """Return sections scaled as in SGLang if they do not add up to the pairs; the last one gets the remainder.
 
     >>> rescale_sections((16, 24, 24), 32)
     (8, 12, 12)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, ladder_per_axis
-from rope_viz.embedding.position_ids import Positions, require_tokens
+from rope_viz.embedding.position_ids import Positions, require_token_count
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis.vision import ladder, partial_factor
 
@@ -20,22 +20,22 @@ MUSIC_AXES = ("seconds×window", "seconds×frame")
 
 
 def musicflamingo(config: Mapping[str, Any]) -> AxesSpec:
-    """Return the rotation of MusicFlamingo: the part of the width that rotates, twice."""
-    given = ConfigReader(config)
-    width = given.size("head_dim", "hidden_size", default=1280)
-    one = ladder(int(width * partial_factor(given, 0.2)), given.base(1200.0))
+    """Return the rotation of MusicFlamingo: two copies of the rotating part of the width."""
+    settings = ConfigReader(config)
+    width = settings.size("head_dim", "hidden_size", default=1280)
+    one = ladder(int(width * partial_factor(settings, 0.2)), settings.base(1200.0))
     return ladder_per_axis([one, one], MUSIC_AXES, pairing="interleaved", head_dim=max(width, 4 * one.pairs))
 
 
-def music_positions(given: ConfigReader) -> Positions:
+def music_positions(settings: ConfigReader) -> Positions:
     """MusicFlamingo: −2π·seconds·window/length and −2π·seconds·2π·frame/length; `tokens` are (window, frame)."""
-    length = given.number("max_position_embeddings", default=given.base(1200.0), above=0.0)
-    frames = given.size("frames_per_window", default=750)
-    step = 4.0 * given.number("audio_frame_step", default=0.01, above=0.0, most=1e6)
-    starts = np.array(given.numbers("window_starts_seconds", default=(0.0,)))
-    require_tokens(len(starts), frames)
+    length = settings.number("max_position_embeddings", default=settings.base(1200.0), above=0.0)
+    frames = settings.size("frames_per_window", default=750)
+    step = 4.0 * settings.number("audio_frame_step", default=0.01, above=0.0, most=1e6)
+    starts = np.array(settings.numbers("window_starts_seconds", default=(0.0,)))
+    require_token_count(len(starts), frames)
     index = np.arange(frames)
-    seconds = starts[:, None] + index * step if given.value("timestamps") is None else given.array("timestamps")
+    seconds = starts[:, None] + index * step if settings.value("timestamps") is None else settings.array("timestamps")
     if seconds.shape != (len(starts), frames):
         raise ValueError(f"timestamps must be one row per window of {frames} seconds, got shape {seconds.shape}")
     turn, window = -2.0 * math.pi * seconds, np.round(starts / (step * frames))[:, None]

@@ -1,4 +1,4 @@
-"""Find what a name means that people and classes write in several ways."""
+"""Match names that users and classes spell in different ways."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 
 def plain_name(name: str) -> str:
-    """Return the letters and digits of a name in lower case."""
+    """Reduce a name to its letters and digits, in lower case."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def find_known_name(name: str, known: Mapping[str, str], endings: Sequence[str]) -> str | None:
-    """Return what a name means in `known`, with or without the ending of a class; None where it means nothing.
+    """Look a name up in `known`, with or without a class ending; None if it is unknown.
 
     >>> find_known_name("FLUX.2-PosEmbed", {"flux2": "flux2"}, ["posembed"])
     'flux2'

@@ -16,10 +16,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rope_viz.embedding.position_ids import Positions, patches
+from rope_viz.embedding.position_ids import Positions, patch_counts
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import SECTION_KEYS, read_model_type
-from rope_viz.multi_axis.model_axes import inner_parts, size_or, vision_part
+from rope_viz.multi_axis.model_axes import find_inner_parts, find_vision_part, read_size_or
 from rope_viz.multi_axis.prompt_positions import TEMPORAL, lay_out, prompt_traits
 
 Kind: TypeAlias = Literal["text", "image", "video", "audio"]
@@ -142,8 +142,8 @@ def find_prompt_rules(config: Mapping[str, Any]) -> PromptRules | None:
     kind = next((name for name in names if prompt_traits(name) and name != "neomme"), None)
     if kind is None:
         return None
-    tower = vision_part(config)
-    parts = [*inner_parts(config), tower]
+    tower = find_vision_part(config)
+    parts = [*find_inner_parts(config), tower]
     ropes = [part[key] for part in parts for key in SCALING if isinstance(part.get(key), Mapping)]
     keys = {key: part[key] for part in parts for key in POSITION_KEYS if part.get(key) is not None}
     keys |= {key: ropes[0][key] for key in SECTION_KEYS[:2] if ropes and key in ropes[0]}
@@ -151,9 +151,9 @@ def find_prompt_rules(config: Mapping[str, Any]) -> PromptRules | None:
     merge = keys.get("spatial_merge_size", keys.get("spatial_conv_size"))
     return PromptRules(
         kind,
-        patch=size_or(tower.get("patch_size"), 16 if larger else 14),
-        merge=size_or(merge, 1 if kind == "glm_image" else 2),
-        frames=size_or(tower.get("temporal_patch_size"), 1 if "merged time" in prompt_traits(kind) else 2),
+        patch=read_size_or(tower.get("patch_size"), 16 if larger else 14),
+        merge=read_size_or(merge, 1 if kind == "glm_image" else 2),
+        frames=read_size_or(tower.get("temporal_patch_size"), 1 if "merged time" in prompt_traits(kind) else 2),
         keys=keys,
     )
 
@@ -199,7 +199,7 @@ def make_entries(piece: Piece, rules: PromptRules) -> list[Any]:
         if "audio" not in rules.traits:
             raise ValueError("this model takes no audio: remove it, or choose an Omni model")
         return [["audio", max(1, round(piece.seconds * AUDIO_RATE))]]
-    rows, columns = patches(piece.height, piece.width, rules.patch, rules.merge)
+    rows, columns = patch_counts(piece.height, piece.width, rules.patch, rules.merge)
     if piece.what == "image":
         return [["image", [1, rows, columns]]]
     if "still" in rules.traits:
@@ -208,7 +208,7 @@ def make_entries(piece: Piece, rules: PromptRules) -> list[Any]:
     if "stamped" in rules.traits:
         return [entry for _ in range(frames) for entry in (["text", STAMP_TOKENS], ["video", [1, rows, columns]])]
     if "merged time" in rules.traits:
-        step = size_or(next((rules.keys[key] for key in TEMPORAL if key in rules.keys), None), 2)
+        step = read_size_or(next((rules.keys[key] for key in TEMPORAL if key in rules.keys), None), 2)
         frames = step * math.ceil(frames / step)
     return [["video", [frames, rows, columns]]]
 

@@ -1,4 +1,4 @@
-"""The config of a user, with one position axis or several, as every page takes it."""
+"""Read a user's config, with one position axis or several, into the form that all pages use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rope_viz.embedding.axis_sections import anatomy
+from rope_viz.embedding.axis_sections import analyse_spec
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import name_config, read_model_type
 from rope_viz.models.model_config import ModelConfig
@@ -24,8 +24,8 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     notes: list[str] = []
     config = parse_config(text, notes)
     check_shape(config)
-    if isinstance(config.get("_class_name"), str) or encodes(config):
-        return of_axes(config, notes)
+    if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
+        return multi_axis_upload(config, notes)
     config, filled = complete_config(config, current or RopeSpec())
     if filled:
         notes.append(
@@ -35,13 +35,13 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
 
 
 def single_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = ()) -> Upload:
-    """Return the upload of a language model's config. Raises `ValueError` where RoPE cannot be computed from it."""
+    """Return the upload of a language model's config. Raises `ValueError` if RoPE cannot be computed from it."""
     read = ModelConfig.read(config)
     return Upload(name_config(config), config, read.start_specs, (*notes, *read.notes))
 
 
-def encodes(config: Mapping[str, Any]) -> bool:
-    """Return whether this is an encoder of images or video with several axes, and no language model."""
+def is_encoder_only(config: Mapping[str, Any]) -> bool:
+    """Return True for an image or video encoder with several axes and without a language model."""
     if not ModelConfig.read(config).problems:
         return False
     try:
@@ -51,24 +51,25 @@ def encodes(config: Mapping[str, Any]) -> bool:
         return False
 
 
-def of_axes(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
+def multi_axis_upload(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
     """Return the upload of a diffusion transformer or an encoder: the frequencies of each axis for pages of one axis.
 
-    Where no base describes the frequencies, those pages show plain RoPE of as many pairs, and a note says so. Raises
+    If no base describes the frequencies, those pages show plain RoPE with as many pairs, and a note explains it. Raises
     `ValueError` for an unknown class. Time comes last, because an image has one frame.
     """
     part = next(iter(from_model(config).values()))
-    found = anatomy(part)
-    drawn = isinstance(config.get("_class_name"), str)
-    name = re.sub(r"\W", "", config["_class_name"])[:48] if drawn else name_config(config)
+    found = analyse_spec(part)
+    is_diffusion_model = isinstance(config.get("_class_name"), str)
+    name = re.sub(r"\W", "", config["_class_name"])[:48] if is_diffusion_model else name_config(config)
     ladders = {} if found is None else {axis: each for axis, each in found.ladders.items() if each.first == 1.0}
-    what = f"{name} is {'a diffusion transformer' if drawn else 'an encoder'} with {len(part.axes)} axes: page Axes"
+    kind = "a diffusion transformer" if is_diffusion_model else "an encoder"
+    what = f"{name} is {kind} with {len(part.axes)} axes: page Axes"
     if ladders:
         note = f"{what} shows them all, the others one of them, over {SIDE} patches or frames."
     else:
         note = (
-            f"{what} shows them as they are. Its speeds are no ladder that a base describes: the other pages show "
-            f"plain RoPE of {part.pairs} pairs in its place, which this model does not compute."
+            f"{what} shows them as they are. No base describes its frequencies: the other pages show plain RoPE of "
+            f"{part.pairs} pairs instead, which this model does not compute."
         )
     specs = {
         axis: RopeSpec(head_dim=2 * each.pairs, base=each.base, context=SIDE, pairing="interleaved")

@@ -15,12 +15,12 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import (
     AxesSpec,
-    alternating,
-    checked_counts,
-    interleaved,
+    alternate_axes,
+    alternate_then,
+    check_counts,
+    interleave_sections,
     one_axis,
-    placed,
-    sections_then,
+    place_frequencies,
     shared_ladder,
     without_rotation,
 )
@@ -34,7 +34,7 @@ from rope_viz.multi_axis.names import find_known_name, plain_name
 XDROPE_AXES = ("position", "width", "height", "image")
 CLASS_ENDINGS = ("thinkertextrotaryembedding", "textrotaryembedding", "rotaryembedding", "text", "model")
 
-# Model types of remote code. A record would list them as types whose code was read, which is not so.
+# Model types with remote code. They have no record, because records are for types whose code was read.
 KEYE = Axes("sections", (16, 24, 24), runtimes=("vllm",), prompt=("largest",), like="qwen3")
 BAILING = Axes("t behind h w", (12, 10, 10), runtimes=("vllm", "sglang"), prompt=("stamped",))
 PANGU = Axes("scheduled", (22, 21, 21), runtimes=("vllm",), prompt=("gap",), like="qwen2")
@@ -48,7 +48,7 @@ UNRECORDED = {
 
 
 def find_axes(kind: str) -> Axes | None:
-    """Return the axes of a model type, None where it has one axis or is not known."""
+    """Return the axes of a model type; None if it has one axis or is unknown."""
     records = (find_architecture(name) for name in (kind, f"{kind}_text"))
     return next((record.axes for record in records if record is not None and record.axes), UNRECORDED.get(kind))
 
@@ -62,13 +62,13 @@ def all_axes() -> Mapping[str, Axes]:
 
 @functools.cache
 def known_names() -> Mapping[str, str]:
-    """Return {plain name: model type}, with the names of releases."""
+    """Return {plain name: model type}, including the names of releases."""
     released = {name: kind for kind, axes in all_axes().items() for name in axes.release_names}
     return {plain_name(kind): kind for kind in all_axes()} | released
 
 
 def text_name(kind: str) -> str:
-    """Return the model type for a name as people or classes write it; an unknown name unchanged.
+    """Return the model type for any spelling of its name; unknown names unchanged.
 
     >>> text_name("Qwen3VLTextRotaryEmbedding"), text_name("glm-4.5v"), text_name("llama")
     ('qwen3_vl', 'glm4v_moe', 'llama')
@@ -79,19 +79,19 @@ def text_name(kind: str) -> str:
 
 
 def read_text(kind: str, config: Mapping[str, Any]) -> AxesSpec:
-    """Return the text rotation of a model type, for the config's `layer_type` where layers differ.
+    """Return the text rotation of a model type, for the config's `layer_type` if layers differ.
 
     Frequencies are rounded to float32 as in the class; `text_layers` returns those of the formula.
     """
     layers = text_layers(kind, config)
-    wanted = config.get("layer_type")
-    if wanted is not None and (not isinstance(wanted, str) or wanted not in layers):
-        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {short_repr(wanted)}")
-    layer = next((name for name in (wanted, "", "full_attention") if name in layers), next(iter(layers)))
-    return in_float32(layers[layer])
+    layer_type = config.get("layer_type")
+    if layer_type is not None and (not isinstance(layer_type, str) or layer_type not in layers):
+        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {short_repr(layer_type)}")
+    layer = next((name for name in (layer_type, "", "full_attention") if name in layers), next(iter(layers)))
+    return round_to_float32(layers[layer])
 
 
-def in_float32(spec: AxesSpec) -> AxesSpec:
+def round_to_float32(spec: AxesSpec) -> AxesSpec:
     """Return the spec with the frequencies of a float32 class: base^(2i/d) rounded, and its inverse rounded again."""
     second = None if spec.second is None else round_inverse(spec.second)
     return replace(spec, weights=round_inverse(spec.weights), second=second)
@@ -105,30 +105,33 @@ def round_inverse(weights: FloatArray) -> FloatArray:
 
 
 def text_layers(kind: str, config: Mapping[str, Any]) -> dict[str, AxesSpec]:
-    """Return {layer type: rotation}, with the key "" where all layers share one."""
+    """Return {layer type: rotation}, with the key "" if all layers share one."""
     name = kind.removesuffix("_text")
-    axes, whole = find_axes(name), with_model_type(name, config)
-    return {layer: allocate_pairs(axes, spec, section_keys(whole, layer)) for layer, spec in from_config(whole).items()}
+    axes, full_config = find_axes(name), with_model_type(name, config)
+    return {
+        layer: allocate_pairs(axes, spec, section_keys(full_config, layer))
+        for layer, spec in from_config(full_config).items()
+    }
 
 
 def with_model_type(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config with its model type and with what `from_config` needs."""
-    whole = dict(config)
+    full_config = dict(config)
     axes, record = UNRECORDED.get(name), find_architecture(name)
     like = "" if axes is None else axes.like
     if any(isinstance(config.get(key), Mapping) for key in TEXT_KEYS) and not like:
-        whole.setdefault("model_type", name)
+        full_config.setdefault("model_type", name)
     else:
-        whole["model_type"] = like or (name if record is None or record.text is None else record.text.type)
-    if find_architecture(whole["model_type"]) is None:
+        full_config["model_type"] = like or (name if record is None or record.text is None else record.text.type)
+    if find_architecture(full_config["model_type"]) is None:
         # An architecture without class defaults: lengths do not matter to plain RoPE.
-        whole.setdefault("max_position_embeddings", 32_768)
-        whole.setdefault("rope_interleave", axes is not None and axes.pattern == "t behind h w")
-    return whole
+        full_config.setdefault("max_position_embeddings", 32_768)
+        full_config.setdefault("rope_interleave", axes is not None and axes.pattern == "t behind h w")
+    return full_config
 
 
 def section_keys(config: Mapping[str, Any], layer: str = "") -> dict[str, Any]:
-    """Return the keys that name sections, from the language model, from its layer type or from the top level."""
+    """Return the section keys, from the language model, its layer type or the top level."""
     found: dict[str, Any] = {}
     for place in (config, ModelConfig.read(config).part.config):
         for source in (place, place.get("rope_parameters"), place.get("rope_scaling")):
@@ -139,7 +142,7 @@ def section_keys(config: Mapping[str, Any], layer: str = "") -> dict[str, Any]:
 
 
 def allocate_pairs(axes: Axes | None, spec: RopeSpec, found: Mapping[str, Any]) -> AxesSpec:
-    """Return the pairs of one language model on their axes, as the class lays them out."""
+    """Assign the pairs of a language model to axes, as its class does."""
     counts = found.get("mrope_section", found.get("xdrope_section"))
     if axes is None and counts is None:
         return one_axis(spec)
@@ -149,15 +152,15 @@ def allocate_pairs(axes: Axes | None, spec: RopeSpec, found: Mapping[str, Any]) 
         counts = counts if axes is None else (spec.pairs - 2 * side, side, side)
         axes = Axes("interleaved" if found.get("mrope_interleaved") else "sections")
     if axes.pattern == "even and odd":
-        return shared_ladder(spec, alternating(spec.pairs), axes.names)
-    sizes = checked_counts(axes.sections if counts is None else counts)
+        return shared_ladder(spec, alternate_axes(spec.pairs), axes.names)
+    sizes = check_counts(axes.sections if counts is None else counts)
     if axes.pattern == "doubled":
         return double_sections(spec, sizes)
     return shared_ladder(spec, axis_per_pair(axes.pattern, sizes, spec.pairs), axes.names)
 
 
 def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int]:
-    """Return the axis of every pair, (pairs,). Raises `ValueError` where sections must add up and do not."""
+    """Return the axis of every pair, (pairs,). Raises `ValueError` if sections must add up to the pairs and do not."""
     if pattern != "interleaved" and sum(counts) != pairs:
         raise ValueError(
             f"mrope_section must add up to the {pairs} pairs that rotate, {short_repr(list(counts))} is {sum(counts)}"
@@ -165,23 +168,24 @@ def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int
     if pattern == "scheduled":
         return schedule_pairs(counts)
     if pattern == "sections":
-        # Sections beyond the third begin again with the first axis, as transformers cuts them.
+        # Sections beyond the third start again with the first axis, as in transformers.
         return [section % 3 for section, count in enumerate(counts) for _ in range(count)]
     if len(counts) != 3:
         raise ValueError(f"mrope_section must have three numbers, got {short_repr(list(counts))}")
     if pattern == "interleaved":
-        return interleaved(counts, pairs)
-    # ERNIE names its sections h, w, t; Bailing t, h, w. Both lay the pairs out alike.
+        return interleave_sections(counts, pairs)
+    # ERNIE names its sections h, w, t; Bailing t, h, w. The layout of the pairs is the same.
     rows, columns, time = counts if pattern == "h w then t" else (*counts[1:], counts[0])
     if rows != columns:
         raise ValueError(f"mrope_section must give rows and columns as many pairs each, got {[rows, columns, time]}")
-    return sections_then(pairs, time)
+    return alternate_then(pairs, time)
 
 
 def schedule_pairs(counts: Sequence[int]) -> list[int]:
-    """Return the axes as openPangu does: the next pair to the axis with the smallest part of its share so far.
+    """Return the axes as in openPangu: each pair goes to the axis with the smallest assigned part of its share.
 
-    No axis comes twice running while another is left, and the last of three sections ends with the first axis.
+    No axis gets two pairs in a row while another has pairs left. With three sections the last pair goes to the first
+    axis.
 
     >>> schedule_pairs([2, 1, 1])
     [0, 1, 2, 0]
@@ -189,30 +193,30 @@ def schedule_pairs(counts: Sequence[int]) -> list[int]:
     if len(counts) not in (2, 3):
         raise ValueError(f"mrope_section must have two or three numbers, got {short_repr(list(counts))}")
     last = [0] if len(counts) == 3 else []
-    wanted = [counts[0] - len(last), *counts[1:]]
-    given, order = [0] * len(wanted), list[int]()
-    for _ in range(sum(wanted)):
-        free = [k for k in range(len(wanted)) if given[k] < wanted[k]]
-        best = min([k for k in free if k not in order[-1:]] or free, key=lambda k: (given[k] / wanted[k], k))
+    targets = [counts[0] - len(last), *counts[1:]]
+    assigned, order = [0] * len(targets), list[int]()
+    for _ in range(sum(targets)):
+        free = [k for k in range(len(targets)) if assigned[k] < targets[k]]
+        best = min([k for k in free if k not in order[-1:]] or free, key=lambda k: (assigned[k] / targets[k], k))
         order.append(best)
-        given[best] += 1
+        assigned[best] += 1
     return order + last
 
 
 def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
-    """Return HunYuan-VL as in transformers 5.23.0: blocks of twice the section over the doubled head.
+    """Return HunYuan-VL's table as in transformers 5.23.0: blocks of twice the section over the doubled head.
 
-    Dimension i and its partner i + pairs fall into different blocks, so this is no rotation.
+    Dimension i and its partner i + pairs fall into different blocks, so this is not a rotation.
     """
     if sum(counts) != spec.pairs:
         raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {short_repr(list(counts))}")
     axis = [k for k, count in enumerate(counts) for _ in range(2 * count)]
     first = shared_ladder(spec, axis[: spec.pairs], xdrope_axes(counts))
-    return without_rotation(first, placed(np.asarray(spec.inv_freq()), axis[spec.pairs :], len(counts)))
+    return without_rotation(first, place_frequencies(np.asarray(spec.inv_freq()), axis[spec.pairs :], len(counts)))
 
 
 def xdrope_axes(counts: Sequence[int]) -> tuple[str, ...]:
-    """Return the names of as many axes: width, height and image last."""
+    """Return the names of this many axes; width, height and image come last."""
     if len(counts) < 3:
         raise ValueError(f"mrope_section must have at least three numbers, got {short_repr(list(counts))}")
     more = len(counts) - len(XDROPE_AXES)

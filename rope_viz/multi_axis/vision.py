@@ -18,13 +18,13 @@ from rope_viz.embedding.axes_spec import (
     THW,
     AxesSpec,
     Order,
-    alternating,
-    directions,
-    interleaved,
-    joined,
+    alternate_axes,
+    interleave_sections,
+    join_specs,
     ladder_per_axis,
-    paired,
-    placed,
+    mix_axes,
+    pair_dimensions,
+    place_frequencies,
     shared_ladder,
 )
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, require_number, short_repr
@@ -53,40 +53,40 @@ class Tower:
     derived: bool = False
 
 
-def sizes(width: int, heads: int, **more: Any) -> dict[str, Any]:
-    """Class defaults of a tower."""
+def default_sizes(width: int, heads: int, **more: Any) -> dict[str, Any]:
+    """Return the class defaults of a tower."""
     return {"hidden_size": width, "num_attention_heads": heads, **more}
 
 
-QWEN3 = Tower(defaults=sizes(1152, 16))
-ROTATED = Tower(axes=WH, pairing="interleaved", defaults=sizes(1024, 16))
+QWEN3 = Tower(defaults=default_sizes(1152, 16))
+ROTATED = Tower(axes=WH, pairing="interleaved", defaults=default_sizes(1024, 16))
 MEMORY = Tower(axes=WH, pairing="interleaved")
-MOON = Tower(listens=(1, 0), order="pair by pair", defaults=sizes(1152, 16))
+MOON = Tower(listens=(1, 0), order="pair by pair", defaults=default_sizes(1152, 16))
 
 TOWERS: dict[str, Tower] = {
     "qwen2_vl": Tower(width="embed_dim", defaults={"embed_dim": 1280, "num_heads": 16}),
-    **dict.fromkeys(("qwen2_5_vl", "qwen2_5_omni", "exaone4_5"), Tower(defaults=sizes(3584, 16))),
+    **dict.fromkeys(("qwen2_5_vl", "qwen2_5_omni", "exaone4_5"), Tower(defaults=default_sizes(3584, 16))),
     **dict.fromkeys(("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "qwen3_omni_moe"), QWEN3),
     **dict.fromkeys(("cohere_compass", "paddleocr_vl", "keye", "keye_vl1_5"), QWEN3),
-    **dict.fromkeys(("glm4v", "glm4v_moe", "glm46v"), Tower(defaults=sizes(1536, 12))),
-    **dict.fromkeys(("glm_ocr", "glm5_next"), Tower(defaults=sizes(1024, 16))),
-    **dict.fromkeys(("muse_spark", "muse_glimmer"), Tower(axes=WH, defaults=sizes(1536, 16))),
+    **dict.fromkeys(("glm4v", "glm4v_moe", "glm46v"), Tower(defaults=default_sizes(1536, 12))),
+    **dict.fromkeys(("glm_ocr", "glm5_next"), Tower(defaults=default_sizes(1024, 16))),
+    **dict.fromkeys(("muse_spark", "muse_glimmer"), Tower(axes=WH, defaults=default_sizes(1536, 16))),
     **dict.fromkeys(("kimi_k25", "kimi_vl", "moonvit"), MOON),
     **dict.fromkeys(("sam2_video", "sam3_tracker_video", "edgetam_video"), MEMORY),
     **dict.fromkeys(("sam3", "perception_encoder"), ROTATED),
-    "llama4": replace(ROTATED, defaults=sizes(768, 16), derived=True),
-    "ernie4_5_vl_moe": Tower(defaults=sizes(1280, 16)),
-    "dots3_note": Tower(defaults=sizes(1536, 24)),
-    "lfm3_vl": Tower(base=1_000_000.0, defaults=sizes(1024, 16)),
-    "video_llama_3": Tower(defaults=sizes(768, 12)),
-    "mlcd": Tower(defaults=sizes(1664, 16)),
-    "step3p7": Tower(listens=(1, 0), defaults=sizes(1536, 16)),
-    "inkling2": Tower(listens=(1, 0), pairing="interleaved", defaults=sizes(1024, 16)),
+    "llama4": replace(ROTATED, defaults=default_sizes(768, 16), derived=True),
+    "ernie4_5_vl_moe": Tower(defaults=default_sizes(1280, 16)),
+    "dots3_note": Tower(defaults=default_sizes(1536, 24)),
+    "lfm3_vl": Tower(base=1_000_000.0, defaults=default_sizes(1024, 16)),
+    "video_llama_3": Tower(defaults=default_sizes(768, 12)),
+    "mlcd": Tower(defaults=default_sizes(1664, 16)),
+    "step3p7": Tower(listens=(1, 0), defaults=default_sizes(1536, 16)),
+    "inkling2": Tower(listens=(1, 0), pairing="interleaved", defaults=default_sizes(1024, 16)),
 }
 
 
 def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
-    """Return the rotation of a vision tower by its model type, from the vision part of a config or a whole one."""
+    """Return the rotation of a vision tower by its model type, from the vision part of a config or a full config."""
     inner = config.get("vision_config")
     config = inner if isinstance(inner, Mapping) else config
     name = tower_name(kind)
@@ -97,16 +97,18 @@ def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
         known = ", ".join(sorted({*TOWERS, *SPECIAL}))
         raise ValueError(f"there is no vision tower {short_repr(kind)} with positions here; there are {known}")
     tower = TOWERS[name]
-    given = ConfigReader(config, tower.defaults)
-    size = read_memory_head(given) if tower is MEMORY else given.head_size(width=tower.width, derived=tower.derived)
+    settings = ConfigReader(config, tower.defaults)
+    size = (
+        read_memory_head(settings) if tower is MEMORY else settings.head_size(width=tower.width, derived=tower.derived)
+    )
     require_quarters(size)
-    ladders = [ladder(size // 2, given.base(tower.base))] * 2
+    ladders = [ladder(size // 2, settings.base(tower.base))] * 2
     more = {"order": tower.order, "pairing": tower.pairing, "listens": tower.listens}
     return ladder_per_axis(ladders, tower.axes, head_dim=size, **more)  # type: ignore[arg-type]
 
 
 def tower_name(kind: str) -> str:
-    """Return the key of a tower for a model type or the name of its class; an unknown name unchanged.
+    """Return the key of a tower for a model type or class name; unknown names unchanged.
 
     >>> tower_name("Qwen2VLVisionRotaryEmbedding"), tower_name("step-3.7"), tower_name("clip")
     ('qwen2_vl', 'step3p7', 'clip')
@@ -115,7 +117,7 @@ def tower_name(kind: str) -> str:
 
 
 def find_tower(kind: str) -> str | None:
-    """Return the key of a tower for a model type or the name of its class, None where it is not known."""
+    """Return the key of a tower for a model type or class name; None if it is unknown."""
     return kind if kind in TOWERS or kind in SPECIAL else find_known_name(kind, PLAIN_NAMES, CLASS_ENDINGS)
 
 
@@ -134,145 +136,149 @@ def ladder(dim: int, base: float) -> RopeSpec:
 def join_parts(size: int, base: float, axes: Sequence[str]) -> AxesSpec:
     """Return equal parts of a head, one per axis, each with its own half pairing."""
     one = ladder(size // len(axes), base)
-    parts = [placed(one.plain_inv_freq, [axis] * one.pairs, len(axes)) for axis in range(len(axes))]
-    return joined([AxesSpec(part, axes=tuple(axes), head_dim=size // len(axes)) for part in parts])
+    parts = [place_frequencies(one.plain_inv_freq, [axis] * one.pairs, len(axes)) for axis in range(len(axes))]
+    return join_specs([AxesSpec(part, axes=tuple(axes), head_dim=size // len(axes)) for part in parts])
 
 
-def read_memory_head(given: ConfigReader) -> int:
+def read_memory_head(settings: ConfigReader) -> int:
     """Return the head size of SAM 2's memory attention."""
-    width = given.size("memory_attention_hidden_size")
-    if width is None and given.value("hidden_size", "head_dim") is not None:
-        return given.head_size()
-    heads = given.size("memory_attention_num_attention_heads", default=1)
-    rate = given.size("memory_attention_downsample_rate", default=1)
+    width = settings.size("memory_attention_hidden_size")
+    if width is None and settings.value("hidden_size", "head_dim") is not None:
+        return settings.head_size()
+    heads = settings.size("memory_attention_num_attention_heads", default=1)
+    rate = settings.size("memory_attention_downsample_rate", default=1)
     return (width or 256) // (rate * heads)
 
 
-def grid_axes(given: ConfigReader, default: str = "ij") -> tuple[str, str]:
+def grid_axes(settings: ConfigReader, default: str = "ij") -> tuple[str, str]:
     """Return the axes in the order of `grid_indexing`."""
-    return WH if given.choice("grid_indexing", options=("ij", "xy"), default=default) == "xy" else HW
+    return WH if settings.choice("grid_indexing", options=("ij", "xy"), default=default) == "xy" else HW
 
 
-def read_pairing(given: ConfigReader, default: bool = False) -> Pairing:
+def read_pairing(settings: ConfigReader, default: bool = False) -> Pairing:
     """Return the pairing by `rotate_half`."""
-    return "half" if given.flag("rotate_half", default=default) else "interleaved"
+    return "half" if settings.flag("rotate_half", default=default) else "interleaved"
 
 
-def pixtral(given: ConfigReader) -> AxesSpec:
+def pixtral(settings: ConfigReader) -> AxesSpec:
     """One ladder over the whole head: its even pairs to rows, its odd ones to columns."""
-    own_width = given.config.get("head_dim") is None and given.config.get("hidden_size") is not None
-    size = given.required("hidden_size") // given.required("num_attention_heads") if own_width else given.head_size()
-    rungs = ladder(size, given.base(10_000.0)).plain_inv_freq
+    own_width = settings.config.get("head_dim") is None and settings.config.get("hidden_size") is not None
+    size = (
+        settings.required("hidden_size") // settings.required("num_attention_heads")
+        if own_width
+        else settings.head_size()
+    )
+    rungs = ladder(size, settings.base(10_000.0)).plain_inv_freq
     return ladder_per_axis([rungs[0::2], rungs[1::2]], HW, head_dim=size)
 
 
-def gemma4(given: ConfigReader) -> AxesSpec:
+def gemma4(settings: ConfigReader) -> AxesSpec:
     """x in the first half of the head, y in the second, each with its own half pairing."""
-    size = given.head_size()
+    size = settings.head_size()
     require_quarters(size)
-    return join_parts(size, given.base(100.0), WH)
+    return join_parts(size, settings.base(100.0), WH)
 
 
-def minimax_m3(given: ConfigReader) -> AxesSpec:
+def minimax_m3(settings: ConfigReader) -> AxesSpec:
     """Three ladders of 2·⌊d/6⌋ dimensions; the rest does not rotate."""
-    size = given.head_size()
+    size = settings.head_size()
     require_number(size, "the size of a head", least=6)
-    return ladder_per_axis([ladder(2 * (size // 6), given.base(10_000.0))] * 3, THW, head_dim=size)
+    return ladder_per_axis([ladder(2 * (size // 6), settings.base(10_000.0))] * 3, THW, head_dim=size)
 
 
-def dinov3(given: ConfigReader) -> AxesSpec:
+def dinov3(settings: ConfigReader) -> AxesSpec:
     """2π·base^(−i/(d/4)) of coordinates in −1 … 1: the angle is per image, not per patch. Periods may be named."""
-    size = given.size("dim", least=4, most=MAX_HEAD_DIM)
-    if given.config.get("hidden_size") is not None:
-        size = given.head_size(derived=True)
-    size = size or given.head_size()
+    size = settings.size("dim", least=4, most=MAX_HEAD_DIM)
+    if settings.config.get("hidden_size") is not None:
+        size = settings.head_size(derived=True)
+    size = size or settings.head_size()
     rungs = math.ceil(size / 4)
-    low, high = given.number("min_period", above=0.0), given.number("max_period", above=0.0)
+    low, high = settings.number("min_period", above=0.0), settings.number("max_period", above=0.0)
     if low is not None and high is not None:
         periods = low * (high / low) ** (np.arange(rungs) / max(rungs - 1, 1))
     else:
-        base = given.number("rope_theta", "temperature", default=100.0, above=1.0)
-        base = given.part("rope_parameters").number("rope_theta", default=base, above=1.0)
+        base = settings.number("rope_theta", "temperature", default=100.0, above=1.0)
+        base = settings.part("rope_parameters").number("rope_theta", default=base, above=1.0)
         periods = base ** (4.0 * np.arange(rungs) / size)
-    pairing = read_pairing(given, default=True)
-    return ladder_per_axis([2.0 * math.pi / periods] * 2, grid_axes(given), pairing=pairing, head_dim=size)
+    pairing = read_pairing(settings, default=True)
+    return ladder_per_axis([2.0 * math.pi / periods] * 2, grid_axes(settings), pairing=pairing, head_dim=size)
 
 
-def vjepa2(given: ConfigReader) -> AxesSpec:
+def vjepa2(settings: ConfigReader) -> AxesSpec:
     """V-JEPA 2: tiled angles over adjacent dimensions, so the members of a pair differ in frequency. No rotation.
 
     Its authors know and keep it for the weights: the first member of pair p has frequency 2p mod n, the second 2p + 1.
     """
-    size = given.head_size(derived=True)
-    if given.choice("part", options=("encoder", "predictor")) == "predictor":
-        heads = given.size("pred_num_attention_heads", default=12)
-        size = given.size("pred_hidden_size", default=384) // heads
+    size = settings.head_size(derived=True)
+    if settings.choice("part", options=("encoder", "predictor")) == "predictor":
+        heads = settings.size("pred_num_attention_heads", default=12)
+        size = settings.size("pred_hidden_size", default=384) // heads
     n = size // 6
     require_number(n, "the pairs of an axis", least=1)
     rungs = 10_000.0 ** (-np.arange(n) / n)
     member = np.arange(2 * n).reshape(n, 2) % n
     axis = np.repeat(np.arange(3), n).tolist()
-    first, second = (placed(np.tile(rungs[member[:, k]], 3), axis, 3) for k in (0, 1))
-    return AxesSpec(first, paired(3 * n, "interleaved"), axes=THW, second=second, head_dim=size)
+    first, second = (place_frequencies(np.tile(rungs[member[:, k]], 3), axis, 3) for k in (0, 1))
+    return AxesSpec(first, pair_dimensions(3 * n, "interleaved"), axes=THW, second=second, head_dim=size)
 
 
-def efficientloftr(given: ConfigReader) -> list[AxesSpec]:
+def efficientloftr(settings: ConfigReader) -> list[AxesSpec]:
     """h w h w … over all heads together: the first head has the fastest pairs, the last the slowest. One per head."""
-    width, heads = given.required("hidden_size"), given.required("num_attention_heads")
-    share = partial_factor(given, 4.0)
-    one = ladder(int(given.head_size() * share), given.base(10_000.0))
+    width, heads = settings.required("hidden_size"), settings.required("num_attention_heads")
+    share = partial_factor(settings, 4.0)
+    one = ladder(int(settings.head_size() * share), settings.base(10_000.0))
     if 4 * one.pairs != width or width % (2 * heads):
         raise ValueError(f"the ladder must reach over all heads: {one.pairs} rungs for {width} dimensions")
-    whole = np.repeat(one.plain_inv_freq, 2)
-    return split_heads(whole, alternating(len(whole)), HW, heads)
+    doubled = np.repeat(one.plain_inv_freq, 2)
+    return split_heads(doubled, alternate_axes(len(doubled)), HW, heads)
 
 
-def partial_factor(given: ConfigReader, default: float) -> float:
+def partial_factor(settings: ConfigReader, default: float) -> float:
     """Return the part of the width that rotates, from the RoPE parameters or the config itself."""
-    own = given.number("partial_rotary_factor", default=default)
-    return given.part("rope_parameters").number("partial_rotary_factor", default=own)
+    own = settings.number("partial_rotary_factor", default=default)
+    return settings.part("rope_parameters").number("partial_rotary_factor", default=own)
 
 
 def split_heads(inv_freq: FloatArray, axis: Sequence[int], axes: Sequence[str], heads: int) -> list[AxesSpec]:
     """Return one allocation over the width of all heads, cut into heads, adjacent dimensions paired."""
-    parts = np.split(placed(inv_freq, axis, len(axes)), heads)
-    return [directions(part, axes, head_dim=2 * len(part)) for part in parts]
+    parts = np.split(place_frequencies(inv_freq, axis, len(axes)), heads)
+    return [mix_axes(part, axes, head_dim=2 * len(part)) for part in parts]
 
 
-def timm_axial(given: ConfigReader) -> AxesSpec:
+def timm_axial(settings: ConfigReader) -> AxesSpec:
     """timm's RotaryEmbeddingCat: bands by temperature, or in pixels; "xy" puts columns first."""
-    size = given.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
+    size = settings.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
     count = size // 4
-    bands = given.number("temperature", default=10_000.0, above=0.0) ** (-np.arange(count) / count)
-    if given.flag("in_pixels"):
-        most = given.number("max_res", default=224.0, above=0.0)
+    bands = settings.number("temperature", default=10_000.0, above=0.0) ** (-np.arange(count) / count)
+    if settings.flag("in_pixels"):
+        most = settings.number("max_res", default=224.0, above=0.0)
         steps = np.arange(count) / max(count - 1, 1)
-        linear = given.flag("linear_bands")
+        linear = settings.flag("linear_bands")
         bands = math.pi * (1.0 + (most / 2.0 - 1.0) * steps if linear else 2.0 ** ((math.log2(most) - 1.0) * steps))
-    return ladder_per_axis([bands] * 2, grid_axes(given), pairing=read_pairing(given), head_dim=size)
+    return ladder_per_axis([bands] * 2, grid_axes(settings), pairing=read_pairing(settings), head_dim=size)
 
 
-def timm_mrope(given: ConfigReader) -> AxesSpec:
+def timm_mrope(settings: ConfigReader) -> AxesSpec:
     """timm's RotaryEmbeddingMRope: one ladder, t h w t h w … with time at 0."""
-    size = given.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
-    counts = given.sizes("mrope_section", default=(8, 12, 12), count=3, least=0)
-    spec = RopeSpec(head_dim=size, base=given.number("temperature", "rope_theta", default=10_000.0, above=1.0))
-    return shared_ladder(spec, interleaved(counts, spec.pairs))
+    size = settings.required("dim", "head_dim", least=4, most=MAX_HEAD_DIM)
+    counts = settings.sizes("mrope_section", default=(8, 12, 12), count=3, least=0)
+    spec = RopeSpec(head_dim=size, base=settings.number("temperature", "rope_theta", default=10_000.0, above=1.0))
+    return shared_ladder(spec, interleave_sections(counts, spec.pairs))
 
 
 SPECIAL: dict[str, tuple[Callable[[ConfigReader], Specs], dict[str, Any]]] = {
-    "pixtral": (pixtral, sizes(1024, 16, head_dim=64)),
-    "gemma4": (gemma4, sizes(768, 12, head_dim=64)),
-    "minimax_m3_vl": (minimax_m3, sizes(1280, 16)),
-    "dinov3_vit": (dinov3, sizes(384, 6)),
-    "vjepa2": (vjepa2, sizes(1024, 16)),
-    "efficientloftr": (efficientloftr, sizes(256, 8)),
+    "pixtral": (pixtral, default_sizes(1024, 16, head_dim=64)),
+    "gemma4": (gemma4, default_sizes(768, 12, head_dim=64)),
+    "minimax_m3_vl": (minimax_m3, default_sizes(1280, 16)),
+    "dinov3_vit": (dinov3, default_sizes(384, 6)),
+    "vjepa2": (vjepa2, default_sizes(1024, 16)),
+    "efficientloftr": (efficientloftr, default_sizes(256, 8)),
     "timm-axial": (timm_axial, {}),
     "timm-mrope": (timm_mrope, {}),
     "rope-mixed": (rope_mixed, {}),
     "lightglue": (lightglue, {}),
 }
-# Other names of a tower, apart from spelling and the endings of classes.
+# Other names of a tower, besides spellings and class endings.
 OTHER_NAMES = {
     **dict.fromkeys(("dinov3", "sapiens2", "eomt_dinov3", "timm-dinov3", "RotaryEmbeddingDinoV3"), "dinov3_vit"),
     **dict.fromkeys(("mistral", "mistral3", "mistral4"), "pixtral"),

@@ -34,7 +34,7 @@ from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.runtimes.axes import axes_answers
-from rope_viz.studies.axis_extrapolation import carried, offered
+from rope_viz.studies.axis_extrapolation import available_methods, extend_axis
 from rope_viz.texts import join
 
 ALL: tuple[Choice[Any], ...] = (*WHICH, *CHANGES)
@@ -134,7 +134,7 @@ METHOD = Pick(
     key="axes.method",
     label=TEXTS("choices.method"),
     options=METHODS,
-    offered=lambda now: {name: METHODS[name] for name in offered(scene(now), now[ALONG])},
+    offered=lambda now: {name: METHODS[name] for name in available_methods(scene(now), now[ALONG])},
     needs=(*ALL, ALONG),
 )
 GROWTH = Number(
@@ -232,7 +232,7 @@ def costs(now: Now) -> Table:
 def further(now: Now) -> Figure:
     """One direction of an image or video extended beyond the trained size, and where its score recurs."""
     of, role = scene(now), now[ALONG]
-    done = carried(of, role, now[METHOD], float(now[GROWTH]))
+    done = extend_axis(of, role, now[METHOD], float(now[GROWTH]))
     unit = TEXTS(f"units.{role}")
     title = TEXTS("further.title", scene=axes.title(of), trained=done.trained, unit=unit)
     return Figure(axis_extrapolation.heights(done, unit, coarse=now.coarse), title, words.describe_extension(done))

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from rope_viz.embedding.axes_spec import AxesSpec, placed
-from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, anatomy, rebuilt
+from rope_viz.embedding.axes_spec import AxesSpec, place_frequencies
+from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, analyse_spec, rebuild_spec
 from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.figures.axes import TEXTS
 from rope_viz.models import spec_url
@@ -17,7 +17,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.catalog import axes_catalog
-from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes, scenes
+from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, model_scenes, own_scenes
 from rope_viz.pictures.choices import Borders, Menu, Number, Pick
 from rope_viz.pictures.picture_request import Choice, Now, config_of
 
@@ -58,7 +58,7 @@ def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
 
 @functools.lru_cache(maxsize=128)
 def _catalog_scenes(id: str) -> Mapping[str, Scene]:
-    return MappingProxyType(scenes(id))
+    return MappingProxyType(model_scenes(id))
 
 
 def _models(now: Now) -> Mapping[str, str]:
@@ -121,16 +121,16 @@ def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec)
     """Return a text part of the sidebar's model with the frequencies of `spec`, where it has as many pairs."""
     scene, frequencies = _sidebar(model, own)[part], spec.inv_freq(spec.target)
     axes = scene.spec
-    if not axes.aligned or len(frequencies) != axes.pairs:
+    if not axes.is_aligned or len(frequencies) != axes.pairs:
         return scene
-    weights = placed(frequencies, axes.owner.tolist(), len(axes.axes))
+    weights = place_frequencies(frequencies, axes.owner.tolist(), len(axes.axes))
     factor = spec.attention_factor(spec.target)
     return dataclasses.replace(scene, spec=dataclasses.replace(axes, weights=weights, factor=factor))
 
 
 def find_anatomy(now: Now) -> Anatomy | None:
     """Return how the part's spec is built from axes, or None if that is unknown."""
-    return anatomy(released_scene(now).spec)
+    return analyse_spec(released_scene(now).spec)
 
 
 def _can_reallocate(now: Now) -> bool:
@@ -275,7 +275,7 @@ OTHER: tuple[Choice[Any], ...] = (COMPARED, COMPARED_PART)
 def scene(now: Now) -> Scene:
     """Return the part with the user's changes, for an image of the chosen size."""
     plain = released_scene(now)
-    own = anatomy(plain.spec)
+    own = analyse_spec(plain.spec)
     if own is None:
         changed = plain
     else:
@@ -290,14 +290,14 @@ def scene(now: Now) -> Scene:
             changed = dataclasses.replace(plain, spec=_rebuilt(plain.spec, new_counts, way, tuple(moved.items())))
         else:
             changed = plain
-    return changed.sized({role: int(now[side]) for role, side in SIDES.items() if side.when(now)})
+    return changed.with_sides({role: int(now[side]) for role, side in SIDES.items() if side.when(now)})
 
 
 @functools.lru_cache(maxsize=64)
 def _rebuilt(
     spec: AxesSpec, counts: tuple[tuple[str, int], ...] | None, way: Way | None, bases: tuple[tuple[str, float], ...]
 ) -> AxesSpec:
-    return rebuilt(spec, counts=None if counts is None else dict(counts), way=way, bases=dict(bases) or None)
+    return rebuild_spec(spec, counts=None if counts is None else dict(counts), way=way, bases=dict(bases) or None)
 
 
 def _is_changed(own: Anatomy, axis: str, base: float) -> bool:

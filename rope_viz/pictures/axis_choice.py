@@ -27,7 +27,7 @@ def rotation(now: Now) -> AxesSpec | None:
     """Return the text rotation of the sidebar's model if it has several axes and the sidebar's pairs, else None."""
     found = find_sidebar_scenes(now)
     scene = found.get(f"text {now.layer}", found.get("text"))
-    if scene is None or len(scene.spec.axes) < 2 or not scene.spec.aligned or scene.spec.pairs != now.spec.pairs:
+    if scene is None or len(scene.spec.axes) < 2 or not scene.spec.is_aligned or scene.spec.pairs != now.spec.pairs:
         return None
     return scene.spec
 

@@ -9,7 +9,7 @@ from typing import Any
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.user_config import Upload
-from rope_viz.multi_axis.read_upload import encodes, of_axes, single_axis_upload
+from rope_viz.multi_axis.read_upload import is_encoder_only, multi_axis_upload, single_axis_upload
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -25,8 +25,8 @@ def upload_of(content: bytes) -> Upload:
     config = _read(content)
     if not isinstance(config, dict):
         raise ValueError(TEXTS("stored.no_config"))
-    if isinstance(config.get("_class_name"), str) or encodes(config):
-        return of_axes(config)
+    if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
+        return multi_axis_upload(config)
     return single_axis_upload(config)
 
 

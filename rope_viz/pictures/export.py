@@ -15,10 +15,10 @@ import plotly.graph_objects as go
 from rope_viz import __version__, web
 from rope_viz.figures import clocks, files, patch, table_figure, theme
 from rope_viz.figures.files import PRESETS, Style
-from rope_viz.figures.files.apply_style import css, dressed
-from rope_viz.figures.files.colours import greys
-from rope_viz.figures.files.html_json import said_in_head
-from rope_viz.figures.files.redraw_json import columns_to_json, reason
+from rope_viz.figures.files.apply_style import apply_style, css
+from rope_viz.figures.files.colours import grey_pair
+from rope_viz.figures.files.html_json import to_meta_elements
+from rope_viz.figures.files.redraw_json import columns_to_json, first_reason
 from rope_viz.pictures import provenance, registry
 from rope_viz.pictures.outputs import Clocks, Figure, Kind, Patch, Table
 from rope_viz.pictures.page import Picture
@@ -58,7 +58,7 @@ def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> by
     """Return a rendered picture as a file with these facts as metadata."""
     fig = figure(drawn)
     if not isinstance(drawn, Figure) and form in ("csv", "html"):
-        dressed(fig, look, drawn.title)  # for its errors: all formats refuse the same styles
+        apply_style(fig, look, drawn.title)  # for its errors: all formats refuse the same styles
     if form == "html" and isinstance(drawn, Clocks):
         return clocks_page(drawn, look, facts)
     if form == "html" and isinstance(drawn, Table):
@@ -127,7 +127,7 @@ def redraw_saved(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
             raise
         # A Plotly file may contain figure types that the Matplotlib renderer does not support.
         key = "problems.undrawable" if form in ("html", "json") else "problems.undrawable_offer"
-        raise ValueError(TEXTS(key, form=form, kind=type(error).__name__, reason=reason(error))) from error
+        raise ValueError(TEXTS(key, form=form, kind=type(error).__name__, reason=first_reason(error))) from error
 
 
 def figure(drawn: Kind) -> go.Figure:
@@ -196,14 +196,14 @@ def _page(title: str, body: str, look: Style, facts: Mapping[str, Any], style: s
     )
     if look.grey:
         back, text, line, main = (
-            greys(colour)[dark] for colour in (theme.BACKGROUND, theme.TEXT, theme.RULE, theme.CURRENT)
+            grey_pair(colour)[dark] for colour in (theme.BACKGROUND, theme.TEXT, theme.RULE, theme.CURRENT)
         )
     font = css(look).replace('"', "'")
     names = f"--st-background-color:{back};--st-text-color:{text};--st-border-color:{line};--st-primary-color:{main}"
     ground = "transparent" if look.theme == "transparent" else back
     room = f"width:{look.width_px(0):g}px;" if look.width else ""
     above = look.title_of(title)
-    head = said_in_head({"title": title, "version": f"RoPE Viz {__version__}", **facts})
+    head = to_meta_elements({"title": title, "version": f"RoPE Viz {__version__}", **facts})
     heading = f"<h1>{html.escape(above)}</h1>" if above else ""
     style = f"{style}h1{{font-size:1.15em}}"
     return (

@@ -23,7 +23,7 @@ from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload
-from rope_viz.multi_axis.read_upload import encodes
+from rope_viz.multi_axis.read_upload import is_encoder_only
 from rope_viz.pictures.choices import Number, Pick, Several, length
 from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
@@ -84,7 +84,7 @@ def problem(now: Now) -> str:
     """Return why there is no answer, "" if there is one."""
     if now.config is not None and "_class_name" in now.config:
         return 'A diffusion transformer has no context in tokens. See "Beyond the grid" on the page Axes.'
-    if now.own is not None and encodes(now.own.config):
+    if now.own is not None and is_encoder_only(now.own.config):
         return 'An image encoder has no context in tokens. See "Beyond the grid" on the page Axes.'
     try:
         _rank_ways(*_arguments(now))

@@ -22,7 +22,7 @@ from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import heads as studies
-from rope_viz.studies.heads import ByPair, Heads, Turning
+from rope_viz.studies.heads import Heads, PairStatistics, Turning
 from rope_viz.texts import join
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
@@ -45,7 +45,7 @@ class Looked:
     layer: Layer
     heads: Heads
     spec: RopeSpec
-    by_pair: ByPair
+    by_pair: PairStatistics
     positional: FloatArray
     order: tuple[int, ...]
 
@@ -146,9 +146,11 @@ def analyse_layer(capture: Capture, number: int) -> Looked:
     """Analyse a layer. Raise `ValueError` for values that are not numbers."""
     layer, spec = capture.layer(number), capture.spec(number)
     heads = layer.as_heads(spec)
-    positional = studies.positional(heads, Turning.from_spec(spec, heads.tokens))
+    positional = studies.positional_share(heads, Turning.from_spec(spec, heads.tokens))
     order = tuple(int(head) for head in np.argsort(-positional, kind="stable"))
-    return Looked(capture.name, number, layer, heads, spec, studies.by_pair(heads, spec.pairs), positional, order)
+    return Looked(
+        capture.name, number, layer, heads, spec, studies.pair_statistics(heads, spec.pairs), positional, order
+    )
 
 
 def problem(now: Now) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from rope_viz import __version__
 from rope_viz.advice.lint import Finding, check
 from rope_viz.figures import theme
-from rope_viz.figures.files.html_json import plotly_js, simple
+from rope_viz.figures.files.html_json import plotly_js, to_json_values
 from rope_viz.pictures import export, registry
 from rope_viz.pictures.outputs import Clocks, Figure, Kind, Table
 from rope_viz.pictures.page import Picture
@@ -163,7 +163,7 @@ def drawing(figures: Sequence[tuple[str, Figure]]) -> str:
     for place, drawn in figures:
         plain = drawn.fig.to_plotly_json()
         layout = {key: value for key, value in plain["layout"].items() if key not in ("template", "width")}
-        made[place] = simple({"data": plain["data"], "layout": layout})
+        made[place] = to_json_values({"data": plain["data"], "layout": layout})
     data = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return f"const figures = {data};\n{DRAW}"
 

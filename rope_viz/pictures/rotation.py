@@ -18,7 +18,7 @@ from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import conversion
 from rope_viz.studies import rotation as study
-from rope_viz.studies.vectors import normals
+from rope_viz.studies.vectors import draw_normals
 
 HEADS_KNOB = Knob(TEXTS("choices.heads"), 1, 128, TEXTS("choices.heads_help"), integer=True)
 VECTOR = "A vector of your own"
@@ -158,7 +158,7 @@ def vector(now: Now) -> FloatArray:
 
 
 def _worked(spec: RopeSpec) -> dict[str, FloatArray]:
-    return {VECTOR: np.round(normals("worked vector", spec.head_dim), 3)}
+    return {VECTOR: np.round(draw_normals("worked vector", spec.head_dim), 3)}
 
 
 def _forms(now: Now) -> tuple[study.Form, ...]:

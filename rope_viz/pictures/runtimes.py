@@ -12,7 +12,7 @@ from rope_viz.figures.words import runtimes as words
 from rope_viz.figures.words.common import plain
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.user_config import Upload
-from rope_viz.multi_axis.read_upload import encodes
+from rope_viz.multi_axis.read_upload import is_encoder_only
 from rope_viz.pictures.choices import Pick, Switch
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
@@ -52,7 +52,7 @@ def diffusion(now: Now) -> str:
     if now.own is None or now.config is None:
         return ""
     drawn = "_class_name" in now.config
-    if not drawn and not encodes(now.config):
+    if not drawn and not is_encoder_only(now.config):
         return ""
     one = (
         "a diffusion transformer: it runs in diffusers and similar libraries, not in these runtimes of language models"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.figures import theme
-from rope_viz.figures.files import Style, spanned, stem
+from rope_viz.figures.files import Style, format_span, format_stem
 from rope_viz.figures.files.lines import line_names
 from rope_viz.figures.words import glossary
 from rope_viz.pictures import registry
@@ -52,15 +52,15 @@ def file(picture: Picture, now: Now, variant: str = "", look: Style | None = Non
     look = look or Style()
     others = [model for choice in picture.uses if isinstance(choice, Models) for model in now[choice]]
     length = next((now[choice] for choice in picture.uses if choice.name == "length"), None)
-    given = spanned(look.xmin, look.xmax, "x"), spanned(look.ymin, look.ymax, "y")
+    given = format_span(look.xmin, look.xmax, "x"), format_span(look.ymin, look.ymax, "y")
     # Axis limits set by the user replace the default range in the name.
     span = (0, length) if isinstance(length, int) and not given[0] else None
     zoom = now.view if picture.zooms and not (look.xmin is not None and look.xmax is not None) else None
-    extra = [part for part in (spanned(*zoom, "zoom") if zoom else "", *given) if part]
+    extra = [part for part in (format_span(*zoom, "zoom") if zoom else "", *given) if part]
     name = f"{picture.page}-{variant or picture.name}"
     own = registry.other_models(now, picture)
     spec = now.spec if not own or now.model in own else None
-    return stem(name, [*(own or [now.model]), *others], spec=spec, span=span, extra=extra)
+    return format_stem(name, [*(own or [now.model]), *others], spec=spec, span=span, extra=extra)
 
 
 def cells(table: Table) -> dict[str, list[Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
-from rope_viz.embedding.spec import FloatArray, checked_length, short_repr
+from rope_viz.embedding.spec import FloatArray, check_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.runtimes import gguf_converter, llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
 from rope_viz.runtimes.provenance import Known, find_provenance
@@ -89,7 +89,7 @@ def emulate(
 def read_case(config: Source, *, length: int | None = None, layer_type: str | None = None) -> Case:
     """Return what every runtime starts from, read once for all of them. Raises `ValueError` as `emulate` does."""
     with normalise_errors():
-        return build_case(ModelConfig.read(config), layer_type, checked_length(length))
+        return build_case(ModelConfig.read(config), layer_type, check_length(length))
 
 
 def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:

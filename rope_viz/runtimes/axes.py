@@ -16,7 +16,7 @@ from rope_viz.embedding.axes_spec import MIXED, STILL, AxesSpec
 from rope_viz.models.architecture import Axes, find_architecture
 from rope_viz.models.config_reader import read_model_type
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.multi_axis.mrope_runtimes import allocation, llama_cpp
+from rope_viz.multi_axis.mrope_runtimes import allocate_for_runtime, rotate_as_ggml
 from rope_viz.multi_axis.prompt_positions import lay_out, prompt_traits
 from rope_viz.multi_axis.text import find_axes, section_keys, text_layers
 from rope_viz.runtimes.releases import MLX_VLM, find_version, format_name
@@ -60,7 +60,7 @@ class AxesAnswer:
         """The pairs of each axis, and whether they form blocks: "t 16, h 24, w 24 in blocks"."""
         if self.spec is None:
             return self.reason
-        if not self.spec.rotation:
+        if not self.spec.is_rotation:
             return "the two members of a pair rotate with different axes"
         listed = ", ".join(f"{axis} {count}" for axis, count in self.counts.items())
         return f"{listed} {'in blocks' if in_blocks(self.spec) else 'interleaved'}"
@@ -70,7 +70,7 @@ class AxesAnswer:
         """How the pairs differ from transformers' own; "-" where there is no answer."""
         if self.spec is None:
             return "-"
-        parts = [] if self.spec.rotation else ["shears image tokens"]
+        parts = [] if self.spec.is_rotation else ["shears image tokens"]
         if self.moved:
             parts.append(f"{len(self.moved)} pairs rotate with another axis")
         if self.still:
@@ -121,7 +121,7 @@ def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str,
             return allocate_by_class(kind, config), ""
         if runtime == "llama.cpp" and axes is not None:
             return allocate_by_ggml(allocate_by_class(kind, config), axes, config), ""
-        return allocation(runtime, {**config, "model_type": kind} if kind else config), ""
+        return allocate_for_runtime(runtime, {**config, "model_type": kind} if kind else config), ""
     except ValueError as error:
         return None, f"refuses: {error}"
 
@@ -137,7 +137,7 @@ def allocate_by_ggml(own: AxesSpec, axes: Axes, config: Mapping[str, Any]) -> Ax
     found = section_keys(config)
     counts = list(found.get("mrope_section", found.get("xdrope_section")) or axes.sections)[:4]
     mode = "IMROPE" if axes.pattern == "interleaved" else "MROPE"
-    laid = llama_cpp({"mode": mode, "head_dim": own.head_dim, "n_dims": 2 * own.pairs, "sections": counts})
+    laid = rotate_as_ggml({"mode": mode, "head_dim": own.head_dim, "n_dims": 2 * own.pairs, "sections": counts})
     weights = np.where(laid.weights != 0.0, np.abs(own.weights).sum(axis=1)[:, None], 0.0)
     return AxesSpec(weights, laid.dims, own.factor, laid.axes, head_dim=own.head_dim)
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend, mscale
-from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, short_repr
+from rope_viz.embedding.spec import FloatArray, RopeSpec, freeze, require_number, short_repr
 from rope_viz.runtimes.rule_engine import Case
 
 FLAGS = {
@@ -107,7 +107,7 @@ def apply_flags(case: Case, flags: Mapping[str, str | float]) -> tuple[FloatArra
     values = blend(spec, yarn.factor, ext_factor * kept)
     softmax = (attn_factor * cancelled * (1.0 + 0.1 * log_mul * math.log(factor))) ** 2 if case.mla else 1.0
     attention = attn_factor * cancelled if ext_factor else attn_factor
-    return frozen(values / np.asarray(case.divisors)) if case.divisors else values, attention, softmax
+    return freeze(values / np.asarray(case.divisors)) if case.divisors else values, attention, softmax
 
 
 def read_flag(flags: Mapping[str, str | float], name: str, default: float) -> float:

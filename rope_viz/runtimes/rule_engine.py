@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend
-from rope_viz.embedding.spec import FloatArray, RopeSpec, frozen, require_number, short_repr
+from rope_viz.embedding.spec import FloatArray, RopeSpec, freeze, require_number, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields, Params
 from rope_viz.models.model_config import ModelConfig
@@ -321,4 +321,4 @@ def compute_frequencies(case: Case, spec: RopeSpec) -> FloatArray:
     values = spec.inv_freq(case.length)
     if isinstance(spec.scaling, Yarn) and case.kept_weight != 1.0:
         values = blend(spec, spec.scaling.factor, case.kept_weight * spec.scaling.kept_share(spec))
-    return frozen(values / np.asarray(case.divisors)) if case.divisors else values
+    return freeze(values / np.asarray(case.divisors)) if case.divisors else values

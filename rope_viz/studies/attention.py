@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, frozen, require_number
-from rope_viz.studies.rotation import largest, position_angles, rotate
-from rope_viz.studies.vectors import normals
+from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, freeze, require_number
+from rope_viz.studies.rotation import largest_entry, position_angles, rotate
+from rope_viz.studies.vectors import draw_normals
 
 DEFAULT_SENTENCE = "Jane went to the movie theater and then Jane went back home"
 MAX_WORDS = 64
@@ -78,7 +78,7 @@ def repeated_words(sentence: str) -> tuple[tuple[str, int, int], ...]:
 
 def embed(sentence: str, size: int, *, seed: int = 0) -> FloatArray:
     """Return a standard normal vector per word, shape (words, size), equal for equal words in every process."""
-    return np.stack([normals(f"word {seed} {same_word(word)}", size) for word in split_words(sentence)])
+    return np.stack([draw_normals(f"word {seed} {same_word(word)}", size) for word in split_words(sentence)])
 
 
 def project(x: FloatArray, name: str, size: int, *, seed: int = 0) -> FloatArray:
@@ -90,7 +90,7 @@ def project(x: FloatArray, name: str, size: int, *, seed: int = 0) -> FloatArray
 @functools.lru_cache(maxsize=6)
 def projection(name: str, width: int, size: int, seed: int) -> FloatArray:
     """Return the fixed random matrix called `name`, (width, size); read-only."""
-    return frozen(normals(f"projection {seed} {name}", width, size) / np.sqrt(width))
+    return freeze(draw_normals(f"projection {seed} {name}", width, size) / np.sqrt(width))
 
 
 def sinusoidal(positions: ArrayLike, size: int, *, base: float = SINUSOIDAL_BASE) -> FloatArray:
@@ -115,7 +115,7 @@ def attention_maps(
     dimensions only). The embedding is head_dim wide, 512 at most; the sinusoidal encoding has its paper's base 10,000.
     Angles are float64: accurate to 1.1e-10 rad at 1M. Raises `ValueError` for a bad sentence or offset.
     """
-    x, positions, placed = placed_words(spec, sentence, offset, seed)
+    x, positions, placed = embed_at_positions(spec, sentence, offset, seed)
     (q, placed_q), (k, placed_k) = (project(np.stack([x, placed]), name, spec.head_dim, seed=seed) for name in "qk")
     plain, gain = spec.plain(), spec.attention_factor(length)
     vectors = {
@@ -138,8 +138,8 @@ def row_difference(attention: AttentionMap, first: int, second: int) -> tuple[fl
     because the later one sees more keys; the scores do not.
     """
     return (
-        largest(attention.scores[first] - attention.scores[second]),
-        largest(attention.weights[first] - attention.weights[second]),
+        largest_entry(attention.scores[first] - attention.scores[second]),
+        largest_entry(attention.weights[first] - attention.weights[second]),
     )
 
 
@@ -160,7 +160,10 @@ def shift_differences(
         attention_maps(spec, sentence, offset=at, causal=causal, seed=seed, length=length) for at in (0, offset)
     )
     return {
-        name: (largest(moved[name].scores - zero[name].scores), largest(moved[name].weights - zero[name].weights))
+        name: (
+            largest_entry(moved[name].scores - zero[name].scores),
+            largest_entry(moved[name].weights - zero[name].weights),
+        )
         for name in zero
     }
 
@@ -191,7 +194,7 @@ def sinusoidal_dots(spec: RopeSpec, count: int = 64, *, offset: int = 0) -> Sinu
     dots = waves @ waves.T
     by_distance = np.cos(position_angles(spec.plain(), places)).mean(axis=-1)
     mean_cosine = by_distance[np.abs(places[:, None] - places)]
-    return SinusoidalDots(dots, mean_cosine, float(spec.pairs), largest(dots - spec.pairs * mean_cosine))
+    return SinusoidalDots(dots, mean_cosine, float(spec.pairs), largest_entry(dots - spec.pairs * mean_cosine))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,14 +220,14 @@ def norms(
 
     `scaled` is longer by the attention factor, if there is one.
     """
-    x, positions, placed = placed_words(spec, sentence, offset, seed)
+    x, positions, placed = embed_at_positions(spec, sentence, offset, seed)
     q = project(x, "q", spec.head_dim, seed=seed)
     rotated = rotate(spec.plain(), q, positions)
     scaled = rotate(spec, q, positions, length=length, gain=spec.attention_factor(length))
     return Norms(*(np.linalg.norm(vectors, axis=-1) for vectors in (x, placed, q, rotated, scaled)))
 
 
-def placed_words(
+def embed_at_positions(
     spec: RopeSpec, sentence: str, offset: int, seed: int
 ) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
     """Return the words' vectors, their positions from `offset` on, and the vectors plus the sinusoidal encoding."""
@@ -234,7 +237,7 @@ def placed_words(
     return x, positions, x + sinusoidal(positions, x.shape[-1])
 
 
-def visible(count: int, *, causal: bool) -> NDArray[np.bool_]:
+def visible_keys(count: int, *, causal: bool) -> NDArray[np.bool_]:
     """Return which keys a query may see, shape (count, count)."""
     everything = np.ones((count, count), dtype=bool)
     return np.tril(everything) if causal else everything
@@ -242,7 +245,7 @@ def visible(count: int, *, causal: bool) -> NDArray[np.bool_]:
 
 def softmax(scores: FloatArray, *, causal: bool = False) -> FloatArray:
     """Return weights over the keys a query may see, shape of `scores`; rows sum to 1."""
-    seen = np.where(visible(len(scores), causal=causal), scores, -np.inf)
+    seen = np.where(visible_keys(len(scores), causal=causal), scores, -np.inf)
     powers = np.exp(seen - seen.max(axis=-1, keepdims=True))
     weights: FloatArray = powers / powers.sum(axis=-1, keepdims=True)
     return weights

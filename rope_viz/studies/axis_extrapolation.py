@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.axes_spec import STILL
 from rope_viz.embedding.axis_scaling import TURN_SHARE, ImageYarn
-from rope_viz.embedding.axis_sections import anatomy
+from rope_viz.embedding.axis_sections import analyse_spec
 from rope_viz.embedding.scaling import NtkAware, Yarn
 from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, require_number, short_repr
 from rope_viz.multi_axis.image_layouts import Role, Scene
@@ -27,8 +27,8 @@ MANY = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
-    """The pairs of one direction, (n,), with frequencies per patch as trained (`plain`) and extended (`speeds`).
+class ExtendedAxis:
+    """The pairs of one direction, (n,), with frequencies per patch as trained (`plain`) and extended (`extended`).
 
     `trained` and `target` are patches or frames. `factor` multiplies cos and sin. `changed` are the pairs whose
     frequency differs.
@@ -38,7 +38,7 @@ class Carried:
     method: str
     pair: NDArray[np.int64]
     plain: FloatArray
-    speeds: FloatArray
+    extended: FloatArray
     trained: int
     target: int
     factor: float = 1.0
@@ -46,13 +46,13 @@ class Carried:
 
     def score(self, displacements: FloatArray, *, plain: bool = False) -> FloatArray:
         """Return the mean cosine of these pairs, (n,)."""
-        return mean_cosine(self.plain if plain else self.speeds, displacements)
+        return mean_cosine(self.plain if plain else self.extended, displacements)
 
     @functools.cached_property
     def curves(self) -> tuple[FloatArray, FloatArray]:
         """Return the scores at 0, 1, … `target`, as trained and extended."""
         plain = scores.mean_cosine(self.plain, self.target + 1)
-        return plain, scores.mean_cosine(self.speeds, self.target + 1) if self.changed.size else plain
+        return plain, scores.mean_cosine(self.extended, self.target + 1) if self.changed.size else plain
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class Peak:
     score: float
 
 
-def offered(scene: Scene, role: Role) -> list[str]:
+def available_methods(scene: Scene, role: Role) -> list[str]:
     """Return the methods available for a direction of a scene."""
-    found = anatomy(scene.role_spec)
+    found = analyse_spec(scene.role_spec)
     names = ["none", "stretch"]
     if found is not None and (("" if found.shared else role) in found.ladders) and found.counts.get(role, 0) > 1:
         names += ["ntk", "yarn"]
@@ -74,7 +74,7 @@ def offered(scene: Scene, role: Role) -> list[str]:
     return names
 
 
-def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0) -> Carried:
+def extend_axis(scene: Scene, role: Role, method: str = "none", growth: float = 4.0) -> ExtendedAxis:
     """Return the pairs of a direction, extended to `growth` times the side of the scene.
 
     Raises `ValueError` if there is no such direction, or the method is not available for it.
@@ -83,8 +83,10 @@ def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0)
     seen = scene.role_spec
     if role not in scene.roles:
         raise ValueError(f"there is no {role} here; there are {', '.join(scene.roles)}")
-    if method not in offered(scene, role):
-        raise ValueError(f"method must be one of {', '.join(offered(scene, role))} here, got {short_repr(method)}")
+    if method not in available_methods(scene, role):
+        raise ValueError(
+            f"method must be one of {', '.join(available_methods(scene, role))} here, got {short_repr(method)}"
+        )
     weights = seen.along(role)
     if not weights.any() and seen.second is not None:
         # A table that is not a rotation: only the second members may use this direction.
@@ -96,24 +98,24 @@ def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0)
     if method == "stretch":
         frequencies = plain / growth
     elif method == "riflex":
-        slowed = nearest(plain, comes_home(plain, side))
+        slowed = nearest_pair(plain, find_recurrence(plain, side))
         frequencies = np.where(np.arange(len(plain)) == slowed, TURN_SHARE * 2.0 * np.pi / target, plain)
     elif method in ("ntk", "yarn"):
-        frequencies, factor = by_method(scene, role, method, growth)
+        frequencies, factor = apply_method(scene, role, method, growth)
     changed = pair[np.abs(frequencies - plain) > 1e-9 * np.abs(plain)]
-    return Carried(role, method, pair, plain, frequencies, side, target, factor, changed)
+    return ExtendedAxis(role, method, pair, plain, frequencies, side, target, factor, changed)
 
 
-def by_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[FloatArray, float]:
+def apply_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[FloatArray, float]:
     """Return the frequencies of a direction under NTK or YaRN, and the factor on cos and sin."""
     seen = scene.role_spec
-    found = anatomy(seen)
+    found = analyse_spec(seen)
     assert found is not None
     pairs = np.flatnonzero(seen.along(role))
     scaling: Scaling
     if found.shared:
         # The ladder of the model itself, because positions per patch differ between axes.
-        model_anatomy = anatomy(scene.spec)
+        model_anatomy = analyse_spec(scene.spec)
         rotating = np.flatnonzero(seen.owner != STILL)
         step = seen.along(role)[pairs] / scene.spec.weights.sum(axis=1)[pairs]
         base = (model_anatomy or found).ladders[""].base
@@ -129,12 +131,12 @@ def by_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[Flo
     return spec.inv_freq() * ladder.first, spec.attention_factor()
 
 
-def nearest(frequencies: FloatArray, frame: int) -> int:
+def nearest_pair(frequencies: FloatArray, frame: int) -> int:
     """Return the pair whose period, in whole frames, is nearest to a frame, as in RIFLEx."""
     return int(np.argmin(np.abs(np.rint(2.0 * np.pi / frequencies) - frame)))
 
 
-def comes_home(frequencies: FloatArray, side: int) -> int:
+def find_recurrence(frequencies: FloatArray, side: int) -> int:
     """Return the frame beyond the trained ones at which the score recurs most: there videos begin to repeat.
 
     The paper observes that frame in videos; the false peak predicts it (HunyuanVideo 50, CogVideoX 19 to 20). Without
@@ -150,10 +152,10 @@ def mean_cosine(frequencies: FloatArray, displacements: FloatArray) -> FloatArra
     return np.asarray(np.cos(angles(frequencies, displacements)).mean(axis=1))
 
 
-def false_peaks(curve: FloatArray, apart: int) -> list[Peak]:
-    """Return the highest peaks of a curve over 0, 1, 2 … after its first fall, `apart` from each other.
+def false_peaks(curve: FloatArray, least_gap: int) -> list[Peak]:
+    """Return the highest peaks of a curve over 0, 1, 2 … after its first fall, at least `least_gap` apart.
 
-    Only peaks of at least 0.25, highest first, each the maximum within `apart` on both sides.
+    Only peaks of at least 0.25, highest first, each the maximum within `least_gap` on both sides.
     """
     falls = np.flatnonzero(np.diff(curve) > 0.0)
     if not falls.size:
@@ -163,19 +165,19 @@ def false_peaks(curve: FloatArray, apart: int) -> list[Peak]:
     inner = curve[begin + 1 : -1]
     tops = (inner >= LEAST_PEAK) & (inner >= curve[begin:-2]) & (inner > curve[begin + 2 :])
     for at in (np.flatnonzero(tops) + begin + 1).tolist():
-        low, high = max(begin, at - apart), min(len(curve), at + apart + 1)
+        low, high = max(begin, at - least_gap), min(len(curve), at + least_gap + 1)
         if curve[at] == curve[low:high].max():
             found.append(Peak(at, float(curve[at])))
     return sorted(found, key=lambda peak: -peak.score)
 
 
-def peaks(done: Carried, *, plain: bool = False) -> list[Peak]:
+def find_peaks(done: ExtendedAxis, *, plain: bool = False) -> list[Peak]:
     """Return the false peaks of a direction up to its target."""
     if done.target > MANY:
         return []
     return false_peaks(done.curves[0 if plain else 1], max(2, done.trained // 4))
 
 
-def unturned(done: Carried) -> int:
+def count_unturned_pairs(done: ExtendedAxis) -> int:
     """Return how many pairs do not complete a turn within the trained side."""
     return int(np.sum(np.abs(done.plain) * done.trained < 2.0 * np.pi))

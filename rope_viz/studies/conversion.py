@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, require_number, short_repr
 from rope_viz.studies.rotation import IntArray, other_pairing, pairing_permutation, rotate
-from rope_viz.studies.vectors import normals
+from rope_viz.studies.vectors import draw_normals
 
 Library = Literal["numpy", "torch"]
 
@@ -89,7 +89,7 @@ def conversion_mistakes(
     of `distances`. With neither converted the score is right at distance 0 only; with one converted, nowhere.
     """
     gaps = np.asarray(distances, dtype=np.float64)
-    q, k = (normals(f"conversion {name} {seed}", spec.head_dim) for name in "qk")
+    q, k = (draw_normals(f"conversion {name} {seed}", spec.head_dim) for name in "qk")
     order = pairing_permutation(spec, other_pairing(spec), spec.pairing)
     scores = {
         name: score(spec, q[order] if q_done else q, k[order] if k_done else k, gaps, length)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.exact_angles import FixedTurns, checked_inv_freq, fixed_angles, fixed_turns
+from rope_viz.embedding.exact_angles import FixedTurns, check_inv_freq, fixed_angles, fixed_turns
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, short_repr
 
 Complex: TypeAlias = NDArray[np.complex128]
@@ -41,16 +41,16 @@ def mean_logits(
     the largest possible |q||k|; memory beyond the result is about 16·(2 AT_ONCE + 2)·2 tokens bytes per thread.
     """
     query, key = np.asarray(q), np.asarray(k)
-    omega = checked_inv_freq(inv_freq)
+    omega = check_inv_freq(inv_freq)
     require_heads(query, key, 2 * len(omega))
     if query.shape[2] % 2:
         query, key = (np.pad(x, ((0, 0), (0, 0), (0, 1))) for x in (query, key))
     heads, tokens, dim = query.shape
-    first, second = members(dim, len(omega), pairing)
+    first, second = pair_members(dim, len(omega), pairing)
     zeros = np.zeros(len(first) - len(omega))
     turn = fixed_turns(np.concatenate([omega, zeros]))
     gain = np.concatenate([np.full(len(omega), float(attention_factor)), zeros + 1.0])
-    size, group = padded(2 * tokens - 1), heads // len(key)
+    size, group = fast_size(2 * tokens - 1), heads // len(key)
 
     def work(jobs_of_worker: Sequence[tuple[int, int]]) -> Complex:
         """Return the summed spectra of some (key head, first pair), (key heads, group, size)."""
@@ -59,11 +59,11 @@ def mean_logits(
         for of, begin in jobs_of_worker:
             chosen = slice(begin, begin + AT_ONCE)
             count = len(first[chosen])
-            rotation = gain[chosen, None] * rotations((turn[0][chosen], turn[1][chosen]), tokens)
-            transform(key[of], first[chosen], second[chosen], rotation, right[:count])
+            rotation = gain[chosen, None] * exact_rotations((turn[0][chosen], turn[1][chosen]), tokens)
+            write_transforms(key[of], first[chosen], second[chosen], rotation, right[:count])
             np.conjugate(right, out=right)
             for number in range(group):
-                transform(query[of * group + number], first[chosen], second[chosen], rotation, left[:count])
+                write_transforms(query[of * group + number], first[chosen], second[chosen], rotation, left[:count])
                 for pair in range(count):
                     left[pair] *= right[pair]
                     total[of, number] += left[pair]
@@ -77,7 +77,7 @@ def mean_logits(
     return np.asarray(found / np.arange(tokens, 0, -1))
 
 
-def transform(
+def write_transforms(
     x: NDArray[Any], first: NDArray[np.int64], second: NDArray[np.int64], rotation: Complex, out: Complex
 ) -> None:
     """Write the transforms of some rotated pairs of one head into `out` (pairs, size): `x` is (tokens, head_dim)."""
@@ -89,7 +89,7 @@ def transform(
     np.fft.fft(out, axis=1, out=out)
 
 
-def rotations(turn: FixedTurns, tokens: int) -> Complex:
+def exact_rotations(turn: FixedTurns, tokens: int) -> Complex:
     """Return e^(i·m·θ) at positions 0 … tokens − 1, (pairs, tokens): exact at every 256th, products in between."""
     anchors = STEP * np.arange(-(-tokens // STEP), dtype=np.int64)
     at, between = (fixed_angles(turn, positions).T for positions in (anchors, np.arange(min(STEP, tokens))))
@@ -97,7 +97,7 @@ def rotations(turn: FixedTurns, tokens: int) -> Complex:
     return np.asarray(rotation[:, :tokens])
 
 
-def members(head_dim: int, pairs: int, pairing: Pairing) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pair_members(head_dim: int, pairs: int, pairing: Pairing) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return first and second dimension of every pair: rotating pairs first, then the rest in twos."""
     if pairing not in PAIRINGS:
         raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(pairing)}")
@@ -106,7 +106,7 @@ def members(head_dim: int, pairs: int, pairing: Pairing) -> tuple[NDArray[np.int
     return np.concatenate([first, rest]), np.concatenate([second, rest + 1])
 
 
-def padded(least: int) -> int:
+def fast_size(least: int) -> int:
     """Return the smallest size ≥ `least` with a fast transform: a power of two times 1, 3, 5, 9 or 15."""
     return min(odd << max(0, (-(-least // odd) - 1).bit_length()) for odd in (1, 3, 5, 9, 15))
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.exact_angles import checked_distances, checked_inv_freq, exact_angles, finite
+from rope_viz.embedding.exact_angles import check_distances, check_inv_freq, exact_angles, require_finite
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
 from rope_viz.studies.error_budget import Thinning
 from rope_viz.studies.scores import (
     MAX_DISTANCES,
-    checked_coefficients,
-    checked_range,
+    check_coefficients,
+    check_range,
     coefficients,
     curve,
     scores_at,
@@ -48,12 +48,12 @@ def s_curve(inv_freq: ArrayLike, *, start: int = 0, stop: int) -> FloatArray:
     The curve of RoFormer's Figure 2: (pairs + 1)/2 at distance 0; not monotone. It needs every partial sum, so it is
     not a matrix product: about 0.1 µs per distance at 64 pairs, twenty times a score curve.
     """
-    omega = checked_inv_freq(inv_freq)
-    wanted = checked_range(start, stop, 1, 1)
-    width = min(1024, max(1, len(wanted)))
-    offsets = np.ascontiguousarray(turned(exact_angles(omega, np.arange(width))).T)
-    anchors = turned(exact_angles(omega, np.arange(wanted.start, wanted.stop, width)))
-    out = np.empty(len(wanted))
+    omega = check_inv_freq(inv_freq)
+    span = check_range(start, stop, 1, 1)
+    width = min(1024, max(1, len(span)))
+    offsets = np.ascontiguousarray(unit_rotation(exact_angles(omega, np.arange(width))).T)
+    anchors = unit_rotation(exact_angles(omega, np.arange(span.start, span.stop, width)))
+    out = np.empty(len(span))
     partial = np.empty_like(offsets)
     for row, anchor in enumerate(anchors):
         np.multiply(anchor[:, None], offsets, out=partial)
@@ -66,7 +66,7 @@ def s_curve(inv_freq: ArrayLike, *, start: int = 0, stop: int) -> FloatArray:
 
 def s_at(inv_freq: ArrayLike, distances: ArrayLike) -> FloatArray:
     """Return the `s_curve` at single whole distances, (n,)."""
-    return np.asarray(np.abs(np.cumsum(turned(exact_angles(inv_freq, distances)), axis=1)).mean(axis=1))
+    return np.asarray(np.abs(np.cumsum(unit_rotation(exact_angles(inv_freq, distances)), axis=1)).mean(axis=1))
 
 
 def score_bound(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> FloatArray:
@@ -75,11 +75,11 @@ def score_bound(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> FloatArray:
     `a` and `b` (pairs,) are the coefficients of q and k, with hᵢ = aᵢ − i·bᵢ and h_pairs = 0; `s` is `s_curve`.
     """
     pairs = np.shape(a)[-1] if np.ndim(a) else 0
-    cos_part, sin_part = checked_coefficients(a, b, pairs)
+    cos_part, sin_part = check_coefficients(a, b, pairs)
     if len(cos_part) != 1 or not pairs:
         raise ValueError(f"score_bound takes one set of coefficients, shape (pairs,), got {np.shape(a)}")
     h = np.append(cos_part[0] - 1j * sin_part[0], 0.0)
-    return np.asarray(np.abs(np.diff(h)).max() * pairs * finite(s, "s"))
+    return np.asarray(np.abs(np.diff(h)).max() * pairs * require_finite(s, "s"))
 
 
 def first_negative(
@@ -91,7 +91,7 @@ def first_negative(
     of the head that does not rotate and counts with cos 0 = 1 (`scores.unrotated_share`). With `thinning`, a negative
     distance between two computed far distances may be missed.
     """
-    omega = checked_inv_freq(inv_freq)
+    omega = check_inv_freq(inv_freq)
     require_number(limit, "limit", least=0, most=MAX_DISTANCES, integer=True)
     require_number(unrotated, "unrotated", least=0.0, most=1.0)
     if unrotated >= 0.5:
@@ -119,11 +119,11 @@ def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
     distances, thinned if they are too many for one request. Cached, because callers repeat the same requests.
     """
     limit = min(length, LONGEST)
-    thinning = looked_at(spec, limit)
+    thinning = computed_distances(spec, limit)
     return first_negative(spec.inv_freq(length), limit, unrotated=unrotated_share(spec), thinning=thinning)
 
 
-def looked_at(spec: RopeSpec, length: int) -> Thinning:
+def computed_distances(spec: RopeSpec, length: int) -> Thinning:
     """Return the distances that `first_negative_distance` computes."""
     return Thinning.for_curve(0, min(length, LONGEST), spec.pairs, shares=len(METHODS))
 
@@ -136,11 +136,11 @@ def feasible_bases(
     The set is not an interval: a base can fail although a smaller one holds. `rotary_dim` is the number of rotated
     dimensions, 0 for all. `thinning`: as in `first_negative`.
     """
-    wanted = finite(bases, "bases")
-    if wanted.ndim != 1:
-        raise ValueError(f"bases must have shape (n,), got {wanted.shape}")
+    candidates = require_finite(bases, "bases")
+    if candidates.ndim != 1:
+        raise ValueError(f"bases must have shape (n,), got {candidates.shape}")
     require_number(length, "length", least=1, most=MAX_DISTANCES, integer=True)
-    specs = [RopeSpec(head_dim=head_dim, rotary_dim=rotary_dim, base=base) for base in wanted.tolist()]
+    specs = [RopeSpec(head_dim=head_dim, rotary_dim=rotary_dim, base=base) for base in candidates.tolist()]
     found = [
         first_negative(spec.inv_freq(), length, unrotated=unrotated_share(spec), thinning=thinning) for spec in specs
     ]
@@ -179,28 +179,30 @@ def distribution(
     """
     from rope_viz.studies.vectors import random_vectors
 
-    omega = checked_inv_freq(inv_freq)
-    wanted = checked_distances(distances)
+    omega = check_inv_freq(inv_freq)
+    whole_distances = check_distances(distances)
     ranks = tuple(float(level) for level in levels)
     require_number(samples, "samples", least=2, most=1 << 16, integer=True)
-    if samples * len(wanted) > MAX_DISTANCES:
-        raise ValueError(f"samples times distances must be at most {MAX_DISTANCES:,}, got {samples * len(wanted):,}")
+    if samples * len(whole_distances) > MAX_DISTANCES:
+        raise ValueError(
+            f"samples times distances must be at most {MAX_DISTANCES:,}, got {samples * len(whole_distances):,}"
+        )
     require_number(unrotated, "unrotated", least=0, integer=True)
     rotated = 2 * len(omega)
     q, k = random_vectors(rotated + unrotated, seed=seed, count=samples, kind=kind, sigma=sigma, noise=noise)
     a, b = coefficients(q[:, :rotated], k[:, :rotated])
     unrotated_part = unrotated_score(q, k, rotated)[:, None]
-    percentiles = np.empty((len(ranks), len(wanted)))
-    mean, spread = np.empty(len(wanted)), np.empty(len(wanted))
+    percentiles = np.empty((len(ranks), len(whole_distances)))
+    mean, spread = np.empty(len(whole_distances)), np.empty(len(whole_distances))
     step = max(1, (1 << 21) // int(samples))
-    for first in range(0, len(wanted), step):
+    for first in range(0, len(whole_distances), step):
         part = slice(first, first + step)
-        values = scores_at(omega, a, b, wanted[part]) + unrotated_part
+        values = scores_at(omega, a, b, whole_distances[part]) + unrotated_part
         percentiles[:, part] = np.percentile(values, ranks, axis=0)
         mean[part], spread[part] = values.mean(axis=0), values.std(axis=0, ddof=1)
     copies = 2.0 * sigma**2 if kind == "noisy-copy" else 0.0
-    expected = copies * (scores_at(omega, np.ones(len(omega)), None, wanted) + 0.5 * unrotated)
-    return Distribution(wanted, ranks, percentiles, mean, spread / math.sqrt(samples), expected)
+    expected = copies * (scores_at(omega, np.ones(len(omega)), None, whole_distances) + 0.5 * unrotated)
+    return Distribution(whole_distances, ranks, percentiles, mean, spread / math.sqrt(samples), expected)
 
 
 def attention_logits(
@@ -213,7 +215,7 @@ def attention_logits(
     require_number(head_dim, "head_dim", least=1)
     require_number(attention_factor, "attention_factor")
     require_number(unrotated, "unrotated")
-    return np.asarray((finite(scores, "scores") * attention_factor**2 + unrotated) / math.sqrt(head_dim))
+    return np.asarray((require_finite(scores, "scores") * attention_factor**2 + unrotated) / math.sqrt(head_dim))
 
 
 def attention_entropy(logits: ArrayLike) -> FloatArray:
@@ -221,7 +223,7 @@ def attention_entropy(logits: ArrayLike) -> FloatArray:
 
     With logits by distance, entry L − 1 is the attention entropy in a context of L tokens; if uniform, ln L.
     """
-    values = finite(logits, "logits")
+    values = require_finite(logits, "logits")
     if values.ndim != 1:
         raise ValueError(f"logits must have shape (n,), got {values.shape}")
     out = np.empty(len(values))
@@ -244,6 +246,6 @@ def attention_entropy(logits: ArrayLike) -> FloatArray:
     return np.maximum(out, 0.0)
 
 
-def turned(angle: FloatArray) -> NDArray[np.complex128]:
+def unit_rotation(angle: FloatArray) -> NDArray[np.complex128]:
     """Return e^(i·angle)."""
     return np.asarray(np.cos(angle) + 1j * np.sin(angle))

@@ -42,6 +42,6 @@ class Thinning:
         return f"Of the distances beyond {self.dense:,}, one in {self.step:,} is computed."
 
 
-def fewer(count: int, pairs: int, *, least: int, usual: int = 64) -> int:
+def scale_samples(count: int, pairs: int, *, least: int, usual: int = 64) -> int:
     """Return the sample count: `count` for up to `usual` pairs, then fewer in proportion, at least `least`."""
     return max(least, min(count, count * usual // max(pairs, 1)))

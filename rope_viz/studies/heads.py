@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.exact_angles import exact_angles
 from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec
-from rope_viz.studies.correlation import mean_logits, members
+from rope_viz.studies.correlation import mean_logits, pair_members
 
 Rows: TypeAlias = NDArray[np.int64]
 
@@ -63,7 +63,7 @@ class Heads:
 
 
 @dataclass(frozen=True, eq=False)
-class ByPair:
+class PairStatistics:
     """Statistics per query head and pair, (heads, pairs): share of energy in q and k, strength, and phase.
 
     `strength` is the mean of |qᵢ||kᵢ| over all queries and keys, times the scale: the most that the pair can add to a
@@ -79,9 +79,9 @@ class ByPair:
     steady: FloatArray
 
 
-def by_pair(heads: Heads, pairs: int) -> ByPair:
+def pair_statistics(heads: Heads, pairs: int) -> PairStatistics:
     """Return statistics of every head's pairs before rotation; the last columns are unrotated dimensions, in twos."""
-    q, k = (as_pairs(x, pairs, heads.pairing) for x in (heads.q, heads.k))
+    q, k = (to_pairs(x, pairs, heads.pairing) for x in (heads.q, heads.k))
     group = len(q) // len(k)
     size_q, size_k = np.abs(q).mean(axis=1), np.repeat(np.abs(k).mean(axis=1), group, axis=0)
     mean = q.mean(axis=1) * np.repeat(k.mean(axis=1), group, axis=0).conj()
@@ -89,9 +89,9 @@ def by_pair(heads: Heads, pairs: int) -> ByPair:
     with np.errstate(invalid="ignore", divide="ignore"):
         steady = np.where(strength > 0, np.abs(mean) / strength, 0.0)
     energy_q, energy_k = ((np.abs(x) ** 2).mean(axis=1) for x in (q, k))
-    return ByPair(
-        share(energy_q),
-        np.repeat(share(energy_k), group, axis=0),
+    return PairStatistics(
+        energy_share(energy_q),
+        np.repeat(energy_share(energy_k), group, axis=0),
         heads.scale * strength,
         # The score of the means at distance Δ is |mean|·cos(Δθ + arg): largest for Δθ = −arg.
         np.asarray(-np.angle(mean)),
@@ -116,7 +116,7 @@ def mean_logit(heads: Heads, turn: Turning) -> FloatArray:
 
 def logits(heads: Heads, head: int, rows: Rows, turn: Turning) -> FloatArray:
     """Return the logits of some queries to all keys, (rows, tokens), float64; −∞ for keys they cannot see."""
-    q, k = placed(heads, head, rows, turn)
+    q, k = rotate_head(heads, head, rows, turn)
     found = heads.scale * (q.real @ k.real.T + q.imag @ k.imag.T)
     if heads.cap:
         found = heads.cap * np.tanh(found / heads.cap)
@@ -135,7 +135,7 @@ def weights(heads: Heads, head: int, rows: Rows, turn: Turning) -> FloatArray:
 
 def attention_by_distance(heads: Heads, head: int, turn: Turning) -> FloatArray:
     """Return the mean attention by distance, (tokens,), over the sampled queries that have a token that far back."""
-    rows = sampled(heads.tokens)
+    rows = sample_queries(heads.tokens)
     found = weights(heads, head, rows, turn)
     total = np.zeros(heads.tokens)
     for row, row_weights in zip(rows, found, strict=True):
@@ -149,25 +149,25 @@ def contributions(heads: Heads, head: int, turn: Turning) -> FloatArray:
     The mean over sampled queries of the pair's score weighted by attention, minus its plain mean over the visible keys.
     The last entries are the unrotated dimensions, in twos. A cap is ignored, because it bounds the sum, not its parts.
     """
-    rows = sampled(heads.tokens)
+    rows = sample_queries(heads.tokens)
     attended = weights(heads, head, rows, turn)
     visible = np.isfinite(logits(heads, head, rows, turn))
-    q, k = placed(heads, head, rows, turn)
+    q, k = rotate_head(heads, head, rows, turn)
     above = attended - visible / visible.sum(axis=1, keepdims=True)
     # Σₙ aboveₘₙ Re(qₘ·conj kₙ), pair by pair.
     return np.asarray(heads.scale * (q * (above @ k).conj()).real.mean(axis=0))
 
 
-def positional(heads: Heads, turn: Turning) -> FloatArray:
+def positional_share(heads: Heads, turn: Turning) -> FloatArray:
     """Return the share of each head's logit variance that distance explains, (heads,): 1 positional, 0 semantic.
 
     Over sampled queries and all keys they see; the mean by distance is that of the whole sequence.
     """
     means = mean_logit(heads, turn)
-    rows = sampled(heads.tokens)
+    rows = sample_queries(heads.tokens)
     out = np.zeros(len(heads.q))
     for head, mean in enumerate(means):
-        q, k = placed(heads, head, rows, turn)
+        q, k = rotate_head(heads, head, rows, turn)
         found = heads.scale * (q.real @ k.real.T + q.imag @ k.imag.T)
         distance = rows[:, None] - np.arange(heads.tokens)
         visible = (distance >= 0) & (distance < (heads.window or heads.tokens))
@@ -177,33 +177,35 @@ def positional(heads: Heads, turn: Turning) -> FloatArray:
     return out
 
 
-def placed(heads: Heads, head: int, rows: Rows, turn: Turning) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+def rotate_head(
+    heads: Heads, head: int, rows: Rows, turn: Turning
+) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
     """Return a head's rotated queries (rows, pairs) and keys (tokens, pairs), complex, unrotated pairs last."""
     pairs = len(turn.inv_freq)
-    q, k = (as_pairs(x, pairs, heads.pairing) for x in (heads.q[head][rows], heads.key_of(head)))
+    q, k = (to_pairs(x, pairs, heads.pairing) for x in (heads.q[head][rows], heads.key_of(head)))
     rotation = np.exp(1j * exact_angles(turn.inv_freq, np.arange(heads.tokens))) * turn.attention_factor
     q[:, :pairs] *= rotation[rows]
     k[:, :pairs] *= rotation
     return q, k
 
 
-def as_pairs(x: NDArray[Any], pairs: int, pairing: Pairing) -> NDArray[np.complex128]:
+def to_pairs(x: NDArray[Any], pairs: int, pairing: Pairing) -> NDArray[np.complex128]:
     """Return the pairs of heads (…, head_dim) as complex numbers (…, ⌈head_dim/2⌉), rotating ones first."""
     if x.shape[-1] < 2 * pairs:
         raise ValueError(f"q and k must have at least the {2 * pairs} dimensions that rotate, got {x.shape[-1]}")
     values = x.astype(np.float64)
     if x.shape[-1] % 2:
         values = np.concatenate([values, np.zeros((*x.shape[:-1], 1))], axis=-1)
-    first, second = members(values.shape[-1], pairs, pairing)
+    first, second = pair_members(values.shape[-1], pairs, pairing)
     return np.asarray(values[..., first] + 1j * values[..., second])
 
 
-def sampled(tokens: int, count: int = ROWS) -> Rows:
+def sample_queries(tokens: int, count: int = ROWS) -> Rows:
     """Return evenly spaced queries, including the last one."""
     return np.unique(np.linspace(0, tokens - 1, min(count, tokens)).round().astype(np.int64))
 
 
-def share(energy: FloatArray) -> FloatArray:
+def energy_share(energy: FloatArray) -> FloatArray:
     """Return each pair's share of a head's energy; equal shares for a head without energy."""
     total = energy.sum(axis=-1, keepdims=True)
     return np.where(total > 0, energy / np.where(total > 0, total, 1.0), 1.0 / energy.shape[-1])

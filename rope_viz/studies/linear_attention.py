@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
-from rope_viz.studies.rotation import checked_heads, largest, rotate
-from rope_viz.studies.vectors import normals
+from rope_viz.studies.rotation import check_heads, largest_entry, rotate
+from rope_viz.studies.vectors import draw_normals
 
 ROWS = 256
 MAX_TOKENS = 8192
@@ -68,7 +68,7 @@ def linear_attention(
         weights,
         by_pairs,
         by_state,
-        largest(by_pairs - by_state),
+        largest_entry(by_pairs - by_state),
         float(np.mean(weights[visible] < 0.0)),
         weights.sum(axis=-1),
     )
@@ -85,7 +85,7 @@ def pair_weights(
     rows: slice = slice(None),
 ) -> FloatArray:
     """Return the weight of every key for the queries in `rows`, shape (rows, tokens), from all token pairs: O(N²)."""
-    phi_q, phi_k, turned_q, turned_k = features(spec, q, k, positions=positions, length=length)
+    phi_q, phi_k, turned_q, turned_k = rotate_features(spec, q, k, positions=positions, length=length)
     numerator = turned_q[rows] @ turned_k.T
     denominator = phi_q[rows] @ phi_k.T
     if causal:
@@ -106,7 +106,7 @@ def pair_outputs(
     length: int | None = None,
 ) -> FloatArray:
     """Return the outputs from all token pairs, shape (tokens, value size), in blocks of queries to bound the memory."""
-    phi_q, phi_k, turned_q, turned_k = features(spec, q, k, positions=positions, length=length)
+    phi_q, phi_k, turned_q, turned_k = rotate_features(spec, q, k, positions=positions, length=length)
     values = np.asarray(v, dtype=np.float64)
     outputs = np.empty((len(phi_q), values.shape[-1]))
     for start in range(0, len(phi_q), ROWS):
@@ -134,7 +134,7 @@ def state_outputs(
 
     A causal query uses the state up to its own token, otherwise the state of all tokens.
     """
-    phi_q, phi_k, turned_q, turned_k = features(spec, q, k, positions=positions, length=length)
+    phi_q, phi_k, turned_q, turned_k = rotate_features(spec, q, k, positions=positions, length=length)
     values = np.asarray(v, dtype=np.float64)
     if not causal:
         full: FloatArray = turned_q @ (turned_k.T @ values) / (phi_q @ phi_k.sum(axis=0))[:, None]
@@ -195,7 +195,7 @@ def measure(
     timings = []
     for tokens in lengths:
         require_number(tokens, "tokens", least=1, most=MAX_TOKENS, integer=True)
-        q, k, v = (normals(f"linear {name} {seed}", int(tokens), spec.head_dim) for name in "qkv")
+        q, k, v = (draw_normals(f"linear {name} {seed}", int(tokens), spec.head_dim) for name in "qkv")
         best, outputs = [], []
         for way in (pair_outputs, state_outputs):
             seconds = []
@@ -205,15 +205,15 @@ def measure(
                 seconds.append(time.perf_counter() - start)
             best.append(min(seconds))
             outputs.append(result)
-        timings.append(Timing(int(tokens), best[0], best[1], largest(outputs[0] - outputs[1])))
+        timings.append(Timing(int(tokens), best[0], best[1], largest_entry(outputs[0] - outputs[1])))
     return tuple(timings)
 
 
-def features(
+def rotate_features(
     spec: RopeSpec, q: ArrayLike, k: ArrayLike, *, positions: ArrayLike | None, length: int | None
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return φ(q), φ(k) and both rotated, each of shape (tokens, head_dim)."""
-    phi_q, phi_k = feature_map(checked_heads(spec, q)), feature_map(checked_heads(spec, k))
+    phi_q, phi_k = feature_map(check_heads(spec, q)), feature_map(check_heads(spec, k))
     if phi_q.shape != phi_k.shape or phi_q.ndim != 2:
         raise ValueError(f"q and k must both be (tokens, head_dim), got {phi_q.shape} and {phi_k.shape}")
     places = np.arange(len(phi_q)) if positions is None else np.asarray(positions)

@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, frozen, require_number, short_repr
-from rope_viz.studies.rotation import ComplexArray, as_complex, position_angles
+from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, freeze, require_number, short_repr
+from rope_viz.studies.rotation import ComplexArray, position_angles, to_complex
 from rope_viz.studies.rounding import round_to
-from rope_viz.studies.vectors import normals
+from rope_viz.studies.vectors import draw_normals
 
 MAX_POSITION = 10_000_000
 SAMPLES = 32
@@ -64,24 +64,24 @@ def angle_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int
     rotated pair minus the exact one, of a fixed random vector. The result itself is accurate to 1.1e-16 of the angle
     for stage "angle" and to 1e-15 rad for the others.
     """
-    rounding, places = checked_rounding(where), checked_positions(positions)
+    rounding, places = check_rounding(where), check_positions(positions)
     if rounding.stage == "angle":
         return rounded_angles(spec, places, where, length) - position_angles(spec, places, length=length)
     x = sample_pairs(spec, "angle")
     # A negative factor turns both by half a turn. Overflow (NaN) or a factor of 0 leaves no direction.
     sign = math.copysign(1.0, spec.attention_factor(length))
     with np.errstate(invalid="ignore"):
-        found = rotated(spec, x, places, where, length) * np.conj(x * (sign * exact_unit(spec, places, length)))
+        found = rotate_rounded(spec, x, places, where, length) * np.conj(x * (sign * exact_unit(spec, places, length)))
     return np.where(found == 0.0, 0.0, np.angle(found))
 
 
 def norm_error(spec: RopeSpec, positions: ArrayLike, where: str, *, length: int | None = None) -> FloatArray:
     """Return the signed relative error of each rotated pair's length, shape (positions, pairs); 0 for stage "angle"."""
-    rounding, places = checked_rounding(where), checked_positions(positions)
+    rounding, places = check_rounding(where), check_positions(positions)
     if rounding.stage == "angle":
         return np.zeros((places.size, spec.pairs))
     x = sample_pairs(spec, "angle")
-    found = np.abs(rotated(spec, x, places, where, length))
+    found = np.abs(rotate_rounded(spec, x, places, where, length))
     exact = np.broadcast_to(abs(spec.attention_factor(length)) * np.abs(x), found.shape)
     # With a factor of 0 there is no length to compare.
     error: FloatArray = np.divide(found, exact, out=np.ones_like(found), where=exact > 0.0) - 1.0
@@ -111,14 +111,14 @@ def shift_test(
     it gives q and k the same other frequencies.
     """
     require_number(distance, "distance", least=0, most=MAX_POSITION, integer=True)
-    keys = checked_positions(positions)
+    keys = check_positions(positions)
     q = sample_vector(spec, f"q {seed}")
-    k = nearest((q + sample_vector(spec, f"k {seed}")) / math.sqrt(2.0))
-    pair_q, pair_k = as_complex(spec, q), as_complex(spec, k)
+    k = to_bf16((q + sample_vector(spec, f"k {seed}")) / math.sqrt(2.0))
+    pair_q, pair_k = to_complex(spec, q), to_complex(spec, k)
     scale = 1.0 / math.sqrt(spec.head_dim)
     tail = float(q[2 * spec.pairs :] @ k[2 * spec.pairs :])
-    turned_q = rotated(spec, pair_q, keys + int(distance), where, length)
-    turned_k = rotated(spec, pair_k, keys, where, length)
+    turned_q = rotate_rounded(spec, pair_q, keys + int(distance), where, length)
+    turned_k = rotate_rounded(spec, pair_k, keys, where, length)
     scores = scale * (np.einsum("mi,mi->m", turned_q, np.conj(turned_k)).real + tail)
     between = exact_unit(spec, np.array([int(distance)]), length)[0]
     exact = scale * (spec.attention_factor(length) ** 2 * float(np.sum(pair_q * np.conj(pair_k) * between).real) + tail)
@@ -134,7 +134,7 @@ def worst_error(
     positions per bin are tried: the last, where a growing error is largest, and others spread by the golden ratio,
     which avoids the powers of two. The result is a lower bound.
     """
-    borders = checked_positions(edges)
+    borders = check_positions(edges)
     require_number(samples, "samples", least=1, most=4096, integer=True)
     if borders.size < 2 or np.any(np.diff(borders) < 1):
         raise ValueError("edges must rise by at least one position from bin to bin")
@@ -144,7 +144,7 @@ def worst_error(
     return np.stack([np.abs(angle_error(spec, each, where, length=length)).max(axis=0) for each in places])
 
 
-def first_beyond(
+def first_position_beyond(
     spec: RopeSpec, where: str, *, turns: float = 0.1, limit: int = MAX_POSITION, length: int | None = None
 ) -> FloatArray:
     """Return where each pair's error first exceeds `turns` of a turn, shape (pairs,); NaN if above `limit`.
@@ -156,11 +156,11 @@ def first_beyond(
     require_number(limit, "limit", least=1, most=MAX_LENGTH, integer=True)
     threshold = 2.0 * math.pi * turns
     inv_freq = spec.inv_freq(length)
-    if checked_rounding(where).name == "bf16-inv-freq":
-        first = np.floor(over(threshold, np.abs(round_to(inv_freq, "bf16") - inv_freq))) + 1.0
+    if check_rounding(where).name == "bf16-inv-freq":
+        first = np.floor(divide(threshold, np.abs(round_to(inv_freq, "bf16") - inv_freq))) + 1.0
     elif where == "bf16-positions":
         # From 2^e on, bf16 positions are 2^(e-7) apart, so the error just past 2^e equals the excess over 2^e.
-        past = np.floor(over(threshold, inv_freq)) + 1.0
+        past = np.floor(divide(threshold, inv_freq)) + 1.0
         first = np.exp2(np.maximum(np.ceil(np.log2(past)) + 8.0, 8.0)) + past
     else:
         places = sampled_positions(int(limit), spec.pairs)
@@ -191,7 +191,7 @@ def find_largest_error(
     spec: RopeSpec, where: str, *, end: int | None = None, length: int | None = None
 ) -> LargestError:
     """Return the largest error of a rounding up to `end` (default: the target length), and the pairs past 0.1 turn."""
-    rounding, end = checked_rounding(where), spec.target if end is None else end
+    rounding, end = check_rounding(where), spec.target if end is None else end
     places = sampled_positions(end, spec.pairs)
     off = np.abs(angle_error(spec, places, where, length=length))
     # Among equal errors take the last position, so that a text names the end of the range.
@@ -199,7 +199,7 @@ def find_largest_error(
     found = LargestError(end, float(off.max()), 0.0, int(pair), int(places[row]))
     if rounding.stage != "angle":
         return replace(found, length=float(np.abs(norm_error(spec, places, where, length=length)).max()))
-    past = first_beyond(spec, where, limit=max(end, 1), length=length)
+    past = first_position_beyond(spec, where, limit=max(end, 1), length=length)
     if np.isnan(past).all():
         return found
     first = int(np.nanargmin(past))
@@ -222,7 +222,7 @@ def phase_increments(spec: RopeSpec, length: int | None = None) -> tuple[NDArray
     exact = [Fraction(float(f)) / TWO_PI * 2**64 for f in spec.inv_freq(length)]
     increments = np.array([round(each) % 2**64 for each in exact], dtype=np.uint64)
     increments.flags.writeable = False
-    return increments, frozen(np.array([float(round(each) - each) for each in exact]))
+    return increments, freeze(np.array([float(round(each) - each) for each in exact]))
 
 
 def rounded_angles(spec: RopeSpec, positions: NDArray[np.int64], where: str, length: int | None) -> FloatArray:
@@ -231,9 +231,9 @@ def rounded_angles(spec: RopeSpec, positions: NDArray[np.int64], where: str, len
     if where == "bf16-positions":
         return position_angles(spec, round_to(positions, "bf16"), length=length)
     if where == "bf16-inv-freq":
-        return positions.astype(np.float64)[:, None] * nearest(inv_freq)
+        return positions.astype(np.float64)[:, None] * to_bf16(inv_freq)
     if where == "bf16-angles":
-        return nearest(round_to(positions, "bf16")[:, None] * round_to(inv_freq, "bf16"))
+        return to_bf16(round_to(positions, "bf16")[:, None] * round_to(inv_freq, "bf16"))
     if where == "float32-angles":
         return (positions.astype(np.float32)[:, None] * inv_freq.astype(np.float32)).astype(np.float64)
     # llama.cpp: theta = position, then theta *= theta_scale from pair to pair. Scaled frequencies divide each angle
@@ -242,14 +242,14 @@ def rounded_angles(spec: RopeSpec, positions: NDArray[np.int64], where: str, len
     factors = np.full((positions.size, spec.pairs), scale, dtype=np.float32)
     factors[:, 0] = positions
     angle = np.multiply.accumulate(factors, axis=1, dtype=np.float32)
-    return (angle / over(spec.plain_inv_freq, inv_freq).astype(np.float32)).astype(np.float64)
+    return (angle / divide(spec.plain_inv_freq, inv_freq).astype(np.float32)).astype(np.float64)
 
 
-def rotated(
+def rotate_rounded(
     spec: RopeSpec, pairs: ComplexArray, positions: NDArray[np.int64], where: str, length: int | None
 ) -> ComplexArray:
     """Return pairs, shape (pairs,), rotated at every position in the rounded arithmetic, shape (positions, pairs)."""
-    rounding = checked_rounding(where)
+    rounding = check_rounding(where)
     gain = spec.attention_factor(length)
     if rounding.stage == "angle":
         turned: ComplexArray = pairs * (gain * np.exp(1j * rounded_angles(spec, positions, where, length)))
@@ -266,8 +266,8 @@ def rotated(
 
 def bf16_products(pairs: ComplexArray, cos: FloatArray, sin: FloatArray) -> ComplexArray:
     """Rotate with every product and sum rounded to bf16, bit for bit like the eager code of transformers."""
-    first = nearest(nearest(pairs.real * cos) - nearest(pairs.imag * sin))
-    second = nearest(nearest(pairs.imag * cos) + nearest(pairs.real * sin))
+    first = to_bf16(to_bf16(pairs.real * cos) - to_bf16(pairs.imag * sin))
+    second = to_bf16(to_bf16(pairs.imag * cos) + to_bf16(pairs.real * sin))
     return first + 1j * second
 
 
@@ -304,34 +304,34 @@ def sampled_positions(limit: int, pairs: int) -> NDArray[np.int64]:
 
 def sample_vector(spec: RopeSpec, key: str) -> FloatArray:
     """Return a fixed random vector of head_dim with bf16 entries."""
-    return round_to(normals(f"precision {key}", spec.head_dim), "bf16").astype(np.float64)
+    return round_to(draw_normals(f"precision {key}", spec.head_dim), "bf16").astype(np.float64)
 
 
 def sample_pairs(spec: RopeSpec, key: str) -> ComplexArray:
     """Return the pairs of a fixed random vector as complex numbers, shape (pairs,)."""
-    return as_complex(spec, sample_vector(spec, key))
+    return to_complex(spec, sample_vector(spec, key))
 
 
-def nearest(values: NDArray[Any]) -> FloatArray:
+def to_bf16(values: NDArray[Any]) -> FloatArray:
     """Return the values rounded to bf16, as float64."""
     return round_to(values, "bf16").astype(np.float64)
 
 
-def over(numerator: Any, denominator: FloatArray) -> FloatArray:
+def divide(numerator: Any, denominator: FloatArray) -> FloatArray:
     """Return the quotient; infinite where the denominator is 0."""
     quotient = np.full_like(denominator, np.inf)
     np.divide(numerator, denominator, out=quotient, where=denominator != 0.0)
     return quotient
 
 
-def checked_rounding(where: str) -> Rounding:
+def check_rounding(where: str) -> Rounding:
     """Return the rounding of that name, or raise `ValueError`."""
     if not isinstance(where, str) or where not in ROUNDINGS:
         raise ValueError(f"the rounding must be one of {', '.join(ROUNDINGS)}, got {short_repr(where)}")
     return ROUNDINGS[where]
 
 
-def checked_positions(positions: ArrayLike) -> NDArray[np.int64]:
+def check_positions(positions: ArrayLike) -> NDArray[np.int64]:
     """Return whole positions from 0 to 2^31, shape (positions,), or raise `ValueError`."""
     values = np.atleast_1d(np.asarray(positions))
     if values.ndim != 1 or values.dtype.kind not in "iu":

@@ -37,8 +37,8 @@ def rotate(
     `gain` multiplies cos and sin: 1 is a rotation, `spec.attention_factor()` is what a scaled model computes.
     Dimensions beyond the rotated ones are unchanged.
     """
-    values = checked_heads(spec, x)
-    turned = as_complex(spec, values) * (gain * np.exp(1j * position_angles(spec, positions, length=length)))
+    values = check_heads(spec, x)
+    turned = to_complex(spec, values) * (gain * np.exp(1j * position_angles(spec, positions, length=length)))
     return from_complex(spec, turned, values)
 
 
@@ -83,10 +83,10 @@ def matrix_laws(spec: RopeSpec, m: float, n: float, *, length: int | None = None
     order = pairing_permutation(spec, spec.pairing, other)
     moved = at_m[np.ix_(order, order)] - rotation_matrix(spec, m, pairing=other, length=length)
     return (
-        Law("RRᵀ = I", largest(at_m @ at_m.T - np.eye(spec.head_dim))),
+        Law("RRᵀ = I", largest_entry(at_m @ at_m.T - np.eye(spec.head_dim))),
         Law("det R = 1", abs(float(np.linalg.det(at_m)) - 1.0)),
-        Law("RₘᵀRₙ = Rₙ₋ₘ", largest(at_m.T @ at_n - between)),
-        Law("P R Pᵀ is R of the other pairing", largest(moved)),
+        Law("RₘᵀRₙ = Rₙ₋ₘ", largest_entry(at_m.T @ at_n - between)),
+        Law("P R Pᵀ is R of the other pairing", largest_entry(moved)),
     )
 
 
@@ -115,7 +115,7 @@ def equivalent_forms(
     The forms of the other pairing get the permuted vector and their result is permuted back. `itemsize` is the bytes
     per number, 4 for float32. The counts are for the plain rotation without an attention factor.
     """
-    vector = checked_heads(spec, x)
+    vector = check_heads(spec, x)
     angle = position_angles(spec, position, length=length)
     dim, pairs = spec.head_dim, spec.pairs
     rest = 2 * (dim - 2 * pairs)
@@ -125,26 +125,33 @@ def equivalent_forms(
         (
             "interleaved",
             "Interleaved, elementwise",
-            elementwise(spec, vector, angle, "interleaved"),
-            *flat(pairs, rest),
+            rotate_elementwise(spec, vector, angle, "interleaved"),
+            *elementwise_cost(pairs, rest),
         ),
-        ("half", "Split in halves, elementwise", elementwise(spec, vector, angle, "half"), *flat(pairs, rest)),
+        (
+            "half",
+            "Split in halves, elementwise",
+            rotate_elementwise(spec, vector, angle, "half"),
+            *elementwise_cost(pairs, rest),
+        ),
         (
             "complex",
             "Complex multiplication",
-            from_complex(spec, as_complex(spec, vector) * np.exp(1j * angle), vector),
+            from_complex(spec, to_complex(spec, vector) * np.exp(1j * angle), vector),
             4 * pairs,
             2 * pairs,
             6 * pairs + rest,
         ),
     )
     return tuple(
-        Form(name, label, result, multiplications, additions, numbers, numbers * itemsize, largest(result - dense))
+        Form(
+            name, label, result, multiplications, additions, numbers, numbers * itemsize, largest_entry(result - dense)
+        )
         for name, label, result, multiplications, additions, numbers in results
     )
 
 
-def elementwise(spec: RopeSpec, vector: FloatArray, angle: FloatArray, pairing: Pairing) -> FloatArray:
+def rotate_elementwise(spec: RopeSpec, vector: FloatArray, angle: FloatArray, pairing: Pairing) -> FloatArray:
     """Return x·cos + swapped(x)·sin with cos and sin expanded to every dimension, as libraries compute it."""
     order = pairing_permutation(spec, spec.pairing, pairing)
     x = vector[order]
@@ -158,7 +165,7 @@ def elementwise(spec: RopeSpec, vector: FloatArray, angle: FloatArray, pairing: 
     return result
 
 
-def flat(pairs: int, rest: int) -> tuple[int, int, int]:
+def elementwise_cost(pairs: int, rest: int) -> tuple[int, int, int]:
     """Return multiplications, additions and numbers moved by the elementwise form: 2, 1 and 4 per rotated dimension."""
     return 4 * pairs, 2 * pairs, 8 * pairs + rest
 
@@ -171,7 +178,7 @@ def pair_dimensions(spec: RopeSpec, pairing: Pairing | None = None) -> tuple[Int
     return index, index + spec.pairs
 
 
-def as_complex(spec: RopeSpec, x: FloatArray) -> ComplexArray:
+def to_complex(spec: RopeSpec, x: FloatArray) -> ComplexArray:
     """Return the rotated dimensions as complex numbers, shape (..., pairs)."""
     first, second = pair_dimensions(spec)
     pairs: ComplexArray = x[..., first] + 1j * x[..., second]
@@ -191,7 +198,7 @@ def other_pairing(spec: RopeSpec) -> Pairing:
     return "interleaved" if spec.pairing == "half" else "half"
 
 
-def checked_heads(spec: RopeSpec, x: ArrayLike) -> FloatArray:
+def check_heads(spec: RopeSpec, x: ArrayLike) -> FloatArray:
     """Return `x` as float64 with a last axis of head_dim, or raise `ValueError`."""
     values: FloatArray = np.asarray(x, dtype=np.float64)
     if values.ndim == 0 or values.shape[-1] != spec.head_dim:
@@ -199,6 +206,6 @@ def checked_heads(spec: RopeSpec, x: ArrayLike) -> FloatArray:
     return values
 
 
-def largest(difference: NDArray[Any]) -> float:
+def largest_entry(difference: NDArray[Any]) -> float:
     """Return the largest absolute entry."""
     return float(np.max(np.abs(difference), initial=0.0))

@@ -42,7 +42,7 @@ def round_to(values: ArrayLike, form: str) -> NDArray[np.float32]:
     if form not in FORMATS:
         raise ValueError(f"the format must be one of {', '.join(FORMATS)}, got {form!r}")
     target = FORMATS[form]
-    single: NDArray[np.float32] = as_float32(values)
+    single: NDArray[np.float32] = to_float32(values)
     bits = single.view(np.uint32)
     exponent = ((bits >> 23) & 0xFF).astype(np.int32)
     normal = exponent > 0
@@ -60,7 +60,7 @@ def round_to(values: ArrayLike, form: str) -> NDArray[np.float32]:
         return np.copysign(magnitude, single).astype(np.float32)
 
 
-def as_float32(values: ArrayLike) -> NDArray[Any]:
+def to_float32(values: ArrayLike) -> NDArray[Any]:
     """Return the nearest float32 values, without a warning on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(values, dtype=np.float32, order="C")

@@ -20,7 +20,7 @@ class Practice:
     library: str
     roundings: tuple[str, ...]
     source: str
-    ran: bool = False
+    was_run: bool = False
 
 
 PRACTICES: tuple[Practice, ...] = (
@@ -29,7 +29,7 @@ PRACTICES: tuple[Practice, ...] = (
         "transformers 5.23.0",
         ("float32-angles", "bf16-products"),
         "https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama/modeling_llama.py",
-        ran=True,
+        was_run=True,
     ),
     Practice(
         "vllm",
@@ -90,7 +90,7 @@ PRACTICES: tuple[Practice, ...] = (
         "rotary-embedding-torch 0.9.1",
         ("bf16-positions",),
         "https://github.com/lucidrains/rotary-embedding-torch",
-        ran=True,
+        was_run=True,
     ),
     Practice(
         "transformers-mistral",
@@ -155,6 +155,6 @@ PRACTICES: tuple[Practice, ...] = (
 )
 
 
-def practised_by(where: str) -> tuple[Practice, ...]:
+def find_practices(where: str) -> tuple[Practice, ...]:
     """Return the implementations with this rounding, in the order of the list."""
     return tuple(each for each in PRACTICES if where in each.roundings)

@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike
 from rope_viz.embedding.exact_angles import (
     MAX_DISTANCE,
     FixedTurns,
-    checked_distances,
-    checked_inv_freq,
+    check_distances,
+    check_inv_freq,
     exact_angles,
-    finite,
     fixed_angles,
     fixed_turns,
+    require_finite,
 )
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, short_repr
 from rope_viz.studies.error_budget import Thinning
@@ -59,14 +59,14 @@ def curve(
     values that are not finite, and more than 2²⁶ distances in all.
     """
     turn = fixed_turns(inv_freq)
-    rows_a, rows_b = checked_coefficients(a, b, len(turn[0]))
-    wanted = checked_range(start, stop, stride, len(rows_a))
-    n = len(wanted)
+    rows_a, rows_b = check_coefficients(a, b, len(turn[0]))
+    span = check_range(start, stop, stride, len(rows_a))
+    n = len(span)
     out = np.empty((len(rows_a), n))
     multiply = multiplier(backend, device)
-    width, right = inner_table(turn, wanted)
+    width, right = inner_table(turn, span)
     for row, (cos_part, sin_part) in enumerate(zip(rows_a, rows_b, strict=True)):
-        for first, left in anchor_blocks(turn, cos_part, sin_part, wanted, width, MAX_ROWS):
+        for first, left in anchor_blocks(turn, cos_part, sin_part, span, width, MAX_ROWS):
             full_rows = min(len(left), (n - first) // width)
             last = first + full_rows * width
             if full_rows:
@@ -96,22 +96,22 @@ def curve_envelope(
     from rope_viz.studies.envelope import centers, column_edges, reduce_block
 
     turn = fixed_turns(inv_freq)
-    rows_a, rows_b = checked_coefficients(a, b, len(turn[0]))
+    rows_a, rows_b = check_coefficients(a, b, len(turn[0]))
     if len(rows_a) != 1:
         raise ValueError("curve_envelope takes one set of coefficients, shape (pairs,)")
-    parts = [checked_range(start, stop, 1, 1)] if thinning is None else thinning.parts
+    parts = [check_range(start, stop, 1, 1)] if thinning is None else thinning.parts
     edges = column_edges(start, stop, columns, log=log)
     low = np.full(len(edges) - 1, np.inf)
     high = np.full(len(edges) - 1, -np.inf)
     buffer = np.empty(BLOCK)
-    for wanted in parts:
+    for span in parts:
         # A border between two computed distances moves to the later one.
-        borders = -((wanted.start - edges) // wanted.step)
-        width, right = inner_table(turn, wanted)
-        for first, left in anchor_blocks(turn, rows_a[0], rows_b[0], wanted, width, BLOCK // width):
+        borders = -((span.start - edges) // span.step)
+        width, right = inner_table(turn, span)
+        for first, left in anchor_blocks(turn, rows_a[0], rows_b[0], span, width, BLOCK // width):
             block = buffer[: len(left) * width]
             multiply_numpy(left, right, block.reshape(len(left), width))
-            reduce_block(block[: len(wanted) - first], borders - first, low, high)
+            reduce_block(block[: len(span) - first], borders - first, low, high)
     return centers(edges), low, high
 
 
@@ -121,14 +121,14 @@ def scores_at(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distances:
     Shapes as in `curve`: `distances` is (n,), the result (n,) or (batch, n). Raises `ValueError` likewise.
     """
     turn = fixed_turns(inv_freq)
-    rows_a, rows_b = checked_coefficients(a, b, len(turn[0]))
-    wanted = checked_distances(distances)
-    if len(wanted) * len(rows_a) > MAX_DISTANCES:
-        raise ValueError(f"at most {MAX_DISTANCES:,} distances in one call, got {len(wanted) * len(rows_a):,}")
-    out = np.empty((len(rows_a), len(wanted)))
+    rows_a, rows_b = check_coefficients(a, b, len(turn[0]))
+    whole_distances = check_distances(distances)
+    if len(whole_distances) * len(rows_a) > MAX_DISTANCES:
+        raise ValueError(f"at most {MAX_DISTANCES:,} distances in one call, got {len(whole_distances) * len(rows_a):,}")
+    out = np.empty((len(rows_a), len(whole_distances)))
     step = max(1, BLOCK // (4 * len(turn[0])))
-    for first in range(0, len(wanted), step):
-        angle = fixed_angles(turn, wanted[first : first + step])
+    for first in range(0, len(whole_distances), step):
+        angle = fixed_angles(turn, whole_distances[first : first + step])
         out[:, first : first + step] = rows_a @ np.cos(angle).T + rows_b @ np.sin(angle).T
     return out if np.ndim(a) == 2 else out[0]
 
@@ -139,7 +139,7 @@ def mean_cosine(inv_freq: ArrayLike, length: int) -> FloatArray:
     This is the score of a query with an identical key, with equal energy in every pair. For a partially rotated head
     see `even_parts`.
     """
-    pairs = len(checked_inv_freq(inv_freq))
+    pairs = len(check_inv_freq(inv_freq))
     require_number(length, "length", least=0, integer=True)
     return curve(inv_freq, np.full(pairs, 1.0 / pairs), stop=int(length))
 
@@ -147,7 +147,7 @@ def mean_cosine(inv_freq: ArrayLike, length: int) -> FloatArray:
 def contributions(inv_freq: ArrayLike, a: ArrayLike, b: ArrayLike | None, distance: int) -> FloatArray:
     """Return what each pair adds to the score at one distance, (pairs,)."""
     angle = exact_angles(inv_freq, [distance])[0]
-    rows_a, rows_b = checked_coefficients(a, b, len(angle))
+    rows_a, rows_b = check_coefficients(a, b, len(angle))
     if len(rows_a) != 1:
         raise ValueError("contributions takes one set of coefficients, shape (pairs,)")
     return np.asarray(rows_a[0] * np.cos(angle) + rows_b[0] * np.sin(angle))
@@ -226,10 +226,10 @@ def available_backends(*, devices: bool = False) -> tuple[tuple[Backend, str], .
 Multiply: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], None]
 
 
-def inner_table(turn: FixedTurns, wanted: range) -> tuple[int, FloatArray]:
+def inner_table(turn: FixedTurns, span: range) -> tuple[int, FloatArray]:
     """Return the width B and the right factor (2·pairs, B): cosines, then sines, of the offsets 0 … B − 1."""
-    width = 1 << min(12, max(5, math.isqrt(len(wanted)).bit_length() - 1))
-    angle = fixed_angles(turn, wanted.step * np.arange(min(width, len(wanted)), dtype=np.int64)).T
+    width = 1 << min(12, max(5, math.isqrt(len(span)).bit_length() - 1))
+    angle = fixed_angles(turn, span.step * np.arange(min(width, len(span)), dtype=np.int64)).T
     table = np.zeros((2 * len(angle), width))
     table[: len(angle), : angle.shape[1]] = np.cos(angle)
     table[len(angle) :, : angle.shape[1]] = np.sin(angle)
@@ -237,12 +237,12 @@ def inner_table(turn: FixedTurns, wanted: range) -> tuple[int, FloatArray]:
 
 
 def anchor_blocks(
-    turn: FixedTurns, a: FloatArray, b: FloatArray, wanted: range, width: int, step: int
+    turn: FixedTurns, a: FloatArray, b: FloatArray, span: range, width: int, step: int
 ) -> Iterator[tuple[int, FloatArray]]:
     """Yield (index of the first distance, left factor (rows, 2·pairs)) for every `step` rows of B distances."""
-    rows = -(-len(wanted) // width)
+    rows = -(-len(span) // width)
     for first in range(0, rows, step):
-        anchor = wanted.start + wanted.step * width * np.arange(first, min(first + step, rows), dtype=np.int64)
+        anchor = span.start + span.step * width * np.arange(first, min(first + step, rows), dtype=np.int64)
         angle = fixed_angles(turn, anchor)
         cos, sin = np.cos(angle), np.sin(angle)
         yield first * width, np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=1)
@@ -322,7 +322,7 @@ def split_product(left: FloatArray, right: FloatArray, out: FloatArray, device: 
 
 def split_pairs(vector: ArrayLike, pairing: Pairing, name: str) -> tuple[FloatArray, FloatArray]:
     """Return the first and second member of every pair, each (…, pairs)."""
-    values = finite(vector, name)
+    values = require_finite(vector, name)
     if values.ndim == 0 or values.shape[-1] % 2 or not values.shape[-1]:
         raise ValueError(f"{name} must have an even number of rotated dimensions, got shape {values.shape}")
     if pairing not in PAIRINGS:
@@ -333,10 +333,10 @@ def split_pairs(vector: ArrayLike, pairing: Pairing, name: str) -> tuple[FloatAr
     return values[..., 0::2], values[..., 1::2]
 
 
-def checked_coefficients(a: ArrayLike, b: ArrayLike | None, pairs: int) -> tuple[FloatArray, FloatArray]:
+def check_coefficients(a: ArrayLike, b: ArrayLike | None, pairs: int) -> tuple[FloatArray, FloatArray]:
     """Return both coefficient sets as (batch, pairs), or raise `ValueError`."""
-    cos_part = finite(a, "a")
-    sin_part = np.zeros_like(cos_part) if b is None else finite(b, "b")
+    cos_part = require_finite(a, "a")
+    sin_part = np.zeros_like(cos_part) if b is None else require_finite(b, "b")
     if cos_part.ndim not in (1, 2) or cos_part.shape[-1] != pairs:
         raise ValueError(f"a must have shape ({pairs},) or (batch, {pairs}), got {cos_part.shape}")
     if sin_part.shape != cos_part.shape:
@@ -344,13 +344,13 @@ def checked_coefficients(a: ArrayLike, b: ArrayLike | None, pairs: int) -> tuple
     return np.atleast_2d(cos_part), np.atleast_2d(sin_part)
 
 
-def checked_range(start: int, stop: int, stride: int, batch: int) -> range:
+def check_range(start: int, stop: int, stride: int, batch: int) -> range:
     """Return the range in plain integers; raise `ValueError` if `batch` such curves have too many distances."""
     require_number(start, "start", least=-MAX_DISTANCE, most=MAX_DISTANCE, integer=True)
     require_number(stop, "stop", least=start, most=MAX_DISTANCE, integer=True)
     require_number(stride, "stride", least=1, most=MAX_DISTANCE, integer=True)
     require_number(stop - start, "stop - start", most=MAX_DISTANCE)
-    wanted = range(int(start), int(stop), int(stride))
-    if len(wanted) * batch > MAX_DISTANCES:
-        raise ValueError(f"at most {MAX_DISTANCES:,} distances in one call, got {len(wanted) * batch:,}")
-    return wanted
+    span = range(int(start), int(stop), int(stride))
+    if len(span) * batch > MAX_DISTANCES:
+        raise ValueError(f"at most {MAX_DISTANCES:,} distances in one call, got {len(span) * batch:,}")
+    return span

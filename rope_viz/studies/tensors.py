@@ -84,13 +84,13 @@ def open_tensors(source: str | Path | bytes, *, most: int = 1024) -> TensorFile:
         raise ValueError("the file is not a safetensors file: its header is longer than the file")
     if size > MAX_HEADER:
         raise ValueError(f"the header must be at most {MAX_HEADER >> 20} MiB, got {size / (1 << 20):.1f} MiB")
-    header = parsed(source[8 : 8 + size] if isinstance(source, bytes) else read_head(source, size))
+    header = parse_header(source[8 : 8 + size] if isinstance(source, bytes) else read_head(source, size))
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ValueError("the file is not a safetensors file: its metadata must be texts by name")
     if not 1 <= len(header) <= most:
         raise ValueError(f"the file must hold 1 to {most} arrays, got {len(header)}")
-    entries = {name: checked(name, entry, total - 8 - size) for name, entry in header.items()}
+    entries = {name: check_entry(name, entry, total - 8 - size) for name, entry in header.items()}
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].first, item[1].last)):
         if entry.first != end:
@@ -131,25 +131,25 @@ def read_head(path: Path, size: int) -> bytes:
         return file.read(size)
 
 
-def parsed(text: bytes) -> dict[str, Any]:
+def parse_header(text: bytes) -> dict[str, Any]:
     """Parse the header as a JSON object without duplicate names."""
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            raise ValueError("a name stands twice")
+            raise ValueError("a name occurs twice")
         return found
 
     try:
-        header = json.loads(text.decode("utf-8"), object_pairs_hook=once)
+        header = json.loads(text.decode("utf-8"), object_pairs_hook=refuse_duplicates)
     except (ValueError, RecursionError):
-        raise ValueError("the file is not a safetensors file: its header is not JSON, or a name stands twice") from None
+        raise ValueError("the file is not a safetensors file: its header is not JSON, or a name occurs twice") from None
     if not isinstance(header, dict):
         raise ValueError("the file is not a safetensors file: its header is not a JSON object")
     return header
 
 
-def checked(name: str, entry: Any, body: int) -> Entry:
+def check_entry(name: str, entry: Any, body: int) -> Entry:
     """Check one entry of the header; its offsets count from the end of the header."""
     label = f"tensor {short_repr(name)}"
     if not isinstance(entry, dict):

@@ -76,7 +76,7 @@ def parse_numbers(text: str) -> FloatArray:
             raise ValueError(f"line {number} has {len(rows[-1])} numbers where the first has {len(rows[0])}")
     if not rows:
         raise ValueError("there are no numbers in the text")
-    return real(np.array(rows[0] if len(rows) == 1 else rows), "the text")
+    return to_finite(np.array(rows[0] if len(rows) == 1 else rows), "the text")
 
 
 def query_and_key(arrays: dict[str, FloatArray], head_dim: int) -> tuple[FloatArray, FloatArray]:
@@ -124,7 +124,7 @@ def random_vectors(
     return q, sigma * other if kind == "iid" else q + noise * other
 
 
-def normals(key: str, *shape: int) -> FloatArray:
+def draw_normals(key: str, *shape: int) -> FloatArray:
     """Return standard normal deviates, float64, of this shape; a key gives the same numbers in every process.
 
     SHAKE-256 (FIPS 202) and the Box-Muller transform make them independent of PYTHONHASHSEED and NumPy's generators.
@@ -177,7 +177,7 @@ def read_npy(data: bytes, label: str) -> FloatArray:
     sizes = [int(size) for size in shape[1].replace(",", " ").split()]
     if len(sizes) > 8 or max(sizes, default=0) > MAX_BYTES or math.prod(sizes) * dtype.itemsize != len(body):
         raise ValueError(f"{label} claims shape {short_repr(tuple(sizes))} of {dtype} but holds {len(body)} bytes")
-    return real(np.frombuffer(body, dtype).reshape(sizes, order="F" if order[1] == "True" else "C"), label)
+    return to_finite(np.frombuffer(body, dtype).reshape(sizes, order="F" if order[1] == "True" else "C"), label)
 
 
 def read_npz(data: bytes) -> dict[str, FloatArray]:
@@ -203,10 +203,10 @@ def read_npz(data: bytes) -> dict[str, FloatArray]:
 def read_safetensors(data: bytes) -> dict[str, FloatArray]:
     """Read every F16, BF16, F32 or F64 tensor of a safetensors file."""
     file = open_tensors(data, most=MAX_TENSORS)
-    return {name: real(file.read_tensor(name), f"tensor {short_repr(name)}") for name in file.entries}
+    return {name: to_finite(file.read_tensor(name), f"tensor {short_repr(name)}") for name in file.entries}
 
 
-def real(values: np.ndarray[Any, Any], label: str) -> FloatArray:
+def to_finite(values: np.ndarray[Any, Any], label: str) -> FloatArray:
     """Return the values as float64; raise `ValueError` if one is not finite."""
     array = values.astype(np.float64)
     if not np.isfinite(array).all():

@@ -99,7 +99,7 @@ def find_head(model: TinyLm, layer: int) -> int:
 
 def margins(heads: Heads, head: int, rows: Rows, targets: Rows, turn: Turning) -> FloatArray:
     """Return what each pair adds to the right token's logit relative to all visible tokens; mean over the queries."""
-    q, k = studies.placed(heads, head, rows, turn)
+    q, k = studies.rotate_head(heads, head, rows, turn)
     sums = np.cumsum(k, axis=0)
     mean = sums[rows] / (rows + 1.0)[:, None]
     return np.asarray(heads.scale * (q * (k[targets] - mean).conj()).real.mean(axis=0))

@@ -27,7 +27,7 @@ def measurement(key: str, workload: dict[str, Any], **options: Any) -> Report | 
             st.session_state[problem_key] = TEXTS("problems.busy")
 
     run: Run | None = st.session_state.get(running)
-    if run is not None and not run.alive:
+    if run is not None and not run.is_alive:
         del st.session_state[running]
         if run.problem:
             st.session_state[problem_key] = run.problem
@@ -59,7 +59,7 @@ def download(report: Report, name: str) -> None:
 @st.fragment(run_every=0.5)
 def _progress(run: Run) -> None:
     """Show progress by rerunning only this fragment, and rerun the whole page once at the end."""
-    if not run.alive:
+    if not run.is_alive:
         st.rerun()
     st.progress(min(run.fraction, 1.0), text=TEXTS("measure.progress", fraction=run.fraction, step=run.step))
     st.button(TEXTS("measure.stop"), on_click=run.stop, key="run.stop")

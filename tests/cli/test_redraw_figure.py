@@ -73,7 +73,7 @@ def test_only_the_look_of_a_saved_file_can_change(tmp_path, capsys, flags, key):
         ({"data": [{"type": "heatmap", "z": [[1, 2]], "colorscale": "Nix"}], "layout": {}}, "no colorscale 'Nix'"),
         ({"data": [{"type": "table"}], "layout": {}}, "its table is empty"),
         ({"data": [{"type": "table", "header": {"values": ["a"]}}], "layout": {}}, "list of cells for every name"),
-        ({"data": [{"type": "table"}, {"type": "scatter", "y": [1]}], "layout": {}}, "beside other traces"),
+        ({"data": [{"type": "table"}, {"type": "scatter", "y": [1]}], "layout": {}}, "together with other traces"),
         ({"data": [{"type": "scatter", "y": [1]}], "layout": {}, "table": {"a": [[1]]}}, "the column 'a'"),
         ({"data": [{"type": "scatter", "y": [1]}], "layout": {}, "style": 5}, "style in this JSON"),
         ({"data": [{"y": [1]}], "layout": {"annotations": [{"text": "a", "y": 1}]}}, "x of annotation 1"),

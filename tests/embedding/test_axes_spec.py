@@ -10,14 +10,14 @@ from rope_viz.embedding.axes_spec import (
     STILL,
     THW,
     AxesSpec,
-    alternating,
-    directions,
-    interleaved,
-    joined,
+    alternate_axes,
+    alternate_then,
+    assign_sections,
+    interleave_sections,
+    join_specs,
     ladder_per_axis,
+    mix_axes,
     one_axis,
-    sections,
-    sections_then,
     shared_ladder,
     without_rotation,
 )
@@ -29,16 +29,16 @@ SIDE = RopeSpec(head_dim=16, base=256.0)
 RANDOM = np.random.default_rng(3)
 
 ALLOCATIONS = {
-    "sections": shared_ladder(LADDER, sections([8, 12, 12], 32)),
-    "interleaved": shared_ladder(LADDER, interleaved([12, 10, 10], 32)),
-    "h w then t": shared_ladder(LADDER, sections_then(32, 10)),
-    "even and odd": shared_ladder(LADDER, alternating(32), ("row", "column")),
+    "sections": shared_ladder(LADDER, assign_sections([8, 12, 12], 32)),
+    "interleaved": shared_ladder(LADDER, interleave_sections([12, 10, 10], 32)),
+    "h w then t": shared_ladder(LADDER, alternate_then(32, 10)),
+    "even and odd": shared_ladder(LADDER, alternate_axes(32), ("row", "column")),
     "some still": shared_ladder(LADDER, [0] * 16 + [STILL] * 16),
     "blocks": ladder_per_axis([SIDE, RopeSpec(head_dim=24), RopeSpec(head_dim=24)], THW),
     "pair by pair": ladder_per_axis([SIDE, SIDE], ("h", "w"), order="pair by pair", pairing="interleaved"),
     "speeds": ladder_per_axis([[3.0, 1.0], [0.5]], ("h", "w"), listens=[1, 0]),
-    "directions": directions(RANDOM.normal(size=(32, 3)), THW),
-    "joined": joined([AxesSpec(np.array([[1.0, 0.0], [0.1, 0.0]])), AxesSpec(np.array([[0.0, 1.0], [0.0, 0.1]]))]),
+    "directions": mix_axes(RANDOM.normal(size=(32, 3)), THW),
+    "joined": join_specs([AxesSpec(np.array([[1.0, 0.0], [0.1, 0.0]])), AxesSpec(np.array([[0.0, 1.0], [0.0, 0.1]]))]),
 }
 SHEARED = without_rotation(ALLOCATIONS["sections"], ALLOCATIONS["interleaved"].weights)
 
@@ -53,8 +53,8 @@ def test_rotation_preserves_length(name: str) -> None:
     x = np.random.default_rng(2).normal(size=(5, spec.head_dim))
     turned = spec.rotate(x, places(spec))
     np.testing.assert_allclose(np.linalg.norm(turned, axis=1), np.linalg.norm(x, axis=1), rtol=1e-12)
-    assert spec.rotation
-    assert spec.aligned == (name != "directions")
+    assert spec.is_rotation
+    assert spec.is_aligned == (name != "directions")
 
 
 @pytest.mark.parametrize("name", ALLOCATIONS)
@@ -83,8 +83,8 @@ def test_sheared_table_preserves_neither_length_nor_scores() -> None:
         return float(turned[0] @ turned[1])
 
     assert abs(score(0.0) - score(9.0)) > 1e-3
-    assert not SHEARED.rotation
-    assert not SHEARED.aligned
+    assert not SHEARED.is_rotation
+    assert not SHEARED.is_aligned
 
 
 def test_stretch_is_the_singular_values_of_each_pair() -> None:
@@ -114,7 +114,7 @@ def test_one_axis_is_rope_spec(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_scaling_uses_the_pair_index_on_every_axis(method: str) -> None:
     spec = dataclasses.replace(LADDER, context=4096, target=16384, scaling=METHODS[method]())
-    axes = shared_ladder(spec, interleaved([12, 10, 10], 32), length=16384)
+    axes = shared_ladder(spec, interleave_sections([12, 10, 10], 32), length=16384)
     np.testing.assert_array_equal(axes.weights.sum(axis=1), spec.inv_freq(16384))
     assert np.count_nonzero(axes.weights, axis=1).max() == 1
 
@@ -131,19 +131,19 @@ def test_each_axis_has_its_own_scaling_and_factor() -> None:
 
 def test_owner_maps_pairs_to_axes() -> None:
     weights = np.array([[1.0, 0.0], [0.0, 0.0], [0.5, 0.5], [0.0, -2.0]])
-    assert directions(weights, ("h", "w")).owner.tolist() == [0, STILL, MIXED, 1]
-    assert not directions(weights, ("h", "w")).aligned
+    assert mix_axes(weights, ("h", "w")).owner.tolist() == [0, STILL, MIXED, 1]
+    assert not mix_axes(weights, ("h", "w")).is_aligned
 
 
 def test_sections_cycle_over_the_pairs_as_in_models() -> None:
-    assert sections([1, 0, 3], 4) == [0, 2, 2, 2]
-    assert interleaved([24, 20, 20], 64)[-5:] == [2, 0, 0, 0, 0]
-    assert interleaved([2, 2, 2], 8) == [0, 1, 2, 0, 1, 2, 0, 0]
-    assert sections_then(5, 1) == [1, 2, 1, 2, 0]
+    assert assign_sections([1, 0, 3], 4) == [0, 2, 2, 2]
+    assert interleave_sections([24, 20, 20], 64)[-5:] == [2, 0, 0, 0, 0]
+    assert interleave_sections([2, 2, 2], 8) == [0, 1, 2, 0, 1, 2, 0, 0]
+    assert alternate_then(5, 1) == [1, 2, 1, 2, 0]
 
 
 def test_equal_content_is_equal_and_hashes_alike() -> None:
-    again = shared_ladder(LADDER, sections([8, 12, 12], 32))
+    again = shared_ladder(LADDER, assign_sections([8, 12, 12], 32))
     assert again == ALLOCATIONS["sections"]
     assert hash(again) == hash(ALLOCATIONS["sections"])
     assert again != ALLOCATIONS["interleaved"]
@@ -162,10 +162,10 @@ def test_arrays_of_a_spec_are_read_only() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: sections([1, 2], 4), "sections must add up to the 4 pairs that rotate, got 3"),
-        (lambda: sections([1.5, 2.5], 4), "whole numbers"),
-        (lambda: sections([-1, 5], 4), "at least 0"),
-        (lambda: sections("8 12", 4), "list of pair counts"),
+        (lambda: assign_sections([1, 2], 4), "sections must add up to the 4 pairs that rotate, got 3"),
+        (lambda: assign_sections([1.5, 2.5], 4), "whole numbers"),
+        (lambda: assign_sections([-1, 5], 4), "at least 0"),
+        (lambda: assign_sections("8 12", 4), "list of pair counts"),
         (lambda: AxesSpec(np.zeros((0, 2))), "at least one pair"),
         (lambda: AxesSpec(np.zeros(3)), "shape"),
         (lambda: AxesSpec(np.array([[np.nan]])), "finite"),

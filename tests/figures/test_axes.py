@@ -7,14 +7,14 @@ import pytest
 
 from rope_viz.figures import axes, axis_extrapolation, prompt, theme
 from rope_viz.multi_axis.catalog import axes_catalog
-from rope_viz.multi_axis.image_layouts import scenes
+from rope_viz.multi_axis.image_layouts import model_scenes
 from rope_viz.multi_axis.prompt_syntax import EXAMPLE, find_prompt_rules, lay_out_pieces, parse_pieces
-from rope_viz.studies.axis_extrapolation import carried
+from rope_viz.studies.axis_extrapolation import extend_axis
 
-QWEN2, QWEN3 = scenes("qwen2-vl-7b")["text"], scenes("qwen3-vl-8b")["text"]
-AXIAL, MIXED = scenes("rope-vit-axial-b")["vision"], scenes("rope-vit-mixed-b")["vision all heads"]
-FLUX2, SHEAR = scenes("flux.2-dev")["transformer"], scenes("v-jepa2-vit-l")["vision"]
-HUNYUAN = scenes("hunyuan-video")["transformer"]
+QWEN2, QWEN3 = model_scenes("qwen2-vl-7b")["text"], model_scenes("qwen3-vl-8b")["text"]
+AXIAL, MIXED = model_scenes("rope-vit-axial-b")["vision"], model_scenes("rope-vit-mixed-b")["vision all heads"]
+FLUX2, SHEAR = model_scenes("flux.2-dev")["transformer"], model_scenes("v-jepa2-vit-l")["vision"]
+HUNYUAN = model_scenes("hunyuan-video")["transformer"]
 
 
 def laid(runtime, line=EXAMPLE, id="qwen2-vl-7b"):
@@ -29,8 +29,8 @@ def every_figure():
     yield "speeds of directions", axes.speeds([MIXED, SHEAR])
     yield "prompt", prompt.positions(laid("transformers"), "transformers", laid("vllm"), "vllm")
     yield "prompt zoomed", prompt.positions(laid("transformers"), "transformers", view=(100.2, 220.7))
-    yield "beyond", axis_extrapolation.heights(carried(HUNYUAN, "time", "riflex", 2.0), "frames")
-    yield "far beyond", axis_extrapolation.heights(carried(QWEN2, "time", "yarn", 8.0), "frames", coarse=True)
+    yield "beyond", axis_extrapolation.heights(extend_axis(HUNYUAN, "time", "riflex", 2.0), "frames")
+    yield "far beyond", axis_extrapolation.heights(extend_axis(QWEN2, "time", "yarn", 8.0), "frames", coarse=True)
 
 
 FIGURES = dict(every_figure())
@@ -138,15 +138,15 @@ def test_the_first_differing_token_is_marked():
 
 
 def test_extrapolated_angles_are_the_cosines_of_the_pairs():
-    done = carried(HUNYUAN, "time", "riflex", 2.0)
+    done = extend_axis(HUNYUAN, "time", "riflex", 2.0)
     trace = axis_extrapolation.heights(done, "frames").data[0]
-    np.testing.assert_allclose(trace.z, np.cos(np.outer(done.speeds, np.arange(67))), atol=1e-6)
+    np.testing.assert_allclose(trace.z, np.cos(np.outer(done.extended, np.arange(67))), atol=1e-6)
 
 
 def test_false_peaks_are_ringed_with_their_numbers():
     texts = [
         note.text
-        for note in axis_extrapolation.heights(carried(HUNYUAN, "time", growth=2.0), "frames").layout.annotations
+        for note in axis_extrapolation.heights(extend_axis(HUNYUAN, "time", growth=2.0), "frames").layout.annotations
     ]
     assert {"25: 0.58", "50: 0.57"} <= set(texts)
     assert "50: 0.40" in [note.text for note in FIGURES["beyond"].layout.annotations]
@@ -154,11 +154,11 @@ def test_false_peaks_are_ringed_with_their_numbers():
 
 @pytest.mark.parametrize("id", axes_catalog())
 def test_every_model_has_its_pictures(id):
-    for part, scene in scenes(id).items():
+    for part, scene in model_scenes(id).items():
         if " head " in part and not part.endswith("head 0"):
             continue
         axes.sight([scene], coarse=True)
         axes.speeds([scene])
         for role in scene.roles:
-            done = carried(scene, role, growth=2.0)
+            done = extend_axis(scene, role, growth=2.0)
             axis_extrapolation.heights(done, scene.units, coarse=True)

@@ -8,15 +8,15 @@ import pytest
 from rope_viz.figures.axes import lanes_of
 from rope_viz.figures.words import axes
 from rope_viz.multi_axis.catalog import axes_catalog
-from rope_viz.multi_axis.image_layouts import scenes
+from rope_viz.multi_axis.image_layouts import model_scenes
 from rope_viz.multi_axis.prompt_syntax import EXAMPLE, find_prompt_rules, lay_out_pieces, parse_pieces
-from rope_viz.studies.axis_extrapolation import carried, offered
+from rope_viz.studies.axis_extrapolation import available_methods, extend_axis
 from tests.figures.specs import TAU
 
 SCENES = {
     f"{id} {part}": scene
     for id in axes_catalog()
-    for part, scene in scenes(id).items()
+    for part, scene in model_scenes(id).items()
     if " head " not in part or part.endswith("head 0")
 }
 every = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
@@ -83,7 +83,7 @@ def test_wavelengths_count_the_pairs_within_a_side(scene):
 
 
 def test_wavelengths_of_a_single_patch_have_no_side():
-    one = QWEN2.sized({"time": 1, "row": 1, "column": 1})
+    one = QWEN2.with_sides({"time": 1, "row": 1, "column": 1})
     entries = axes.describe_wavelengths([one]).entries
     assert "wavelengths.inside" not in entries
     assert [entries.count(f"wavelengths.{entry}") for entry in ("single", "other")] == [1, 3]
@@ -164,26 +164,28 @@ def peak_beyond(speeds, trained, target):
     return max(((curve[at], at) for at in tops), default=None)
 
 
-@pytest.mark.parametrize("method", offered(HUNYUAN, "time"))
+@pytest.mark.parametrize("method", available_methods(HUNYUAN, "time"))
 def test_an_extension_gives_its_peak_and_the_former_one(method):
-    done = carried(HUNYUAN, "time", method, 2.0)
+    done = extend_axis(HUNYUAN, "time", method, 2.0)
     values = axes.describe_extension(done).values
     assert values["slow"] == sum(each * 33 < TAU for each in done.plain)
-    now, before = (peak_beyond(speeds, 33, 66) for speeds in (done.speeds, done.plain))
+    now, before = (peak_beyond(speeds, 33, 66) for speeds in (done.extended, done.plain))
     assert "further.rings" in axes.describe_extension(done).entries
     if method == "none":
         assert (values["score"], values["at"]) == pytest.approx(now)
         assert values["at"] == 50
         return
     assert (values["before"], values["first"]) == pytest.approx(before)
-    assert values["after"] == pytest.approx(math.fsum(math.cos(50 * each) for each in done.speeds) / len(done.speeds))
-    assert values["changed"] == sum(abs(a - b) > 1e-9 * b for a, b in zip(done.speeds, done.plain, strict=True))
+    assert values["after"] == pytest.approx(
+        math.fsum(math.cos(50 * each) for each in done.extended) / len(done.extended)
+    )
+    assert values["changed"] == sum(abs(a - b) > 1e-9 * b for a, b in zip(done.extended, done.plain, strict=True))
     if now[1] != before[1]:
         assert (values["score"], values["at"]) == pytest.approx(now)
 
 
 def test_riflex_slows_one_pair_beyond_the_whole_video():
-    values = axes.describe_extension(carried(HUNYUAN, "time", "riflex", 2.0)).values
+    values = axes.describe_extension(extend_axis(HUNYUAN, "time", "riflex", 2.0)).values
     assert values["pair"] == 3
     assert values["turn"] == pytest.approx(66 / 0.9)
     assert values["after"] == pytest.approx(0.40, abs=0.005)
@@ -191,7 +193,7 @@ def test_riflex_slows_one_pair_beyond_the_whole_video():
 
 def test_yarn_for_images_gives_its_attention_factor():
     flux = SCENES["flux.1-dev transformer"]
-    values = axes.describe_extension(carried(flux, "row", "yarn", 4.0)).values
+    values = axes.describe_extension(extend_axis(flux, "row", "yarn", 4.0)).values
     assert (values["slow"], values["pairs"], values["trained"]) == (20, 28, 64)
     assert values["factor"] == pytest.approx(0.1 * math.log(4.0) + 1.0)
 
@@ -208,6 +210,6 @@ def test_the_patch_gives_its_place_and_the_pairs_per_axis(scene):
 @every
 def test_every_direction_of_every_model_has_a_sentence(scene):
     for role in scene.roles:
-        sentence = axes.describe_extension(carried(scene, role, growth=2.0))
+        sentence = axes.describe_extension(extend_axis(scene, role, growth=2.0))
         assert sentence.entries[0] == "further.unturned"
         assert sentence.values["trained"] == scene.sides.get(role, 1)

@@ -8,7 +8,7 @@ import pytest
 
 from rope_viz import __version__
 from rope_viz.figures import cell_text, decay, frequencies, precision, scaling, theme
-from rope_viz.figures.files import Style, render, spanned, stem
+from rope_viz.figures.files import Style, format_span, format_stem, render
 from rope_viz.models.catalog import model_specs
 from rope_viz.studies import scores
 from rope_viz.studies.error_budget import Thinning
@@ -184,24 +184,24 @@ def test_both_themes_hold_the_same_numbers():
 
 
 def test_stem_names_models_specs_and_range():
-    name = stem("decay/curves", ["llama-3.1-8b", "llama-2-7b", "qwen3-8b"], spec=LLAMA, span=(0, 131_072))
+    name = format_stem("decay/curves", ["llama-3.1-8b", "llama-2-7b", "qwen3-8b"], spec=LLAMA, span=(0, 131_072))
     first = "llama-3.1-8b_d128_base500000_L8192_to131072_llama38"
     assert name == f"rope-decay-curves_{first}_vs_llama-2-7b_qwen3-8b_0-131072"
-    assert stem("frequencies.wavelengths", ["llama-2-7b"]) == "rope-frequencies-wavelengths_llama-2-7b"
-    assert stem("decay/curves", ["a", "a"], span=(0.5, 2.25)) == "rope-decay-curves_a_0.5-2.25"
+    assert format_stem("frequencies.wavelengths", ["llama-2-7b"]) == "rope-frequencies-wavelengths_llama-2-7b"
+    assert format_stem("decay/curves", ["a", "a"], span=(0.5, 2.25)) == "rope-decay-curves_a_0.5-2.25"
 
 
 def test_stem_writes_ranges_unambiguously():
-    assert stem("a/b", ["m"], span=(1e6, 5e6)) == "rope-a-b_m_1000000-5000000"
-    assert stem("a/b", ["m"], span=(1e-7, 1e20)) == "rope-a-b_m_1e-07-1e20"
-    assert spanned(-1, None, "x") == "xfrom-1"
-    assert spanned(None, 0.25, "y") == "yupto0.25"
-    assert spanned(None, None) == ""
+    assert format_stem("a/b", ["m"], span=(1e6, 5e6)) == "rope-a-b_m_1000000-5000000"
+    assert format_stem("a/b", ["m"], span=(1e-7, 1e20)) == "rope-a-b_m_1e-07-1e20"
+    assert format_span(-1, None, "x") == "xfrom-1"
+    assert format_span(None, 0.25, "y") == "yupto0.25"
+    assert format_span(None, None) == ""
 
 
 @pytest.mark.parametrize("odd", ["../../etc/passwd", "a b;rm -rf", "名前", "x" * 500, "C:\\con", "é·θ"])
 def test_stem_is_a_valid_file_name_everywhere(odd):
-    name = stem("decay/curves", [odd, "qwen3-8b"], span=(-1, 1e12))
+    name = format_stem("decay/curves", [odd, "qwen3-8b"], span=(-1, 1e12))
     assert set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
     assert 10 < len(name) <= 180
     assert ".." not in name
@@ -209,5 +209,5 @@ def test_stem_is_a_valid_file_name_everywhere(odd):
 
 
 def test_shortened_file_names_stay_distinct():
-    one, other = (stem("a/b", ["x" * 300, "y" * 300, end]) for end in ("one", "two"))
+    one, other = (format_stem("a/b", ["x" * 300, "y" * 300, end]) for end in ("one", "two"))
     assert one != other

@@ -37,11 +37,11 @@ def test_a_grey_file_has_no_colour(name, ground):
 
 def test_grey_lines_have_distinct_dashes():
     from rope_viz.figures.files import lines
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
     for name in ("ratio", "wavelength", "error", "long decay", "errors", "costs"):
-        sheet = dressed(DRAWN[name], Style(grey=True))
-        named = {lines.line_name(trace): lines.look(trace)[1] for trace in sheet.data if lines.line_name(trace)}
+        sheet = apply_style(DRAWN[name], Style(grey=True))
+        named = {lines.line_name(trace): lines.read_look(trace)[1] for trace in sheet.data if lines.line_name(trace)}
         assert len(set(named.values())) == len(named), (name, named)
 
 
@@ -175,28 +175,28 @@ def test_labels_avoid_data_first_and_vertical_lines_second():
 
 
 def test_custom_labels_replace_whole_names_in_the_title():
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
     style = Style(title="yes", labels=(("YaRN", "ours, 5 % \\1"),))
     title = "Speed of each pair: YaRN, NTK-aware, YaRNs, YaRN"
-    assert dressed(ratio(), style, title).title == title.replace("YaRN,", "ours, 5 % \\1,")[:-4] + "ours, 5 % \\1"
-    assert dressed(ratio(), Style(title="YaRN, a study", labels=style.labels), title).title == "YaRN, a study"
+    assert apply_style(ratio(), style, title).title == title.replace("YaRN,", "ours, 5 % \\1,")[:-4] + "ours, 5 % \\1"
+    assert apply_style(ratio(), Style(title="YaRN, a study", labels=style.labels), title).title == "YaRN, a study"
 
 
 def test_requested_ranges_and_scales_are_used():
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
     fig = DRAWN["wavelengths"]
-    axis = dressed(fig, Style(xmin=10, xmax=30, ymin=64)).layout
+    axis = apply_style(fig, Style(xmin=10, xmax=30, ymin=64)).layout
     assert axis["xaxis"]["range"] == [10, 30]
     assert axis["yaxis"]["range"][0] == pytest.approx(np.log10(64))
-    linear = dressed(fig, Style(yscale="linear")).layout
+    linear = apply_style(fig, Style(yscale="linear")).layout
     assert linear["yaxis"]["type"] == "linear"
     assert linear["yaxis"]["title"]["text"] == "wavelength (tokens per turn)"
     end = next(note for note in linear["annotations"] if note["text"] == "plain")
     assert end["y"] == pytest.approx(2 * np.pi / LLAMA.plain_inv_freq[-1])
     # A map of pairs runs from top to bottom, and still does.
-    pairs = dressed(DRAWN["cos"], Style(ymin=10, ymax=20)).layout["yaxis"]["range"]
+    pairs = apply_style(DRAWN["cos"], Style(ymin=10, ymax=20)).layout["yaxis"]["range"]
     assert pairs == [20, 10]
 
 
@@ -205,8 +205,8 @@ def test_requested_ranges_and_scales_are_used():
     [
         ("wavelengths", {"ymin": -1.0}, "logarithmic"),
         ("wavelengths", {"xmin": 100.0}, "leave nothing of the x axis"),
-        ("wavelengths", {"xmin": 1000.0, "xmax": 2000.0}, "along x its data go from 0 to 63"),
-        ("cos", {"ymin": 200.0, "ymax": 300.0}, "along y its data go from 0 to 63"),
+        ("wavelengths", {"xmin": 1000.0, "xmax": 2000.0}, "range of x: the data go from 0 to 63"),
+        ("cos", {"ymin": 200.0, "ymax": 300.0}, "range of y: the data go from 0 to 63"),
         ("wavelengths", {"xmax": -0.5 + 1e-12}, "too near to each other"),
         ("cos", {"yscale": "log"}, "the y axis of this map begins at 0, so it cannot be logarithmic"),
         ("table", {"xmin": 5.0}, "this figure has no x axis"),
@@ -223,23 +223,23 @@ def test_unsupported_style_raises_a_clear_error(name, style, said):
 
 
 def test_a_range_holds_for_all_panels_of_a_figure():
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
-    layout = dressed(DRAWN["matrices whole"], Style(xmin=3, xmax=9)).layout
+    layout = apply_style(DRAWN["matrices whole"], Style(xmin=3, xmax=9)).layout
     axes = [axis for key, axis in layout.items() if key.startswith("xaxis")]
     assert len(axes) == 3
     assert all(list(axis["range"]) == [3, 9] for axis in axes)
 
 
 def test_another_scale_is_fitted_to_what_is_shown():
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
     fig = DRAWN["wavelengths"]
     longest = 2 * np.pi / LLAMA.inv_freq(LLAMA.target)[-1]
-    low, high = dressed(fig, Style(yscale="linear")).layout["yaxis"]["range"]
+    low, high = apply_style(fig, Style(yscale="linear")).layout["yaxis"]["range"]
     assert low == 0
     assert longest < high < 1.1 * longest
-    assert dressed(fig, Style(yscale="linear", ymax=1e9)).layout["yaxis"]["range"] == [0, 1e9]
+    assert apply_style(fig, Style(yscale="linear", ymax=1e9)).layout["yaxis"]["range"] == [0, 1e9]
 
 
 @pytest.mark.parametrize("log", [False, True])

@@ -141,7 +141,7 @@ def test_line_labels_do_not_cover_the_data(monkeypatch):
     for name in ("wavelengths", "ratio", "wavelength", "mean", "errors", "costs", "error", "runtimes"):
         for style in (Style(dpi=36), COLUMN):
             render_sheet.draw(DRAWN[name], "png", style, "", {})
-            covered = [sheets[-1].inked(box) for box in sheets[-1].boxes]
+            covered = [sheets[-1].ink_share(box) for box in sheets[-1].boxes]
             assert max(covered) < 0.12, (name, style.width)
 
 

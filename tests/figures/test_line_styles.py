@@ -20,7 +20,7 @@ ALL = list(scaling.choices(LLAMA))
 def drawn(fig):
     """{line: (colour, dash)} of a figure."""
     plain = [trace.to_plotly_json() for trace in fig.data]
-    return {lines.line_name(trace): lines.look(trace)[:2] for trace in plain if lines.line_name(trace)}
+    return {lines.line_name(trace): lines.read_look(trace)[:2] for trace in plain if lines.line_name(trace)}
 
 
 @pytest.mark.parametrize("view", ["ratio", "wavelength", "ramp"])
@@ -43,11 +43,11 @@ def test_a_method_looks_the_same_in_every_figure():
 
 
 def test_method_styles_are_distinct_from_each_other_and_current():
-    shown = [line_styles.of_method(name) for name in METHODS]
+    shown = [line_styles.method_look(name) for name in METHODS]
     assert set(line_styles.METHODS) == set(METHODS)
     assert len(set(shown)) == len(shown)
     assert line_styles.CURRENT not in shown
-    assert line_styles.of_method("none") == line_styles.PLAIN
+    assert line_styles.method_look("none") == line_styles.PLAIN
 
 
 def test_model_style_is_independent_of_the_selection():
@@ -61,29 +61,29 @@ def test_model_style_is_independent_of_the_selection():
 
 def test_no_two_models_look_alike_and_none_like_a_method():
     assert set(line_styles.MODELS) <= set(catalog())
-    shown = [line_styles.of_model(name) for name in line_styles.MODELS]
+    shown = [line_styles.model_look(name) for name in line_styles.MODELS]
     assert len(set(shown)) == len(shown)
     assert not set(shown) & {line_styles.CURRENT, *line_styles.METHODS.values()}
 
 
 def test_a_model_looks_the_same_by_its_id_and_by_its_name():
     for name, model in catalog().items():
-        assert line_styles.of_model(model.name) == line_styles.of_model(name)
-    assert line_styles.of_model("a model of my own") == line_styles.of_model("a model of my own")
+        assert line_styles.model_look(model.name) == line_styles.model_look(name)
+    assert line_styles.model_look("a model of my own") == line_styles.model_look("a model of my own")
 
 
 def known_looks():
     """Every look that a method, a runtime, a model of the list or an entry of a fixed list can have."""
-    named = [*line_styles.METHODS.values(), *line_styles.RUNTIMES.values(), *map(line_styles.of_model, catalog())]
+    named = [*line_styles.METHODS.values(), *line_styles.RUNTIMES.values(), *map(line_styles.model_look, catalog())]
     entries = [str(place) for place in range(16)]
-    return {*named, *(line_styles.of_entry(entry, entries) for entry in entries)} - {line_styles.PLAIN}
+    return {*named, *(line_styles.entry_look(entry, entries) for entry in entries)} - {line_styles.PLAIN}
 
 
 def test_every_style_has_its_own_dash_and_grey():
     own = {look: lines.GREYS[look.dash, look.colour] for look in known_looks()}
     assert len(set(own.values())) == len(own)
     # What is compared most is told apart by dashes alone.
-    first = [*line_styles.METHODS.values(), *map(line_styles.of_model, line_styles.MODELS[:20])]
+    first = [*line_styles.METHODS.values(), *map(line_styles.model_look, line_styles.MODELS[:20])]
     dashes = [own[look][0] for look in first if look != line_styles.PLAIN]
     assert len(set(dashes)) == len(dashes)
     assert not {*lines.GREY_DASHES} & {*lines.SPARE}
@@ -94,20 +94,20 @@ def test_every_style_has_its_own_dash_and_grey():
 def test_every_line_grey_contrasts_with_its_background(level):
     from rope_viz.figures.files import colours
 
-    for ink, ground in ((level, theme.BACKGROUND), (colours.dark_grey(level), theme.DARK[theme.BACKGROUND])):
+    for ink, ground in ((level, theme.BACKGROUND), (colours.invert_greys(level), theme.DARK[theme.BACKGROUND])):
         high, low = sorted((luminance(ink), luminance(ground)), reverse=True)
         assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
 def test_grey_model_style_is_independent_of_the_selection():
     from rope_viz.figures.files import Style
-    from rope_viz.figures.files.apply_style import dressed
+    from rope_viz.figures.files.apply_style import apply_style
 
     def greys(names):
         specs = {catalog()[name].name: model_specs(name)[""] for name in names}
         fig = scaling.ratios(scaling.compared(QWEN, scaling.alternatives(QWEN, ["yarn"]), specs))
-        data = dressed(fig, Style(grey=True)).data
-        return {lines.line_name(each): lines.look(each)[:2] for each in data if lines.line_name(each)}
+        data = apply_style(fig, Style(grey=True)).data
+        return {lines.line_name(each): lines.read_look(each)[:2] for each in data if lines.line_name(each)}
 
     some = ("llama-2-7b", "llama-3.1-8b", "deepseek-v2-lite", "gemma-2-27b", "yarn-mistral-7b-128k")
     whole = greys(some)

@@ -161,7 +161,7 @@ def test_bases_are_judged_for_the_head_as_it_rotates():
     spec = RopeSpec(head_dim=64, rotary_dim=48)
     expected = [first_below(RopeSpec(head_dim=64, rotary_dim=48, base=base), 400) is None for base in grid.tolist()]
     assert feasible_bases(64, 400, grid, rotary_dim=48).tolist() == expected
-    assert per_distance.feasible(spec, 400, quick=True)[[0, 10, 20]].tolist() == expected
+    assert per_distance.find_feasible(spec, 400, quick=True)[[0, 10, 20]].tolist() == expected
     assert feasible_bases(64, 400, grid, rotary_dim=32).all()
 
 

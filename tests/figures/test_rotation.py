@@ -11,7 +11,7 @@ from rope_viz.figures import rotation
 from rope_viz.figures.words import rotation as words_rotation
 from rope_viz.studies.conversion import conversion_mistakes
 from rope_viz.studies.rotation import equivalent_forms, matrix_laws, rotation_matrix
-from rope_viz.studies.vectors import normals
+from rope_viz.studies.vectors import draw_normals
 
 SPEC = RopeSpec(head_dim=32, rotary_dim=24, context=4096, target=16384, scaling=Yarn(4.0))
 
@@ -70,7 +70,7 @@ def test_only_the_whole_conversion_is_drawn_as_right():
 
 
 def test_the_costs_are_d_squared_against_four_for_each_pair():
-    rows = rotation.costs(equivalent_forms(SPEC, normals("x", 32), 77, length=SPEC.target))
+    rows = rotation.costs(equivalent_forms(SPEC, draw_normals("x", 32), 77, length=SPEC.target))
     assert rows[0]["multiplications"] == 32 * 32
     assert {row["multiplications"] for row in rows[1:]} == {4 * 12}
     assert all(row["largest difference"] < 1e-13 for row in rows)

@@ -10,14 +10,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from rope_viz.embedding.axes_spec import THW, interleaved, shared_ladder
+from rope_viz.embedding.axes_spec import THW, interleave_sections, shared_ladder
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.kernels import axes, rotate, rotate_qk
 from rope_viz.multi_axis.catalog import model_parts
 
 torch = pytest.importorskip("torch")
 
-SPEC = shared_ladder(RopeSpec(head_dim=32, base=5e6), interleaved([6, 5, 5], 16), THW)
+SPEC = shared_ladder(RopeSpec(head_dim=32, base=5e6), interleave_sections([6, 5, 5], 16), THW)
 RNG = np.random.default_rng(7)
 WHOLE = RNG.integers(-(2**33), 2**33, (5, 3))
 MIXED = np.random.default_rng(1).standard_normal((4, 2))
@@ -51,7 +51,7 @@ def test_rotate_equals_the_rotation_of_the_spec(kind, pairing):
     spec = (
         SPEC
         if pairing == "half"
-        else shared_ladder(RopeSpec(head_dim=32, base=5e6, pairing=pairing), interleaved([6, 5, 5], 16))
+        else shared_ladder(RopeSpec(head_dim=32, base=5e6, pairing=pairing), interleave_sections([6, 5, 5], 16))
     )
     want = spec.rotate(x.swapaxes(1, 2), places).swapaxes(1, 2)
     given = (torch.from_numpy(x), torch.from_numpy(places)) if kind == "torch" else (x, places)

@@ -248,7 +248,7 @@ def test_frequencies_of_one_s_own_survive_a_cast():
     assert torch.equal(module.inv_freq, torch.tensor([1.0, 0.3, 0.2, 0.1]))
     # A rounded buffer that was put in its place by hand is made anew.
     module.inv_freq = module.inv_freq.bfloat16()
-    assert torch.equal(module.in_float32("inv_freq"), flash_attn.RotaryEmbedding(8).inv_freq)
+    assert torch.equal(module.read_float32("inv_freq"), flash_attn.RotaryEmbedding(8).inv_freq)
 
 
 def test_a_module_from_the_meta_device_has_its_frequencies():

@@ -67,11 +67,11 @@ def test_process_that_cannot_start_frees_the_slot(start, monkeypatch):
     monkeypatch.setattr(measurement_process.sys, "executable", "/none/such")
     run = start(SMALL)
     assert "could not be started" in run.problem
-    assert not run.alive
+    assert not run.is_alive
     monkeypatch.undo()
     start(SMALL)
 
 
 def test_device_is_selected_in_the_process_with_torch():
-    first = next(report.lines({**SMALL, "device": "auto"}))
+    first = next(report.report_lines({**SMALL, "device": "auto"}))
     assert first["machine"]["gpu"] == torch.cuda.is_available()

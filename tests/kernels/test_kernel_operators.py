@@ -144,7 +144,7 @@ def test_learned_angles_are_refused(angles):
 
 def test_cached_value_of_a_tensor_follows_its_changes():
     asked = []
-    total = torch_library.remembered(lambda t: asked.append(1) or int(t.sum()))
+    total = torch_library.cache_last(lambda t: asked.append(1) or int(t.sum()))
     t = torch.tensor([1, 2])
     assert [total(t), total(t), len(asked)] == [3, 3, 1]
     t[0] = 5

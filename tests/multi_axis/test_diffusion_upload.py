@@ -8,7 +8,7 @@ import pytest
 from rope_viz.models import spec_url
 from rope_viz.multi_axis import from_model
 from rope_viz.multi_axis.catalog import axes_catalog
-from rope_viz.multi_axis.image_layouts import with_all_heads
+from rope_viz.multi_axis.image_layouts import add_all_heads
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import axes, axes_model, axis_choice, extend, frequencies, runtimes
 from rope_viz.pictures.configs import upload_bytes, upload_of
@@ -63,11 +63,11 @@ def test_config_without_a_ladder_raises_a_clear_error(config: dict[str, Any], sa
 @pytest.mark.parametrize("id", ["ltx-video", "ernie-image", "v-jepa2-vit-l", "dinov3-vit-b"])
 def test_model_without_a_ladder_is_plain_outside_the_axes_page(id: str) -> None:
     mine = read_upload(json.dumps(dict(axes_catalog()[id].config)))
-    assert "no ladder that a base describes: the other pages show plain RoPE" in mine.notes[-1]
+    assert "No base describes its frequencies: the other pages show plain RoPE" in mine.notes[-1]
     now = Now(mine.specs[""], spec_url.CUSTOM, "", own=mine)
     assert now[axes_model.MODEL] == axes_model.SIDEBAR
     released = from_model(axes_catalog()[id].config)
-    assert axes_model.released_scene(now).spec in [*released.values(), *with_all_heads(released).values()]
+    assert axes_model.released_scene(now).spec in [*released.values(), *add_all_heads(released).values()]
 
 
 def test_dropped_encoder_has_a_ladder_for_each_axis() -> None:

@@ -19,8 +19,8 @@ from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.models.architecture import Axes
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.multi_axis import positions, read_family
-from rope_viz.multi_axis.diffusion import ALSO, RULES, canonical, read_diffusion
-from rope_viz.multi_axis.learned_directions import uniform
+from rope_viz.multi_axis.diffusion import ALSO, RULES, read_diffusion, require_rule
+from rope_viz.multi_axis.learned_directions import draw_uniform
 from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
 from rope_viz.multi_axis.text import all_axes, text_layers, text_name
 from rope_viz.multi_axis.vision import SPECIAL, TOWERS, ladder, tower_name
@@ -64,7 +64,7 @@ def test_rotation_matches_its_class(case: dict[str, Any]) -> None:
         return
     assert isinstance(spec, AxesSpec)
     tables_agree(spec, case, places, case["tolerance"])
-    assert spec.rotation == case["rotation"]
+    assert spec.is_rotation == case["rotation"]
     assert spec.axes == tuple(case["axes"])
     assert spec.head_dim == case["head_dim"]
     np.testing.assert_allclose(spec.factor, case.get("factor", 1.0), rtol=1e-8)
@@ -158,7 +158,9 @@ def test_a_prompt_is_numbered_as_published(index: int) -> None:
 
 def test_random_numbers_match_torch() -> None:
     # torch.manual_seed(7); torch.rand(5), torch 2.13.0
-    np.testing.assert_allclose(uniform(7, 5), [0.53492254, 0.19880319, 0.6592117, 0.65689027, 0.23276156], atol=5e-8)
+    np.testing.assert_allclose(
+        draw_uniform(7, 5), [0.53492254, 0.19880319, 0.6592117, 0.65689027, 0.23276156], atol=5e-8
+    )
 
 
 def test_text_class_holds_its_frequencies_in_float32() -> None:
@@ -174,7 +176,7 @@ def test_text_class_holds_its_frequencies_in_float32() -> None:
 def test_every_tower_has_a_default_of_its_class(kind: str) -> None:
     spec = read_family(f"vision/{kind}", {})
     assert isinstance(spec, AxesSpec)
-    assert spec.rotation
+    assert spec.is_rotation
     assert set(spec.axes) == {"h", "w"}
 
 
@@ -213,12 +215,12 @@ def test_every_diffusion_transformer_is_read_from_nothing(name: str) -> None:
 def test_classes_and_pipelines_name_the_same_rules() -> None:
     assert set(ALSO.values()) <= set(RULES)
     for written in ("Flux2PosEmbed", "flux.2", "Flux2Transformer2DModel", "flux-2", "FLUX_2"):
-        assert canonical(written) == "flux2"
-    assert canonical("QwenEmbedLayer3DRope") == "qwenimagelayered"
-    assert canonical("QwenEmbedRope") == "qwenimage"
-    assert canonical("ZImageTransformer2DModel") == "zimage"
+        assert require_rule(written) == "flux2"
+    assert require_rule("QwenEmbedLayer3DRope") == "qwenimagelayered"
+    assert require_rule("QwenEmbedRope") == "qwenimage"
+    assert require_rule("ZImageTransformer2DModel") == "zimage"
     with pytest.raises(ValueError, match="there is no diffusion transformer"):
-        canonical("unet")
+        require_rule("unet")
 
 
 def test_runtimes_number_a_long_video_differently() -> None:

@@ -36,7 +36,7 @@ def test_text_config_is_read_as_its_class_reads_it(case: dict[str, Any]) -> None
     held = one(read_family(case["family"], case["config"]))
     np.testing.assert_allclose(parts[part].weights, held.weights, rtol=1.3e-7)
     np.testing.assert_array_equal(parts[part].dims, held.dims)
-    assert parts[part].rotation == held.rotation
+    assert parts[part].is_rotation == held.is_rotation
 
 
 VISIONS = [
@@ -158,8 +158,8 @@ def test_catalog_covers_every_kind_of_model() -> None:
     assert len(MODELS) >= 25
     parts = [part.split(" ")[0] for id in MODELS for part in model_parts(id)]
     assert {"text", "vision", "transformer"} <= set(parts)
-    assert any(not spec.rotation for spec in model_parts("hunyuan-ocr").values())
-    assert all(not spec.aligned for spec in model_parts("rope-vit-mixed-b").values())
+    assert any(not spec.is_rotation for spec in model_parts("hunyuan-ocr").values())
+    assert all(not spec.is_aligned for spec in model_parts("rope-vit-mixed-b").values())
 
 
 def test_an_unknown_entry_is_named() -> None:

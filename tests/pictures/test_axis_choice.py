@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rope_viz.embedding.axes_spec import THW, interleaved, shared_ladder
+from rope_viz.embedding.axes_spec import THW, interleave_sections, shared_ladder
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.single_axis import along_axis
 from rope_viz.embedding.spec import RopeSpec
@@ -17,7 +17,7 @@ from rope_viz.studies.distance_2d import mean_cosine
 from rope_viz.studies.scores import even_parts
 
 PLAIN = RopeSpec(head_dim=128, base=5e6, context=32_768, target=131_072)
-OWNER = interleaved([24, 20, 20], 64)
+OWNER = interleave_sections([24, 20, 20], 64)
 
 
 @pytest.mark.parametrize("spec", [PLAIN, dataclasses.replace(PLAIN, scaling=Yarn(factor=4.0))], ids=["plain", "yarn"])

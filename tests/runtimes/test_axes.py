@@ -50,7 +50,7 @@ def test_two_pairs_of_qwen3_vl_have_zero_frequency_in_llama_cpp() -> None:
 
 def test_hunyuan_is_sheared_in_transformers_and_turned_elsewhere() -> None:
     found = answers("hunyuan-ocr")
-    sheared = {name for name, one in found.items() if one.spec is not None and not one.spec.rotation}
+    sheared = {name for name, one in found.items() if one.spec is not None and not one.spec.is_rotation}
     assert sheared == {"transformers", "vllm"}
     for name in ("mlx-vlm", "llama.cpp"):
         spec = found[name].spec

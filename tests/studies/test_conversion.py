@@ -7,7 +7,7 @@ import torch
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies.conversion import conversion_code, conversion_mistakes, weight_permutation
 from rope_viz.studies.rotation import rotate
-from rope_viz.studies.vectors import normals
+from rope_viz.studies.vectors import draw_normals
 
 HEADS, WIDTH = 3, 5
 WAYS = [("interleaved", "half"), ("half", "interleaved"), ("half", "half")]
@@ -21,13 +21,13 @@ def test_copied_code_applies_the_permutation(source, to, rotary_dim, library):
     scope: dict = {}
     exec(conversion_code(spec, HEADS, source, to, library), scope)
     rows = weight_permutation(spec, HEADS, source, to)
-    for weight in (normals("w", HEADS * 8, WIDTH), normals("bias", HEADS * 8)):
+    for weight in (draw_normals("w", HEADS * 8, WIDTH), draw_normals("bias", HEADS * 8)):
         given = torch.from_numpy(weight) if library == "torch" else weight
         np.testing.assert_array_equal(np.asarray(scope["convert"](given)), weight[rows])
 
 
 def test_the_permutation_is_that_of_the_transformers_script():
-    weight = normals("w", HEADS * 8, WIDTH)
+    weight = draw_normals("w", HEADS * 8, WIDTH)
     published = weight.reshape(HEADS, 4, 2, WIDTH).swapaxes(1, 2).reshape(HEADS * 8, WIDTH)
     rows = weight_permutation(RopeSpec(head_dim=8), HEADS, "interleaved", "half")
     np.testing.assert_array_equal(weight[rows], published)
@@ -40,7 +40,7 @@ def test_permutation_and_its_inverse_are_the_identity():
 
 
 def test_converted_weights_give_the_same_scores():
-    x, wq, wk = normals("x", WIDTH), normals("wq", 8, WIDTH), normals("wk", 8, WIDTH)
+    x, wq, wk = draw_normals("x", WIDTH), draw_normals("wq", 8, WIDTH), draw_normals("wk", 8, WIDTH)
     before, after = RopeSpec(head_dim=8, pairing="interleaved"), RopeSpec(head_dim=8, pairing="half")
     rows = weight_permutation(before, 1, "interleaved", "half")
     first = rotate(before, wq @ x, 9) @ rotate(before, wk @ x, 4)

@@ -6,29 +6,29 @@ import pytest
 from rope_viz.embedding.axes_spec import (
     THW,
     AxesSpec,
-    directions,
-    interleaved,
+    alternate_then,
+    assign_sections,
+    interleave_sections,
     ladder_per_axis,
-    sections,
-    sections_then,
+    mix_axes,
     shared_ladder,
     without_rotation,
 )
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies.distance_2d import (
     coefficients,
-    even,
+    even_coefficients,
     mean_cosine,
     plane,
     profile,
-    seen_from,
-    unrotated,
+    scores_from,
+    unrotated_score,
 )
 
-QWEN2 = shared_ladder(RopeSpec(head_dim=128, base=1e6), sections([16, 24, 24], 64))
-QWEN3 = shared_ladder(RopeSpec(head_dim=128, base=5e6), interleaved([24, 20, 20], 64))
-ERNIE = shared_ladder(RopeSpec(head_dim=128, base=5e5), sections_then(64, 20))
-MIXED = directions(np.random.default_rng(0).normal(size=(20, 2)), ("h", "w"))
+QWEN2 = shared_ladder(RopeSpec(head_dim=128, base=1e6), assign_sections([16, 24, 24], 64))
+QWEN3 = shared_ladder(RopeSpec(head_dim=128, base=5e6), interleave_sections([24, 20, 20], 64))
+ERNIE = shared_ladder(RopeSpec(head_dim=128, base=5e5), alternate_then(64, 20))
+MIXED = mix_axes(np.random.default_rng(0).normal(size=(20, 2)), ("h", "w"))
 STRETCHED = AxesSpec(QWEN3.weights, factor=np.linspace(0.5, 2.0, 64), axes=THW)
 SPECS = {"sections": QWEN2, "interleaved": QWEN3, "mixed": MIXED, "a factor per pair": STRETCHED}
 SHEARED = without_rotation(QWEN2, QWEN3.weights)
@@ -48,7 +48,7 @@ def test_a_map_is_the_score_of_rotated_vectors(name: str) -> None:
     spec = SPECS[name]
     q, k = np.random.default_rng(1).normal(size=(2, spec.head_dim))
     rows, columns = np.array([-32.0, -1.0, 0.0, 5.0, 31.0]), np.array([-7.0, 0.0, 2.5, 90.0])
-    found = plane(spec, *coefficients(spec, q, k), rows, columns) + unrotated(spec, q, k)
+    found = plane(spec, *coefficients(spec, q, k), rows, columns) + unrotated_score(spec, q, k)
     query = np.full(len(spec.axes), 100.0)
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
@@ -65,16 +65,18 @@ def test_both_computations_of_a_map_agree() -> None:
     weights = np.array(aligned.weights)
     weights[3] = [1e-15, weights[3, 1] or weights[3, 0]] if weights[3, 1] else [weights[3, 0], 1e-15]
     nearly = AxesSpec(weights, aligned.dims, axes=aligned.axes)
-    assert not nearly.aligned
+    assert not nearly.is_aligned
     side = np.arange(-20.0, 21.0)
     np.testing.assert_allclose(
-        plane(nearly, *even(nearly), side, side), plane(aligned, *even(aligned), side, side), atol=1e-12
+        plane(nearly, *even_coefficients(nearly), side, side),
+        plane(aligned, *even_coefficients(aligned), side, side),
+        atol=1e-12,
     )
 
 
 def test_a_map_is_exact_far_away() -> None:
     far = np.array([0.0, 1.0, 12_345_678.0, 2.0**31])
-    found = plane(QWEN3, *even(QWEN3), far, far)
+    found = plane(QWEN3, *even_coefficients(QWEN3), far, far)
     for i, row in enumerate(far):
         for j, column in enumerate(far):
             turns = QWEN3.weights[:, 1].astype(np.longdouble) * row + QWEN3.weights[:, 2].astype(np.longdouble) * column
@@ -83,15 +85,15 @@ def test_a_map_is_exact_far_away() -> None:
 
 def test_a_profile_is_a_row_of_the_map() -> None:
     side = np.arange(-9.0, 10.0)
-    whole = plane(QWEN3, *even(QWEN3), side, side)
+    whole = plane(QWEN3, *even_coefficients(QWEN3), side, side)
     np.testing.assert_allclose(mean_cosine(QWEN3, "w", side), whole[9], atol=1e-14)
-    held = profile(QWEN3, *even(QWEN3), "w", side, at={"h": 4.0})
+    held = profile(QWEN3, *even_coefficients(QWEN3), "w", side, at={"h": 4.0})
     np.testing.assert_allclose(held, whole[13], atol=1e-14)
-    np.testing.assert_allclose(plane(QWEN3, *even(QWEN3), side, side, at={"t": 0.0}), whole, atol=1e-14)
+    np.testing.assert_allclose(plane(QWEN3, *even_coefficients(QWEN3), side, side, at={"t": 0.0}), whole, atol=1e-14)
 
 
 def test_map_at_a_fixed_time_offset_has_the_score_of_that_time() -> None:
-    near = plane(QWEN2, *even(QWEN2), [0.0], [0.0], at={"t": 32.0})
+    near = plane(QWEN2, *even_coefficients(QWEN2), [0.0], [0.0], at={"t": 32.0})
     assert near[0, 0] == pytest.approx(float(mean_cosine(QWEN2, "t", [32])[0]))
 
 
@@ -100,7 +102,7 @@ def test_seen_from_gives_the_score_at_its_positions(spec: AxesSpec) -> None:
     q, k = np.random.default_rng(4).normal(size=(2, spec.head_dim))
     origin = np.array([11.0, 40.0, 7.0])
     rows, columns = np.array([-3.0, 0.0, 12.0]), np.array([0.0, 1.0, 50.0])
-    found = seen_from(spec, q, k, origin, rows, columns)
+    found = scores_from(spec, q, k, origin, rows, columns)
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             turned = spec.rotate(np.stack([q, k]), np.stack([origin, origin + np.array([0.0, row, column])]))
@@ -110,23 +112,23 @@ def test_seen_from_gives_the_score_at_its_positions(spec: AxesSpec) -> None:
 def test_scores_of_a_sheared_table_depend_on_the_origin() -> None:
     q, k = np.random.default_rng(4).normal(size=(2, SHEARED.head_dim))
     side = np.arange(-4.0, 5.0)
-    first = seen_from(SHEARED, q, k, [0.0, 0.0, 0.0], side, side)
-    second = seen_from(SHEARED, q, k, [0.0, 20.0, 20.0], side, side)
+    first = scores_from(SHEARED, q, k, [0.0, 0.0, 0.0], side, side)
+    second = scores_from(SHEARED, q, k, [0.0, 20.0, 20.0], side, side)
     assert np.abs(first - second).max() > 1e-2
-    with pytest.raises(ValueError, match="no rotation"):
-        plane(SHEARED, *even(SHEARED), side, side)
+    with pytest.raises(ValueError, match="not a rotation"):
+        plane(SHEARED, *even_coefficients(SHEARED), side, side)
 
 
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: plane(QWEN2, *even(QWEN2), [0.0], [0.0], axes=("h", "h")), "differ from each other"),
-        (lambda: plane(QWEN2, *even(QWEN2), [0.0], [0.0], at={"h": 1.0}), "differ from each other"),
-        (lambda: plane(QWEN2, *even(QWEN2), [0.0], [0.0], axes=("h", "x")), "axis must be one of"),
+        (lambda: plane(QWEN2, *even_coefficients(QWEN2), [0.0], [0.0], axes=("h", "h")), "differ from each other"),
+        (lambda: plane(QWEN2, *even_coefficients(QWEN2), [0.0], [0.0], at={"h": 1.0}), "differ from each other"),
+        (lambda: plane(QWEN2, *even_coefficients(QWEN2), [0.0], [0.0], axes=("h", "x")), "axis must be one of"),
         (lambda: plane(QWEN2, np.ones(3), None, [0.0], [0.0]), "64"),
         (lambda: plane(QWEN2, np.ones((2, 64)), None, [0.0], [0.0]), "one set of coefficients"),
-        (lambda: plane(QWEN2, *even(QWEN2), [], [0.0]), "rows must be displacements"),
-        (lambda: plane(QWEN2, *even(QWEN2), np.arange(8192), np.arange(8192)), "at most"),
+        (lambda: plane(QWEN2, *even_coefficients(QWEN2), [], [0.0]), "rows must be displacements"),
+        (lambda: plane(QWEN2, *even_coefficients(QWEN2), np.arange(8192), np.arange(8192)), "at most"),
         (lambda: coefficients(QWEN2, np.ones(3), np.ones(128)), "q must have shape"),
     ],
 )

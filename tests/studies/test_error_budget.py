@@ -7,7 +7,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import attention, decay, per_distance, scaling
 from rope_viz.studies import linear_attention
 from rope_viz.studies.decay import first_negative
-from rope_viz.studies.error_budget import WORK, Thinning, fewer
+from rope_viz.studies.error_budget import WORK, Thinning, scale_samples
 from rope_viz.studies.scores import curve, curve_envelope
 
 SIZES = [4, 64, 128, 512, 4096]
@@ -75,11 +75,14 @@ def test_every_picture_of_any_head_size_respects_the_budget(head_dim):
     where = decay.Range.from_length(10_000_000, None, log=True)
     thinning = where.thinning(spec.pairs, shares=len(every))
     assert distances(thinning) * spec.pairs * len(every) <= 1.01 * WORK
-    bases = per_distance.bases_drawn(spec, per_distance.BASES_LONGEST)
-    looked = per_distance.thinned(spec.rotary_dim, per_distance.BASES_LONGEST, len(bases))
+    bases = per_distance.choose_bases(spec, per_distance.BASES_LONGEST)
+    looked = per_distance.thin_distances(spec.rotary_dim, per_distance.BASES_LONGEST, len(bases))
     assert distances(looked) * spec.pairs * len(bases) <= 3.1 * WORK
     assert (
-        fewer(160, spec.pairs, least=40, usual=128) * fewer(12, spec.pairs, least=2, usual=128) * spec.pairs <= 260_000
+        scale_samples(160, spec.pairs, least=40, usual=128)
+        * scale_samples(12, spec.pairs, least=2, usual=128)
+        * spec.pairs
+        <= 260_000
     )
 
 

@@ -129,7 +129,7 @@ def test_contributions_are_the_gain_of_the_attended_logits(name):
 
 def test_strength_bounds_and_energy_shares_match_the_vectors():
     spec, found = SPECS["interleaved"], taken(SPECS["interleaved"])
-    said = heads.by_pair(found, spec.pairs)
+    said = heads.pair_statistics(found, spec.pairs)
     q, k = (x.reshape(*x.shape[:2], 8, 2) for x in (found.q, found.k))
     size_q, size_k = (np.linalg.norm(x, axis=3) for x in (q, k))
     for head in range(4):
@@ -146,7 +146,7 @@ def test_phase_is_where_the_mean_score_of_a_pair_is_largest():
     spec = SPECS["half"]
     q, k = np.zeros((2, 1, 50, 16))
     q[0, :, 3], k[0, :, 3], k[0, :, 11] = 1.0, np.cos(0.7), np.sin(0.7)  # the key of pair 3 is turned by 0.7
-    said = heads.by_pair(heads.Heads(q, k), spec.pairs)
+    said = heads.pair_statistics(heads.Heads(q, k), spec.pairs)
     angle = np.linspace(-np.pi, np.pi, 20_001)
     scores = (np.exp(1j * angle) * (1.0 + 0j) * np.conj(np.exp(0.7j))).real
     assert said.phase[0, 3] == pytest.approx(angle[scores.argmax()], abs=1e-3)
@@ -160,10 +160,10 @@ def test_equal_tokens_are_positional_and_random_ones_are_not():
         np.tile(RANDOM.normal(size=(1, 1, 16)), (1, 300, 1)), np.tile(RANDOM.normal(size=16), (1, 300, 1))
     )
     noise = heads.Heads(RANDOM.normal(size=(1, 300, 16)), RANDOM.normal(size=(1, 300, 16)))
-    assert heads.positional(same, turning(spec))[0] == pytest.approx(1.0)
-    assert heads.positional(noise, turning(spec))[0] < 0.1
+    assert heads.positional_share(same, turning(spec))[0] == pytest.approx(1.0)
+    assert heads.positional_share(noise, turning(spec))[0] < 0.1
     nothing = heads.Heads(np.zeros((1, 9, 16)), np.zeros((1, 9, 16)))
-    assert heads.positional(nothing, turning(spec))[0] == 0.0
+    assert heads.positional_share(nothing, turning(spec))[0] == 0.0
 
 
 def test_scaling_moves_only_what_it_scales():

@@ -15,13 +15,13 @@ from rope_viz.studies.linear_attention import (
     state_outputs,
 )
 from rope_viz.studies.rotation import rotation_matrix
-from rope_viz.studies.vectors import normals
+from rope_viz.studies.vectors import draw_normals
 
 SPEC = RopeSpec(head_dim=8)
 
 
 def heads(tokens: int, size: int = 8, values: int = 3):
-    return normals("q", tokens, size), normals("k", tokens, size), normals("v", tokens, values)
+    return draw_normals("q", tokens, size), draw_normals("k", tokens, size), draw_normals("v", tokens, values)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -20,14 +20,14 @@ from rope_viz.studies.precision import (
     bf16_products,
     exact_unit,
     find_largest_error,
-    first_beyond,
+    first_position_beyond,
     norm_error,
-    rotated,
+    rotate_rounded,
     shift_test,
     worst_error,
 )
 from rope_viz.studies.rounding import round_to
-from rope_viz.studies.rounding_in_practice import PRACTICES, practised_by
+from rope_viz.studies.rounding_in_practice import PRACTICES, find_practices
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "attention_transformers.json").read_text())
 SPEC = RopeSpec(head_dim=128, base=10_000.0)
@@ -42,7 +42,7 @@ def window(end: int, size: int = 4096):
 
 def trig_error(positions, where):
     """The larger error of cos and sin, absolute, shape (positions, pairs)."""
-    off = rotated(SPEC, np.ones(SPEC.pairs, dtype=complex), positions, where, None) - exact_unit(SPEC, positions)
+    off = rotate_rounded(SPEC, np.ones(SPEC.pairs, dtype=complex), positions, where, None) - exact_unit(SPEC, positions)
     return np.maximum(np.abs(off.real), np.abs(off.imag))
 
 
@@ -230,13 +230,13 @@ def test_the_first_position_beyond_is_the_first(where, base, turns):
     spec, limit = RopeSpec(head_dim=16, base=base), 6000
     beyond = np.abs(angle_error(spec, np.arange(limit + 1), where)) > 2.0 * math.pi * turns
     expected = np.where(beyond.any(axis=0), beyond.argmax(axis=0), np.nan)
-    np.testing.assert_array_equal(first_beyond(spec, where, turns=turns, limit=limit), expected)
+    np.testing.assert_array_equal(first_position_beyond(spec, where, turns=turns, limit=limit), expected)
 
 
 def test_sampled_first_positions_are_beyond_and_near_the_first():
     limit = 4000
     beyond = np.abs(angle_error(SPEC, np.arange(limit + 1), "bf16-angles")) > 0.2 * math.pi
-    sampled = first_beyond(SPEC, "bf16-angles", limit=limit)
+    sampled = first_position_beyond(SPEC, "bf16-angles", limit=limit)
     found = ~np.isnan(sampled)
     assert found.sum() > 20
     first = beyond.argmax(axis=0)
@@ -247,7 +247,7 @@ def test_sampled_first_positions_are_beyond_and_near_the_first():
 
 @pytest.mark.parametrize("where", TABLES)
 def test_no_table_ever_passes_a_tenth_of_a_turn(where):
-    assert np.isnan(first_beyond(SPEC, where)).all()
+    assert np.isnan(first_position_beyond(SPEC, where)).all()
 
 
 @pytest.mark.parametrize("where", ROUNDINGS)
@@ -310,7 +310,7 @@ def test_the_running_product_stays_near_the_scaled_angle(scaling):
         (lambda: angle_error(SPEC, [-1], "phase64"), "from 0 to"),
         (lambda: angle_error(SPEC, [1.5], "phase64"), "whole numbers"),
         (lambda: worst_error(SPEC, [0, 5, 5], "phase64"), "edges must rise"),
-        (lambda: first_beyond(SPEC, "phase64", turns=0.0), "turns"),
+        (lambda: first_position_beyond(SPEC, "phase64", turns=0.0), "turns"),
         (lambda: shift_test(SPEC, [1], "phase64", distance=-1), "distance"),
     ],
 )
@@ -324,6 +324,6 @@ def test_every_practice_names_roundings_that_exist_and_a_source():
         assert set(practice.roundings) <= set(ROUNDINGS)
         assert practice.source.startswith(("https://github.com/", "rope_viz/"))
         assert " " not in practice.source
-    assert "rotary-embedding-torch 0.9.1" in {practice.library for practice in practised_by("bf16-positions")}
+    assert "rotary-embedding-torch 0.9.1" in {practice.library for practice in find_practices("bf16-positions")}
     for where in ("bf16-positions", "bf16-inv-freq", "bf16-angles", "bf16-table", "running-product", "phase64"):
-        assert practised_by(where)
+        assert find_practices(where)

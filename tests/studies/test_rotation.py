@@ -16,7 +16,7 @@ from rope_viz.studies.rotation import (
     rotate,
     rotation_matrix,
 )
-from rope_viz.studies.vectors import normals, parse_vector
+from rope_viz.studies.vectors import draw_normals, parse_vector
 
 SPECS = [
     RopeSpec(head_dim=64, pairing=pairing, rotary_dim=rotary_dim, scaling=scaling)
@@ -57,7 +57,7 @@ def test_interleaved_is_block_diagonal_and_half_is_off_diagonal():
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_rotate_is_the_matrix_product(spec):
-    x = normals("x", 3, spec.head_dim)
+    x = draw_normals("x", 3, spec.head_dim)
     positions = np.array([0, 7, 4095])
     expected = [rotation_matrix(spec, m) @ row for m, row in zip(positions, x, strict=True)]
     np.testing.assert_allclose(rotate(spec, x, positions), expected, rtol=0, atol=1e-13)
@@ -65,7 +65,7 @@ def test_rotate_is_the_matrix_product(spec):
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_every_form_gives_the_same_vector(spec):
-    forms = equivalent_forms(spec, normals("x", 64), 777)
+    forms = equivalent_forms(spec, draw_normals("x", 64), 777)
     assert [form.name for form in forms] == ["dense", "interleaved", "half", "complex"]
     for form in forms:
         assert form.error < 1e-14
@@ -92,7 +92,7 @@ def test_permutation_of_eight_dimensions():
 @given(st.integers(0, 1_000_000), st.integers(-2000, 2000), st.sampled_from(PAIRINGS), st.sampled_from([0, 2, 12, 30]))
 def test_the_score_depends_on_the_distance_only(position, distance, pairing, rotary_dim):
     spec = RopeSpec(head_dim=32, rotary_dim=rotary_dim, pairing=pairing)
-    q, k = normals("q", 32), normals("k", 32)
+    q, k = draw_normals("q", 32), draw_normals("k", 32)
     here = rotate(spec, q, distance) @ rotate(spec, k, 0)
     there = rotate(spec, q, position + distance) @ rotate(spec, k, position)
     assert abs(here - there) < 1e-8
@@ -130,7 +130,7 @@ def test_float64_sines_are_of_the_order_published(end, published):
 
 def test_gain_multiplies_only_what_rotates():
     spec = RopeSpec(head_dim=8, rotary_dim=4)
-    x = normals("x", 8)
+    x = draw_normals("x", 8)
     plain, doubled = rotate(spec, x, 3), rotate(spec, x, 3, gain=2.0)
     np.testing.assert_allclose(doubled[:4], 2.0 * plain[:4])
     np.testing.assert_array_equal(doubled[4:], x[4:])
@@ -166,10 +166,10 @@ def test_bad_vector_raises_a_clear_error(text, said):
 
 
 def test_normals_are_normal_and_fixed():
-    values = normals("a", 40_000)
+    values = draw_normals("a", 40_000)
     assert abs(values.mean()) < 0.02
     assert abs(values.std() - 1.0) < 0.02
     assert abs((values**4).mean() - 3.0) < 0.15
-    np.testing.assert_array_equal(values, normals("a", 40_000))
-    assert np.abs(np.corrcoef(values, normals("b", 40_000))[0, 1]) < 0.02
-    assert normals("a", 3, 5).shape == (3, 5)
+    np.testing.assert_array_equal(values, draw_normals("a", 40_000))
+    assert np.abs(np.corrcoef(values, draw_normals("b", 40_000))[0, 1]) < 0.02
+    assert draw_normals("a", 3, 5).shape == (3, 5)

@@ -147,7 +147,7 @@ def no_rotation(view: View) -> Iterator[Finding]:
     if axes is None:
         return
     for spec in text_layers(kind, view.config).values():
-        if not spec.rotation:
+        if not spec.is_rotation:
             message = describe_shear(spec, "image tokens", "transformers")
             yield Finding("", "warning", dotted_path(view.config, "mrope_section"), message)
 
@@ -182,7 +182,7 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     found = []
     source = "the published code of V-JEPA 2 and ERNIE-Image, with which they were trained"
     for part, spec in parts.items():
-        if not spec.rotation:
+        if not spec.is_rotation:
             message = f"{describe_shear(spec, f'tokens of the {part}', 'the published code')} The model was trained so."
             found.append(Finding("no-rotation", "note", "", message, source=source))
     return found

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from rope_viz import __version__
 from rope_viz.embedding.spec import short_repr
-from rope_viz.figures.files.file_names import spanned as spanned
-from rope_viz.figures.files.file_names import stem as stem
+from rope_viz.figures.files.file_names import format_span as format_span
+from rope_viz.figures.files.file_names import format_stem as format_stem
 from rope_viz.figures.files.style import PARAMETERS as PARAMETERS
 from rope_viz.figures.files.style import PRESETS as PRESETS
 from rope_viz.figures.files.style import Style as Style
+from rope_viz.figures.files.style import format_one_line, join_words
 from rope_viz.figures.files.style import is_key as is_key
-from rope_viz.figures.files.style import listed, one_line
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -54,7 +54,7 @@ def render(
     Raises `ValueError` for an unknown form, for a style that does not fit the figure, and if Matplotlib is missing.
     """
     if form not in FORMS:
-        raise ValueError(f"a file must be {listed(tuple(FORMS))}, not {short_repr(form)}")
+        raise ValueError(f"a file must be {join_words(tuple(FORMS))}, not {short_repr(form)}")
     from rope_viz.figures.files import csv, html_json, render_sheet
 
     style = options or Style()
@@ -65,7 +65,7 @@ def render(
         return html_json.to_json(fig, style, title, facts)
     if form == "html":
         return html_json.to_html(fig, style, title, facts)
-    return render_sheet.draw(fig, form, style, title, inside(form, title, facts or {}))
+    return render_sheet.draw(fig, form, style, title, format_metadata(form, title, facts or {}))
 
 
 def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
@@ -75,7 +75,7 @@ def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
     return redraw_json.from_json(content)
 
 
-def inside(form: str, title: str, meta: Mapping[str, Any]) -> dict[str, str | None]:
+def format_metadata(form: str, title: str, meta: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the metadata for the format's own fields: title, address, version, spec."""
     version, address = f"RoPE Viz {__version__}", str(meta.get("address") or "")
     rest = {key: value for key, value in meta.items() if key not in ("address", "version") and value not in (None, "")}
@@ -86,7 +86,7 @@ def inside(form: str, title: str, meta: Mapping[str, Any]) -> dict[str, str | No
         out = {"Title": title, "Subject": address, "Creator": version, "Keywords": details}
     else:
         out = {"Title": title, "Source": address, "Creator": version, "Description": details}
-    fields: dict[str, str | None] = {key: one_line(value) for key, value in out.items() if value}
+    fields: dict[str, str | None] = {key: format_one_line(value) for key, value in out.items() if value}
     # No date, so that equal input gives equal bytes.
     return fields | ({"CreationDate": None} if form == "pdf" else {"Date": None} if form == "svg" else {})
 

@@ -43,7 +43,7 @@ class Sheet:
         return self.style.scale
 
 
-def dressed(fig: go.Figure, style: Style, title: str = "", *, responsive: bool = False) -> Sheet:
+def apply_style(fig: go.Figure, style: Style, title: str = "", *, responsive: bool = False) -> Sheet:
     """Apply a style to a figure; raise `ValueError` if the style does not fit it.
 
     `responsive` leaves the size to the browser unless the style sets one.
@@ -57,7 +57,7 @@ def dressed(fig: go.Figure, style: Style, title: str = "", *, responsive: bool =
     layout.pop("template", None)
     narrow = (layout.get("meta") or {}).get("narrow") or {}
     if width / style.scale < NARROW and not responsive:
-        layout = overlaid(layout, narrow)
+        layout = merge_narrow_layout(layout, narrow)
     # A figure redrawn for this width already has its height.
     made = float(layout.get("height") or theme.MAIN_HEIGHT) * style.scale
     height = style.height_px(natural_height(layout, width, style) if remade is None else made)
@@ -66,13 +66,13 @@ def dressed(fig: go.Figure, style: Style, title: str = "", *, responsive: bool =
             f"{width * style.dpi / 96:,.0f} by {height * style.dpi / 96:,.0f} dots are too many: "
             "take a lower dpi or a smaller size"
         )
-    sheet = Sheet(data, layout, width, height, style, style.title_of(lines.retitled(title, data, style.labels)))
+    sheet = Sheet(data, layout, width, height, style, style.title_of(lines.relabel_title(title, data, style.labels)))
     lines.relabel(sheet.data, sheet.layout, style.labels)
-    if axis_limits.apply(sheet.data, sheet.layout, style):
+    if axis_limits.apply_limits(sheet.data, sheet.layout, style):
         lines.follow_ends(sheet.data, sheet.layout)
     lines.place_labels(sheet.data, sheet.layout, style.legend)
-    sized(sheet)
-    painted(sheet)
+    scale_fonts(sheet)
+    apply_colours(sheet)
     return sheet
 
 
@@ -85,7 +85,7 @@ def natural_height(layout: Mapping[str, Any], width: float, style: Style) -> flo
     return float(inside * (width / WIDTH) ** 0.5 + around * style.scale + title)
 
 
-def overlaid(layout: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge_narrow_layout(layout: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the layout with the changes for narrow figures merged, one level deep."""
     out = dict(layout)
     for key, value in changes.items():
@@ -93,14 +93,14 @@ def overlaid(layout: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return out
 
 
-def sized(sheet: Sheet) -> None:
+def scale_fonts(sheet: Sheet) -> None:
     """Scale all font sizes to the style."""
     scale = sheet.scale
     layout = sheet.layout
     if scale != 1.0:
-        layout.update(_scaled(layout, scale))
+        layout.update(_scale_values(layout, scale))
         for trace in sheet.data:
-            trace.update(_scaled(trace, scale))
+            trace.update(_scale_values(trace, scale))
     layout["font"] = {"color": theme.TEXT, **layout.get("font", {})}
     layout["font"] |= {"size": USUAL_SIZE * scale, "family": css(sheet.style)}
     # Set colours that Plotly would otherwise choose itself, so that the style's recolouring reaches them.
@@ -115,29 +115,29 @@ def css(style: Style) -> str:
     return CSS.get(style.font, f'"{style.font}", sans-serif')
 
 
-def _scaled(value: Any, scale: float, inside: str = "") -> Any:
+def _scale_values(value: Any, scale: float, inside: str = "") -> Any:
     if isinstance(value, Mapping):
         return {
             key: item * scale
             if key == "size" and inside.endswith("font") and isinstance(item, (int, float))
             else item
             if key in (*colours.DATA, "text")
-            else _scaled(item, scale, key)
+            else _scale_values(item, scale, key)
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_scaled(item, scale, inside) for item in value]
+        return [_scale_values(item, scale, inside) for item in value]
     return value
 
 
-def painted(sheet: Sheet) -> None:
+def apply_colours(sheet: Sheet) -> None:
     """Apply the colours of the style."""
     style, layout = sheet.style, sheet.layout
     if style.grey:
-        lines.in_greys(sheet.data, sheet.layout)
-        _change(sheet, colours.grey)
+        lines.convert_to_grey(sheet.data, sheet.layout)
+        _recolour(sheet, colours.to_grey)
     if style.theme == "dark":
-        _change(sheet, colours.dark_grey if style.grey else colours.dark)
+        _recolour(sheet, colours.invert_greys if style.grey else colours.to_dark)
     elif style.theme == "transparent":
         ground = str(layout.get("paper_bgcolor", theme.BACKGROUND))
         layout["paper_bgcolor"] = layout["plot_bgcolor"] = colours.CLEAR
@@ -147,6 +147,6 @@ def painted(sheet: Sheet) -> None:
         ]
 
 
-def _change(sheet: Sheet, change: colours.Recolour) -> None:
-    sheet.layout = colours.recoloured(sheet.layout, change)
-    sheet.data = [colours.recoloured(trace, change) for trace in sheet.data]
+def _recolour(sheet: Sheet, change: colours.Recolour) -> None:
+    sheet.layout = colours.recolour(sheet.layout, change)
+    sheet.data = [colours.recolour(trace, change) for trace in sheet.data]

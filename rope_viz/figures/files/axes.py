@@ -25,7 +25,7 @@ class Axis:
     """
 
     name: str
-    given: Mapping[str, Any]
+    properties: Mapping[str, Any]
     names: list[str] = field(default_factory=list)
     low: float = 0.0
     high: float = 1.0
@@ -36,7 +36,7 @@ class Axis:
     @property
     def log(self) -> bool:
         """Return True for a log axis."""
-        return self.given.get("type") == "log"
+        return self.properties.get("type") == "log"
 
     @property
     def is_vertical(self) -> bool:
@@ -44,28 +44,28 @@ class Axis:
         return self.name.startswith("y")
 
     @property
-    def shown(self) -> bool:
+    def is_visible(self) -> bool:
         """Return True if the axis is drawn."""
-        return self.given.get("visible") is not False
+        return self.properties.get("visible") is not False
 
     @property
     def title(self) -> str:
         """Return the title, with its markup."""
-        return str((self.given.get("title") or {}).get("text") or "")
+        return str((self.properties.get("title") or {}).get("text") or "")
 
     @property
-    def opposite(self) -> bool:
+    def is_opposite(self) -> bool:
         """Return True for an axis at the right or the top."""
-        return self.given.get("side") in ("right", "top")
+        return self.properties.get("side") in ("right", "top")
 
     @property
     def angle(self) -> float:
         """Return the rotation of tick labels, clockwise in degrees."""
-        return float(self.given.get("tickangle") or 0.0)
+        return float(self.properties.get("tickangle") or 0.0)
 
     def coordinates(self, values: Any) -> Any:
         """Convert values to coordinates of the same shape; NaN for 0 on a log axis and for unknown names."""
-        if self.names and not numeric(values):
+        if self.names and not is_numeric(values):
             places = {name: float(place) for place, name in enumerate(self.names)}
             return np.array([places.get(str(value), math.nan) for value in np.ravel(np.asarray(values, dtype=object))])
         array = np.asarray(values, dtype=np.float64)
@@ -83,7 +83,7 @@ class Axis:
         """Convert values to pixels of the sheet."""
         return self.pixel(self.coordinates(values))
 
-    def holds(self, coordinate: float, slack: float = 1e-9) -> bool:
+    def contains(self, coordinate: float, slack: float = 1e-9) -> bool:
         """Return True if a coordinate is within the axis range."""
         low, high = sorted((self.low, self.high))
         return low - slack * (high - low) <= coordinate <= high + slack * (high - low)
@@ -91,11 +91,11 @@ class Axis:
     def place(self, start: float, stop: float, size: float, extent: Callable[[Lines], tuple[float, float]]) -> None:
         """Set the extent in pixels, and choose the ticks that fit with a font of `size` pixels."""
         self.start, self.stop = start, stop
-        every = [(at, parse(text)) for at, text in self._wanted(size) if self.holds(at)]
-        if self.given.get("showticklabels") is False:
+        every = [(at, parse(text)) for at, text in self._all_ticks(size) if self.contains(at)]
+        if self.properties.get("showticklabels") is False:
             self.ticks = [(at, [[]]) for at, _ in every]
             return
-        along = [self._along(extent(lines)) for _, lines in every]
+        along = [self._length_along(extent(lines)) for _, lines in every]
         gap = 0.0 if self.is_vertical or self.angle else 0.75 * size
         for stride in STRIDES:
             picked = list(range(0, len(every), stride))
@@ -108,19 +108,23 @@ class Axis:
                 break
         self.ticks = [every[i] for i in picked] if every else []
 
-    def _along(self, size: tuple[float, float]) -> float:
+    def _length_along(self, size: tuple[float, float]) -> float:
         turned = abs(self.angle) > 45
         return size[0] if self.is_vertical == turned else size[1]
 
-    def _wanted(self, size: float) -> list[tuple[float, str]]:
+    def _all_ticks(self, size: float) -> list[tuple[float, str]]:
         """Return (coordinate, label) of all ticks, before any are dropped."""
-        values = self.given.get("tickvals")
+        values = self.properties.get("tickvals")
         if values is not None:
             values = list(np.ravel(array_of(values)))
-            texts = self.given.get("ticktext")
-            texts = [str(text) for text in array_of(texts)] if texts is not None else [label(value) for value in values]
+            texts = self.properties.get("ticktext")
+            texts = (
+                [str(text) for text in array_of(texts)]
+                if texts is not None
+                else [format_tick(value) for value in values]
+            )
             places = (
-                self.coordinates(values) if self.log or not numeric(values) else np.asarray(values, dtype=np.float64)
+                self.coordinates(values) if self.log or not is_numeric(values) else np.asarray(values, dtype=np.float64)
             )
             return [(float(at), text) for at, text in zip(places, texts, strict=False)]
         if self.names:
@@ -146,7 +150,7 @@ def linear_ticks(low: float, high: float, room: float, *, binary: bool = False) 
     if binary and high - low >= 4096:
         return [(float(value), format_tokens(float(value)) if value > 0 else f"{value:,.0f}") for value in values]
     if decimals > 5 or max(abs(low), abs(high)) >= 1e7:
-        words = [label(float(value)) for value in values]
+        words = [format_tick(float(value)) for value in values]
         if len(set(words)) == len(words):
             return list(zip(map(float, values), words, strict=True))
     return [(float(value), f"{value + 0.0:,.{decimals}f}".replace("-", "−")) for value in values]
@@ -161,7 +165,7 @@ def log_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
             for power in range(first - 1, last + 1)
             for digit in (1, 2, 5)
         ]
-        ticks = [(at, label(value)) for at, value in parts if low - 1e-9 <= at <= high + 1e-9]
+        ticks = [(at, format_tick(value)) for at, value in parts if low - 1e-9 <= at <= high + 1e-9]
         if len(ticks) > 1:
             return ticks
         # A range between two of these values gets linear ticks.
@@ -171,7 +175,7 @@ def log_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
     return [(float(power), "1" if power == 0 else f"10{format_exponent(power)}") for power in powers]
 
 
-def label(value: Any) -> str:
+def format_tick(value: Any) -> str:
     """Format a tick value with four significant digits and a minus sign (U+2212)."""
     if isinstance(value, str):
         return value
@@ -187,7 +191,7 @@ def read_axes(layout: Mapping[str, Any], data: Sequence[Mapping[str, Any]]) -> d
         axis = Axis(short, layout.get(f"{short[0]}axis{short[1:]}") or {})
         own_traces = [trace for trace in data if (trace.get(f"{short[0]}axis") or short[0]) == short]
         values = [array_of(trace[short[0]]) for trace in own_traces if trace.get(short[0]) is not None]
-        if axis.given.get("type") == "category" or any(not numeric(each) for each in values):
+        if axis.properties.get("type") == "category" or any(not is_numeric(each) for each in values):
             axis.names = list(dict.fromkeys(str(name) for each in values for name in np.ravel(each)))
         axis.low, axis.high = _ends(axis, own_traces, values)
         axes[short] = axis
@@ -195,7 +199,7 @@ def read_axes(layout: Mapping[str, Any], data: Sequence[Mapping[str, Any]]) -> d
 
 
 def _ends(axis: Axis, traces: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> tuple[float, float]:
-    given = axis.given.get("range")
+    given = axis.properties.get("range")
     if given is not None:
         try:
             return float(given[0]), float(given[1])
@@ -215,7 +219,7 @@ def _ends(axis: Axis, traces: Sequence[Mapping[str, Any]], values: Sequence[Any]
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
         room = 0.05 * (high - low) or 0.5
         low, high = low - room, high + room
-    return (high, low) if axis.given.get("autorange") == "reversed" else (low, high)
+    return (high, low) if axis.properties.get("autorange") == "reversed" else (low, high)
 
 
 def array_of(values: Any) -> Any:
@@ -233,6 +237,6 @@ def array_of(values: Any) -> Any:
     return array
 
 
-def numeric(values: Any) -> bool:
+def is_numeric(values: Any) -> bool:
     """Return True for numeric values."""
     return array_of(values).dtype.kind in "iufb"

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.figures.files.axes import array_of, numeric, read_axes
-from rope_viz.figures.files.style import Style, check_apart
+from rope_viz.figures.files.axes import array_of, is_numeric, read_axes
+from rope_viz.figures.files.style import Style, check_distance
 
 
-def apply(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], style: Style) -> bool:
+def apply_limits(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], style: Style) -> bool:
     """Change the layout's axes, return True if any changed; raise `ValueError` if an axis cannot have such limits."""
     changed = False
     for letter in "xy":
@@ -27,16 +27,18 @@ def apply(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], style: Styl
             raise ValueError(f"this figure has no {letter} axis, so it can have no range and no scale of one")
         first = f"{letter}axis"
         linked = bool((layout.get("meta") or {}).get("linked"))
-        names = [key for key in axes if key == first or linked or _follows(axes[key], axes.get(first, {}), letter)]
-        ends = [_change(data, layout, name, low, high, scale) for name in names]
-        if all(end is not None and not end.shown for end in ends):
+        names = [
+            key for key in axes if key == first or linked or _should_follow(axes[key], axes.get(first, {}), letter)
+        ]
+        ends = [_change_axis(data, layout, name, low, high, scale) for name in names]
+        if all(end is not None and not end.in_view for end in ends):
             known = " to ".join(f"{end:.6g}" for end in (min(e.low for e in ends if e), max(e.high for e in ends if e)))
-            raise ValueError(f"nothing of this figure lies there: along {letter} its data go from {known}")
+            raise ValueError(f"no data in this range of {letter}: the data go from {known}")
         changed = True
     return changed
 
 
-def _follows(axis: Mapping[str, Any], first: Mapping[str, Any], letter: str) -> bool:
+def _should_follow(axis: Mapping[str, Any], first: Mapping[str, Any], letter: str) -> bool:
     """Return True if the axis of another panel should follow the first one's range."""
     if axis.get("matches") == letter:
         return True
@@ -56,10 +58,10 @@ class Data:
 
     low: float
     high: float
-    shown: bool
+    in_view: bool
 
 
-def _change(
+def _change_axis(
     data: Sequence[Mapping[str, Any]],
     layout: dict[str, Any],
     name: str,
@@ -75,7 +77,7 @@ def _change(
     if shown.names:
         raise ValueError(f"the {letter} axis of this figure has names, which have no range and no scale")
     was, log = shown.log, scale == "log" if scale else shown.log
-    values = _values(data, short)
+    values = _find_values(data, short)
     positive = values[values > 0]
     cells = any(trace.get("type") in ("heatmap", "bar") for trace in data if _has_axis(trace, short))
     if log and any(end is not None and end <= 0 for end in (low, high)):
@@ -89,14 +91,14 @@ def _change(
     least, most = sorted(ends)
     if log != was and not cells:
         # The padding that suits one scale is far too much or too little on the other.
-        least, most = _fitted(np.append(values, _rules(layout, short)), least, most, log=log)
+        least, most = _fit_limits(np.append(values, _find_rules(layout, short)), least, most, log=log)
     least, most = least if low is None else low, most if high is None else high
     if log and least <= 0:
         least = float(positive.min())
     if not least < most:
         extent = " to ".join(f"{end:g}" for end in sorted(ends))
         raise ValueError(f"{letter}min and {letter}max leave nothing of the {letter} axis, which goes from {extent}")
-    check_apart(least, most, letter)
+    check_distance(least, most, letter)
     new = [math.log10(least), math.log10(most)] if log else [least, most]
     axis |= {"range": new[::-1] if is_reversed else new, "type": "log" if log else "linear", "autorange": False}
     for key in ("minallowed", "maxallowed"):
@@ -108,8 +110,11 @@ def _change(
         for key in ("tickvals", "ticktext", "tickmode", "dtick"):
             axis.pop(key, None)
     if log != was:
-        axis["title"] = {**(axis.get("title") or {}), "text": _title((axis.get("title") or {}).get("text", ""), log)}
-        layout["annotations"] = [_moved(note, letter, short, log) for note in layout.get("annotations", ())]
+        axis["title"] = {
+            **(axis.get("title") or {}),
+            "text": _format_title((axis.get("title") or {}).get("text", ""), log),
+        }
+        layout["annotations"] = [_move_note(note, letter, short, log) for note in layout.get("annotations", ())]
     layout[name] = axis
     if not values.size:
         return None
@@ -119,9 +124,9 @@ def _change(
     return Data(first, last, first - wide <= most and last + wide >= least)
 
 
-def _values(data: Sequence[Mapping[str, Any]], short: str) -> Any:
+def _find_values(data: Sequence[Mapping[str, Any]], short: str) -> Any:
     """Return all finite values along an axis; bars include 0, maps without coordinates count their cells."""
-    found = [np.zeros(0), *(array_of(trace[short[0]]).astype(float).ravel() for trace in _numeric_on(data, short))]
+    found = [np.zeros(0), *(array_of(trace[short[0]]).astype(float).ravel() for trace in _is_numeric_on(data, short))]
     for trace in data:
         if _has_axis(trace, short):
             if trace.get("type") == "bar" and (trace.get("orientation") == "h") == (short[0] == "x"):
@@ -132,7 +137,7 @@ def _values(data: Sequence[Mapping[str, Any]], short: str) -> Any:
     return values[np.isfinite(values)]
 
 
-def _rules(layout: Mapping[str, Any], short: str) -> list[float]:
+def _find_rules(layout: Mapping[str, Any], short: str) -> list[float]:
     """Return where lines from shapes cross an axis."""
     letter = short[0]
     shapes = [each for each in layout.get("shapes", ()) if each.get("type") == "line"]
@@ -140,7 +145,7 @@ def _rules(layout: Mapping[str, Any], short: str) -> list[float]:
     return [float(each[f"{letter}0"]) for each in crossing if each[f"{letter}0"] == each[f"{letter}1"]]
 
 
-def _fitted(values: Any, least: float, most: float, *, log: bool) -> tuple[float, float]:
+def _fit_limits(values: Any, least: float, most: float, *, log: bool) -> tuple[float, float]:
     """Return limits on the new scale for the values that were visible on the old one."""
     visible = values[(values >= least) & (values <= most) & ((values > 0) | (not log))]
     if not visible.size:
@@ -162,12 +167,12 @@ def _is_map(data: Sequence[Mapping[str, Any]], short: str) -> bool:
     return any(trace.get("type") == "heatmap" for trace in data if _has_axis(trace, short))
 
 
-def _numeric_on(data: Sequence[Mapping[str, Any]], short: str) -> list[Mapping[str, Any]]:
+def _is_numeric_on(data: Sequence[Mapping[str, Any]], short: str) -> list[Mapping[str, Any]]:
     traces = [trace for trace in data if _has_axis(trace, short)]
-    return [trace for trace in traces if trace.get(short[0]) is not None and numeric(trace[short[0]])]
+    return [trace for trace in traces if trace.get(short[0]) is not None and is_numeric(trace[short[0]])]
 
 
-def _moved(note: Mapping[str, Any], letter: str, short: str, log: bool) -> dict[str, Any]:
+def _move_note(note: Mapping[str, Any], letter: str, short: str, log: bool) -> dict[str, Any]:
     """Convert a note's position between linear and log axes, where it is a power of ten."""
     value = note.get(letter)
     if (note.get(f"{letter}ref") or letter) != short or not isinstance(value, (int, float)):
@@ -177,7 +182,7 @@ def _moved(note: Mapping[str, Any], letter: str, short: str, log: bool) -> dict[
     return {**note, letter: math.log10(value)} if value > 0 else {**note, "visible": False}
 
 
-def _title(words: str, log: bool) -> str:
+def _format_title(words: str, log: bool) -> str:
     bare = re.sub(r" \(log\)$", "", words).replace(", log)", ")")
     if not log:
         return bare

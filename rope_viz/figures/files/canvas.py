@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.figures.files.colours import rgba
+from rope_viz.figures.files.colours import parse_rgba
 from rope_viz.figures.files.rich_text import Lines, Run
 
 # Matplotlib uses points of 1/72 inch.
@@ -44,7 +44,7 @@ Box = tuple[float, float, float, float]
 
 
 @contextmanager
-def settings() -> Iterator[None]:
+def apply_settings() -> Iterator[None]:
     """Apply our Matplotlib settings alone, one thread at a time; raise `ValueError` if Matplotlib is missing."""
     try:
         import matplotlib
@@ -93,7 +93,7 @@ class Canvas:
         from matplotlib.figure import Figure
 
         self.width, self.height, self.families = width, height, tuple(families)
-        face = rgba(background)
+        face = parse_rgba(background)
         self.figure = Figure(figsize=(width / 96, height / 96), dpi=96, facecolor=face if face[3] else "none")
         self.axes = self.figure.add_axes((0, 0, 1, 1), frame_on=False, xticks=[], yticks=[], autoscale_on=False)
         self.axes.set(xlim=(0, width), ylim=(height, 0))
@@ -101,7 +101,7 @@ class Canvas:
 
     def measure(self, run: Run, size: float) -> float:
         """Return the width of a text run in pixels."""
-        return _width(run.text, self.families, run.bold) * size
+        return _measure_width(run.text, self.families, run.bold) * size
 
     def line(
         self,
@@ -122,7 +122,7 @@ class Canvas:
             Line2D(
                 np.asarray(x, dtype=float),
                 np.asarray(y, dtype=float),
-                color=rgba(colour),
+                color=parse_rgba(colour),
                 linewidth=width * POINT,
                 linestyle=style,
                 solid_capstyle=cap,
@@ -147,8 +147,12 @@ class Canvas:
 
         paths = [Path(np.vstack([ring, ring[:1]]), closed=True) for ring in map(np.asarray, rings) if len(ring) > 1]
         if paths:
-            face = rgba(fill) if fill else (0.0, 0.0, 0.0, 0.0)
-            look: Any = {"facecolor": face, "edgecolor": rgba(edge) if edge else "none", "linewidth": width * POINT}
+            face = parse_rgba(fill) if fill else (0.0, 0.0, 0.0, 0.0)
+            look: Any = {
+                "facecolor": face,
+                "edgecolor": parse_rgba(edge) if edge else "none",
+                "linewidth": width * POINT,
+            }
             self._add(PathPatch(Path.make_compound_path(*paths), hatch=hatch or None, **look), clip)
 
     def box(self, box: Box, **look: Any) -> None:
@@ -171,8 +175,8 @@ class Canvas:
         """Draw points with one style."""
         from matplotlib.lines import Line2D
 
-        ring = rgba(edge) if edge else rgba(fill)
-        look: Any = {"markersize": size * POINT, "markerfacecolor": rgba(fill), "markeredgecolor": ring}
+        ring = parse_rgba(edge) if edge else parse_rgba(fill)
+        look: Any = {"markersize": size * POINT, "markerfacecolor": parse_rgba(fill), "markeredgecolor": ring}
         self._add(Line2D(x, y, linestyle="none", marker=symbol, markeredgewidth=width * POINT, **look), clip)
 
     def text(self, lines: Lines, x: float, y: float, *, size: float, colour: str, **place: Any) -> Box:
@@ -194,7 +198,7 @@ class Canvas:
                         fontsize=size * POINT,
                         family=list(self.families),
                         weight="bold" if run.bold else "normal",
-                        color=rgba(run.colour or colour),
+                        color=parse_rgba(run.colour or colour),
                         rotation=-angle,
                         rotation_mode="anchor",
                         va="baseline",
@@ -265,7 +269,7 @@ class Canvas:
 
 
 @functools.lru_cache(maxsize=4096)
-def _width(text: str, families: tuple[str, ...], bold: bool) -> float:
+def _measure_width(text: str, families: tuple[str, ...], bold: bool) -> float:
     """Return the width of a text in font sizes."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path

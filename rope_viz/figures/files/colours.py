@@ -29,7 +29,7 @@ FALLING = [[0.0, "#FFFFFF"], [1.0, "#101010"]]
 RISING = [[0.0, "#141414"], [0.5, "#8C8C8C"], [1.0, "#FAFAFA"]]
 
 
-def rgba(name: str) -> Colour:
+def parse_rgba(name: str) -> Colour:
     """Return a colour as four shares from #RRGGBB, #RRGGBBAA, rgb() or rgba(); raise `ValueError` for others."""
     name = NAMES.get(name, name)
     if re.fullmatch(r"#[0-9A-Fa-f]{6}([0-9A-Fa-f]{2})?", name):
@@ -45,7 +45,7 @@ def rgba(name: str) -> Colour:
 def ramp(scale: Sequence[Sequence[Any]], share: Any) -> Any:
     """Return the colours (…, 4) of values from 0 to 1 on a colour scale, transparent for NaN."""
     at = np.array([float(stop) for stop, _ in scale])
-    stops = np.array([rgba(name) for _, name in scale])
+    stops = np.array([parse_rgba(name) for _, name in scale])
     share = np.asarray(share, dtype=float)
     known = np.clip(np.nan_to_num(share), 0.0, 1.0)
     # Two stops at one position are a step; the second applies from there on.
@@ -57,7 +57,7 @@ def ramp(scale: Sequence[Sequence[Any]], share: Any) -> Any:
     return out
 
 
-def recoloured(value: Any, change: Recolour) -> Any:
+def recolour(value: Any, change: Recolour) -> Any:
     """Change every colour in plain data; other texts and data arrays stay unchanged."""
     if isinstance(value, str):
         if WHOLE.fullmatch(value):
@@ -66,51 +66,51 @@ def recoloured(value: Any, change: Recolour) -> Any:
     if isinstance(value, Mapping):
         # A list of texts is data; a single text may contain markup.
         skipped = {*DATA, *(["text"] if not isinstance(value.get("text"), str) else [])}
-        return {key: item if key in skipped else recoloured(item, change) for key, item in value.items()}
+        return {key: item if key in skipped else recolour(item, change) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [recoloured(item, change) for item in value]
+        return [recolour(item, change) for item in value]
     return value
 
 
-def dark(name: str) -> str:
+def to_dark(name: str) -> str:
     """Replace every colour in a text by its dark variant, if it has one."""
     return HEX.sub(lambda found: theme.DARK.get(found[0].upper(), found[0]), name)
 
 
-def grey(name: str) -> str:
+def to_grey(name: str) -> str:
     """Convert the colours in a text to grey: those of the palette by table, others by luminance."""
 
     if WHOLE.fullmatch(name) and len(name) == 9 and int(name[7:], 16) < 0x40 and name[:7].upper() in TINTS:
         return TINTS[name[:7].upper()]
 
-    def one(found: re.Match[str]) -> str:
+    def replace_hex(found: re.Match[str]) -> str:
         known = found[0].upper()
         if known in INKS:
             return INKS[known]
-        red, green, blue, _ = rgba(known)
+        red, green, blue, _ = parse_rgba(known)
         level = round(255 * (0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2) ** (1 / 2.2))
         return f"#{level:02X}{level:02X}{level:02X}"
 
-    def triple(found: re.Match[str]) -> str:
+    def replace_rgb(found: re.Match[str]) -> str:
         red, green, blue = (round(float(part)) for part in found.groups()[:3])
-        return one(re.match(".*", f"#{red:02X}{green:02X}{blue:02X}"))  # type: ignore[arg-type]
+        return replace_hex(re.match(".*", f"#{red:02X}{green:02X}{blue:02X}"))  # type: ignore[arg-type]
 
-    return RGB.sub(triple, HEX.sub(one, name))
+    return RGB.sub(replace_rgb, HEX.sub(replace_hex, name))
 
 
-def dark_grey(name: str) -> str:
+def invert_greys(name: str) -> str:
     """Invert the greys in a text for a dark background."""
 
-    def one(found: re.Match[str]) -> str:
+    def invert(found: re.Match[str]) -> str:
         level = round(232 - int(found[0][1:3], 16) * (232 - 17) / 255)
         return f"#{level:02X}{level:02X}{level:02X}"
 
-    return HEX.sub(one, name)
+    return HEX.sub(invert, name)
 
 
-def greys(name: str) -> tuple[str, str]:
+def grey_pair(name: str) -> tuple[str, str]:
     """Return a palette colour as grey on a light background, and on a dark one."""
-    return grey(name), dark_grey(grey(name))
+    return to_grey(name), invert_greys(to_grey(name))
 
 
 def grey_scale(scale: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -125,6 +125,6 @@ def grey_scale(scale: Sequence[Sequence[Any]]) -> list[list[Any]]:
         levels = np.linspace(90, 225, len(kinds)).round().astype(int)
         own = {name: f"#{level:02X}{level:02X}{level:02X}" for name, level in zip(kinds, levels, strict=True)}
         return [[stop, own[name]] for stop, name in zip(at, names, strict=True)]
-    light = [sum(rgba(grey(name))[:3]) for name in names]
+    light = [sum(parse_rgba(to_grey(name))[:3]) for name in names]
     two_sided = light[0] < max(light) > light[-1] or light[0] > min(light) < light[-1]
     return [list(stop) for stop in (RISING if two_sided else FALLING)]

@@ -16,9 +16,9 @@ import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.files import lines
-from rope_viz.figures.files.axes import array_of, numeric
-from rope_viz.figures.files.rich_text import plain
-from rope_viz.figures.files.style import Style, listed, one_line
+from rope_viz.figures.files.axes import array_of, is_numeric
+from rope_viz.figures.files.rich_text import strip_markup
+from rope_viz.figures.files.style import Style, format_one_line, join_words
 
 Columns = Mapping[str, Any]
 # Characters that CSV readers treat as a separator, a quote, a line end or a comment.
@@ -28,18 +28,18 @@ QUOTED = re.compile(r'[",#\r\n]')
 def to_csv(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
     """Return the CSV file; raise `ValueError` for labels of lines that the figure does not have."""
     out = io.StringIO()
-    for name, value in header(title, meta):
+    for name, value in header_lines(title, meta):
         out.write(f"# {name}: {value}\n")
-    shown = relabelled(columns(fig), fig, style) or {"no rows": ()}
-    filled = [[*map(cell, plain_list(values))] for values in shown.values()]
+    shown = relabel_columns(read_columns(fig), fig, style) or {"no rows": ()}
+    filled = [[*map(format_cell, plain_list(values))] for values in shown.values()]
     rows = max(map(len, filled))
-    out.write(line([guarded(name) for name in shown]))
+    out.write(format_row([guard_formula(name) for name in shown]))
     for index in range(rows):
-        out.write(line([values[index] if index < len(values) else "" for values in filled]))
+        out.write(format_row([values[index] if index < len(values) else "" for values in filled]))
     return out.getvalue().encode()
 
 
-def line(row: Sequence[Any]) -> str:
+def format_row(row: Sequence[Any]) -> str:
     """Format a row; cells with a comma, a quote, a line break or a # are quoted."""
     words = [f'"{word.replace(chr(34), 2 * chr(34))}"' if QUOTED.search(word) else word for word in map(str, row)]
     # An empty line would be skipped on reading.
@@ -56,15 +56,15 @@ def plain_list(values: Any) -> list[Any]:
 WRITTEN = ("scatter", "bar", "heatmap")
 
 
-def header(title: str, meta: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def header_lines(title: str, meta: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Return (name, value) of the lines above the table, each on one line; none without `meta`."""
     if meta is None:
         return []
     entries = {"title": title, **{key: value for key, value in meta.items() if value not in (None, "")}}
-    return [(one_line(name), one_line(value)) for name, value in entries.items()]
+    return [(format_one_line(name), format_one_line(value)) for name, value in entries.items()]
 
 
-def columns(fig: go.Figure) -> Columns:
+def read_columns(fig: go.Figure) -> Columns:
     """Return the columns of the table, name -> values."""
     table = getattr(fig, "table", None)
     if table is not None:
@@ -73,15 +73,15 @@ def columns(fig: go.Figure) -> Columns:
     if other := next((trace.type for trace in shown if trace.type not in WRITTEN), None):
         raise ValueError(f"a {other} is no table of numbers: take json, which holds it as it is, or html")
     maps = [trace for trace in shown if trace.type == "heatmap"]
-    return _grids(fig, maps) if maps else _curves(fig, shown)
+    return _stack_maps(fig, maps) if maps else _join_curves(fig, shown)
 
 
-def _grids(fig: go.Figure, maps: Sequence[Any]) -> Columns:
+def _stack_maps(fig: go.Figure, maps: Sequence[Any]) -> Columns:
     """Stack maps, a line per row; with several, the first column names the map."""
     out: dict[str, list[Any]] = {}
     if len(maps) > 1:
         out["map"] = []
-    rows_title, columns_title = _title(fig, maps[0], "y"), _title(fig, maps[0], "x")
+    rows_title, columns_title = _axis_title(fig, maps[0], "y"), _axis_title(fig, maps[0], "x")
     corner = f"{rows_title} \\ {columns_title}".strip()
     out[corner] = []
     for trace in maps:
@@ -89,14 +89,14 @@ def _grids(fig: go.Figure, maps: Sequence[Any]) -> Columns:
         rows = np.arange(len(z)) if trace.y is None else array_of(trace.y)
         heads = np.arange(z.shape[1]) if trace.x is None else array_of(trace.x)
         if len(maps) > 1:
-            out["map"] += [plain(trace.name or "")] * len(z)
-        out[corner] += [plain(row) if isinstance(row, str) else row for row in rows.tolist()]
+            out["map"] += [strip_markup(trace.name or "")] * len(z)
+        out[corner] += [strip_markup(row) if isinstance(row, str) else row for row in rows.tolist()]
         for name, values in zip(heads.tolist(), z.T, strict=True):
-            out.setdefault(plain(name) if isinstance(name, str) else f"{name:.10g}", []).extend(values.tolist())
+            out.setdefault(strip_markup(name) if isinstance(name, str) else f"{name:.10g}", []).extend(values.tolist())
     return out
 
 
-def _curves(fig: go.Figure, traces: Sequence[Any]) -> Columns:
+def _join_curves(fig: go.Figure, traces: Sequence[Any]) -> Columns:
     """Join curves over equal x values; other curves get their own x column."""
     out: dict[str, Any] = {}
     last: Any = None
@@ -104,68 +104,68 @@ def _curves(fig: go.Figure, traces: Sequence[Any]) -> Columns:
         horizontal = trace.type == "bar" and trace.orientation == "h"
         at, values = (trace.y, trace.x) if horizontal else (trace.x, trace.y)
         at = array_of(at)
-        if last is None or not _same(at, last):
-            words = [plain(each) for each in at.tolist()] if not numeric(at) else at
-            out[_free(_title(fig, trace, "y" if horizontal else "x") or "x", out)] = words
+        if last is None or not _is_same(at, last):
+            words = [strip_markup(each) for each in at.tolist()] if not is_numeric(at) else at
+            out[_free_name(_axis_title(fig, trace, "y" if horizontal else "x") or "x", out)] = words
             last = at
-        out[_free(plain(trace.name or "y"), out)] = array_of(values)
+        out[_free_name(strip_markup(trace.name or "y"), out)] = array_of(values)
     return out
 
 
-def _same(a: Any, b: Any) -> bool:
+def _is_same(a: Any, b: Any) -> bool:
     if a.shape != b.shape:
         return False
-    return bool(np.array_equal(a, b, equal_nan=numeric(a) and numeric(b)))
+    return bool(np.array_equal(a, b, equal_nan=is_numeric(a) and is_numeric(b)))
 
 
-def _title(fig: go.Figure, trace: Any, letter: str) -> str:
+def _axis_title(fig: go.Figure, trace: Any, letter: str) -> str:
     short = (trace.xaxis if letter == "x" else trace.yaxis) or letter
     layout = fig.layout
     axis = f"{letter}axis{short[1:]}"
     own = layout[axis].title.text if axis in layout else None
-    return plain(own or layout[f"{letter}axis"].title.text or "")
+    return strip_markup(own or layout[f"{letter}axis"].title.text or "")
 
 
-def _free(name: str, taken: Mapping[str, Any]) -> str:
+def _free_name(name: str, used_names: Mapping[str, Any]) -> str:
     """Return the name, numbered if it is taken."""
     count = 2
     free = name
-    while free in taken:
+    while free in used_names:
         free, count = f"{name} ({count})", count + 1
     return free
 
 
-def relabelled(shown: Columns, fig: go.Figure, style: Style) -> Columns:
+def relabel_columns(table: Columns, fig: go.Figure, style: Style) -> Columns:
     """Rename the columns of lines to which the user gave a label."""
     if not style.labels:
-        return shown
-    names = [plain(name) for name in lines.line_names([trace.to_plotly_json() for trace in fig.data])]
+        return table
+    names = [strip_markup(name) for name in lines.line_names([trace.to_plotly_json() for trace in fig.data])]
     for wanted, _ in style.labels:
         if wanted not in names:
-            known = f"its lines are {listed(tuple(names))}" if names else "it has no named lines"
+            known = f"its lines are {join_words(tuple(names))}" if names else "it has no named lines"
             raise ValueError(f"this figure has no line {short_repr(wanted)}; {known}")
     custom = dict(style.labels)
 
-    def renamed(column: str) -> str:
+    def rename(column: str) -> str:
         name = max((name for name in custom if column == name or column.startswith(f"{name} ")), key=len, default=None)
         return column if name is None else custom[name] + column[len(name) :]
 
     out: dict[str, Any] = {}
-    for column, values in shown.items():
-        out[_free(renamed(column), out)] = values
+    for column, values in table.items():
+        out[_free_name(rename(column), out)] = values
     return out
 
 
-def cell(value: Any) -> Any:
+def format_cell(value: Any) -> Any:
     """Return a cell: "" for gaps, numbers in full precision, texts guarded."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float):
         return repr(value)
-    return guarded(value) if isinstance(value, str) else value
+    return guard_formula(value) if isinstance(value, str) else value
 
 
-def guarded(word: str) -> str:
+def guard_formula(word: str) -> str:
     """Prefix a text with an apostrophe if a spreadsheet would run it as a formula."""
     try:
         float(word)

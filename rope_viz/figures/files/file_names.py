@@ -12,7 +12,7 @@ from rope_viz.models.spec_url import format_value
 LONGEST = 180
 
 
-def stem(
+def format_stem(
     picture: str,
     models: Sequence[str] = (),
     *,
@@ -38,28 +38,34 @@ def stem(
         parts.append("vs_" + "_".join(others))
     parts += list(extra)
     if span is not None:
-        parts.append(spanned(*span))
+        parts.append(format_span(*span))
     # Other characters may have a meaning to a shell or a file system.
     clean = (unicodedata.normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts if part)
     # The plus of an exponent would become a hyphen, which reads as a minus.
     clean = (re.sub(r"(?<=[0-9]e)\+", "", part) for part in clean)
     joined = "_".join(re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.") for part in clean)
-    return shortened(re.sub(r"_{2,}", "_", joined).strip("_"))
+    return shorten_name(re.sub(r"_{2,}", "_", joined).strip("_"))
 
 
-def spanned(low: float | None, high: float | None, before: str = "") -> str:
+def format_span(low: float | None, high: float | None, before: str = "") -> str:
     """Format a range: 10-100, or from10 or upto100 with one end, "" without. `before` names the axis."""
     if low is not None and high is not None:
-        return f"{before}{plain(low)}-{plain(high)}"
-    return f"{before}from{plain(low)}" if low is not None else f"{before}upto{plain(high)}" if high is not None else ""
+        return f"{before}{format_number(low)}-{format_number(high)}"
+    return (
+        f"{before}from{format_number(low)}"
+        if low is not None
+        else f"{before}upto{format_number(high)}"
+        if high is not None
+        else ""
+    )
 
 
-def plain(value: float) -> str:
+def format_number(value: float) -> str:
     """Format a number: whole ones in full, others with six significant digits."""
     return format_value(value) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
-def shortened(name: str) -> str:
+def shorten_name(name: str) -> str:
     """Limit the length of a name by replacing its middle by a hash."""
     if len(name) <= LONGEST:
         return name

@@ -12,7 +12,7 @@ BOXES = "Last Resort"
 """How the names of fonts begin whose glyphs are all placeholder boxes."""
 
 
-def families(style: Style) -> tuple[str, ...]:
+def find_families(style: Style) -> tuple[str, ...]:
     """Return the fonts to draw with: those of the style, then installed ones needed for its title and labels.
 
     Raise `ValueError` with the characters that no font has.
@@ -24,10 +24,10 @@ def families(style: Style) -> tuple[str, ...]:
     if not words:
         return own
     files = (str(findfont(FontProperties(family=family))) for family in own)
-    lacks = {sign for sign in words if not unseen(sign)}.difference(*map(signs, files))
+    lacks = {sign for sign in words if not is_invisible(sign)}.difference(*map(read_characters, files))
     more: list[str] = []
-    for name, file in sorted(installed().items()) if lacks else []:
-        if found := lacks & signs(file):
+    for name, file in sorted(find_font_files().items()) if lacks else []:
+        if found := lacks & read_characters(file):
             more.append(name)
             lacks -= found
     if lacks:
@@ -37,12 +37,12 @@ def families(style: Style) -> tuple[str, ...]:
     return (*own, *more)
 
 
-def unseen(sign: str) -> bool:
+def is_invisible(sign: str) -> bool:
     """Return True for characters without a glyph of their own: joiners and variation selectors."""
     return unicodedata.category(sign) == "Cf" or "\ufe00" <= sign <= "\ufe0f"
 
 
-def installed() -> dict[str, str]:
+def find_font_files() -> dict[str, str]:
     """Return {name: file} of the fonts that Matplotlib finds on this machine."""
     from matplotlib.font_manager import fontManager
 
@@ -50,7 +50,7 @@ def installed() -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=256)
-def signs(file: str) -> frozenset[str]:
+def read_characters(file: str) -> frozenset[str]:
     """Return the characters of a font file."""
     from matplotlib.font_manager import get_font
 

@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.figures import theme
-from rope_viz.figures.files.apply_style import dressed
+from rope_viz.figures.files.apply_style import apply_style
 from rope_viz.figures.files.axes import array_of
 from rope_viz.figures.files.redraw_json import columns_to_json
 from rope_viz.figures.files.style import Style
@@ -32,13 +32,13 @@ def to_json(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
     facts = {"kind": KIND, "title": title, **(meta or {}), "style": style.query()}
     table = getattr(fig, "table", None)
     stored = {} if table is None else {"table": columns_to_json(table())}
-    content = simple({**facts, **stored, "data": plain["data"], "layout": layout})
+    content = to_json_values({**facts, **stored, "data": plain["data"], "layout": layout})
     return (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
     """Return one page with the figure, plotly.js and metadata in its head, without Plotly's upload button."""
-    sheet = dressed(fig, style, title, responsive=True)
+    sheet = apply_style(fig, style, title, responsive=True)
     layout = sheet.layout
     layout.pop("width", None)
     layout.pop("height", None)
@@ -57,8 +57,8 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
         }
         layout["title"] |= {"y": 1.0, "yanchor": "top", "pad": {"t": 6}, "font": {"size": 1.15 * style.font_px}}
         layout["margin"]["t"] = layout["margin"].get("t", 30.0) + lift
-    head = said_in_head({"title": title, **(meta or {})})
-    figure = json.dumps(simple({"data": sheet.data, "layout": layout}), ensure_ascii=False, allow_nan=False)
+    head = to_meta_elements({"title": title, **(meta or {})})
+    figure = json.dumps(to_json_values({"data": sheet.data, "layout": layout}), ensure_ascii=False, allow_nan=False)
     config = '{"responsive":true,"displaylogo":false,"showSendToCloud":false}'
     ground = str(layout.get("paper_bgcolor", theme.BACKGROUND))
     name = html.escape(title)
@@ -68,15 +68,15 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
         f'<body style="margin:0;background:{ground}">'
         f'<div id="figure" role="img" aria-label="{name}" style="{size}"></div>\n'
         f"<script>{plotly_js()}</script>\n"
-        f"<script>const figure = {_in_script(figure)};\n"
+        f"<script>const figure = {_escape_script(figure)};\n"
         f'Plotly.newPlot("figure", figure.data, figure.layout, {config});</script></body></html>\n'
     ).encode()
 
 
-def said_in_head(facts: Mapping[str, Any]) -> str:
+def to_meta_elements(facts: Mapping[str, Any]) -> str:
     """Return metadata as HTML meta elements."""
     return "".join(
-        f'<meta name="rope-viz:{html.escape(str(name))}" content="{html.escape(_words(value))}">'
+        f'<meta name="rope-viz:{html.escape(str(name))}" content="{html.escape(_format_value(value))}">'
         for name, value in facts.items()
         if value not in (None, "")
     )
@@ -90,24 +90,24 @@ def plotly_js() -> str:
     return str(get_plotlyjs()).replace("</script", "<\\/script")
 
 
-def _in_script(text: str) -> str:
+def _escape_script(text: str) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _words(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(simple(value), ensure_ascii=False)
+def _format_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(to_json_values(value), ensure_ascii=False)
 
 
-def simple(value: Any) -> Any:
+def to_json_values(value: Any) -> Any:
     """Convert to JSON values: arrays to lists, NaN and infinities to null."""
     if isinstance(value, Mapping):
         if set(value) >= {"bdata", "dtype"}:
-            return simple(array_of(value))
-        return {str(key): simple(item) for key, item in value.items()}
+            return to_json_values(array_of(value))
+        return {str(key): to_json_values(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return simple(value.tolist())
+        return to_json_values(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [simple(item) for item in value]
+        return [to_json_values(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

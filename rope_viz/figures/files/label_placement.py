@@ -26,7 +26,7 @@ class Ink:
         self.cells[where] = True
         self._sums = None
 
-    def within(self, left: int, top: int, right: int, bottom: int) -> int:
+    def count_within(self, left: int, top: int, right: int, bottom: int) -> int:
         """Count the drawn cells of a rectangle."""
         if self._sums is None:
             self._sums = np.pad(self.cells.astype(np.int64).cumsum(0).cumsum(1), ((1, 0), (1, 0)))
@@ -65,18 +65,18 @@ class Places:
         left, top, right, bottom = self._cells(box)
         self.ink.mark((slice(top, bottom), slice(left, right)))
 
-    def take(self, box: Box) -> Box:
+    def reserve(self, box: Box) -> Box:
         """Reserve the box of a label and return it."""
         self.boxes.append(box)
         return box
 
-    def best(self, boxes: Sequence[Box], away: Sequence[float], *, inside: Box | None = None) -> int:
-        """Return the index of the cheapest box; `away` is the extra cost of each."""
+    def pick_best(self, boxes: Sequence[Box], extra_costs: Sequence[float], *, inside: Box | None = None) -> int:
+        """Return the index of the cheapest box, with these extra costs."""
         found, least = 0, float("inf")
-        for place in sorted(range(len(boxes)), key=lambda place: away[place]):
-            if away[place] >= least:
+        for place in sorted(range(len(boxes)), key=lambda place: extra_costs[place]):
+            if extra_costs[place] >= least:
                 break  # all remaining boxes cost more
-            cost = self.cost(boxes[place], inside) + away[place]
+            cost = self.cost(boxes[place], inside) + extra_costs[place]
             if cost < least or (cost == least and place < found):
                 found, least = place, cost
         return found
@@ -96,21 +96,21 @@ class Places:
                 kept_x = max(0.0, min(right, frame[2]) - max(left, frame[0]))
                 kept_y = max(0.0, min(bottom, frame[3]) - max(top, frame[1]))
                 total += weight * (1.0 - kept_x * kept_y / area)
-        inked = self.inked(box)
+        inked = self.ink_share(box)
         # A label that only touches a line is legible; with a line through its middle it is not.
-        return total + 10.0 * inked + (0.8 if inked > TOUCHED else 0.0) + 3.0 * self.ruled(box)
+        return total + 10.0 * inked + (0.8 if inked > TOUCHED else 0.0) + 3.0 * self.rule_share(box)
 
-    def inked(self, box: Box) -> float:
+    def ink_share(self, box: Box) -> float:
         """Return the share of a box that is over data."""
         return self._share(self.ink, box)
 
-    def ruled(self, box: Box) -> float:
+    def rule_share(self, box: Box) -> float:
         """Return the share of a box that is over rules."""
         return self._share(self.rules, box)
 
     def _share(self, ink: Ink, box: Box) -> float:
         left, top, right, bottom = self._cells(box)
-        count = ink.within(left, top, right, bottom)
+        count = ink.count_within(left, top, right, bottom)
         return count / max((right - left) * (bottom - top), 1)
 
     def _cells(self, box: Box) -> tuple[int, int, int, int]:
@@ -129,18 +129,18 @@ class Places:
         ink.mark((rows, columns))
 
 
-def spread_labels(wanted: Sequence[float], heights: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Return centres near the wanted ones, in order, without overlap, within top and bottom if all fit."""
+def spread_labels(targets: Sequence[float], heights: Sequence[float], top: float, bottom: float) -> list[float]:
+    """Return centres near their targets, in order, without overlap, within top and bottom if all fit."""
     blocks: list[list[float]] = []  # [centre of the first item, its index, index after the last item]
     offsets = np.concatenate([[0.0], np.cumsum([(a + b) / 2 for a, b in itertools.pairwise(heights)])])
     low, high = top + heights[0] / 2, bottom - heights[-1] / 2
-    for i, at in enumerate(wanted):
+    for i, at in enumerate(targets):
         blocks.append([at - offsets[i], i, i + 1])
         while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
             (a, first, _), (b, middle, last) = blocks[-2:]
             left, right = middle - first, last - middle
             blocks[-2:] = [[(a * left + b * right) / (left + right), first, last]]
-    out = [0.0] * len(wanted)
+    out = [0.0] * len(targets)
     for start, first, last in blocks:
         for i in range(int(first), int(last)):
             out[i] = start + float(offsets[i])

@@ -14,7 +14,7 @@ from typing import Any
 from rope_viz.figures.files.apply_style import Sheet
 from rope_viz.figures.files.axes import Axis, read_axes
 from rope_viz.figures.files.canvas import LEADING, Box, Canvas
-from rope_viz.figures.files.rich_text import Lines, Run, parse, wrapped
+from rope_viz.figures.files.rich_text import Lines, Run, parse, wrap_lines
 
 TICK, PAD = 4.0, 5.0
 # Font size of the title, relative to the default.
@@ -78,7 +78,7 @@ class Plan:
     titles: dict[str, Lines] = field(default_factory=dict)
     heading: Lines = field(default_factory=list)
     legend: list[tuple[Box, Mapping[str, Any], Lines]] = field(default_factory=list)
-    beside: tuple[float, float] = (0.0, 0.0)  # pixels for colour bars on the right and at the bottom
+    bar_room: tuple[float, float] = (0.0, 0.0)  # pixels for colour bars on the right and at the bottom
     column_pixels: list[Interval] = field(default_factory=list)
     row_pixels: list[Interval] = field(default_factory=list)
 
@@ -111,45 +111,45 @@ class Plan:
 
 
 def start_plan(sheet: Sheet, canvas: Canvas, *, vector: bool) -> Plan:
-    """Return the panels of a sheet by column and row; `margins.settle` computes their boxes."""
+    """Return the panels of a sheet by column and row; `margins.place_panels` computes their boxes."""
     axes = read_axes(sheet.layout, sheet.data)
-    columns, rows = _spans(axes, "x"), _spans(axes, "y")
+    columns, rows = _find_spans(axes, "x"), _find_spans(axes, "y")
     plan = Plan(sheet, canvas, vector, axes, [], columns, rows)
     pairs = dict.fromkeys((trace.get("xaxis") or "x", trace.get("yaxis") or "y") for trace in sheet.data)
     for x, y in pairs or {("x", "y"): None}:  # a table has no traces
-        plan.panels.append(Panel(axes[x], axes[y], _index(columns, axes[x], axes), _index(rows, axes[y], axes)))
+        plan.panels.append(Panel(axes[x], axes[y], _find_span(columns, axes[x], axes), _find_span(rows, axes[y], axes)))
     return plan
 
 
-def _spans(axes: Mapping[str, Axis], letter: str) -> list[Interval]:
+def _find_spans(axes: Mapping[str, Axis], letter: str) -> list[Interval]:
     """Return the domains of the axes of one direction, sorted; one span for all if they overlap."""
-    found = {_domain(axis, axes) for name, axis in axes.items() if name[0] == letter}
+    found = {_read_domain(axis, axes) for name, axis in axes.items() if name[0] == letter}
     spans = sorted(found)
     disjoint = all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(spans))
     return spans if disjoint else [(0.0, 1.0)]
 
 
-def _domain(axis: Axis, axes: Mapping[str, Axis]) -> Interval:
-    over = axis.given.get("overlaying")
-    given = axes[over].given if isinstance(over, str) and over in axes else axis.given
+def _read_domain(axis: Axis, axes: Mapping[str, Axis]) -> Interval:
+    over = axis.properties.get("overlaying")
+    given = axes[over].properties if isinstance(over, str) and over in axes else axis.properties
     low, high = given.get("domain") or (0.0, 1.0)
     return float(low), float(high)
 
 
-def _index(spans: Sequence[Interval], axis: Axis, axes: Mapping[str, Axis]) -> int:
-    span = _domain(axis, axes)
+def _find_span(spans: Sequence[Interval], axis: Axis, axes: Mapping[str, Axis]) -> int:
+    span = _read_domain(axis, axes)
     return spans.index(span) if span in spans else 0
 
 
-def text_lines(plan: Plan, words: str, widest: float, size: float, *, bold: bool = False) -> Lines:
+def wrap_text(plan: Plan, words: str, widest: float, size: float, *, bold: bool = False) -> Lines:
     """Wrap a text to a width in pixels."""
     lines = parse(words)
     if bold:
         lines = [[Run(run.text, True, run.colour) for run in line] for line in lines]
-    return wrapped(lines, widest, lambda run: plan.canvas.measure(run, size))
+    return wrap_lines(lines, widest, lambda run: plan.canvas.measure(run, size))
 
 
-def height_of(lines: Lines, size: float) -> float:
+def text_height(lines: Lines, size: float) -> float:
     """Return the height of lines of text."""
     return len(lines) * LEADING * size if lines else 0.0
 

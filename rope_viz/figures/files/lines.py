@@ -10,8 +10,8 @@ from typing import Any
 from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import line_styles, theme
 from rope_viz.figures.files.axes import Axis, array_of, read_axes
-from rope_viz.figures.files.rich_text import plain
-from rope_viz.figures.files.style import listed
+from rope_viz.figures.files.rich_text import strip_markup
+from rope_viz.figures.files.style import join_words
 
 # Dashes that remain distinguishable without colour.
 GREY_DASHES = (
@@ -41,13 +41,13 @@ STROKES = ("solid", "dash", "dashdot", "dot", "longdash", *line_styles.STROKES)
 LEVELS = ("#1E1E1E", "#757575")
 
 
-def _greys() -> dict[tuple[str, str], tuple[str, str]]:
+def _make_greys() -> dict[tuple[str, str], tuple[str, str]]:
     every = [(stroke, colour) for stroke in STROKES for colour in theme.FURTHER]
     count = len(GREY_DASHES)
     return {look: (GREY_DASHES[place % count], LEVELS[place // count]) for place, look in enumerate(every)}
 
 
-GREYS = _greys()
+GREYS = _make_greys()
 """{(dash, one of the further colours): (dash, grey)}: in grey the dash replaces the colour.
 
 All methods, runtimes and the first twenty models have unique dashes; other models reuse them in a lighter grey.
@@ -82,7 +82,7 @@ def line_names(data: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for name in map(line_name, data) if name))
 
 
-def look(trace: Mapping[str, Any]) -> tuple[str, str, float]:
+def read_look(trace: Mapping[str, Any]) -> tuple[str, str, float]:
     """Return the colour, dash and width of a line or of points."""
     line, marker = trace.get("line") or {}, trace.get("marker") or {}
     colour = line.get("color") or marker.get("color") or theme.TEXT
@@ -96,39 +96,39 @@ def relabel(data: list[dict[str, Any]], layout: dict[str, Any], labels: Sequence
     if not labels:
         return
     names = line_names(data)
-    shown = {plain(name): name for name in names}
-    looks = {line_name(trace): look(trace)[0] for trace in reversed(data) if line_name(trace)}
+    shown = {strip_markup(name): name for name in names}
+    looks = {line_name(trace): read_look(trace)[0] for trace in reversed(data) if line_name(trace)}
     own: dict[str, str] = {}
     for wanted, label in labels:
         if wanted not in shown:
-            known = f"its lines are {listed(tuple(shown))}" if shown else "it has no named lines"
+            known = f"its lines are {join_words(tuple(shown))}" if shown else "it has no named lines"
             raise ValueError(f"this figure has no line {short_repr(wanted)}; {known}")
         own[shown[wanted]] = theme.plain_text(label)
     for note in layout.get("annotations", ()):
-        found = owner(note, looks)
+        found = find_named_line(note, looks)
         if found in own:
-            note["text"] = own[found] + _rest(str(note["text"]), found)
+            note["text"] = own[found] + _rest_after(str(note["text"]), found)
     for trace in data:
         name = line_name(trace)
         if name in own:
-            trace["name"] = own[name] + _rest(str(trace.get("name") or name), name)
+            trace["name"] = own[name] + _rest_after(str(trace.get("name") or name), name)
             if trace.get("legendgroup"):
                 trace["legendgroup"] = own[name]
             if isinstance(trace.get("hovertemplate"), str):
                 trace["hovertemplate"] = re.sub(rf"^{re.escape(name)}\b", lambda _: own[name], trace["hovertemplate"])  # noqa: B023
 
 
-def retitled(title: str, data: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> str:
+def relabel_title(title: str, data: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]]) -> str:
     """Replace line names in a figure's title by the user's labels, as whole words only."""
     custom = dict(labels)
-    names = sorted({*map(plain, line_names(data)), *custom}, key=len, reverse=True)
+    names = sorted({*map(strip_markup, line_names(data)), *custom}, key=len, reverse=True)
     if not custom:
         return title
     pattern = "|".join(map(re.escape, filter(None, names)))
     return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", lambda found: custom.get(found[0], found[0]), title)
 
 
-def owner(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | None:
+def find_named_line(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | None:
     """Return the line that a note names: of equal colour, the text starting with its name or its first words."""
     text = str(note.get("text") or "")
     colour = (note.get("font") or {}).get("color")
@@ -140,7 +140,7 @@ def owner(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | None:
     return None
 
 
-def _rest(text: str, name: str) -> str:
+def _rest_after(text: str, name: str) -> str:
     return text[len(name) :] if text.startswith(name) else ""
 
 
@@ -148,15 +148,15 @@ def place_labels(data: list[dict[str, Any]], layout: dict[str, Any], where: str)
     """Name the lines at their ends, in a legend or nowhere; "auto" keeps the figure's own way."""
     if where == "auto":
         return
-    looks = {line_name(trace): look(trace)[0] for trace in reversed(data) if line_name(trace)}
+    looks = {line_name(trace): read_look(trace)[0] for trace in reversed(data) if line_name(trace)}
     if not looks:
         return
     notes = list(layout.get("annotations", ()))
-    naming = {id(note): name for note in notes if (name := owner(note, looks)) is not None}
-    bare = [note for note in notes if id(note) in naming and not _rest(str(note["text"]), naming[id(note)])]
+    naming = {id(note): name for note in notes if (name := find_named_line(note, looks)) is not None}
+    bare = [note for note in notes if id(note) in naming and not _rest_after(str(note["text"]), naming[id(note)])]
     if where == "ends":
         named = {naming[id(note)] for note in bare}
-        layout["annotations"] = notes + _ends(data, layout, [name for name in looks if name not in named])
+        layout["annotations"] = notes + _end_labels(data, layout, [name for name in looks if name not in named])
         return
     layout["annotations"] = [
         note for note in notes if all(note is not each for each in bare) and not _is_key(note, looks)
@@ -175,20 +175,22 @@ def place_labels(data: list[dict[str, Any]], layout: dict[str, Any], where: str)
 
 def _is_key(note: Mapping[str, Any], looks: Mapping[str, str]) -> bool:
     """Return True if a note is a legend in text form."""
-    text = plain(note.get("text"))
-    return "<span" in str(note.get("text")) and all(plain(name) in text for name in looks)
+    text = strip_markup(note.get("text"))
+    return "<span" in str(note.get("text")) and all(strip_markup(name) in text for name in looks)
 
 
-def _ends(data: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
+def _end_labels(
+    data: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], names: Sequence[str]
+) -> list[dict[str, Any]]:
     """Return labels at the right ends of these lines, if the ends are in view."""
     axes = read_axes(layout, data)
     notes = []
     for name in names:
         parts = [trace for trace in data if line_name(trace) == name and trace.get("type", "scatter") == "scatter"]
-        end = _last_seen(axes, parts[-1]) if parts else None
+        end = _last_visible_point(axes, parts[-1]) if parts else None
         if end is not None:
             refs = {"xref": parts[-1].get("xaxis") or "x", "yref": parts[-1].get("yaxis") or "y"}
-            notes.append(theme.end_label(*end, name, look(parts[-1])[0]) | refs)
+            notes.append(theme.end_label(*end, name, read_look(parts[-1])[0]) | refs)
     return notes
 
 
@@ -202,7 +204,7 @@ def follow_ends(data: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> No
             for trace in data
             if note.get("name") == "end" and str(note.get("text")) in (trace.get("name"), trace.get("legendgroup"))
         ]
-        found = _last_seen(axes, own_traces[-1]) if own_traces else None
+        found = _last_visible_point(axes, own_traces[-1]) if own_traces else None
         if found is not None:
             notes.append({**note, "x": found[0], "y": found[1], "yshift": 0})
         elif not own_traces:
@@ -210,14 +212,14 @@ def follow_ends(data: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> No
     layout["annotations"] = notes
 
 
-def _last_seen(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> tuple[float, float] | None:
+def _last_visible_point(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> tuple[float, float] | None:
     """Return the coordinates of a curve's rightmost visible point."""
     x_axis, y_axis = axes[trace.get("xaxis") or "x"], axes[trace.get("yaxis") or "y"]
     x, y = x_axis.coordinates(array_of(trace["x"])), y_axis.coordinates(array_of(trace["y"]))
     visible = [
         i
         for i, (a, b) in enumerate(zip(x, y, strict=True))
-        if math.isfinite(a) and math.isfinite(b) and x_axis.holds(a) and y_axis.holds(b)
+        if math.isfinite(a) and math.isfinite(b) and x_axis.contains(a) and y_axis.contains(b)
     ]
     if not visible:
         return None
@@ -225,21 +227,21 @@ def _last_seen(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> tuple[floa
     return float(x[last]), float(y[last])
 
 
-def in_greys(data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
+def convert_to_grey(data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
     """Give every line a unique dash, every kind of bar a hatch, and maps a grey scale."""
     from rope_viz.figures.files.colours import grey_scale
 
     grey_looks = _grey_looks(data)
-    colours = {line_name(trace): look(trace)[0] for trace in reversed(data) if line_name(trace)}
+    colours = {line_name(trace): read_look(trace)[0] for trace in reversed(data) if line_name(trace)}
     for note in layout.get("annotations", ()):
-        # A label keeps its line's colour, by which `owner` matches them.
-        name = owner(note, colours)
+        # A label keeps its line's colour, by which `find_named_line` matches them.
+        name = find_named_line(note, colours)
         if name in grey_looks:
             note["font"] = {**(note.get("font") or {}), "color": grey_looks[name][1]}
     for trace in data:
         name = line_name(trace)
         if trace.get("type") == "bar":
-            trace["marker"] = _hatched(trace.get("marker") or {})
+            trace["marker"] = _hatch_marker(trace.get("marker") or {})
         elif trace.get("type") == "heatmap" and trace.get("colorscale") is not None:
             trace["colorscale"] = grey_scale(trace["colorscale"])
         elif name in grey_looks:
@@ -261,7 +263,7 @@ def _grey_looks(data: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]
     """Return {line: (dash, colour)} in grey, by `GREYS`; a line whose dash is taken gets a spare one."""
     found: dict[str, tuple[str, str]] = {}
     for name in line_names([trace for trace in data if trace.get("type", "scatter") == "scatter"]):
-        colour, dash, _ = next(look(trace) for trace in data if line_name(trace) == name)
+        colour, dash, _ = next(read_look(trace) for trace in data if line_name(trace) == name)
         found[name] = dash, colour
     out: dict[str, tuple[str, str]] = {}
     for name in sorted(found, key=lambda name: found[name] not in GREYS):
@@ -273,7 +275,7 @@ def _grey_looks(data: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]
     return out
 
 
-def _hatched(marker: Mapping[str, Any]) -> dict[str, Any]:
+def _hatch_marker(marker: Mapping[str, Any]) -> dict[str, Any]:
     colour = marker.get("color")
     if not isinstance(colour, (list, tuple)):
         return dict(marker)

@@ -24,10 +24,10 @@ from rope_viz.figures.files.layout import (
     Plan,
     Strip,
     font_size,
-    height_of,
-    text_lines,
+    text_height,
+    wrap_text,
 )
-from rope_viz.figures.files.rich_text import Lines, parse, plain, wrapped
+from rope_viz.figures.files.rich_text import Lines, parse, strip_markup, wrap_lines
 
 ROUNDS = 4
 LEAST = 30.0
@@ -37,56 +37,58 @@ MOST_FOR_ENDS = 0.34
 WIDEST_END = 0.34
 
 
-def settle(plan: Plan) -> None:
+def place_panels(plan: Plan) -> None:
     """Compute the boxes of all panels; raise `ValueError` if they do not fit."""
     sheet = plan.sheet
     wide, high, pad = plan.canvas.width, plan.canvas.height, PAD * plan.scale
     if sheet.title:
-        plan.heading = text_lines(plan, theme.plain_text(sheet.title), wide - 2 * pad, plan.size * BIGGER, bold=True)
+        plan.heading = wrap_text(plan, theme.plain_text(sheet.title), wide - 2 * pad, plan.size * BIGGER, bold=True)
     plan.column_pixels = _even(plan.columns, 50 * plan.scale, wide - 50 * plan.scale)
     plan.row_pixels = _even(plan.rows, high - 45 * plan.scale, 25 * plan.scale)
     for attempt in range(ROUNDS):
-        _place(plan)
+        _set_boxes(plan)
         if attempt < 2 and sheet.style.legend == "auto" and _ends_do_not_fit(plan):
             named.place_labels(sheet.data, sheet.layout, "legend")
-        plan.headings, plan.strips = _headings(plan), _strips(plan)
-        left, right, over, under = _needs(plan)
-        plan.legend = legends.placed(plan, pad + left[0], wide - pad)
-        right_bars, low_bars = plan.beside = colourbars.room(plan)
+        plan.headings, plan.strips = _find_headings(plan), _find_strips(plan)
+        left, right, over, under = _measure_margins(plan)
+        plan.legend = legends.place_entries(plan, pad + left[0], wide - pad)
+        right_bars, low_bars = plan.bar_room = colourbars.measure_room(plan)
         gaps = [
             max(right[i] + left[i + 1] + pad, 0.6 * wide * (b[0] - a[1]))
             for i, (a, b) in enumerate(itertools.pairwise(plan.columns))
         ]
-        plan.column_pixels = _split(plan.columns, pad + left[0], wide - pad - right[-1] - right_bars, gaps)
+        plan.column_pixels = _divide(plan.columns, pad + left[0], wide - pad - right[-1] - right_bars, gaps)
         gaps = [under[i + 1] + over[i] + pad for i in range(len(plan.rows) - 1)]
-        first = pad + height_of(plan.heading, plan.size * BIGGER) + legends.height(plan) + over[-1]
-        plan.row_pixels = _split(plan.rows, high - pad - low_bars - under[0], first, gaps)
+        first = pad + text_height(plan.heading, plan.size * BIGGER) + legends.legend_height(plan) + over[-1]
+        plan.row_pixels = _divide(plan.rows, high - pad - low_bars - under[0], first, gaps)
     legends.require_room(plan)
     thin = min(b - a for a, b in plan.column_pixels) < LEAST
     if thin or min(a - b for a, b in plan.row_pixels) < min(LEAST, 0.2 * high):
         names = [note["text"] for note in sheet.layout.get("annotations", ()) if note.get("name") == "end"]
         widths = [plan.canvas.size(parse(name), plan.size)[0] for name in names]
         if max(widths, default=0.0) > max(WIDEST_END * wide, 8 * plan.size):
-            raise ValueError(f"{legends.too_long(plain(names[widths.index(max(widths))]))}; or take legend=legend")
+            raise ValueError(
+                f"{legends.too_long_message(strip_markup(names[widths.index(max(widths))]))}; or take legend=legend"
+            )
         what = f"{wide:.0f} by {high:.0f} pixels with type of {plan.size:.3g}"
         raise ValueError(f"{what} leave no room for the figure: take a larger size, or smaller type")
-    _place(plan)
-    plan.headings, plan.strips = _headings(plan), _strips(plan)
+    _set_boxes(plan)
+    plan.headings, plan.strips = _find_headings(plan), _find_strips(plan)
 
 
-def _place(plan: Plan) -> None:
+def _set_boxes(plan: Plan) -> None:
     """Set the boxes of panels, and the pixels and ticks of axes."""
     for panel in plan.panels:
         (left, right), (bottom, top) = plan.column_pixels[panel.column], plan.row_pixels[panel.row]
         if plan.sheet.layout.get(f"{panel.y.name[0]}axis{panel.y.name[1:]}", {}).get("scaleanchor"):
-            left, right, bottom, top = _even_units(panel, left, right, bottom, top)
+            left, right, bottom, top = _equal_units_box(panel, left, right, bottom, top)
         panel.box = (left, top, right, bottom)
         for axis, start, stop in ((panel.x, left, right), (panel.y, bottom, top)):
-            size = font_size(axis.given, plan.size * 12 / 13, "tickfont")
+            size = font_size(axis.properties, plan.size * 12 / 13, "tickfont")
             axis.place(start, stop, size, lambda lines, size=size: plan.canvas.size(lines, size))  # type: ignore[misc]
 
 
-def _even_units(panel: Panel, left: float, right: float, bottom: float, top: float) -> tuple[float, ...]:
+def _equal_units_box(panel: Panel, left: float, right: float, bottom: float, top: float) -> tuple[float, ...]:
     """Return the largest box with equal units on both axes, centred in the given one."""
     across, up = abs(panel.x.high - panel.x.low), abs(panel.y.high - panel.y.low)
     unit = min((right - left) / across, (bottom - top) / up)
@@ -98,7 +100,7 @@ def _even(spans: Sequence[Interval], start: float, stop: float) -> list[Interval
     return [(start + a * (stop - start), start + b * (stop - start)) for a, b in spans]
 
 
-def _split(spans: Sequence[Interval], start: float, stop: float, gaps: Sequence[float]) -> list[Interval]:
+def _divide(spans: Sequence[Interval], start: float, stop: float, gaps: Sequence[float]) -> list[Interval]:
     """Divide start to stop into intervals in proportion to `spans`, with these gaps between them."""
     sign = 1.0 if stop >= start else -1.0
     room = abs(stop - start) - sum(gaps) if sign * (stop - start) > 0 else 0.0
@@ -112,7 +114,7 @@ def _split(spans: Sequence[Interval], start: float, stop: float, gaps: Sequence[
     return out
 
 
-def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[float]]:
+def _measure_margins(plan: Plan) -> tuple[list[float], list[float], list[float], list[float]]:
     """Return the pixels needed left and right of every column, over and under every row."""
     left, right = [0.0] * len(plan.columns), [0.0] * len(plan.columns)
     over, under = [0.0] * len(plan.rows), [0.0] * len(plan.rows)
@@ -120,16 +122,16 @@ def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[floa
     for panel in plan.panels:
         box, c, r = panel.box, panel.column, panel.row
         for axis in (panel.x, panel.y):
-            if not axis.shown:
+            if not axis.is_visible:
                 continue
             depth = axis_depth(plan, axis, panel)
             if axis.is_vertical:
-                side = right if axis.opposite else left
+                side = right if axis.is_opposite else left
                 side[c] = max(side[c], depth)
             else:
                 under[r] = max(under[r], depth)
             for at, words in axis.ticks:
-                wide, high = _rotated(plan, axis, words)
+                wide, high = _measure_rotated(plan, axis, words)
                 pixel = float(axis.pixel(at))
                 if axis.is_vertical:
                     over[r] = max(over[r], box[1] - (pixel - high / 2))
@@ -142,12 +144,12 @@ def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[floa
     for panel in plan.panels:
         strips = [strip for owner, strip in plan.strips if owner is panel]
         high = sum(
-            max((height_of(each.lines, each.size) for each in strips if each.level == level), default=0.0)
+            max((text_height(each.lines, each.size) for each in strips if each.level == level), default=0.0)
             for level in range(1 + max((each.level for each in strips), default=-1))
         )
-        above = [height_of(each.lines, each.size) + each.shift for each in plan.headings if each.panel is panel]
+        above = [text_height(each.lines, each.size) + each.shift for each in plan.headings if each.panel is panel]
         over[panel.row] = max(over[panel.row], high + max(above, default=0.0) + (3 * s if high or above else 0.0))
-    over[-1] = max(over[-1], colourbars.head(plan))
+    over[-1] = max(over[-1], colourbars.measure_head(plan))
     return left, right, over, under
 
 
@@ -158,8 +160,8 @@ def axis_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
 
 def ticks_depth(plan: Plan, axis: Axis) -> float:
     """Return the depth of ticks and their labels."""
-    sizes = [_rotated(plan, axis, words)[0 if axis.is_vertical else 1] for _, words in axis.ticks if any(words)]
-    marks = 0.0 if axis.given.get("ticks") == "" else TICK * plan.scale
+    sizes = [_measure_rotated(plan, axis, words)[0 if axis.is_vertical else 1] for _, words in axis.ticks if any(words)]
+    marks = 0.0 if axis.properties.get("ticks") == "" else TICK * plan.scale
     return marks + (max(sizes) + (3.0 if axis.is_vertical else 1.0) * plan.scale if sizes else 0.0)
 
 
@@ -175,21 +177,21 @@ def title_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
     middle = (top + bottom) / 2 if axis.is_vertical else (left + right) / 2
     room = 2 * min(middle, extent - middle) - 2 * PAD * plan.scale
     alone = len(plan.rows if axis.is_vertical else plan.columns) == 1
-    plan.titles[axis.name] = text_lines(plan, axis.title, max(room if alone else along, 20.0), size)
-    return height_of(plan.titles[axis.name], size) + (4.0 if axis.is_vertical else 2.0) * plan.scale
+    plan.titles[axis.name] = wrap_text(plan, axis.title, max(room if alone else along, 20.0), size)
+    return text_height(plan.titles[axis.name], size) + (4.0 if axis.is_vertical else 2.0) * plan.scale
 
 
 def title_size(plan: Plan, axis: Axis) -> float:
     """Return the font size of an axis title."""
-    return font_size(axis.given.get("title") or {}, plan.size)
+    return font_size(axis.properties.get("title") or {}, plan.size)
 
 
 def tick_size(plan: Plan, axis: Axis) -> float:
     """Return the font size of tick labels."""
-    return font_size(axis.given, plan.size * 12 / 13, "tickfont")
+    return font_size(axis.properties, plan.size * 12 / 13, "tickfont")
 
 
-def _rotated(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
+def _measure_rotated(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
     wide, high = plan.canvas.size(words, tick_size(plan, axis)) if any(words) else (0.0, 0.0)
     turn = math.radians(axis.angle)
     return (
@@ -200,13 +202,13 @@ def _rotated(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
 
 def end_labels(plan: Plan, panel: Panel) -> list[tuple[Mapping[str, Any], float]]:
     """Return (note, font size) of the labels to the right of a panel: those of lines that end near its border."""
-    if any(each.y.opposite and each.column == panel.column for each in plan.panels):
+    if any(each.y.is_opposite and each.column == panel.column for each in plan.panels):
         return []
     found = []
     for note in plan.sheet.layout.get("annotations", ()):
         on_panel = (note.get("xref") or "x") == panel.x.name and (note.get("yref") or "y") == panel.y.name
         if on_panel and note.get("name") == "end" and note.get("visible") is not False:
-            at = float(panel.x.pixel(_coordinate(panel.x, note["x"])))
+            at = float(panel.x.pixel(_read_coordinate(panel.x, note["x"])))
             size = font_size(note, plan.size)
             near = max(NEAR * plan.scale, 0.06 * (panel.box[2] - panel.box[0]))
             # The label of a line that ends inside the plot stays inside, if it fits before the border.
@@ -227,10 +229,10 @@ def end_height(lines: Lines, size: float) -> float:
 def end_lines(plan: Plan, note: Mapping[str, Any], size: float) -> Lines:
     """Return the lines of an end label, wrapped if it takes too much of the width."""
     widest = WIDEST_END * plan.canvas.width
-    return wrapped(parse(str(note["text"])), widest, lambda run: plan.canvas.measure(run, size))
+    return wrap_lines(parse(str(note["text"])), widest, lambda run: plan.canvas.measure(run, size))
 
 
-def _coordinate(axis: Axis, value: Any) -> float:
+def _read_coordinate(axis: Axis, value: Any) -> float:
     """Return a note's coordinate; on a log axis notes already hold powers of ten."""
     return float(axis.coordinates([value])[0]) if isinstance(value, str) else float(value)
 
@@ -246,7 +248,7 @@ def _ends_do_not_fit(plan: Plan) -> bool:
     return False
 
 
-def _headings(plan: Plan) -> list[Heading]:
+def _find_headings(plan: Plan) -> list[Heading]:
     """Return the notes above the plots."""
     out = []
     notes = plan.sheet.layout.get("annotations", ())
@@ -277,8 +279,8 @@ def _headings(plan: Plan) -> list[Heading]:
         if len(plan.columns) == 1:
             room = plan.canvas.width - pad - (at if across == "left" else pad)
         elif across == "left":
-            room = _free_to_the_right(plan, panel, notes) - at - 4
-        words = text_lines(plan, str(note["text"]), room, size)
+            room = _free_space_end(plan, panel, notes) - at - 4
+        words = wrap_text(plan, str(note["text"]), room, size)
         out.append(Heading(panel, words, at, size, across, str(note.get("align") or "center"), note, 2 * plan.scale))
     for row in range(len(plan.rows)):
         _separate(plan, [each for each in out if each.panel.row == row])
@@ -298,12 +300,12 @@ def _separate(plan: Plan, headings: list[Heading]) -> None:
     if all(a[0] + a[1] + gap <= b[0] for a, b in itertools.pairwise(boxes)):
         return
     widths = [wide + gap for _, wide, _, _ in boxes]
-    if sum(widths) - gap <= plan.canvas.width - 2 * pad - plan.beside[0]:
+    if sum(widths) - gap <= plan.canvas.width - 2 * pad - plan.bar_room[0]:
         middles = spread_labels(
             [left + wide / 2 for left, wide, _, _ in boxes],
             widths,
             pad - gap / 2,
-            plan.canvas.width - pad - plan.beside[0] + gap / 2,
+            plan.canvas.width - pad - plan.bar_room[0] + gap / 2,
         )
         for middle, (_, _, _, each) in zip(middles, boxes, strict=True):
             each.x, each.across = middle, "center"
@@ -321,7 +323,7 @@ def _separate(plan: Plan, headings: list[Heading]) -> None:
         lift += max(high for _, _, high, _ in level)
 
 
-def _free_to_the_right(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, Any]]) -> float:
+def _free_space_end(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, Any]]) -> float:
     """Return where the next panel with its own heading starts, else the right end of the sheet."""
     titled = {str(note.get("xref")) for note in notes if str(note.get("yref")).endswith(" domain")}
     starts = [
@@ -329,10 +331,10 @@ def _free_to_the_right(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, An
         for each in plan.panels
         if each.row == panel.row and each.box[0] > panel.box[2] and f"{each.x.name} domain" in titled
     ]
-    return min(starts, default=plan.canvas.width - PAD * plan.scale - plan.beside[0])
+    return min(starts, default=plan.canvas.width - PAD * plan.scale - plan.bar_room[0])
 
 
-def _strips(plan: Plan) -> list[tuple[Panel, Strip]]:
+def _find_strips(plan: Plan) -> list[tuple[Panel, Strip]]:
     """Return the labels of rules and ranges above the plots, on as many levels as needed."""
     found: list[tuple[Panel, Strip]] = []
     for shape in plan.sheet.layout.get("shapes", ()):
@@ -352,7 +354,7 @@ def _strips(plan: Plan) -> list[tuple[Panel, Strip]]:
         inside = [min(max(at, low), high) for at in ends]
         if (
             not all(map(math.isfinite, ends))
-            or (rule and not panel.x.holds(ends[0]))
+            or (rule and not panel.x.contains(ends[0]))
             or (not rule and inside[0] == inside[1])
         ):
             continue
@@ -362,7 +364,7 @@ def _strips(plan: Plan) -> list[tuple[Panel, Strip]]:
         words = parse(str(label["text"]))
         wide, _ = plan.canvas.size(words, size)
         left = at - wide * {"left": 0.0, "center": 0.5, "right": 1.0}[across]
-        left = min(max(left, PAD * plan.scale), plan.canvas.width - PAD * plan.scale - plan.beside[0] - wide)
+        left = min(max(left, PAD * plan.scale), plan.canvas.width - PAD * plan.scale - plan.bar_room[0] - wide)
         colour = str((label.get("font") or {}).get("color") or plan.sheet.layout["font"]["color"])
         found.append((panel, Strip(words, at, size, colour, across, box=(left, 0.0, left + wide, 0.0))))
     for place, (panel, strip) in enumerate(found):

@@ -47,12 +47,12 @@ def parse(words: Any) -> Lines:
     return lines
 
 
-def plain(words: Any) -> str:
+def strip_markup(words: Any) -> str:
     """Return a text without markup, its lines joined by spaces."""
     return " ".join("".join(run.text for run in line) for line in parse(words)).strip()
 
 
-def wrapped(lines: Lines, widest: float, measure: Callable[[Run], float]) -> Lines:
+def wrap_lines(lines: Lines, widest: float, measure: Callable[[Run], float]) -> Lines:
     """Wrap lines at spaces to the width `widest`; longer words are not split."""
     out: Lines = []
     for line in lines:
@@ -65,17 +65,17 @@ def wrapped(lines: Lines, widest: float, measure: Callable[[Run], float]) -> Lin
         for piece in pieces:
             more = measure(piece)
             if row and (used + more > widest or used >= wanted):
-                out.append(joined(row))
+                out.append(merge_runs(row))
                 row, used = [], 0.0
                 piece = dataclasses.replace(piece, text=piece.text.lstrip())
                 more = measure(piece)
             row.append(piece)
             used += more
-        out.append(joined(row))
+        out.append(merge_runs(row))
     return out
 
 
-def joined(row: list[Run]) -> list[Run]:
+def merge_runs(row: list[Run]) -> list[Run]:
     """Merge neighbouring runs of equal style."""
     out: list[Run] = []
     for run in row:

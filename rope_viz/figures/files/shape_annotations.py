@@ -10,35 +10,35 @@ from rope_viz.figures import theme
 from rope_viz.figures.files import margins
 from rope_viz.figures.files.canvas import LEADING, Box
 from rope_viz.figures.files.label_placement import Places, spread_labels
-from rope_viz.figures.files.layout import PAD, Heading, Panel, Plan, font_size, height_of, text_lines
+from rope_viz.figures.files.layout import PAD, Heading, Panel, Plan, font_size, text_height, wrap_text
 from rope_viz.figures.files.rich_text import Lines, parse
-from rope_viz.figures.files.traces import dashes, line_scale
+from rope_viz.figures.files.traces import dash_lengths, line_scale
 
 # The theme without a known background, on which labels get no box.
 CLEAR = "transparent"
 
 
-def shapes(plan: Plan, places: Places, *, below: bool) -> None:
+def draw_shapes(plan: Plan, places: Places, *, below: bool) -> None:
     """Draw the shapes below the data, or those above."""
     for shape in plan.sheet.layout.get("shapes", ()):
         if (shape.get("layer") == "below") == below and shape.get("visible") is not False:
-            _shape(plan, places, shape)
+            _draw_shape(plan, places, shape)
 
 
-def _shape(plan: Plan, places: Places, shape: Mapping[str, Any]) -> None:
-    panel = panel_of(plan, shape)
+def _draw_shape(plan: Plan, places: Places, shape: Mapping[str, Any]) -> None:
+    panel = find_panel(plan, shape)
     line = shape.get("line") or {}
     width = float(line.get("width", 2 if shape["type"] != "rect" else 0)) * line_scale(plan)
     colour = str(line.get("color") or theme.TEXT)
-    x = [_pixel(plan, panel, shape, "x", key) for key in ("x0", "x1")]
-    y = [_pixel(plan, panel, shape, "y", key) for key in ("y0", "y1")]
+    x = [_to_pixel(plan, panel, shape, "x", key) for key in ("x0", "x1")]
+    y = [_to_pixel(plan, panel, shape, "y", key) for key in ("y0", "y1")]
     if not all(map(math.isfinite, [*x, *y])):
         return
     clip = panel.box
     if shape["type"] == "line":
         wide = 2.0
         frame = (clip[0] - wide, clip[1] - wide, clip[2] + wide, clip[3] + wide)
-        plan.canvas.line(x, y, colour=colour, width=width, dash=dashes(line.get("dash"), width), clip=frame)
+        plan.canvas.line(x, y, colour=colour, width=width, dash=dash_lengths(line.get("dash"), width), clip=frame)
         places.draw(x, y, clip, rule=True)
     elif shape["type"] == "rect":
         box = (min(x), min(y), max(x), max(y))
@@ -48,7 +48,7 @@ def _shape(plan: Plan, places: Places, shape: Mapping[str, Any]) -> None:
         raise ValueError(f"a {shape['type']} is drawn by browsers only: take html, csv or json")
 
 
-def panel_of(plan: Plan, item: Mapping[str, Any]) -> Panel:
+def find_panel(plan: Plan, item: Mapping[str, Any]) -> Panel:
     """Return the panel whose axes an item refers to."""
     x, y = (str(item.get(f"{letter}ref") or letter).replace(" domain", "") for letter in "xy")
     if x == "paper" and y == "paper":
@@ -56,7 +56,7 @@ def panel_of(plan: Plan, item: Mapping[str, Any]) -> Panel:
     return plan.panel(x if x != "paper" else "?", y if y != "paper" else "?")
 
 
-def _pixel(plan: Plan, panel: Panel, item: Mapping[str, Any], letter: str, key: str, *, note: bool = False) -> float:
+def _to_pixel(plan: Plan, panel: Panel, item: Mapping[str, Any], letter: str, key: str, *, note: bool = False) -> float:
     """Return a position in pixels. Shapes hold values, notes coordinates; both may hold shares of the plot or panel."""
     ref = str(item.get(f"{letter}ref") or letter)
     axis = panel.x if letter == "x" else panel.y
@@ -72,37 +72,37 @@ def _pixel(plan: Plan, panel: Panel, item: Mapping[str, Any], letter: str, key: 
     return float(axis.pixel(float(value)) if note else axis.to_pixels([float(value)])[0])
 
 
-def labels(plan: Plan, places: Places) -> None:
+def draw_labels(plan: Plan, places: Places) -> None:
     """Draw all texts in and around the plots."""
     taken = {id(heading.note) for heading in plan.headings}
     colour = str(plan.sheet.layout["font"]["color"])
     for panel, strip in plan.strips:
         on_panel = [each for owner, each in plan.strips if owner is panel]
         lower = sum(
-            max(height_of(each.lines, each.size) for each in on_panel if each.level == level)
+            max(text_height(each.lines, each.size) for each in on_panel if each.level == level)
             for level in range(strip.level)
         )
         left = strip.box[0]
         y = panel.box[1] - 2 * plan.scale - lower
-        places.take(plan.canvas.text(strip.lines, left, y, size=strip.size, colour=strip.colour, down="bottom"))
+        places.reserve(plan.canvas.text(strip.lines, left, y, size=strip.size, colour=strip.colour, down="bottom"))
     for heading in plan.headings:
-        _heading(plan, places, heading, colour)
+        _draw_heading(plan, places, heading, colour)
     ends: set[int] = set()
     for panel in plan.panels:
         end_notes = margins.end_labels(plan, panel)
         ends |= {id(note) for note, _ in end_notes}
-        _ends(plan, places, panel, end_notes, colour)
+        _draw_end_labels(plan, places, panel, end_notes, colour)
     for shape in plan.sheet.layout.get("shapes", ()):
-        _inner_label(plan, places, shape, colour)
+        _draw_inner_label(plan, places, shape, colour)
     for note in plan.sheet.layout.get("annotations", ()):
         if id(note) not in taken | ends and note.get("visible") is not False and note.get("text"):
-            _note(plan, places, note, colour)
+            _draw_note(plan, places, note, colour)
 
 
-def _heading(plan: Plan, places: Places, heading: Heading, colour: str) -> None:
+def _draw_heading(plan: Plan, places: Places, heading: Heading, colour: str) -> None:
     strips = [strip for owner, strip in plan.strips if owner is heading.panel]
     high = sum(
-        max(height_of(each.lines, each.size) for each in strips if each.level == level)
+        max(text_height(each.lines, each.size) for each in strips if each.level == level)
         for level in range(1 + max((each.level for each in strips), default=-1))
     )
     wide, _ = plan.canvas.size(heading.lines, heading.size)
@@ -112,10 +112,10 @@ def _heading(plan: Plan, places: Places, heading: Heading, colour: str) -> None:
     bottom = heading.panel.box[1] - high - heading.shift
     align = heading.align if heading.align in ("left", "right") else "center"
     box = plan.canvas.text(heading.lines, left, bottom, size=heading.size, colour=ink, down="bottom", align=align)
-    places.take(box)
+    places.reserve(box)
 
 
-def _ends(
+def _draw_end_labels(
     plan: Plan, places: Places, panel: Panel, ends: Sequence[tuple[Mapping[str, Any], float]], colour: str
 ) -> None:
     """Draw the labels to the right of line ends, shifted apart as little as needed."""
@@ -125,22 +125,22 @@ def _ends(
     for note, size in ends:
         lines = margins.end_lines(plan, note, size)
         high = margins.end_height(lines, size)
-        rows.append((_pixel(plan, panel, note, "y", "y", note=True), high, lines, note, size))
+        rows.append((_to_pixel(plan, panel, note, "y", "y", note=True), high, lines, note, size))
     rows.sort(key=lambda row: row[0])
     middles = spread_labels([row[0] for row in rows], [row[1] for row in rows], panel.box[1], panel.box[3])
     for (_, _, lines, note, size), middle in zip(rows, middles, strict=True):
         ink = str((note.get("font") or {}).get("color") or colour)
-        places.take(plan.canvas.text(lines, panel.box[2] + 6 * plan.scale, middle, size=size, colour=ink))
+        places.reserve(plan.canvas.text(lines, panel.box[2] + 6 * plan.scale, middle, size=size, colour=ink))
 
 
-def _inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: str) -> None:
+def _draw_inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: str) -> None:
     """Draw the label of a rule or rectangle inside the plot."""
     label = shape.get("label") or {}
-    panel = panel_of(plan, shape)
+    panel = find_panel(plan, shape)
     if not label.get("text") or any(strip.lines == parse(str(label["text"])) for _, strip in plan.strips):
         return
-    x = [_pixel(plan, panel, shape, "x", key) for key in ("x0", "x1")]
-    y = [_pixel(plan, panel, shape, "y", key) for key in ("y0", "y1")]
+    x = [_to_pixel(plan, panel, shape, "x", key) for key in ("x0", "x1")]
+    y = [_to_pixel(plan, panel, shape, "y", key) for key in ("y0", "y1")]
     left, top, right, bottom = panel.box
     inside = all(map(math.isfinite, [*x, *y])) and min(y) <= bottom + 1 and max(y) >= top - 1
     if not inside or min(x) > right + 1 or max(x) < left - 1:
@@ -171,14 +171,16 @@ def _inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: s
         at = {"left": ends[0] + pad, "center": sum(ends) / 2, "right": ends[1] - pad}[across]
         order = sorted(levels, key=lambda name: name != down)
         options = [(at, levels[name], {"across": across, "down": name}) for name in order]
-    _put(plan, places, lines, options, size, str((label.get("font") or {}).get("color") or colour), inside=panel.box)
+    _draw_text(
+        plan, places, lines, options, size, str((label.get("font") or {}).get("color") or colour), inside=panel.box
+    )
 
 
-def _note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str) -> None:
+def _draw_note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str) -> None:
     """Draw a note at a point, near it, or with an arrow to it."""
-    panel, s = panel_of(plan, note), plan.scale
-    x = _pixel(plan, panel, note, "x", "x", note=True)
-    y = _pixel(plan, panel, note, "y", "y", note=True)
+    panel, s = find_panel(plan, note), plan.scale
+    x = _to_pixel(plan, panel, note, "x", "x", note=True)
+    y = _to_pixel(plan, panel, note, "y", "y", note=True)
     left, top, right, bottom = panel.box
     if not (math.isfinite(x) and math.isfinite(y)) or not (left - 2 <= x <= right + 2 and top - 2 <= y <= bottom + 2):
         return
@@ -187,7 +189,7 @@ def _note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str) -> N
     room = max(right - left - 4 * s, 60.0 * s)
     wide, _ = plan.canvas.size(parse(str(note["text"])), size)
     size *= min(1.0, max(room / wide, 0.78)) if wide else 1.0
-    lines = text_lines(plan, str(note["text"]), room, size)
+    lines = wrap_text(plan, str(note["text"]), room, size)
     ink = str((note.get("font") or {}).get("color") or colour)
     ground = str(note.get("bgcolor") or "")
     across = {"left": "left", "right": "right"}.get(str(note.get("xanchor")), "center")
@@ -199,8 +201,8 @@ def _note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str) -> N
             for up in (1.0, -1.0):
                 for side in (across, "left", "right", "center"):
                     options.append((x + far * reach[0], y + far * up * reach[1], {"across": side, "down": "middle"}))
-        box = _put(plan, places, lines, options, size, ink, inside=panel.box, ground=ground, within=True)
-        _arrow(plan, (x, y), box, str(note.get("arrowcolor") or ink))
+        box = _draw_text(plan, places, lines, options, size, ink, inside=panel.box, ground=ground, within=True)
+        _draw_arrow(plan, (x, y), box, str(note.get("arrowcolor") or ink))
         return
     dx, dy = float(note.get("xshift") or 0) * s, -float(note.get("yshift") or 0) * s
     step = LEADING * size
@@ -210,10 +212,10 @@ def _note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str) -> N
         for side in (across, *others):
             shift = dx if side == across else {"left": 1, "right": -1, "center": 0}[side] * (abs(dx) + 3 * s)
             options.append((x + shift, y + (dy if side == across else 0.0) + up * step, {"across": side, "down": down}))
-    _put(plan, places, lines, options, size, ink, inside=panel.box, ground=ground)
+    _draw_text(plan, places, lines, options, size, ink, inside=panel.box, ground=ground)
 
 
-def _put(
+def _draw_text(
     plan: Plan,
     places: Places,
     lines: Lines,
@@ -227,17 +229,17 @@ def _put(
 ) -> Box:
     """Draw a text at the best of several positions inside the sheet; `within` prefers the plot."""
     boxes = [plan.canvas.extent(lines, x, y, size=size, **place) for x, y, place in options]
-    if within or _share(boxes[0], inside) >= 0.5:
-        boxes = [_fitted(box, inside, 1.0) for box in boxes]
-    boxes = [_fitted(box, (0.0, 0.0, plan.canvas.width, plan.canvas.height), 2.0) for box in boxes]
+    if within or _share_inside(boxes[0], inside) >= 0.5:
+        boxes = [_fit_box(box, inside, 1.0) for box in boxes]
+    boxes = [_fit_box(box, (0.0, 0.0, plan.canvas.width, plan.canvas.height), 2.0) for box in boxes]
     # Distance costs: a label should be close to what it names. The unit is a line of text.
     away = [0.5 * math.hypot(x - options[0][0], y - options[0][1]) / size for x, y, _ in options]
     sides = [0.2 * (place["across"] != options[0][2]["across"]) for _, _, place in options]
-    box = boxes[places.best(boxes, [a + b for a, b in zip(away, sides, strict=True)], inside=inside)]
+    box = boxes[places.pick_best(boxes, [a + b for a, b in zip(away, sides, strict=True)], inside=inside)]
     on_map = any(trace.get("type") == "heatmap" for trace in plan.sheet.data)
     trim = 0.15 * size  # labels of rules are close to their rule
     core = (box[0], box[1] + trim, box[2], box[3] - trim)
-    on_lines = places.inked(core) + places.ruled(core) > 0 and plan.sheet.style.theme != CLEAR
+    on_lines = places.ink_share(core) + places.rule_share(core) > 0 and plan.sheet.style.theme != CLEAR
     if not ground and (on_map or on_lines):
         # A background keeps a label legible on a map, and on lines it cannot avoid.
         paper = str(plan.sheet.layout.get("paper_bgcolor", theme.BACKGROUND))[:7]
@@ -247,16 +249,16 @@ def _put(
     _, high = plan.canvas.size(lines, size)
     align = str(options[0][2].get("across", "left"))
     plan.canvas.text(lines, box[0], box[1] + high / 2, size=size, colour=colour, align=align)
-    return places.take(box)
+    return places.reserve(box)
 
 
-def _share(box: Box, frame: Box) -> float:
+def _share_inside(box: Box, frame: Box) -> float:
     """Return the share of a box inside a frame."""
     wide, high = (min(box[i + 2], frame[i + 2]) - max(box[i], frame[i]) for i in (0, 1))
     return max(wide, 0.0) * max(high, 0.0) / (((box[2] - box[0]) * (box[3] - box[1])) or 1.0)
 
 
-def _fitted(box: Box, frame: Box, pad: float) -> Box:
+def _fit_box(box: Box, frame: Box, pad: float) -> Box:
     """Move a box into a frame, in each direction in which it fits."""
     moved = list(box)
     for i in (0, 1):
@@ -267,7 +269,7 @@ def _fitted(box: Box, frame: Box, pad: float) -> Box:
     return moved[0], moved[1], moved[2], moved[3]
 
 
-def _arrow(plan: Plan, tip: tuple[float, float], box: Box, colour: str) -> None:
+def _draw_arrow(plan: Plan, tip: tuple[float, float], box: Box, colour: str) -> None:
     """Draw a thin arrow from the nearest point of a text's box."""
     start = (min(max(tip[0], box[0]), box[2]), box[3] if tip[1] > box[3] else box[1] if tip[1] < box[1] else tip[1])
     dx, dy = tip[0] - start[0], tip[1] - start[1]

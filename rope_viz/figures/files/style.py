@@ -95,23 +95,23 @@ class Style:
 
     def __post_init__(self) -> None:
         for name, bounds in (("width", WIDTHS), ("height", HEIGHTS), ("font_size", FONT_SIZES)):
-            object.__setattr__(self, name, _length(getattr(self, name), name, bounds))
+            object.__setattr__(self, name, _read_length(getattr(self, name), name, bounds))
         if not self.font_size:
             object.__setattr__(self, "font_size", f"{USUAL_SIZE:g}px")
-        object.__setattr__(self, "font", _font(self.font))
+        object.__setattr__(self, "font", _read_font(self.font))
         for name, options in (("theme", THEMES), ("legend", LEGENDS), ("xscale", SCALES), ("yscale", SCALES)):
-            _one_of(getattr(self, name), name, options)
-        object.__setattr__(self, "grey", _switch(self.grey, "grey"))
-        object.__setattr__(self, "title", _title(self.title))
-        object.__setattr__(self, "dpi", _dpi(self.dpi))
+            _read_option(getattr(self, name), name, options)
+        object.__setattr__(self, "grey", _read_switch(self.grey, "grey"))
+        object.__setattr__(self, "title", _read_title(self.title))
+        object.__setattr__(self, "dpi", _read_dpi(self.dpi))
         for letter in "xy":
             self._check_range(letter)
-        object.__setattr__(self, "labels", _labels(self.labels))
+        object.__setattr__(self, "labels", _read_labels(self.labels))
 
     @property
     def font_px(self) -> float:
         """Return the font size in pixels."""
-        return _pixels(self.font_size)
+        return _to_pixels(self.font_size)
 
     @property
     def scale(self) -> float:
@@ -120,11 +120,11 @@ class Style:
 
     def width_px(self, natural: float) -> float:
         """Return the width in pixels, `natural` if none is set."""
-        return _pixels(self.width) if self.width else natural
+        return _to_pixels(self.width) if self.width else natural
 
     def height_px(self, natural: float) -> float:
         """Return the height in pixels, `natural` if none is set."""
-        return _pixels(self.height) if self.height else natural
+        return _to_pixels(self.height) if self.height else natural
 
     def title_of(self, own: str) -> str:
         """Return the title to draw above a figure with this title of its own, "" for none."""
@@ -144,12 +144,12 @@ class Style:
         """
         preset = params.get("preset", "")
         if preset and preset not in PRESETS:
-            raise ValueError(f"preset must be {listed(tuple(PRESETS))}, not {short_repr(preset)}")
+            raise ValueError(f"preset must be {join_words(tuple(PRESETS))}, not {short_repr(preset)}")
         given: dict[str, Any] = dict(PRESETS.get(preset, {}))
         given |= {key: params[key] for key in PARAMETERS if key in params and key != "preset"}
         for key in ("xmin", "xmax", "ymin", "ymax"):
             if key in given:
-                given[key] = _number(given[key], key)
+                given[key] = _read_number(given[key], key)
         custom = tuple((key[len(LABEL) :], label) for key, label in params.items() if key.startswith(LABEL))
         return Style(**given, labels=custom)
 
@@ -172,18 +172,18 @@ class Style:
         low, high = getattr(self, f"{letter}min"), getattr(self, f"{letter}max")
         for name, value in ((f"{letter}min", low), (f"{letter}max", high)):
             if value is not None:
-                object.__setattr__(self, name, _number(value, name))
+                object.__setattr__(self, name, _read_number(value, name))
         if low is not None and high is not None:
             if not low < high:
                 raise ValueError(f"{letter}min must be less than {letter}max, got {low:g} and {high:g}")
-            check_apart(low, high, letter)
+            check_distance(low, high, letter)
         if getattr(self, f"{letter}scale") == "log" and any(value is not None and value <= 0 for value in (low, high)):
             raise ValueError(
                 f"a log axis has no 0 and no negative numbers: {letter}min and {letter}max must be above 0"
             )
 
 
-def check_apart(low: float, high: float, letter: str) -> None:
+def check_distance(low: float, high: float, letter: str) -> None:
     """Raise `ValueError` if two axis ends are too close for distinct tick labels."""
     if high - low <= NEAREST * max(abs(low), abs(high)):
         near = f"{low:.12g} and {high:.12g} are too near to each other for numbers between them"
@@ -195,18 +195,18 @@ def is_key(key: str) -> bool:
     return key in PARAMETERS or key.startswith(LABEL)
 
 
-def listed(words: tuple[str, ...]) -> str:
+def join_words(words: tuple[str, ...]) -> str:
     """Join words as "a, b or c"."""
     return " or ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
-def one_line(value: Any) -> str:
+def format_one_line(value: Any) -> str:
     """Format a metadata value as one line of text; mappings as JSON."""
     words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return " ".join(words.split())
 
 
-def _length(given: Any, name: str, bounds: tuple[float, float]) -> str:
+def _read_length(given: Any, name: str, bounds: tuple[float, float]) -> str:
     if given in ("", None):
         return ""
     found = re.fullmatch(r"\s*([0-9]{1,5}(?:\.[0-9]{1,4})?|\.[0-9]{1,4})\s*([a-z]{0,3})\s*", str(given).lower())
@@ -220,23 +220,23 @@ def _length(given: Any, name: str, bounds: tuple[float, float]) -> str:
     return f"{float(found[1]):.9g}{unit}"
 
 
-def _pixels(length: str) -> float:
+def _to_pixels(length: str) -> float:
     return float(length[:-2]) * UNITS[length[-2:]]
 
 
-def _font(name: Any) -> str:
+def _read_font(name: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9 .+_-]{0,59}", name.strip()):
-        raise ValueError(f"font must be {listed(tuple(FONTS))}, or the name of a font, not {short_repr(name)}")
+        raise ValueError(f"font must be {join_words(tuple(FONTS))}, or the name of a font, not {short_repr(name)}")
     family = name.strip()
     if family.lower() in FONTS:
         return family.lower()
-    known = installed()
+    known = installed_fonts()
     if known and family.lower() not in known:
-        raise ValueError(f"no font {short_repr(family)} is installed here: take {listed(tuple(FONTS))}")
+        raise ValueError(f"no font {short_repr(family)} is installed here: take {join_words(tuple(FONTS))}")
     return known.get(family.lower(), family)
 
 
-def installed() -> dict[str, str]:
+def installed_fonts() -> dict[str, str]:
     """Return {lower-case name: name} of the fonts Matplotlib can use; empty without Matplotlib."""
     try:
         from matplotlib.font_manager import fontManager
@@ -245,19 +245,19 @@ def installed() -> dict[str, str]:
     return {str(entry.name).lower(): str(entry.name) for entry in fontManager.ttflist}
 
 
-def _one_of(value: Any, name: str, options: tuple[str, ...]) -> None:
+def _read_option(value: Any, name: str, options: tuple[str, ...]) -> None:
     if value not in options:
-        raise ValueError(f"{name} must be {listed(tuple(filter(None, options)))}, not {short_repr(value)}")
+        raise ValueError(f"{name} must be {join_words(tuple(filter(None, options)))}, not {short_repr(value)}")
 
 
-def _switch(value: Any, name: str) -> bool:
+def _read_switch(value: Any, name: str) -> bool:
     word = str(value).lower()
     if word not in YES + NO:
         raise ValueError(f"{name} must be yes or no, not {short_repr(value)}")
     return word in YES
 
 
-def _title(value: Any) -> str:
+def _read_title(value: Any) -> str:
     words = str(value).strip()
     if words.lower() in ("", *NO):
         return "no"
@@ -265,11 +265,11 @@ def _title(value: Any) -> str:
         return "yes"
     if len(words) > LONGEST_TITLE:
         raise ValueError(f"title must have at most {LONGEST_TITLE} characters, got {len(words):,}")
-    _on_one_line(words, "title")
+    _require_one_line(words, "title")
     return words
 
 
-def _on_one_line(words: str, what: str) -> None:
+def _require_one_line(words: str, what: str) -> None:
     """Raise `ValueError` for a text with line breaks, control characters or direction marks."""
     for sign in words:
         if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or sign in DIRECTIONS:
@@ -277,14 +277,14 @@ def _on_one_line(words: str, what: str) -> None:
             raise ValueError(f"{what} must be one line of text, got U+{ord(sign):04X}: {refused}")
 
 
-def _dpi(value: Any) -> int:
+def _read_dpi(value: Any) -> int:
     digits = str(value).strip()
     if not re.fullmatch(r"[0-9]{1,5}", digits) or not DPIS[0] <= int(digits) <= DPIS[1]:
         raise ValueError(f"dpi must be a whole number between {DPIS[0]} and {DPIS[1]}, not {short_repr(value)}")
     return int(digits)
 
 
-def _number(given: Any, name: str) -> float | None:
+def _read_number(given: Any, name: str) -> float | None:
     """Read a number as users write it, with a hyphen or a minus sign; None if empty."""
     if given is None or (isinstance(given, str) and not given.strip()):
         return None
@@ -300,7 +300,7 @@ def _number(given: Any, name: str) -> float | None:
     return -value if word.startswith("-") else value
 
 
-def _labels(given: Any) -> tuple[tuple[str, str], ...]:
+def _read_labels(given: Any) -> tuple[tuple[str, str], ...]:
     pairs: tuple[tuple[str, str], ...] = tuple(sorted(dict(given).items()))
     if len(pairs) > MOST_LABELS:
         raise ValueError(f"at most {MOST_LABELS} lines can have a label of their own, got {len(pairs)}")
@@ -308,5 +308,5 @@ def _labels(given: Any) -> tuple[tuple[str, str], ...]:
         what = f"the label of {short_repr(name)}"
         if not isinstance(label, str) or len(label) > LONGEST_LABEL or not label.strip():
             raise ValueError(f"{what} must be one line of 1 to {LONGEST_LABEL} characters, not {short_repr(label)}")
-        _on_one_line(label, what)
+        _require_one_line(label, what)
     return pairs

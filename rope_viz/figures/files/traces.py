@@ -10,7 +10,7 @@ import numpy as np
 
 from rope_viz.figures import theme
 from rope_viz.figures.files.axes import Axis, array_of
-from rope_viz.figures.files.colours import ramp, rgba
+from rope_viz.figures.files.colours import parse_rgba, ramp
 from rope_viz.figures.files.label_placement import Places
 from rope_viz.figures.files.layout import Panel, Plan, font_size
 from rope_viz.figures.files.rich_text import Run
@@ -44,33 +44,33 @@ def draw(plan: Plan, places: Places) -> None:
         below = DRAWN[kind](plan, panel, trace, below, places)
 
 
-def scatter(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
+def draw_scatter(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
     """Draw a curve, points or an area, filled to the previous curve or closed."""
     x, y = panel.x.to_pixels(array_of(trace["x"])), panel.y.to_pixels(array_of(trace["y"]))
     line, mode = trace.get("line") or {}, trace.get("mode") or "lines"
     s = line_scale(plan)
     fill = str(trace.get("fillcolor") or theme.tint(theme.CURRENT, 0.2))
     if trace.get("fill") == "tonexty" and below is not None:
-        _between(plan, panel, below, (x, y), fill)
+        _fill_between(plan, panel, below, (x, y), fill)
     elif trace.get("fill") == "toself":
-        plan.canvas.area(_pieces(x, y), fill=fill, clip=panel.box)
+        plan.canvas.area(_split_at_gaps(x, y), fill=fill, clip=panel.box)
     width = float(line.get("width", 2)) * s
     if "lines" in mode and width > 0:
-        colour, dash = str(line.get("color") or theme.TEXT), dashes(line.get("dash"), width)
+        colour, dash = str(line.get("color") or theme.TEXT), dash_lengths(line.get("dash"), width)
         cap = "butt" if dash else "round"
         plan.canvas.line(x, y, colour=colour, width=width, dash=dash, clip=panel.box, cap=cap)
         if trace.get("fill") != "toself":
             places.draw(x, y, panel.box)
     if "markers" in mode:
-        _points(plan, panel, trace.get("marker") or {}, x, y, str(line.get("color") or theme.CURRENT))
+        _draw_points(plan, panel, trace.get("marker") or {}, x, y, str(line.get("color") or theme.CURRENT))
         if "lines" not in mode:
             places.draw(x, y, panel.box)
     if "text" in mode:
-        _texts(plan, trace, x, y)
+        _draw_texts(plan, trace, x, y)
     return x, y
 
 
-def _between(plan: Plan, panel: Panel, below: Any, above: Any, fill: str) -> None:
+def _fill_between(plan: Plan, panel: Panel, below: Any, above: Any, fill: str) -> None:
     """Fill the area between two curves, separately between gaps if their x values match."""
     (x0, y0), (x1, y1) = below, above
     if len(x0) != len(x1):
@@ -81,22 +81,22 @@ def _between(plan: Plan, panel: Panel, below: Any, above: Any, fill: str) -> Non
     good = np.isfinite(x0) & np.isfinite(y0) & np.isfinite(y1)
     rings = [
         np.column_stack([np.append(x0[part], x1[part][::-1]), np.append(y0[part], y1[part][::-1])])
-        for part in _runs(good)
+        for part in _find_runs(good)
     ]
     plan.canvas.area(rings, fill=fill, clip=panel.box)
 
 
-def _pieces(x: Any, y: Any) -> list[Any]:
-    return [np.column_stack([x[part], y[part]]) for part in _runs(np.isfinite(x) & np.isfinite(y))]
+def _split_at_gaps(x: Any, y: Any) -> list[Any]:
+    return [np.column_stack([x[part], y[part]]) for part in _find_runs(np.isfinite(x) & np.isfinite(y))]
 
 
-def _runs(good: Any) -> list[slice]:
+def _find_runs(good: Any) -> list[slice]:
     """Return the stretches without a gap."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], good.astype(int), [0]])))
     return [slice(a, b) for a, b in zip(edges[0::2], edges[1::2], strict=True)]
 
 
-def _points(plan: Plan, panel: Panel, marker: Mapping[str, Any], x: Any, y: Any, usual: str) -> None:
+def _draw_points(plan: Plan, panel: Panel, marker: Mapping[str, Any], x: Any, y: Any, usual: str) -> None:
     s = line_scale(plan)
     edge = marker.get("line") or {}
     symbol = SYMBOLS.get(str(marker.get("symbol") or "circle"), "o")
@@ -116,7 +116,7 @@ def _points(plan: Plan, panel: Panel, marker: Mapping[str, Any], x: Any, y: Any,
         plan.canvas.markers(x[same], y[same], symbol=symbol, size=size, fill=fill, edge=ring, width=thick, clip=box)
 
 
-def _texts(plan: Plan, trace: Mapping[str, Any], x: Any, y: Any) -> None:
+def _draw_texts(plan: Plan, trace: Mapping[str, Any], x: Any, y: Any) -> None:
     font = trace.get("textfont") or {}
     size = font_size(trace, plan.size, "textfont")
     colour = str(font.get("color") or plan.sheet.layout["font"]["color"])
@@ -128,7 +128,7 @@ def _texts(plan: Plan, trace: Mapping[str, Any], x: Any, y: Any) -> None:
             plan.canvas.text([[Run(str(word))]], at, to, size=size, colour=colour, across=across, down=down)
 
 
-def bar(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
+def draw_bars(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
     """Draw bars from 0, vertical or horizontal."""
     horizontal = trace.get("orientation") == "h"
     along, across = (panel.y, panel.x) if horizontal else (panel.x, panel.y)
@@ -144,7 +144,7 @@ def bar(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: 
         start, stop = sorted((zero, float(to)))
         if np.all(np.isfinite([low, high, start, stop])):
             left, top, right, bottom = (start, low, stop, high) if horizontal else (low, start, high, stop)
-            look = (_each(colours, place), _each(hatches, place))
+            look = (_pick_value(colours, place), _pick_value(hatches, place))
             groups.setdefault(look, []).append([(left, top), (right, top), (right, bottom), (left, bottom)])
             places.fill((left, top, right, bottom))
     for (colour, hatch), rings in groups.items():
@@ -157,12 +157,12 @@ def bar(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: 
     return None
 
 
-def _each(values: Any, place: int) -> str:
+def _pick_value(values: Any, place: int) -> str:
     """Return one of several values, or the value shared by all."""
     return values if isinstance(values, str) else str(values[place])
 
 
-def heatmap(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
+def draw_heatmap(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
     """Draw a map; each dot is the mean colour of the cells under it, so that narrow features remain visible."""
     z = array_of(trace["z"]).astype(float)
     common = plan.sheet.layout.get(str(trace["coloraxis"])) if trace.get("coloraxis") else None
@@ -171,16 +171,16 @@ def heatmap(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, plac
     cells = ramp(scale, (z - low) / ((high - low) or 1.0)).astype(np.float32)
     dpi = MAP_DPI if plan.vector else min(plan.sheet.style.dpi, MAP_DPI)
     left, top, right, bottom = panel.box
-    down = _covered(panel.y, _edges(panel.y, trace.get("y"), z.shape[0]), top, bottom, dpi)
-    across = _covered(panel.x, _edges(panel.x, trace.get("x"), z.shape[1]), left, right, dpi)
-    plan.canvas.picture(_pixels(cells, down, across), panel.box)
-    _gaps(plan, panel, trace, z.shape)
+    down = _dot_borders(panel.y, _cell_edges(panel.y, trace.get("y"), z.shape[0]), top, bottom, dpi)
+    across = _dot_borders(panel.x, _cell_edges(panel.x, trace.get("x"), z.shape[1]), left, right, dpi)
+    plan.canvas.picture(_resample_cells(cells, down, across), panel.box)
+    _draw_cell_gaps(plan, panel, trace, z.shape)
     if trace.get("text") is not None and z.size <= MOST_CELL_TEXTS:
-        _cell_texts(plan, panel, trace, z.shape)
+        _draw_cell_texts(plan, panel, trace, z.shape)
     return None
 
 
-def _edges(axis: Axis, values: Any, count: int) -> Any:
+def _cell_edges(axis: Axis, values: Any, count: int) -> Any:
     """Return the borders of cells in coordinates, (count + 1,)."""
     middle = (
         np.arange(count, dtype=float) if values is None else np.asarray(axis.coordinates(array_of(values)), dtype=float)
@@ -191,7 +191,7 @@ def _edges(axis: Axis, values: Any, count: int) -> Any:
     return np.concatenate([[2 * middle[0] - between[0]], between, [2 * middle[-1] - between[-1]]])
 
 
-def _covered(axis: Axis, edges: Any, start: float, stop: float, dpi: int) -> Any:
+def _dot_borders(axis: Axis, edges: Any, start: float, stop: float, dpi: int) -> Any:
     """Return the border of every dot between two pixels in cell units: 2.5 is the centre of the third cell."""
     dots = max(2, round((stop - start) * dpi / 96))
     pixels = start + (stop - start) * np.arange(dots + 1) / dots
@@ -200,14 +200,14 @@ def _covered(axis: Axis, edges: Any, start: float, stop: float, dpi: int) -> Any
     return np.interp(at, edges[order], np.arange(len(edges), dtype=float)[order])
 
 
-def _pixels(cells: Any, down: Any, across: Any) -> Any:
+def _resample_cells(cells: Any, down: Any, across: Any) -> Any:
     """Resample cells (rows, columns, 4) to 8-bit dots: the cell's colour, or the mean of all cells under a dot."""
     # Premultiply alpha, so that transparent cells have no weight.
     cells[..., :3] *= cells[..., 3:]
     many = [np.abs(np.diff(borders)).max() > 1.05 for borders in (down, across)]
     for axis, borders in enumerate((down, across)):
         if many[axis]:
-            cells = _mixed(cells, borders, axis)
+            cells = _average_cells(cells, borders, axis)
     alpha = cells[..., 3:]
     cells[..., :3] /= np.where(alpha > 0, alpha, 1.0)
     dots = np.rint(np.clip(cells, 0.0, 1.0) * 255).astype(np.uint8)
@@ -220,7 +220,7 @@ def _pixels(cells: Any, down: Any, across: Any) -> Any:
     return dots
 
 
-def _mixed(cells: Any, borders: Any, axis: int) -> Any:
+def _average_cells(cells: Any, borders: Any, axis: int) -> Any:
     """Average the cells between borders along an axis; transparent outside."""
     cells = np.moveaxis(cells, axis, 0)
     sums = np.concatenate([np.zeros((1, *cells.shape[1:])), np.cumsum(cells, axis=0, dtype=np.float64)])
@@ -232,22 +232,22 @@ def _mixed(cells: Any, borders: Any, axis: int) -> Any:
     return np.ascontiguousarray(np.moveaxis((mean * seen).astype(np.float32), 0, axis))
 
 
-def _gaps(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
+def _draw_cell_gaps(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
     """Draw the thin grid between cells."""
     left, top, right, bottom = panel.box
     ground = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
-    if not rgba(ground)[3]:
+    if not parse_rgba(ground)[3]:
         return
     for axis, key, count, gap in ((panel.x, "x", shape[1], "xgap"), (panel.y, "y", shape[0], "ygap")):
         wide = min(float(trace.get(gap) or 0) * plan.scale, 0.12 * abs(axis.stop - axis.start) / count)
         if not wide:
             continue
-        for pixel in axis.pixel(_edges(axis, trace.get(key), count))[1:-1]:
+        for pixel in axis.pixel(_cell_edges(axis, trace.get(key), count))[1:-1]:
             ends = ([pixel] * 2, [top, bottom]) if key == "x" else ([left, right], [pixel] * 2)
             plan.canvas.line(*ends, colour=ground, width=wide)
 
 
-def _cell_texts(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
+def _draw_cell_texts(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
     words = np.asarray(trace["text"], dtype=object)
     if not re.fullmatch(r"%\{text\}", str(trace.get("texttemplate") or "")):
         return
@@ -268,7 +268,7 @@ def line_scale(plan: Plan) -> float:
     return float(min(max(plan.scale, 0.55), 2.2))
 
 
-def dashes(name: Any, width: float) -> tuple[float, ...]:
+def dash_lengths(name: Any, width: float) -> tuple[float, ...]:
     """Return strokes and gaps in pixels of a dash, given as Plotly's name or as a list of lengths."""
     unit = max(width, 1.8)
     known = {"dash": (3, 3), "dot": (1, 1), "dashdot": (3, 1, 1, 1), "longdash": (5, 5), "longdashdot": (5, 2, 1, 2)}
@@ -279,4 +279,4 @@ def dashes(name: Any, width: float) -> tuple[float, ...]:
     return tuple(float(length) * max(width / 2, 0.6) for length in re.findall(r"[0-9.]+", str(name)))
 
 
-DRAWN = {"scatter": scatter, "bar": bar, "heatmap": heatmap}
+DRAWN = {"scatter": draw_scatter, "bar": draw_bars, "heatmap": draw_heatmap}

@@ -13,7 +13,7 @@ from rope_viz.figures.axis_extrapolation import POINTS
 from rope_viz.figures.prompt import RUNTIMES, format_position, format_signed, next_position
 from rope_viz.multi_axis.image_layouts import ALL_HEADS, COUNTED, Role, Scene
 from rope_viz.multi_axis.prompt_syntax import PromptLayout, first_difference
-from rope_viz.studies.axis_extrapolation import LEAST_PEAK, Carried, Peak, peaks, unturned
+from rope_viz.studies.axis_extrapolation import LEAST_PEAK, ExtendedAxis, Peak, count_unturned_pairs, find_peaks
 from rope_viz.studies.distance_2d import block_means
 from rope_viz.texts import Sentence, join
 from rope_viz.texts.lists import join_list
@@ -161,24 +161,26 @@ def describe_zero_pairs(pairs: Sequence[int], runtime: str) -> Sentence:
     )
 
 
-def describe_extension(done: Carried) -> Sentence:
+def describe_extension(done: ExtendedAxis) -> Sentence:
     """Count the pairs without a full turn in training, and give the peak of the score beyond it."""
     unit, method, trained = TEXTS(f"units.{done.role}"), TEXTS(f"methods.{done.method}"), done.trained
     axis, pairs = LOOKS[done.role].word, len(done.pair)
-    first = TEXTS("further.unturned", slow=unturned(done), pairs=pairs, axis=axis, trained=trained, unit=unit)
-    found = peaks(done)
+    first = TEXTS(
+        "further.unturned", slow=count_unturned_pairs(done), pairs=pairs, axis=axis, trained=trained, unit=unit
+    )
+    found = find_peaks(done)
     rings = TEXTS("further.rings") if found and done.target < POINTS else ""
     now = next((peak for peak in found if peak.at > trained), None)
     if done.method == "none":
         return join(first, describe_peak(now, unit), rings)
     parts = [first, TEXTS("further.changed", method=method, changed=len(done.changed), pairs=pairs)]
     if done.method == "riflex" and len(done.changed):
-        place = int(np.flatnonzero(np.abs(done.speeds - done.plain) > 0.0)[0])
-        turn = 2.0 * np.pi / float(done.speeds[place])
+        place = int(np.flatnonzero(np.abs(done.extended - done.plain) > 0.0)[0])
+        turn = 2.0 * np.pi / float(done.extended[place])
         parts.append(TEXTS("further.riflex", pair=int(done.changed[0]), turn=turn, unit=unit, target=done.target))
     if abs(done.factor - 1.0) > 1e-9:
         parts.append(TEXTS("further.factor", factor=done.factor))
-    before = next((peak for peak in peaks(done, plain=True) if peak.at > trained), None)
+    before = next((peak for peak in find_peaks(done, plain=True) if peak.at > trained), None)
     if before is not None:
         after = float(done.score(np.array([float(before.at)]))[0])
         parts.append(TEXTS("further.lowered", before=before.score, first=before.at, method=method, after=after))

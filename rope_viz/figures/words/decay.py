@@ -6,7 +6,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.decay import BOUND_LONGEST, first_negative, score_and_bound
-from rope_viz.figures.per_distance import bases_drawn, feasible, total
+from rope_viz.figures.per_distance import choose_bases, find_feasible, total
 from rope_viz.studies.decay import s_at
 from rope_viz.studies.scores import Parts
 from rope_viz.texts import Sentence, Texts, join
@@ -91,7 +91,7 @@ def pair_by_pair(spec: RopeSpec, distance: int, own: Parts) -> Sentence:
 
 def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> Sentence:
     """Say which of the drawn bases support the length, and whether this model's unscaled base does."""
-    holds, drawn = feasible(spec, length, quick=quick), bases_drawn(spec, length, quick=quick)
+    holds, drawn = find_feasible(spec, length, quick=quick), choose_bases(spec, length, quick=quick)
     at = first_negative(spec.plain(), length)
     ends = {"low": float(drawn[0]), "high": float(drawn[-1])}
     if holds.all():

@@ -9,7 +9,7 @@ import numpy as np
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.precision import DISTANCE, TEXTS, score_curve
 from rope_viz.studies.precision import MAX_POSITION, ROUNDINGS, find_largest_error
-from rope_viz.studies.rounding_in_practice import PRACTICES, Practice, practised_by
+from rope_viz.studies.rounding_in_practice import PRACTICES, Practice, find_practices
 from rope_viz.texts import Sentence, join
 
 
@@ -61,7 +61,7 @@ def name_rounding(where: str) -> Sentence:
 
 def list_implementations(where: str) -> Sentence:
     """Name the implementations that round at `where`."""
-    found = practised_by(where)
+    found = find_practices(where)
     if not found:
         return TEXTS("practices.none", phrase=name_rounding(where))
     libraries = "; ".join(f"**{each.library}**" for each in found)
@@ -70,7 +70,7 @@ def list_implementations(where: str) -> Sentence:
 
 def format_practices(where: str) -> str:
     """Return all implementations as a Markdown table; those that round at `where` come first and are marked."""
-    matching = practised_by(where)
+    matching = find_practices(where)
     others = [each for each in PRACTICES if each not in matching]
     head = " | ".join(TEXTS(f"practices.{column}") for column in ("implementation", "does", "rounds"))
     lines = [f"| {head} |", "|---|---|---|"]
@@ -82,4 +82,4 @@ def _format_row(each: Practice, mark: str = "") -> str:
     name = f"[{each.library}]({each.source})" if each.source.startswith("https://") else each.library
     rounds = "; ".join(TEXTS(f"roundings.{where}") for where in each.roundings) or TEXTS("practices.not_emulated")
     does = TEXTS(f"implementations.{each.key}")
-    return f"| {mark}{name} | {TEXTS('practices.ran', does=does) if each.ran else does} | {rounds} |"
+    return f"| {mark}{name} | {TEXTS('practices.ran', does=does) if each.was_run else does} | {rounds} |"

@@ -19,7 +19,7 @@ from typing import Any
 from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.spec import short_repr
 from rope_viz.multi_axis import from_model, read_family
-from rope_viz.multi_axis.model_axes import by_head
+from rope_viz.multi_axis.model_axes import split_by_head
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def model_parts(id: str) -> Mapping[str, AxesSpec]:
     model = axes_catalog()[id]
     if model.family is None:
         return MappingProxyType(from_model(model.config))
-    return MappingProxyType(by_head(model.family.split("/")[0], read_family(model.family, model.config)))
+    return MappingProxyType(split_by_head(model.family.split("/")[0], read_family(model.family, model.config)))
 
 
 def parse_model(id: str, text: str) -> AxesModel:
