@@ -48,7 +48,7 @@ def test_a_dropped_config_is_found_faulty_and_comes_back_repaired(visit):
 NO_CONFIGS = [
     ("config.json", b'{"model_type": "qwen3", "rope_theta": NaN', "it is not JSON"),
     ("config.json", b" " * (5 << 20), "larger than 4 MiB"),
-    ("model.bin", b"\x80\x04PK", "not even text"),
+    ("model.bin", b"\x80\x04PK", "not text in UTF-8"),
 ]
 
 
