@@ -20,7 +20,7 @@ from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 
 Way: TypeAlias = Literal["sections", "interleaved", "in turn", "own"]
 
-WAYS: dict[Way, str] = {"sections": "Sections", "interleaved": "Interleaved", "in turn": "Two in turn, then one"}
+WAYS: tuple[Way, ...] = ("sections", "interleaved", "in turn")
 EVEN = 1e-9  # tolerance for the steps of a geometric sequence
 
 

@@ -15,10 +15,12 @@ from rope_viz.embedding.spec import FloatArray, Knob
 from rope_viz.figures import theme
 from rope_viz.multi_axis.image_layouts import ROLE_OF, Scene
 from rope_viz.studies.distance_2d import block_means
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 
-REACH = Knob("Patches away", 8, 100_000, "How far the map goes in every direction.", log=True, integer=True)
-SHADES = {"own": "A scale for each", "one": "One scale for both"}
+TEXTS = Texts("axes")
+REACH = Knob(TEXTS("choices.reach"), 8, 100_000, TEXTS("choices.reach_help"), log=True, integer=True)
+SHADES = TEXTS.group("shades")
 HEIGHT = 480
 GAP = 0.13
 HEAD = 0.42  # height of a scene's heading, in lanes
@@ -55,8 +57,8 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
 
     Beyond 64 patches, a cell is the exact mean over a block of displacements.
     """
-    edges, labels = blocks(reach, HALF // 2 if coarse else HALF)
-    maps = [around(scene, edges) for scene in shown]
+    edges, labels = block_edges(reach, HALF // 2 if coarse else HALF)
+    maps = [average_scores(scene, edges) for scene in shown]
     lows = [float(values.min()) for values in maps]
     wide = len(labels[0]) > 4
     many, few = ticks(labels, 8 if wide else 14), ticks(labels, 4 if wide else 8)
@@ -110,7 +112,7 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
         narrow[f"xaxis{mark}"] = {"domain": [0.0, 1.0], **few, **({} if last else {"title": {"text": ""}})}
         narrow[f"yaxis{mark}"] = {"domain": [bottom, top], **few}
         narrow[colours] = {"colorbar": narrow_bar}
-        notes.append(panel_title(x, y, f"<b>{theme.plain_text(title(scene))}</b><br>{shares(scene)}"))
+        notes.append(panel_title(x, y, f"<b>{theme.plain_text(title(scene))}</b><br>{count_pairs(scene)}"))
     layout["yaxis"]["title"] = {"text": "rows away", "standoff": 6, "font": {"size": 13}}
     return theme.figure(
         traces,
@@ -130,9 +132,10 @@ def narrow_height(maps: int) -> int:
     return 80 + 300 * maps
 
 
-def named(shown: Sequence[Scene]) -> str:
-    """Join the scenes' titles for use in a heading."""
-    return " and ".join(title(scene) for scene in shown)
+def join_titles(shown: Sequence[Scene]) -> str:
+    """Join the titles of one or two scenes for use in a heading."""
+    first, *others = map(title, shown)
+    return TEXTS("scenes.two", first=first, second=others[0]) if others else first
 
 
 def panel_title(x: str, y: str, text: str) -> dict[str, Any]:
@@ -151,15 +154,15 @@ def ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
     return {"tickvals": [labels[place] for place in places], "ticktext": [labels[place] for place in places]}
 
 
-def around(scene: Scene, edges: FloatArray) -> FloatArray:
+def average_scores(scene: Scene, edges: FloatArray) -> FloatArray:
     """Average the score of one scene over blocks of displacements, shape (rows, columns)."""
-    return block_means(scene.seen, edges, edges, axes=("row", "column"))
+    return block_means(scene.role_spec, edges, edges, axes=("row", "column"))
 
 
-def blocks(reach: int, half: int = HALF) -> tuple[FloatArray, list[str]]:
+def block_edges(reach: int, half: int = HALF) -> tuple[FloatArray, list[str]]:
     """Return the edges of blocks that cover −reach … reach, one centred on 0, and each block's centre as text.
 
-    >>> blocks(2)[1]
+    >>> block_edges(2)[1]
     ['−2', '−1', '0', '1', '2']
     """
     size = math.ceil(reach / half)
@@ -181,15 +184,15 @@ def scale(low: float) -> list[list[Any]]:
 
 def title(scene: Scene) -> str:
     """Name the model and the part of it."""
-    return f"{scene.name}, {scene.part}"
+    return TEXTS("scenes.one", model=scene.name, part=scene.part)
 
 
-def shares(scene: Scene) -> str:
+def count_pairs(scene: Scene) -> str:
     """Count the pairs that each axis owns, as text."""
-    owner = scene.seen.owner
-    counts = [f"{int(np.sum(owner == k))} {look(axis).letter}" for k, axis in enumerate(scene.seen.axes)]
+    owner = scene.role_spec.owner
+    counts = [f"{int(np.sum(owner == k))} {look(axis).letter}" for k, axis in enumerate(scene.role_spec.axes)]
     counts = [text for text in counts if not text.startswith("0 ")]
-    for mark, name in ((MIXED, "mixed"), (STILL, "still")):
+    for mark, name in ((MIXED, "mixed"), (STILL, "zero frequency")):
         if np.any(owner == mark):
             counts.append(f"{int(np.sum(owner == mark))} {name}")
     return f"pairs: {', '.join(counts)}"
@@ -206,7 +209,7 @@ def speeds(shown: Sequence[Scene]) -> go.Figure:
     y = 0.0
     for scene in shown:
         head = {"xref": "paper", "x": 0, "y": y - 0.5, "xanchor": "left", "yanchor": "top", "showarrow": False}
-        text = f"<b>{theme.plain_text(title(scene))}</b>, {shares(scene)}"
+        text = f"<b>{theme.plain_text(title(scene))}</b>, {count_pairs(scene)}"
         notes.append(head | {"text": text, "name": "panel", "font": {"size": 12, "color": theme.TEXT}, "yshift": 1})
         if y:
             across = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y - 0.47, "y1": y - 0.47}
@@ -217,11 +220,11 @@ def speeds(shown: Sequence[Scene]) -> go.Figure:
             names[y] = f"{lane.look.word} {lane.look.letter}".rstrip()
             ticks_here = lane.pairs(scene)
             traces.append(lane_ticks(scene, lane, ticks_here, y))
-            if scene.seen.second is not None:
+            if scene.role_spec.second is not None:
                 traces.append(lane_ticks(scene, lane, ticks_here, y, second=True))
             if lane.side > 1:
                 inside = int(np.sum(ticks_here.length <= lane.side))
-                text = f"{lane.side:,} {lane.unit}: {inside} of {len(ticks_here.length)} turn within"
+                text = f"{lane.side:,} {lane.unit}: {inside} of {len(ticks_here.length)} complete a turn"
                 bars, note = side_bar(lane, low, y, text)
                 shapes += bars
                 notes.append(note)
@@ -253,10 +256,10 @@ def side_bar(lane: Lane, low: float, y: float, text: str) -> tuple[list[dict[str
     """Return the shapes that show the side of the image or video in a lane, and the annotation that labels them."""
     ends = {"y0": y - 0.42, "y1": y + 0.42}
     bar = {"type": "rect", "layer": "below", "x0": low, "x1": lane.side, "line": {"width": 0}} | ends
-    rule = theme.rule(lane.side, "", axis="x") | {"yref": "y"} | ends
+    line = theme.rule(lane.side, "", axis="x") | {"yref": "y"} | ends
     where = {"x": math.log10(lane.side), "y": y + 0.45, "xanchor": "left", "yanchor": "top", "showarrow": False}
     note = where | {"text": text, "xshift": 3, "font": {"size": 11, "color": lane.look.colour}}
-    return [bar | {"fillcolor": theme.tint(lane.look.colour, 0.13)}, rule], note
+    return [bar | {"fillcolor": theme.tint(lane.look.colour, 0.13)}, line], note
 
 
 @dataclass(frozen=True)
@@ -270,7 +273,7 @@ class Lane:
 
     def pairs(self, scene: Scene) -> Ticks:
         """Return the lane's pairs and their wavelengths."""
-        seen = scene.seen
+        seen = scene.role_spec
         pair = np.flatnonzero(seen.owner == self.direction)
         return Ticks(pair, wavelengths(seen.weights)[pair])
 
@@ -292,25 +295,24 @@ def wavelengths(weights: FloatArray) -> FloatArray:
 
 def lanes_of(scene: Scene) -> list[Lane]:
     """Return a lane for each axis that owns a pair, and one for the pairs that mix axes."""
-    seen, units = scene.seen, scene.units
-    named = {"time": "frames", "row": f"{units} down", "column": f"{units} across"}
+    seen, units = scene.role_spec, TEXTS.group("units")
     sides: Mapping[str, int] = scene.sides  # type: ignore[assignment]
     lanes = [
-        Lane(k, look(axis), sides.get(axis, 1), named.get(axis, ""))
+        Lane(k, look(axis), sides.get(axis, 1), units.get(axis, ""))
         for k, axis in enumerate(seen.axes)
         if np.any(seen.owner == k)
     ]
     if np.any(seen.owner == MIXED):
         longest = max((side for role, side in scene.sides.items() if role != "time"), default=1)
-        lanes.append(Lane(MIXED, MIX, longest, units))
+        lanes.append(Lane(MIXED, MIX, longest, units[scene.units]))
     return lanes
 
 
 def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool = False) -> dict[str, Any]:
     """Return the ticks of a lane; second members of pairs with their own frequency get short ticks below the others."""
     length = here.length
-    if second and scene.seen.second is not None:
-        length = wavelengths(scene.seen.second)[here.pair]
+    if second and scene.role_spec.second is not None:
+        length = wavelengths(scene.role_spec.second)[here.pair]
     marker = {"symbol": "line-ns", "size": 9 if second else 15, "line": {"color": lane.look.colour, "width": 1.5}}
     member = "second member of pair" if second else "pair"
     return {
@@ -320,7 +322,7 @@ def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool 
         "y": np.full(len(length), y - (0.36 if second else 0.14)),
         # An object array: Plotly copies nested lists entry by entry.
         "customdata": np.array(
-            [[int(pair), worded(each)] for pair, each in zip(here.pair, length, strict=True)], object
+            [[int(pair), format_wavelength(each)] for pair, each in zip(here.pair, length, strict=True)], object
         ),
         "marker": marker,
         "name": f"{title(scene)}, {lane.look.word}",
@@ -328,14 +330,14 @@ def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool 
     }
 
 
-def worded(length: float) -> str:
+def format_wavelength(length: float) -> str:
     """Format a wavelength."""
     return format_tokens(round(length)) if length >= 100 else format_number(length)
 
 
 def wavelength_ends(shown: Sequence[Scene]) -> tuple[float, float]:
     """Return the ends of the wavelength axis: powers of four around all finite wavelengths and all sides."""
-    lengths = np.concatenate([wavelengths(scene.seen.weights) for scene in shown])
+    lengths = np.concatenate([wavelengths(scene.role_spec.weights) for scene in shown])
     sides = [float(side) for scene in shown for side in scene.sides.values()]
     top = max([*lengths[np.isfinite(lengths)], *sides, 64.0])
     low = min([*lengths[np.isfinite(lengths)], 6.0])

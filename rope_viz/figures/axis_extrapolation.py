@@ -9,12 +9,10 @@ import numpy as np
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob
 from rope_viz.figures import theme
-from rope_viz.figures.axes import LOOKS
-from rope_viz.studies.axis_extrapolation import METHODS, Carried, Peak, false_peaks
+from rope_viz.figures.axes import TEXTS
+from rope_viz.studies.axis_extrapolation import Carried, Peak, false_peaks
 
-GROWTH = Knob(
-    "How many times the trained side", 1.0, 8.0, "How far the image or the clip goes beyond what was trained."
-)
+GROWTH = Knob(TEXTS("choices.growth"), 1.0, 8.0, TEXTS("choices.growth_help"))
 HEIGHT = 520
 BINS = 640
 POINTS = 2048
@@ -63,17 +61,19 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
     plain, now = (curve[places] for curve in done.curves)
     traces = [{key: value for key, value in angles.items() if value is not None}]
     notes = []
-    label = METHODS[done.method]
+    label = TEXTS(f"methods.{done.method}")
     if done.changed.size:
         traces.append(
             theme.line(places, plain, "as trained", theme.PLAIN, dash="dot", hovertemplate=hover("as trained"))
         )
-        notes.append(ending(done.target, float(plain[-1]), "as trained", theme.PLAIN, -8 if plain[-1] < now[-1] else 8))
+        notes.append(
+            label_end(done.target, float(plain[-1]), "as trained", theme.PLAIN, -8 if plain[-1] < now[-1] else 8)
+        )
     traces.append(theme.line(places, now, label, theme.CURRENT, width=2.5, hovertemplate=hover(label)))
     shift = 0 if not done.changed.size else 8 if plain[-1] < now[-1] else -8
-    notes.append(ending(done.target, float(now[-1]), label, theme.CURRENT, shift))
+    notes.append(label_end(done.target, float(now[-1]), label, theme.CURRENT, shift))
     if len(places) == stop:
-        marks, named = ringed(false_peaks(now, max(2, done.trained // 4))[:NAMED])
+        marks, named = ring_peaks(false_peaks(now, max(2, done.trained // 4))[:NAMED])
         traces += marks
         notes += named
     end = theme.rule(done.trained, f"trained {done.trained:,} {unit}", axis="x")
@@ -82,7 +82,7 @@ def heights(done: Carried, unit: str, *, coarse: bool = False) -> theme.Figure:
     fig = theme.figure(
         traces,
         x={
-            "title": f"{LOOKS[done.role].word} ({unit})",
+            "title": unit,
             "range": [-0.5, done.target + 0.5],
             "anchor": "y",
             "showgrid": False,
@@ -113,7 +113,7 @@ def hover(name: str) -> str:
     return f"%{{x:,}}: {name} %{{y:.4f}}<extra></extra>"
 
 
-def ending(x: float, y: float, text: str, colour: str, shift: float) -> dict[str, Any]:
+def label_end(x: float, y: float, text: str, colour: str, shift: float) -> dict[str, Any]:
     """Return a label at a curve's right end, shifted in pixels away from the other label."""
     return theme.end_label(x, y, text, colour, yshift=shift)
 
@@ -124,14 +124,14 @@ def lowest(*curves: FloatArray) -> float:
     return min(0.0, low - 0.05)
 
 
-def ringed(peaks: list[Peak]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def ring_peaks(peaks: list[Peak]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the traces and labels that ring each false peak with its position and score."""
     if not peaks:
         return [], []
     marker = {"size": 11, "color": theme.tint(theme.DIVIDED, 0.15), "line": {"color": theme.DIVIDED, "width": 2}}
-    points: dict[str, Any] = {"type": "scatter", "mode": "markers", "marker": marker, "name": "comes home"}
+    points: dict[str, Any] = {"type": "scatter", "mode": "markers", "marker": marker, "name": "false peak"}
     points |= {"x": [peak.at for peak in peaks], "y": [peak.score for peak in peaks]}
-    points |= {"hovertemplate": "comes home at %{x:,}: %{y:.4f}<extra></extra>"}
+    points |= {"hovertemplate": "false peak at %{x:,}: %{y:.4f}<extra></extra>"}
     notes = []
     for peak in peaks:
         where = {"x": peak.at, "y": peak.score, "showarrow": False, "yanchor": "bottom", "yshift": 7}

@@ -12,9 +12,11 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.single_axis import AlongAxis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import cell_text, theme
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 
-QUANTITIES = {"cos": "cos mθᵢ", "sin": "sin mθᵢ", "angle": "angle"}
+TEXTS = Texts("frequencies")
+QUANTITIES = TEXTS.group("quantities")
 MAX_POSITION = 10_000_000
 
 

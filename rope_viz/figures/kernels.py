@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from rope_viz.embedding.spec import PAIRINGS, FloatArray, RopeSpec
+from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.frequencies import length_rules
 from rope_viz.kernels import error_by_position, exact_table
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.kernels.tables import METHODS, Method
 from rope_viz.studies.error_budget import fewer
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_exponent, format_number
 
+TEXTS = Texts("kernels")
 FARTHEST = 10_000_000
 FLOOR = 1e-8  # the lower end of the error axis, because a log axis has no 0
 WINDOWS, QUICK_WINDOWS, WINDOW = 140, 50, 32
@@ -29,10 +31,10 @@ SHOWN: dict[Method, tuple[str, str, str]] = {
     "bf16 positions": ("bf16 position", theme.FURTHER[2], "dashdot"),
 }
 
-PAIRING_NAMES = dict(zip(PAIRINGS, ("Half-split", "Interleaved"), strict=True))
+PAIRING_NAMES = cast(dict[Pairing, str], TEXTS.group("pairings"))
 DTYPES = {name: name for name in ("float32", "bfloat16", "float16")}
-TOKENS = {"1024": "1k tokens", "4096": "4k tokens", "16384": "16k tokens"}
-DEVICES = {"auto": "GPU if any", "cpu": "CPU"}
+TOKENS = TEXTS.group("tokens")
+DEVICES = TEXTS.group("devices")
 ROUNDS, HEADS, HEAD_DIM = 15, 32, 128
 OURS = "ours"
 # Columns of the tables, also used when nothing was measured.
@@ -98,7 +100,14 @@ def error_anywhere(spec: RopeSpec, method: Method, *, quick: bool = False) -> fl
 def speeds(report: Report) -> go.Figure:
     """Draw a bar per way: median bytes per second, with a tick at the best round and a rule at the copy's median."""
     if "copy" not in report.ways:
-        nothing = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "text": "not measured", "showarrow": False}
+        nothing = {
+            "xref": "paper",
+            "yref": "paper",
+            "x": 0.5,
+            "y": 0.5,
+            "text": TEXTS("speeds.empty"),
+            "showarrow": False,
+        }
         empty = theme.figure([], x={"range": [0, 1]}, y={"range": [0, 1]}, notes=[nothing])
         empty.table = lambda: dict.fromkeys(SPEEDS, ())
         return empty

@@ -10,7 +10,7 @@ import numpy as np
 from rope_viz.embedding.axes_spec import MIXED, STILL
 from rope_viz.embedding.spectrum import TAU
 from rope_viz.figures import clocks, theme
-from rope_viz.figures.axes import LOOKS, MIX, Look, look
+from rope_viz.figures.axes import LOOKS, MIX, TEXTS, Look, look
 from rope_viz.multi_axis.image_layouts import Role, Scene
 
 HEIGHTS = (480, 620)
@@ -18,7 +18,7 @@ ORDER: tuple[Role, ...] = ("time", "row", "column")
 MOST = 5
 WIDE = 1000
 HIDDEN = {"csv": False}
-ZERO_FREQUENCY = Look("still", "", theme.PLAIN, "solid")
+ZERO_FREQUENCY = Look("zero frequency", "", theme.PLAIN, "solid")
 
 
 def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
@@ -27,15 +27,15 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
     `bands` is an index into `names` per pair: the axis that rotates it, several, or none. `first` is a pair's rotation
     over the sides of the image, in radians.
     """
-    seen = scene.seen
+    seen = scene.role_spec
     roles = [role for role in ORDER if role in seen.axes]
     weights = np.stack([seen.along(role) if role in roles else np.zeros(seen.pairs) for role in ORDER], axis=1)
     looks, kinds = kinds_of(scene)
     sides = [scene.sides.get(role, 1) for role in ORDER]
-    shown = f"The first {clocks.MAX_PAIRS} of {seen.pairs}" if seen.pairs > clocks.MAX_PAIRS else f"{seen.pairs}"
+    title = "patch.title_first" if seen.pairs > clocks.MAX_PAIRS else "patch.title"
     both = [(each.colour, theme.DARK[each.colour]) for each in looks]
     return {
-        "title": f"{shown} pairs of a patch of {scene.name} as dials. The arrow keys move the patch over the image.",
+        "title": TEXTS(title, shown=clocks.MAX_PAIRS, pairs=seen.pairs, model=scene.name),
         "mode": "patch",
         "most": clocks.MAX_PAIRS,
         "weights": weights[: clocks.MAX_PAIRS].tolist(),
@@ -43,7 +43,7 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
         "bands": kinds,
         "names": [f"{each.word} {each.letter}".rstrip() for each in looks],
         "sides": sides,
-        "units": scene.units,
+        "units": TEXTS(f"units.{scene.units}"),
         "moves": [role in scene.roles for role in ORDER],
         "start": {"t": at.get("time", 0), "m": at.get("row", 0), "n": at.get("column", 0)},
         "context": 1,
@@ -55,15 +55,16 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
         | {role: [LOOKS[role].colour, theme.DARK[LOOKS[role].colour]] for role in ORDER},
         "cycle": [],
         "heights": HEIGHTS,
+        "texts": TEXTS.group("dials"),
     }
 
 
 def kinds_of(scene: Scene) -> tuple[list[Look], list[int]]:
     """Return the styles of everything that rotates a pair of this part, and each pair's index in them."""
-    owner = scene.seen.owner
+    owner = scene.role_spec.owner
     found = sorted({int(each) for each in owner}, key=lambda each: (each < 0, abs(each)))
     names = {MIXED: MIX, STILL: ZERO_FREQUENCY}
-    looks = [names[each] if each < 0 else look(scene.seen.axes[each]) for each in found]
+    looks = [names[each] if each < 0 else look(scene.role_spec.axes[each]) for each in found]
     # There are MOST dash styles for rings; further kinds share the last.
     return looks[:MOST], [min(found.index(int(each)), MOST - 1) for each in owner]
 
@@ -74,7 +75,7 @@ def turns(message: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.asarray((np.array(message["weights"]) @ np.array([at["t"], at["m"], at["n"]]) / TAU) % 1.0)
 
 
-def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
+def dial_values(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the dials: what rotates each pair, by how much, and its angle in turns."""
     weights, at = np.array(message["weights"]), message["start"]
     names = [message["names"][kind] for kind in message["bands"][: len(weights)]]
@@ -83,7 +84,7 @@ def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
     return {"pair": np.arange(len(weights)), "moved by": names, **columns, where: turns(message)}
 
 
-def still(message: Mapping[str, Any]) -> theme.Figure:
+def draw_static(message: Mapping[str, Any]) -> theme.Figure:
     """Draw the dials as a static figure: 0 at 3 o'clock, counterclockwise, coloured by what rotates them."""
     turn = turns(message)
     pairs = len(turn)
@@ -116,5 +117,5 @@ def still(message: Mapping[str, Any]) -> theme.Figure:
         margin={"l": 12, "r": 12, "t": 12, "b": 12},
         hovermode=False,
     )
-    fig.table = lambda: numbers(message)
+    fig.table = lambda: dial_values(message)
     return fig

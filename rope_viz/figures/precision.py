@@ -15,12 +15,15 @@ from rope_viz.figures.frequencies import length_rules, pin_rule
 from rope_viz.studies import precision
 from rope_viz.studies.error_budget import fewer
 from rope_viz.studies.precision import ROUNDINGS
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_exponent, format_tokens
 
+TEXTS = Texts("precision")
 FIRST = "bf16-inv-freq"
-PLACES = {name: ROUNDINGS[name].label for name in (FIRST, *ROUNDINGS)}
+PLACES = {name: TEXTS.group("roundings")[name] for name in (FIRST, *ROUNDINGS)}
+SHORT = TEXTS.group("short")
 OTHERS = ("bf16-positions", "float32-angles", "bf16-table", "phase64")
-VIEWS = {"error": "Score error", "shift": "Shift test"}
+VIEWS = TEXTS.group("views")
 DISTANCE = 10
 FLOOR = 1e-8
 TENTH = 0.1
@@ -151,7 +154,7 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
         colour, dash = line_styles.CURRENT if name == where else line_styles.of_entry(name, tuple(PLACES))
         x, off = score_curve(spec, name, live=live)
         y = np.maximum(off[shown], 1e-16)
-        label = short(name)
+        label = SHORT[name]
         traces.append(
             theme.line(
                 x,
@@ -187,26 +190,6 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
         shapes=[each for each in length_rules(spec, axis="x", stop=high) if each["x0"] > low],
         margin={"l": 68, "r": 158, "t": 26, "b": 48},
     )
-
-
-def short(where: str) -> str:
-    """Return a rounding's name, short enough for the end of a line."""
-    return SHORT.get(where, PLACES[where])
-
-
-SHORT = {
-    "bf16-positions": "bf16 positions",
-    "bf16-inv-freq": "bf16 inv_freq",
-    "bf16-angles": "bf16 angles",
-    "float32-angles": "float32 angles",
-    "running-product": "running product",
-    "phase64": "64-bit phase",
-    "bf16-table": "bf16 table",
-    "fp16-table": "fp16 table",
-    "fp8-e4m3-table": "fp8 e4m3 table",
-    "fp8-e5m2-table": "fp8 e5m2 table",
-    "bf16-products": "bf16 products",
-}
 
 
 @functools.lru_cache(maxsize=8)

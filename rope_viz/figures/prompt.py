@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.figures.axes import look
-from rope_viz.multi_axis.prompt_syntax import Laid, Wanted, first_difference
+from rope_viz.multi_axis.prompt_syntax import Piece, PromptLayout, first_difference
 from rope_viz.runtimes.releases import format_name
 from rope_viz.texts.numbers import format_number
 
@@ -23,11 +23,16 @@ RUNTIMES = {
 }
 BINS = 900  # of tokens; each is drawn by its lowest and highest position
 HEIGHT = 430
-TINTS = {"text": None, "image": theme.CURRENT, "video": theme.FURTHER[0], "sound": theme.FURTHER[3]}
+TINTS = {"text": None, "image": theme.CURRENT, "video": theme.FURTHER[0], "audio": theme.FURTHER[3]}
 
 
 def positions(
-    layout: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "", *, view: View | None = None
+    layout: PromptLayout,
+    runtime: str,
+    other: PromptLayout | None = None,
+    other_runtime: str = "",
+    *,
+    view: View | None = None,
 ) -> go.Figure:
     """Draw a line per axis over the tokens, the next token `rope_delta` from its index, a second runtime dashed."""
     values = layout.positions.values
@@ -40,7 +45,7 @@ def positions(
         at = first_difference(layout, other)
         if at is not None:
             shapes.append(theme.rule(at - 0.5, "", axis="x", dash="dot"))
-            notes.append(differs(at, layout, other, runtime, other_runtime))
+            notes.append(difference_note(at, layout, other, runtime, other_runtime))
     top = float(max(values.max(), 1.0 if other is None else other.positions.values.max(), 8.0)) * 1.12
     traces.append(line_marker(count, layout, runtime))
     if layout.positions.rope_delta is not None:
@@ -61,25 +66,25 @@ def positions(
     )
 
 
-def curves(layout: Laid, first: int, end: int, runtime: str, *, dash: str = "solid") -> list[dict[str, Any]]:
+def curves(layout: PromptLayout, first: int, end: int, runtime: str, *, dash: str = "solid") -> list[dict[str, Any]]:
     """Return a line per axis, and one on top where all axes agree."""
     values = layout.positions.values
     alike = np.all(values == values[:, :1], axis=1)
     out = []
     # The column axis varies most: draw it first, and thinnest.
     for k in reversed(range(len(layout.positions.axes))):
-        x, y = outlined(values[:, k], first, min(end, len(values)))
+        x, y = thin_out(values[:, k], first, min(end, len(values)))
         seen = look(layout.positions.axes[k])
         name = f"{seen.word} {seen.letter}, {RUNTIMES.get(runtime, runtime)}"
         hover = f"{name} %{{y:,.6~g}}<extra></extra>"
         width = 1.0 if seen.letter == "w" else 2.0
         out.append(theme.line(x, y, name, seen.colour, dash=dash, width=width, hovertemplate=hover))
-    x, y = outlined(np.where(alike, values[:, 0], np.nan), first, min(end, len(values)))
+    x, y = thin_out(np.where(alike, values[:, 0], np.nan), first, min(end, len(values)))
     out.append(theme.line(x, y, "all axes", theme.TEXT, dash=dash, width=2.2, hoverinfo="skip", hovertemplate=None))
     return out
 
 
-def outlined(values: FloatArray, first: int, end: int) -> tuple[FloatArray, FloatArray]:
+def thin_out(values: FloatArray, first: int, end: int) -> tuple[FloatArray, FloatArray]:
     """Return the tokens [first, end) and their values; of many, only the lowest and highest per bin. Gaps stay gaps."""
     count = end - first
     index = np.arange(first, end, dtype=np.float64)
@@ -98,11 +103,11 @@ def outlined(values: FloatArray, first: int, end: int) -> tuple[FloatArray, Floa
     return x, np.take_along_axis(grid, places, axis=1).ravel()
 
 
-def bands(layout: Laid) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def bands(layout: PromptLayout) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return shaded columns for the pieces of the prompt, and their labels."""
     shapes, notes = [], []
     total = layout.ends[-1]
-    for index, piece in enumerate(layout.wanted):
+    for index, piece in enumerate(layout.pieces):
         start, stop = layout.ends[index], layout.ends[index + 1]
         colour = TINTS[piece.what]
         if colour is not None and stop > start:
@@ -110,27 +115,26 @@ def bands(layout: Laid) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             shapes.append(box | {"x0": start - 0.5, "x1": stop - 0.5, "fillcolor": theme.tint(colour, 0.08)})
         if (stop - start) >= 0.1 * total or (colour is not None and (stop - start) >= 0.05 * total):
             where = {"x": (start + stop) / 2, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-            text = (
-                f"{called(piece)}<br>{layout.tokens(index):,} tokens<br>{format_number(layout.cost(index))} positions"
-            )
+            tokens, cost = f"{layout.tokens(index):,} tokens", f"{format_number(layout.cost(index))} positions"
+            text = f"{name_piece(piece)}<br>{tokens}<br>{cost}"
             notes.append(
                 where | {"text": text, "font": {"size": 12, "color": theme.TEXT}, "align": "center", "name": "panel"}
             )
     return shapes, notes
 
 
-def called(piece: Wanted) -> str:
+def name_piece(piece: Piece) -> str:
     """Name a piece of the prompt."""
     if piece.what == "image":
         return f"image {piece.width} × {piece.height}"
     if piece.what == "video":
-        return f"film {piece.width} × {piece.height}, {piece.seconds:g} s"
-    return "text" if piece.what == "text" else f"sound {piece.seconds:g} s"
+        return f"video {piece.width} × {piece.height}, {piece.seconds:g} s"
+    return "text" if piece.what == "text" else f"audio {piece.seconds:g} s"
 
 
-def letters(layout: Laid) -> list[dict[str, Any]]:
+def letters(layout: PromptLayout) -> list[dict[str, Any]]:
     """Label each axis by its letter at its line, in the largest image or video."""
-    visual = [k for k, piece in enumerate(layout.wanted) if piece.what in ("image", "video")]
+    visual = [k for k, piece in enumerate(layout.pieces) if piece.what in ("image", "video")]
     if not visual:
         return []
     widest = max(visual, key=layout.tokens)
@@ -148,67 +152,71 @@ def letters(layout: Laid) -> list[dict[str, Any]]:
     return notes
 
 
-def line_marker(count: int, layout: Laid, runtime: str) -> dict[str, Any]:
+def line_marker(count: int, layout: PromptLayout, runtime: str) -> dict[str, Any]:
     """Return a marker for the next token at its index and position."""
-    at = following(layout)
+    at = next_position(layout)
     marker = {"size": 9, "color": theme.CURRENT}
     name = f"next token, {RUNTIMES.get(runtime, runtime)}"
     point = {"type": "scatter", "mode": "markers", "x": [count], "y": [at], "marker": marker, "name": name}
     return point | {"hovertemplate": f"{name}: position %{{y:,}}<extra></extra>"}
 
 
-def following(layout: Laid) -> float:
+def next_position(layout: PromptLayout) -> float:
     """Return the position after the prompt: index + rope_delta, if the model defines it."""
     delta = layout.positions.rope_delta
     return layout.starts[-1] if delta is None else layout.positions.tokens + delta
 
 
-def gap(count: int, layout: Laid, top: float) -> dict[str, Any]:
+def gap(count: int, layout: PromptLayout, top: float) -> dict[str, Any]:
     """Return a line from the next token's position to its index, clipped to the figure."""
-    ends = sorted((following(layout), min(float(count), top)))
+    ends = sorted((next_position(layout), min(float(count), top)))
     line = {"color": theme.CURRENT, "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": count, "x1": count, "y0": ends[0], "y1": ends[1], "line": line}
 
 
-def gap_note(count: int, layout: Laid, top: float) -> dict[str, Any]:
+def gap_note(count: int, layout: PromptLayout, top: float) -> dict[str, Any]:
     """Return the label of this gap."""
     delta = layout.positions.rope_delta or 0.0
-    where = {"x": count, "y": min(max(following(layout), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
-    text = f"rope_delta<br><b>{signed(delta)}</b><br>token {count:,}<br>is at {format_number(following(layout))}"
-    side = {"yanchor": "top" if following(layout) > 0.5 * top else "bottom", "align": "left"}
+    where = {"x": count, "y": min(max(next_position(layout), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
+    position = format_number(next_position(layout))
+    text = f"rope_delta<br><b>{format_signed(delta)}</b><br>token {count:,}:<br>position {position}"
+    side = {"yanchor": "top" if next_position(layout) > 0.5 * top else "bottom", "align": "left"}
     look = {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.CURRENT}}
     return where | side | look
 
 
-def differs(at: int, layout: Laid, other: Laid, runtime: str, other_runtime: str) -> dict[str, Any]:
+def difference_note(
+    at: int, layout: PromptLayout, other: PromptLayout, runtime: str, other_runtime: str
+) -> dict[str, Any]:
     """Return a label where two runtimes first differ, with the positions of both."""
     names = [RUNTIMES.get(name, name) for name in (runtime, other_runtime)]
-    found = [written(each.positions.values, at) for each in (layout, other)]
-    text = f"token {at:,} differs<br>{names[0]} {found[0]}<br>{names[1]}, dashed, {found[1]}"
+    found = [format_position(each.positions.values, at) for each in (layout, other)]
+    first, second = (position or "has no such token" for position in found)
+    text = f"token {at:,} differs<br>{names[0]} {first}<br>{names[1]}, dashed, {second}"
     left = at > 0.55 * len(layout.positions.values)
     side = {"xanchor": "right" if left else "left", "xshift": -5 if left else 5, "align": "right" if left else "left"}
     where = {"x": at, "y": 0.98, "yref": "paper", "yanchor": "top", "showarrow": False}
     return where | side | {"text": text, "font": {"size": 12, "color": theme.TEXT}, "bgcolor": theme.BACKGROUND}
 
 
-def written(values: FloatArray, at: int) -> str:
-    """Format the positions of one token, as a single number if all axes agree."""
+def format_position(values: FloatArray, at: int) -> str:
+    """Format the positions of one token, as a single number if all axes agree; "" if there is no such token."""
     if at >= len(values):
-        return "has no such token"
+        return ""
     row = values[at].tolist()
     return format_number(row[0]) if len(set(row)) == 1 else f"({', '.join(format_number(each) for each in row)})"
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """Format a whole number with its sign."""
     return f"{'−' if value < 0 else '+' if value > 0 else ''}{format_number(abs(value))}"
 
 
-def table(layouts: Sequence[tuple[str, Laid]]) -> Mapping[str, list[Any]]:
+def table(layouts: Sequence[tuple[str, PromptLayout]]) -> Mapping[str, list[Any]]:
     """Return the tokens and positions of each piece in each runtime."""
     one = layouts[0][1]
-    out: dict[str, list[Any]] = {"piece": [called(piece) for piece in one.wanted]}
-    out["tokens"] = [one.tokens(k) for k in range(len(one.wanted))]
+    out: dict[str, list[Any]] = {"piece": [name_piece(piece) for piece in one.pieces]}
+    out["tokens"] = [one.tokens(k) for k in range(len(one.pieces))]
     for runtime, each in layouts:
-        out[f"positions in {RUNTIMES.get(runtime, runtime)}"] = [each.cost(k) for k in range(len(each.wanted))]
+        out[f"positions in {RUNTIMES.get(runtime, runtime)}"] = [each.cost(k) for k in range(len(each.pieces))]
     return out

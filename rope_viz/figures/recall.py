@@ -1,4 +1,4 @@
-"""Figures of the tiny_lm's recall: over length, by depth and training step; its two heads; its loss."""
+"""Figures of tiny_lm's recall: over length, by depth and training step; its two heads; its loss."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_tokens
 
+TEXTS = Texts("recall")
 SHARE = {"title": "recall (share of facts found)", "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
 # Colour and dash of every method in all figures; the current one is drawn in blue instead.
 STYLES: dict[str, tuple[str, str]] = {
@@ -45,10 +47,12 @@ class Line:
     high: FloatArray
 
 
-def over_lengths(lines: Sequence[Line], *, trained: int, target: int, ends: tuple[int, int]) -> go.Figure:
-    """Draw recall by length, a line with its 95 % band per method, with the trained and the target length."""
-    shapes = [theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")]
-    if trained < target <= ends[1]:
+def over_lengths(
+    lines: Sequence[Line], *, ends: tuple[int, int], trained: int | None = None, target: int = 0
+) -> go.Figure:
+    """Draw recall by length, a line with its 95 % band per method, with the trained and the target length if known."""
+    shapes = [] if trained is None else [theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")]
+    if trained is not None and trained < target <= ends[1]:
         shapes.append(theme.rule(target, f"target {format_tokens(target)}", axis="x", dash="dash"))
     low, high = ends[0] / 1.15, ends[1] * 1.15
     return theme.figure(
@@ -200,7 +204,7 @@ def attention_on_target(works: Sequence[tuple[str, str, Any]], *, title: str) ->
         )
     return theme.figure(
         traces,
-        x={"title": "distance of the right token (tokens)", "range": [0, max(1.05 * longest, 2.0)]},
+        x={"title": "distance of the correct token (tokens)", "range": [0, max(1.05 * longest, 2.0)]},
         y={"title": title, "range": [-0.03, 1.05], "tickformat": ".0%"},
         height=theme.SIDE_HEIGHT,
         hovermode="closest",

@@ -15,6 +15,7 @@ from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, NtkByParts, Ya
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, theme
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number
 
 
@@ -35,19 +36,20 @@ class Compared:
 
 
 HOVER = "θ′/θ {0} %{{y:.4~g}}<extra></extra>"
-VIEWS = {"ratio": "Speed θ′/θ", "wavelength": "Wavelengths", "ramp": "Ramp γ", "paper": "Paper and released"}
+TEXTS = Texts("scaling")
+VIEWS = TEXTS.group("views")
 
 
 def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tuple[go.Figure, str]:
     """Draw one of `VIEWS` and return it with its accessible name."""
-    labels = ", ".join(c.label for c in curves)
+    title = TEXTS(f"view_titles.{name}", curves=", ".join(curve.label for curve in curves))
     if name == "wavelength":
-        return wavelengths(curves, pin=pin), f"Wavelength of each pair in tokens: {labels}"
+        return wavelengths(curves, pin=pin), title
     if name == "ramp":
-        return ramps(curves), f"Share of plain speed kept against turns in training: {labels}"
+        return ramps(curves), title
     if name == "paper":
-        return paper_and_released(curves[0].spec), "YaRN as released and as in the paper, speed of each pair"
-    return ratios(curves, pin=pin), f"Scaled over plain speed of each pair: {labels}"
+        return paper_and_released(curves[0].spec), title
+    return ratios(curves, pin=pin), title
 
 
 def compared(
@@ -91,14 +93,14 @@ def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
         curves,
         lambda c: theme.finite(np.where(c.inv_freq > 0, spectrum.ratio(c.spec, length=c.spec.target), np.nan)),
         {
-            "title": "θ′ᵢ / θᵢ, scaled over plain speed (log)",
+            "title": "θ′ᵢ / θᵢ, scaled over plain frequency (log)",
             "type": "log",
             "range": theme.log_range(floor / 1.35, top * 1.35),
             **_ratio_ticks(floor, top),
         },
         log=True,
         pin=pin,
-        hover="%{y:.4~g} of plain speed",
+        hover="%{y:.4~g} of the plain frequency",
     )
 
 
@@ -163,7 +165,7 @@ def ramps(curves: Sequence[Compared]) -> go.Figure:
             "tickvals": [0.01, 0.1, 1, 4, 32, 100, 1000],
             "ticktext": ["0.01", "0.1", "1", "4", "32", "100", "1,000"],
         },
-        y={"title": "γ, share of plain speed kept", "range": [-0.05, 1.08]},
+        y={"title": "γ, share of the plain frequency kept", "range": [-0.05, 1.08]},
         notes=notes,
         shapes=shapes,
         hovermode="closest",

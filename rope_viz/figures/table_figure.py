@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rope_viz.figures import theme
+from rope_viz.texts import Texts
 
+TEXTS = Texts("tables")
 ROW, MOST = 24, 40
 WIDTH = 920
 LETTER = 6.6
@@ -19,17 +21,17 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.F
 
     `width` is in pixels. If the words do not fit, the font shrinks.
     """
-    names = list(columns) or ["no rows"]
+    names = list(columns) or [TEXTS("no_rows")]
     rows = [[name.replace("_", " ") for name in names]]
     count = max((len(values) for values in columns.values()), default=0)
-    rows += [[written(columns[name][row]) for name in names] for row in range(min(count, MOST))]
-    widths, needed = shares(rows, (width - 2 * EDGE) / LETTER)
+    rows += [[format_cell(columns[name][row]) for name in names] for row in range(min(count, MOST))]
+    widths, needed = share_width(rows, (width - 2 * EDGE) / LETTER)
     type_size = min(1.0, max((width - 2 * EDGE) / LETTER / max(needed, 1), LEAST))
     letters = (width - 2 * EDGE) / LETTER / type_size
     font = {"size": 12 * type_size, "color": theme.TEXT}
     notes, shapes, down = [], [], 0.0
     for index, row in enumerate(rows):
-        cells = [broken(text, share * letters - GAP) for text, share in zip(row, widths, strict=True)]
+        cells = [wrap_text(text, share * letters - GAP) for text, share in zip(row, widths, strict=True)]
         lines = max((cell.count("<br>") + 1 for cell in cells), default=1)
         for place, cell in enumerate(cells):
             text = f"<b>{cell}</b>" if index == 0 else cell
@@ -39,7 +41,7 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.F
         rule = {"type": "line", "x0": 0, "x1": 1, "y0": -down, "y1": -down}
         shapes.append(rule | {"line": {"width": 1, "color": theme.RULE if index == 0 else theme.GRID}})
     if count > MOST:
-        text = f"and {count - MOST:,} rows more, which the csv file holds"
+        text = TEXTS("more_rows", count=count - MOST)
         where = {"x": 0, "y": -down - 4, "xanchor": "left", "yanchor": "top"}
         notes.append(where | {"text": text, "showarrow": False, "font": font})
         down += ROW
@@ -58,16 +60,16 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.F
     return fig
 
 
-def written(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """Format a cell, numbers with six significant digits."""
     if value is None or value != value:
         return ""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return TEXTS("true" if value else "false")
     return f"{value:.6g}" if isinstance(value, float) or hasattr(value, "dtype") else theme.plain_text(str(value))
 
 
-def shares(rows: Sequence[Sequence[str]], letters: float) -> tuple[list[float], float]:
+def share_width(rows: Sequence[Sequence[str]], letters: float) -> tuple[list[float], float]:
     """Return the width of each column, which add up to 1, and the least width of the table in letters.
 
     No column is narrower than its longest word; the rest of the `letters` available goes to the widest cells.
@@ -82,7 +84,7 @@ def shares(rows: Sequence[Sequence[str]], letters: float) -> tuple[list[float], 
     return [width / (sum(column_widths) or 1) for width in column_widths], needed
 
 
-def broken(text: str, most: float) -> str:
+def wrap_text(text: str, most: float) -> str:
     """Wrap the text at `most` letters, without splitting words."""
     lines = [""]
     for word in text.split():

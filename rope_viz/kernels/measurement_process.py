@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rope_viz.texts import Texts, join
+
+TEXTS = Texts("kernels")
 LIMIT_SECONDS = 240.0
 ROOT = Path(__file__).parents[2]
 
@@ -61,16 +64,16 @@ class Run:
         """Start it. workload and options: see `rope_viz.kernels.report`. Raises `BusyError` while another one runs."""
         if not _one_at_a_time.acquire(blocking=False):
             raise BusyError("another measurement is running")
-        self.fraction, self.step, self.problem = 0.0, "loading torch", ""
+        self.fraction, self.step, self.problem = 0.0, TEXTS("measure.loading"), ""
         self.report = Report(workload)
         self._ended = threading.Event()
         try:
             self._process = _started({**workload, **options})
         except OSError as error:
-            self.problem = f"The measurement could not be started: {error}."
+            self.problem = TEXTS("problems.not_started", error=error)
             self._finish()
             return
-        self._timer = threading.Timer(limit, self.stop, [f"The measurement was stopped after {limit:.0f} seconds."])
+        self._timer = threading.Timer(limit, self.stop, [TEXTS("problems.too_long", seconds=limit)])
         self._timer.daemon = True
         self._timer.start()
         atexit.register(self.stop)
@@ -81,11 +84,11 @@ class Run:
         """True while it is running."""
         return not self._ended.is_set()
 
-    def stop(self, why: str = "The measurement was stopped.") -> None:
+    def stop(self, why: str = "") -> None:
         """Kill it now; no effect if it has ended."""
         if not self.alive or self._process.poll() is not None:
             return
-        self.problem = self.problem or why
+        self.problem = self.problem or why or TEXTS("problems.stopped")
         with contextlib.suppress(ProcessLookupError):
             # The whole process group, which may include a compiler.
             os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
@@ -102,10 +105,10 @@ class Run:
                     break  # killed in the middle of a line
                 line = json.loads(text)
                 self.report.take(line)
-                self.fraction, self.step = line.get("fraction", 0.0), line.get("name", "making q")
+                self.fraction, self.step = line.get("fraction", 0.0), line.get("name", TEXTS("measure.inputs"))
             code = self._process.wait()
             if code and not self.problem:
-                self.problem = FAILED.format(code=code)
+                self.problem = join(TEXTS("problems.failed", code=code), TEXTS("problems.see_log"))
         finally:
             self._finish()
 
@@ -115,12 +118,6 @@ class Run:
             atexit.unregister(self.stop)
         self._ended.set()
         _one_at_a_time.release()
-
-
-FAILED = (
-    "The measurement ended early (exit code {code}): torch may be missing, or memory too small for so many tokens. "
-    "The server's log says more."
-)
 
 
 def _started(arguments: dict[str, Any]) -> subprocess.Popen[str]:

@@ -6,11 +6,12 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from rope_viz.embedding.axes_spec import AxesSpec, placed
 from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, anatomy, rebuilt
 from rope_viz.embedding.spec import Knob, RopeSpec
+from rope_viz.figures.axes import TEXTS
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis
@@ -30,12 +31,10 @@ NEIGHBOURS = {
     "transformer": ("hunyuan-video", "flux.1-dev"),
 }
 PART_MOST = 60
-BASE_KNOB = Knob(
-    "Base", 2.0, 1e9, "How much slower every pair is than the one before: a larger base, a slower end.", log=True
-)
+BASE_KNOB = Knob(TEXTS("choices.base"), 2.0, 1e9, TEXTS("choices.base_help"), log=True)
 
 
-def of_sidebar(now: Now) -> Mapping[str, Scene]:
+def find_sidebar_scenes(now: Now) -> Mapping[str, Scene]:
     """Return {part: scene} of the sidebar's model, {} if none of its parts has several axes."""
     return _sidebar(now.model, _upload(now))
 
@@ -63,7 +62,7 @@ def _catalog_scenes(id: str) -> Mapping[str, Scene]:
 
 
 def _models(now: Now) -> Mapping[str, str]:
-    own = {SIDEBAR: f"{now.name} (in the sidebar)"} if of_sidebar(now) else {}
+    own = {SIDEBAR: TEXTS("choices.sidebar_model", name=now.name)} if find_sidebar_scenes(now) else {}
     return own | {id: model.name for id, model in axes_catalog().items()}
 
 
@@ -77,16 +76,16 @@ def _is_part_name(name: str) -> bool:
 
 MODEL = Menu(
     key="axes.model",
-    label="Model on this page",
+    label=TEXTS("choices.model"),
     entries=_models,
-    usual=lambda now: SIDEBAR if of_sidebar(now) else FIRST,
+    usual=lambda now: SIDEBAR if find_sidebar_scenes(now) else FIRST,
     check=_is_model,
 )
 
 
 def parts(now: Now, model: str) -> Mapping[str, Scene]:
     """Return {part: scene} of a model of the menu."""
-    return of_sidebar(now) if model == SIDEBAR else _catalog_scenes(model)
+    return find_sidebar_scenes(now) if model == SIDEBAR else _catalog_scenes(model)
 
 
 def _labels(names: Mapping[str, Scene]) -> Mapping[str, str]:
@@ -95,7 +94,7 @@ def _labels(names: Mapping[str, Scene]) -> Mapping[str, str]:
 
 PART = Menu(
     key="axes.part",
-    label="Part",
+    label=TEXTS("choices.part"),
     entries=lambda now: _labels(parts(now, now[MODEL])),
     usual=lambda now: _default_part(parts(now, now[MODEL])),
     check=_is_part_name,
@@ -110,7 +109,7 @@ def _default_part(found: Mapping[str, Scene]) -> str:
     return next((name for name, scene in found.items() if len(scene.spec.axes) > 1), next(iter(found)))
 
 
-def released(now: Now) -> Scene:
+def released_scene(now: Now) -> Scene:
     """Return the unchanged part: as released, or with the sidebar's current frequencies."""
     if now[MODEL] == SIDEBAR and now[PART].startswith("text") and now.spec != now.start:
         return _with_frequencies(now.model, _upload(now), now[PART], now.spec)
@@ -129,35 +128,35 @@ def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec)
     return dataclasses.replace(scene, spec=dataclasses.replace(axes, weights=weights, factor=factor))
 
 
-def taken_apart(now: Now) -> Anatomy | None:
+def find_anatomy(now: Now) -> Anatomy | None:
     """Return how the part's spec is built from axes, or None if that is unknown."""
-    return anatomy(released(now).spec)
+    return anatomy(released_scene(now).spec)
 
 
 def _can_reallocate(now: Now) -> bool:
     """True if the pairs can be allocated to the axes in another way."""
-    own = taken_apart(now)
+    own = find_anatomy(now)
     return own is not None and (own.shared or set(own.ladders) == set(own.counts))
 
 
 def _ways(now: Now) -> Mapping[Way, str]:
-    own = taken_apart(now)
+    own = find_anatomy(now)
     if own is None or not own.shared:
         return {"own": ALL_WAYS["own"]}
     three = len(own.counts) == 3
-    ways = {name: label for name, label in WAYS.items() if name != "in turn" or three}
+    ways = {name: ALL_WAYS[name] for name in WAYS if name != "in turn" or three}
     return {"own": ALL_WAYS["own"], **ways} if own.way == "own" else ways
 
 
 def _way(now: Now) -> Way:
-    own = taken_apart(now)
+    own = find_anatomy(now)
     return "own" if own is None else own.way
 
 
-ALL_WAYS: dict[Way, str] = {**WAYS, "own": "As it is"}
+ALL_WAYS = cast(dict[Way, str], TEXTS.group("ways"))
 WAY: Pick[Way] = Pick(
     key="axes.way",
-    label="Allocation",
+    label=TEXTS("choices.way"),
     options=ALL_WAYS,
     offered=_ways,
     usual=_way,
@@ -167,18 +166,20 @@ WAY: Pick[Way] = Pick(
 
 
 def _shares(now: Now) -> Mapping[str, int]:
-    own = taken_apart(now)
+    own = find_anatomy(now)
     return {} if own is None else own.counts
 
 
-SECTIONS = Borders(key="axes.sections", label="Pairs of each axis", shares=_shares, when=_can_reallocate, needs=WHICH)
+SECTIONS = Borders(
+    key="axes.sections", label=TEXTS("choices.sections"), shares=_shares, when=_can_reallocate, needs=WHICH
+)
 
 
 def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
     """Make the slider for a base that `find` locates; bases that the sidebar controls have none."""
 
     def usual(now: Now) -> float:
-        own, axis = taken_apart(now), find(now)
+        own, axis = find_anatomy(now), find(now)
         return 10_000.0 if own is None or axis is None else own.ladders[axis].base
 
     knob = dataclasses.replace(BASE_KNOB, label=label)
@@ -186,7 +187,7 @@ def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
 
 
 def _shared_base(now: Now) -> str | None:
-    own = taken_apart(now)
+    own = find_anatomy(now)
     if own is None or not own.shared or now[MODEL] == SIDEBAR:
         return None
     return "" if "" in own.ladders else None
@@ -194,37 +195,38 @@ def _shared_base(now: Now) -> str | None:
 
 def _axis_of(role: Role) -> Callable[[Now], str | None]:
     def find(now: Now) -> str | None:
-        own = taken_apart(now)
+        own = find_anatomy(now)
         return None if own is None else next((axis for axis in own.ladders if ROLE_OF.get(axis) == role), None)
 
     return find
 
 
 BASES: Mapping[Number, Callable[[Now], str | None]] = {
-    _base("axes.base", "Base of all axes", _shared_base): _shared_base,
-    _base("axes.base-time", "Base in time", _axis_of("time")): _axis_of("time"),
-    _base("axes.base-row", "Base down", _axis_of("row")): _axis_of("row"),
-    _base("axes.base-column", "Base across", _axis_of("column")): _axis_of("column"),
+    _base("axes.base", TEXTS("choices.base"), _shared_base): _shared_base,
+    _base("axes.base-time", TEXTS("choices.base_time"), _axis_of("time")): _axis_of("time"),
+    _base("axes.base-row", TEXTS("choices.base_row"), _axis_of("row")): _axis_of("row"),
+    _base("axes.base-column", TEXTS("choices.base_column"), _axis_of("column")): _axis_of("column"),
 }
 """Each base's slider, and the function that finds its axis ("" for a shared base)."""
 
 
-def _side(role: Role, label: str, most: int) -> Number:
-    knob = Knob(label, 1, most, "The size of the image or clip that is looked at.", log=True, integer=True)
+def _side(role: Role, name: str, most: int) -> Number:
+    label = TEXTS(f"choices.{name}")
+    knob = Knob(label, 1, most, TEXTS("choices.size_help"), log=True, integer=True)
     return Number(
-        key=f"axes.{label.lower()}",
+        key=f"axes.{name}",
         label=label,
         knob=knob,
-        usual=lambda now: released(now).sides.get(role, 1),
-        when=lambda now: role in released(now).roles,
+        usual=lambda now: released_scene(now).sides.get(role, 1),
+        when=lambda now: role in released_scene(now).roles,
         needs=WHICH,
     )
 
 
 SIDES: Mapping[Role, Number] = {
-    "row": _side("row", "Rows", 1024),
-    "column": _side("column", "Columns", 1024),
-    "time": _side("time", "Frames", 8192),
+    "row": _side("row", "rows", 1024),
+    "column": _side("column", "columns", 1024),
+    "time": _side("time", "frames", 8192),
 }
 
 
@@ -235,53 +237,53 @@ def _neighbour(model: str, part: str) -> str:
 
 
 def _comparisons(now: Now) -> Mapping[str, str]:
-    return {RELEASED: "The same as released", NOTHING: "No other model"} | {
+    return {RELEASED: TEXTS("choices.same_released"), NOTHING: TEXTS("choices.no_model")} | {
         id: model.name for id, model in axes_catalog().items()
     }
 
 
-BESIDE = Menu(
+COMPARED = Menu(
     key="axes.beside",
-    label="Beside it",
+    label=TEXTS("choices.compare"),
     entries=_comparisons,
     usual=lambda now: _neighbour(now[MODEL], now[PART]),
     check=lambda name: name in (RELEASED, NOTHING) or name in axes_catalog(),
     needs=WHICH,
 )
-BESIDE_PART = Menu(
+COMPARED_PART = Menu(
     key="axes.beside-part",
-    label="Its part",
-    entries=lambda now: _labels(_catalog_scenes(now[BESIDE])) if now[BESIDE] in axes_catalog() else {"": ""},
+    label=TEXTS("choices.compare_part"),
+    entries=lambda now: _labels(_catalog_scenes(now[COMPARED])) if now[COMPARED] in axes_catalog() else {"": ""},
     usual=lambda now: _same_part(now),
     check=lambda name: name == "" or _is_part_name(name),
-    when=lambda now: now[BESIDE] in axes_catalog(),
+    when=lambda now: now[COMPARED] in axes_catalog(),
     width=190,
-    needs=(PART, BESIDE),
+    needs=(PART, COMPARED),
 )
 
 
 def _same_part(now: Now) -> str:
     """Return the second model's part that matches the first model's part."""
-    found = _catalog_scenes(now[BESIDE]) if now[BESIDE] in axes_catalog() else {}
+    found = _catalog_scenes(now[COMPARED]) if now[COMPARED] in axes_catalog() else {}
     return next((name for name in found if name == now[PART]), _default_part(found) if found else "")
 
 
 CHANGES: tuple[Choice[Any], ...] = (WAY, SECTIONS, *BASES, *SIDES.values())
-OTHER: tuple[Choice[Any], ...] = (BESIDE, BESIDE_PART)
+OTHER: tuple[Choice[Any], ...] = (COMPARED, COMPARED_PART)
 
 
 def scene(now: Now) -> Scene:
     """Return the part with the user's changes, for an image of the chosen size."""
-    plain = released(now)
+    plain = released_scene(now)
     own = anatomy(plain.spec)
     if own is None:
         changed = plain
     else:
         bases = {find(now): now[base] for base, find in BASES.items() if find(now) is not None}
-        moved = {axis: value for axis, value in bases.items() if axis is not None and _differs(own, axis, value)}
-        dealt: tuple[int, ...] = now[SECTIONS]
+        moved = {axis: value for axis, value in bases.items() if axis is not None and _is_changed(own, axis, value)}
+        sections: tuple[int, ...] = now[SECTIONS]
         wanted: Way = now[WAY]
-        counts = dict(zip(own.counts, dealt, strict=True)) if _can_reallocate(now) else dict(own.counts)
+        counts = dict(zip(own.counts, sections, strict=True)) if _can_reallocate(now) else dict(own.counts)
         way = wanted if own.shared else None
         if moved or counts != dict(own.counts) or way not in (None, own.way):
             new_counts = None if counts == dict(own.counts) else tuple(counts.items())
@@ -298,24 +300,24 @@ def _rebuilt(
     return rebuilt(spec, counts=None if counts is None else dict(counts), way=way, bases=dict(bases) or None)
 
 
-def _differs(own: Anatomy, axis: str, base: float) -> bool:
+def _is_changed(own: Anatomy, axis: str, base: float) -> bool:
     return abs(base / min(max(own.ladders[axis].base, BASE_KNOB.low), BASE_KNOB.high) - 1.0) > 1e-12
 
 
 def compared_scenes(now: Now) -> list[Scene]:
     """Return the part and, if one is chosen, the part to compare with."""
-    first, name = scene(now), now[BESIDE]
+    first, name = scene(now), now[COMPARED]
     if name == NOTHING:
         return [first]
     if name == RELEASED:
-        plain = released(now)
-        return [first, dataclasses.replace(plain, name=f"{plain.name} as released")]
-    return [first, _catalog_scenes(name)[now[BESIDE_PART]]]
+        plain = released_scene(now)
+        return [first, dataclasses.replace(plain, name=TEXTS("scenes.released", model=plain.name))]
+    return [first, _catalog_scenes(name)[now[COMPARED_PART]]]
 
 
-def models(now: Now, *, beside: bool) -> dict[str, str]:
-    """Return {id: name} of the models shown; the sidebar's under its own id. `beside`: include the compared model."""
-    ids = [now[MODEL], *([now[BESIDE]] if beside and now[BESIDE] not in (NOTHING, RELEASED) else [])]
+def models(now: Now, *, with_compared: bool) -> dict[str, str]:
+    """Return {id: name} of the page's model, and of the compared one if `with_compared`; the sidebar's keeps its id."""
+    ids = [now[MODEL], *([now[COMPARED]] if with_compared and now[COMPARED] not in (NOTHING, RELEASED) else [])]
     return dict((now.model, now.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)
 
 

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.single_axis import along_axis
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.axes import LOOKS
 from rope_viz.models import spec_url
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role
-from rope_viz.pictures.axes_model import of_sidebar
+from rope_viz.pictures.axes_model import find_sidebar_scenes
 from rope_viz.pictures.choices import Pick
 from rope_viz.pictures.picture_request import Now
+from rope_viz.texts import Sentence, Texts, join
+from rope_viz.texts.lists import join_list
 
 Along: TypeAlias = Literal["all", "time", "row", "column"]
 
-LABELS: dict[Along, str] = {"all": "All axes: text", "time": "Time t", "row": "Rows h", "column": "Columns w"}
-PLURAL: dict[Role, str] = {"time": "in time", "row": "down the rows", "column": "across the columns"}
+TEXTS = Texts("axis_choice")
+LABELS = cast(dict[Along, str], TEXTS.group("axes"))
 
 
 def rotation(now: Now) -> AxesSpec | None:
     """Return the text rotation of the sidebar's model if it has several axes and the sidebar's pairs, else None."""
-    found = of_sidebar(now)
+    found = find_sidebar_scenes(now)
     scene = found.get(f"text {now.layer}", found.get("text"))
     if scene is None or len(scene.spec.axes) < 2 or not scene.spec.aligned or scene.spec.pairs != now.spec.pairs:
         return None
@@ -45,7 +46,7 @@ def axis_of(page: str) -> Pick[Along]:
     """Make a page's choice of an axis."""
     return Pick(
         key=f"{page}.axis",
-        label="Along",
+        label=TEXTS("label"),
         options=LABELS,
         offered=lambda now: {"all": LABELS["all"], **{role: LABELS[role] for role in roles(now)}},
         when=lambda now: bool(roles(now)),
@@ -58,23 +59,24 @@ def looked(now: Now, choice: Pick[Along]) -> RopeSpec:
     return now.spec if axis == "all" else along_axis(now.spec, roles(now)[axis])
 
 
-def axis_sentence(now: Now, choice: Pick[Along]) -> str:
-    """Return the start of a page's sentence that names the chosen axis, "" for a model with one axis."""
+def axis_sentence(now: Now, choice: Pick[Along]) -> Sentence:
+    """Name the chosen axis and count its pairs; empty for a model with one axis."""
     found, axis = roles(now), now[choice]
     if not found:
-        return one_of(now)
+        return sidebar_axis_sentence(now)
     if axis == "all":
-        counts = ", ".join(f"{len(pairs)} {PLURAL[role]}" for role, pairs in found.items())
-        return f"Along **text**, where all axes move together (images turn {counts}): "
-    one, turning = LOOKS[axis].word, f"{len(found[axis])} of {now.spec.pairs} pairs turn"
-    return f"Along the axis **{one}**, where {turning} and the others stand still: "
+        counts = {role: len(pairs) for role, pairs in found.items()}
+        shares = join_list([TEXTS(f"shares.{role}", **{role: count}) for role, count in counts.items()])
+        return join(TEXTS("text"), TEXTS("split", shares=shares))
+    return TEXTS("one", axis=TEXTS(f"names.{axis}"), turning=len(found[axis]), pairs=now.spec.pairs)
 
 
-def one_of(now: Now) -> str:
-    """Return a start of the sentence that names the sidebar's axis of an image model, "" for other models."""
+def sidebar_axis_sentence(now: Now) -> Sentence:
+    """Name the sidebar's axis of an image model and the other axes; empty for other models."""
     if now.own is None or now.model != spec_url.CUSTOM or now.layer not in ROLE_OF or len(now.own.specs) < 2:
-        return ""
-    others = [LOOKS[ROLE_OF[axis]].word for axis in now.own.specs if axis != now.layer and axis in ROLE_OF]
-    word = LOOKS[ROLE_OF[now.layer]].word
-    beside = f" ({', '.join(others)}: choose under Layers)" if others else ""
-    return f"Along the axis **{word}**, its {now.spec.pairs} pairs alone{beside}: "
+        return Sentence()
+    others = [TEXTS(f"names.{ROLE_OF[axis]}") for axis in now.own.specs if axis != now.layer and axis in ROLE_OF]
+    return join(
+        TEXTS("own", axis=TEXTS(f"names.{ROLE_OF[now.layer]}"), pairs=now.spec.pairs),
+        TEXTS("others", others=join_list(others)) if others else "",
+    )

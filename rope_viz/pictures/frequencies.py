@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from rope_viz.figures import frequencies
-from rope_viz.figures.words import common as words
+from rope_viz.figures.frequencies import TEXTS
+from rope_viz.figures.words import frequencies as words
 from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Pick, length
 from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
+from rope_viz.texts import join
 
-QUANTITY = Pick(key="frequencies.show", label="Quantity", options=frequencies.QUANTITIES)
-LENGTH = length("frequencies.length", "Positions", lambda now: now.spec.target, most=frequencies.MAX_POSITION)
+QUANTITY = Pick(key="frequencies.show", label=TEXTS("choices.quantity"), options=frequencies.QUANTITIES)
+LENGTH = length(
+    "frequencies.length", TEXTS("choices.length"), lambda now: now.spec.target, most=frequencies.MAX_POSITION
+)
 AXIS = axis_of("frequencies")
 PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH))
 
@@ -20,21 +24,20 @@ PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH))
 def wavelengths(now: Now) -> Figure:
     """The wavelength of every pair, before and after scaling."""
     spec = looked(now, AXIS)
-    title = f"Wavelength of each of {spec.pairs} pairs in tokens per turn, before and after scaling"
-    sentence = axis_sentence(now, AXIS) + words.frequencies(spec)
-    return Figure(frequencies.wavelengths(spec, pin=now.pin), title, sentence, pins="x")
+    sentence = join(axis_sentence(now, AXIS), words.describe_frequencies(spec))
+    return Figure(frequencies.wavelengths(spec, pin=now.pin), TEXTS("wavelengths_title"), sentence, pins="x")
 
 
 @PAGE.picture(AXIS, QUANTITY, LENGTH, pin=True, zooms=True, height=380, config=True)
 def heatmap(now: Now) -> Figure:
     """cos, sin or angle of every pair over the positions, as the exact mean of each bin."""
     stop, quantity = now[LENGTH], now[QUANTITY]
-    view, bins = now.seen((-0.5, stop - 0.5)), 300 if now.coarse else 800
+    view, bins = now.visible_range((-0.5, stop - 0.5)), 300 if now.coarse else 800
     figure = frequencies.heatmap(looked(now, AXIS), stop=stop, view=view, quantity=quantity, bins=bins, pin=now.pin)
-    return Figure(figure, f"{quantity} of the angle of every pair over positions 0 to {stop}", pins="y")
+    return Figure(figure, TEXTS(f"heatmap_titles.{quantity}", last=stop - 1), pins="y")
 
 
 @PAGE.picture(AXIS, height=320, config=True)
 def pairs(now: Now) -> Table:
     """Every pair's dimensions, frequencies, wavelengths, turns and band in numbers."""
-    return Table(frequencies.pairs(looked(now, AXIS)), "Every pair in numbers", words.ranges(now.spec))
+    return Table(frequencies.pairs(looked(now, AXIS)), TEXTS("pairs_title"), words.describe_ranges(now.spec))

@@ -69,10 +69,10 @@ def beyond(spec: RopeSpec, position: int) -> int:
 
 def why_position(now: Now) -> str:
     """Explain that equal words are equal without position."""
-    found = words.maps(now.spec, now[attention.SENTENCE], offset=0, causal=now[attention.CAUSAL])
+    sentence, causal = now[attention.SENTENCE], now[attention.CAUSAL]
     return (
         "A *logit* measures how much one word attends to another; softmax turns logits into weights. "
-        + found.split(" Move the")[0]
+        + words.describe_repetition(now.spec, sentence, offset=0, causal=causal)
     )
 
 
@@ -119,10 +119,10 @@ def only_distance(now: Now) -> str:
 
 def moved_sentence(now: Now) -> str:
     """Explain what changes when the sentence moves."""
-    found = words.maps(now.spec, now[attention.SENTENCE], offset=now[attention.OFFSET], causal=now[attention.CAUSAL])
+    sentence, offset, causal = now[attention.SENTENCE], now[attention.OFFSET], now[attention.CAUSAL]
     return (
         "The *sinusoidal encoding* of the first transformers adds position to the vector instead. "
-        + found[max(found.find("Moved from"), found.find("Move the")) :]
+        + words.describe_move(now.spec, sentence, offset=offset, causal=causal)
     )
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from rope_viz.figures import precision
+from rope_viz.figures.precision import TEXTS
 from rope_viz.figures.words import precision as words
 from rope_viz.pictures.choices import Pick, Several, length
 from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
 
-WHERE = Pick(key="precision.where", label="What is rounded", options=precision.PLACES, menu=330)
-POSITION = length("precision.position", "Up to position", lambda now: now.spec.target, least=1)
-SHOW = Pick(key="precision.show", label="Show", options=precision.VIEWS)
+WHERE = Pick(key="precision.where", label=TEXTS("choices.where"), options=precision.PLACES, menu=330)
+POSITION = length("precision.position", TEXTS("choices.position"), lambda now: now.spec.target, least=1)
+SHOW = Pick(key="precision.show", label=TEXTS("choices.show"), options=precision.VIEWS)
 COMPARE = Several(
-    key="precision.with", label="Compare with", options=precision.SHORT, usual=lambda now: precision.OTHERS
+    key="precision.with", label=TEXTS("choices.compare"), options=precision.SHORT, usual=lambda now: precision.OTHERS
 )
 PAGE = Page("precision", (WHERE, POSITION, SHOW, COMPARE))
 
@@ -24,20 +25,20 @@ def errors(now: Now) -> Figure:
     where, position = now[WHERE], now[POSITION]
     return Figure(
         precision.heatmap(now.spec, where, position=position, live=now.coarse, pin=now.pin),
-        f"{precision.PLACES[where]}: angle error in radians of every pair over positions 1 to 10 million",
-        words.rounding(now.spec, where, position, live=now.coarse),
+        TEXTS("errors_title", rounding=precision.PLACES[where]),
+        words.describe_errors(now.spec, where, position, live=now.coarse),
         pins="y",
     )
 
 
 @PAGE.picture(WHERE, SHOW, COMPARE, height=400)
 def scores(now: Now) -> Figure:
-    """The score of two tokens at a fixed distance, over their position."""
+    """The score of two tokens at a fixed distance, by their position."""
     names = now[COMPARE]
     return Figure(
         precision.scores(now.spec, now[WHERE], shown=now[SHOW], names=list(names), live=now.coarse),
-        "Error or drift of one score over the position, by rounding",
-        words.scores(now.spec, now[WHERE], live=now.coarse),
+        TEXTS("scores_title"),
+        words.describe_score(now.spec, now[WHERE], live=now.coarse),
         variant=f"scores-{now[SHOW]}",
     )
 
@@ -45,4 +46,4 @@ def scores(now: Now) -> Figure:
 @PAGE.picture(height=424, still=True)
 def roundings(now: Now) -> Table:
     """Every rounding for this model, up to its target length."""
-    return Table(precision.summary(now.spec), "Every rounding", "For this model, up to its target length.")
+    return Table(precision.summary(now.spec), TEXTS("table_title"), TEXTS("table"))

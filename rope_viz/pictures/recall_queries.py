@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
 from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm.numpy_model import TinyLm
-from rope_viz.tiny_lm.recall import Recall, interval
-from rope_viz.tiny_lm.recall import recall as asked
+from rope_viz.tiny_lm.recall import Recall, interval, recall
 
 TRAINED = RopeSpec(head_dim=32, base=10_000.0, context=256)
 """The spec of tiny_lm in training, known before a checkpoint is loaded."""
@@ -23,13 +23,12 @@ MOST = 4096
 """Number of evaluations remembered in `_known`."""
 
 
-def misfit(now: Now) -> str:
+def explain_misfit(now: Now) -> str:
     """Return why tiny_lm cannot use the chosen method, "" if it can."""
     try:
         checkpoints.spec_for(now.spec, TRAINED)
     except ValueError:
-        label = short_label(now.spec.scaling.name)
-        return f"{label} has numbers for each pair of its own model; the reader has 16 pairs. Choose another method."
+        return TEXTS("refused", method=name_method(now.spec))
     return ""
 
 
@@ -38,12 +37,12 @@ def tiny_lm_spec(now: Now) -> RopeSpec:
     return checkpoints.spec_for(now.spec, TRAINED)
 
 
-def readers() -> list[TinyLm]:
+def load_models() -> list[TinyLm]:
     """Return the three seeds of tiny_lm."""
     return [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
 
 
-def label(spec: RopeSpec) -> str:
+def name_method(spec: RopeSpec) -> str:
     """Return a method's short name, for the end of a line."""
     return short_label(spec.scaling.name)
 
@@ -52,9 +51,9 @@ _known: set[tuple[RopeSpec, int, int, int]] = set()
 _known_lock = threading.Lock()
 
 
-def reading(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Recall:
+def measure_recall(spec: RopeSpec, tokens: int, sequences: int, seeds: int = 3) -> Recall:
     """Return the recall of the first seeds on this many texts, cached."""
-    found = asked(readers()[:seeds], spec, tokens, sequences=sequences)
+    found = recall(load_models()[:seeds], spec, tokens, sequences=sequences)
     with _known_lock:
         if len(_known) >= MOST:
             _known.clear()
@@ -69,13 +68,13 @@ def is_known(spec: RopeSpec, tokens: int, sequences: int, seeds: int) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def kept_attention(spec: RopeSpec, tokens: int) -> tuple[float, float]:
-    """Return how much of their trained attention on the right tokens the two heads of the first seed keep (0 to 1)."""
-    reader = readers()[0]
+def measure_kept_attention(spec: RopeSpec, tokens: int) -> tuple[float, float]:
+    """Return the shares of their trained attention on the correct tokens that the two heads of the first seed keep."""
+    model = load_models()[0]
     works = [
         (
-            getattr(attention_diagnosis, name)(reader, spec, tokens),
-            getattr(attention_diagnosis, name)(reader, TRAINED, 256),
+            getattr(attention_diagnosis, name)(model, spec, tokens),
+            getattr(attention_diagnosis, name)(model, TRAINED, 256),
         )
         for name in HEADS
     ]
@@ -83,7 +82,7 @@ def kept_attention(spec: RopeSpec, tokens: int) -> tuple[float, float]:
     return first, second
 
 
-def margin(row: dict[str, Any]) -> tuple[float, float]:
+def find_interval(row: dict[str, Any]) -> tuple[float, float]:
     """Return the 95 % interval of a recall measured in training."""
     counted = checkpoints.measured()["questions"]
     texts = counted["sequences"] * checkpoints.TUNED_LENGTH // row["length"]

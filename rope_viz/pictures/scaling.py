@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import scaling
-from rope_viz.figures.words import common as words
+from rope_viz.figures.scaling import TEXTS
+from rope_viz.figures.words import scaling as words
 from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Pick, Several
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
+from rope_viz.texts import join
 
-SHOW = Pick(key="scaling.show", label="Show", options=scaling.VIEWS)
+SHOW = Pick(key="scaling.show", label=TEXTS("choices.show"), options=scaling.VIEWS)
 COMPARE = Several(
     key="scaling.with",
-    label="Compare with",
+    label=TEXTS("choices.compare"),
     options={name: scaling.short_label(name) for name in METHODS if name != "none"},
     offered=lambda now: scaling.choices(now.spec),
     usual=lambda now: scaling.usual(now.spec),
     drawn=lambda now: () if now[SHOW] == "paper" else scaling.choices(now.spec, ramps=now[SHOW] == "ramp"),
 )
-
-
 AXIS = axis_of("scaling")
 PAGE = Page("scaling", (SHOW, AXIS, COMPARE))
 
@@ -37,13 +37,14 @@ def comparison(now: Now) -> Figure:
         # The pairs of one axis may have gaps: connect the lines across them and mark the actual pairs by points.
         figure.update_traces(connectgaps=True, mode="lines+markers", selector={"type": "scatter", "mode": "lines"})
     pins = "" if now[SHOW] == "ramp" else "x"
-    return Figure(figure, title, axis_sentence(now, AXIS) + words.scaling(spec), variant=now[SHOW], pins=pins)
+    sentence = join(axis_sentence(now, AXIS), words.describe_scaling(spec))
+    return Figure(figure, title, sentence, variant=now[SHOW], pins=pins)
 
 
 @PAGE.picture(AXIS, COMPARE, config=True, height=lambda now: ROW * (2 + len(now[COMPARE])))
 def methods(now: Now) -> Table:
-    """The methods side by side in numbers."""
+    """The methods in numbers, one row each."""
     names = now[COMPARE]
     spec = looked(now, AXIS)
     curves = scaling.compared(spec, scaling.alternatives(spec, names))
-    return Table(scaling.summary(curves), "Scaling methods side by side", words.attention(now.spec))
+    return Table(scaling.summary(curves), TEXTS("methods_title"), words.describe_attention_factor(now.spec))

@@ -21,7 +21,7 @@ from rope_viz.multi_axis.image_layouts import Role, Scene
 from rope_viz.studies import scores
 from rope_viz.studies.distance_2d import angles
 
-METHODS = {"none": "As trained", "stretch": "Stretch", "ntk": "NTK", "yarn": "YaRN", "riflex": "RIFLEx"}
+METHODS = ("none", "stretch", "ntk", "yarn", "riflex")
 LEAST_PEAK = 0.25
 MANY = 1 << 16
 
@@ -63,15 +63,15 @@ class Peak:
     score: float
 
 
-def offered(scene: Scene, role: Role) -> dict[str, str]:
-    """Return the methods available for a direction of a scene: {name: label}."""
-    found = anatomy(scene.seen)
+def offered(scene: Scene, role: Role) -> list[str]:
+    """Return the methods available for a direction of a scene."""
+    found = anatomy(scene.role_spec)
     names = ["none", "stretch"]
     if found is not None and (("" if found.shared else role) in found.ladders) and found.counts.get(role, 0) > 1:
         names += ["ntk", "yarn"]
     if found is not None and not found.shared and role == "time" and found.counts.get(role, 0) > 1:
         names.append("riflex")
-    return {name: METHODS[name] for name in names}
+    return names
 
 
 def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0) -> Carried:
@@ -80,7 +80,7 @@ def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0)
     Raises `ValueError` if there is no such direction, or the method is not available for it.
     """
     require_number(growth, "growth", least=1.0, most=64.0)
-    seen = scene.seen
+    seen = scene.role_spec
     if role not in scene.roles:
         raise ValueError(f"there is no {role} here; there are {', '.join(scene.roles)}")
     if method not in offered(scene, role):
@@ -106,7 +106,7 @@ def carried(scene: Scene, role: Role, method: str = "none", growth: float = 4.0)
 
 def by_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[FloatArray, float]:
     """Return the frequencies of a direction under NTK or YaRN, and the factor on cos and sin."""
-    seen = scene.seen
+    seen = scene.role_spec
     found = anatomy(seen)
     assert found is not None
     pairs = np.flatnonzero(seen.along(role))

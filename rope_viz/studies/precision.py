@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -31,12 +31,10 @@ class Rounding:
     """A step at which numbers are rounded.
 
     `stage` classifies the error: "angle" grows with the position, "table" rounds cos and sin and does not grow,
-    "products" rounds the rotation itself and depends on the vector. `phrase` continues "with …".
+    "products" rounds the rotation itself and depends on the vector. The texts of the Precision page name it.
     """
 
     name: str
-    label: str
-    phrase: str
     stage: Literal["angle", "table", "products"]
     form: str = ""
 
@@ -44,17 +42,17 @@ class Rounding:
 ROUNDINGS: dict[str, Rounding] = {
     each.name: each
     for each in (
-        Rounding("bf16-positions", "Positions in bf16", "bf16 positions", "angle", "bf16"),
-        Rounding("bf16-inv-freq", "inv_freq in bf16", "a bf16 inv_freq", "angle", "bf16"),
-        Rounding("bf16-angles", "Positions, inv_freq and angle in bf16", "angles in bf16", "angle", "bf16"),
-        Rounding("float32-angles", "Angles in float32", "float32 angles", "angle"),
-        Rounding("running-product", "llama.cpp's running product", "llama.cpp's running product", "angle"),
-        Rounding("phase64", "64-bit fixed-point phase", "a 64-bit fixed-point phase", "table"),
-        Rounding("bf16-table", "cos and sin in bf16", "a bf16 cos/sin table", "table", "bf16"),
-        Rounding("fp16-table", "cos and sin in fp16", "an fp16 cos/sin table", "table", "fp16"),
-        Rounding("fp8-e4m3-table", "cos and sin in fp8 e4m3", "an fp8 (e4m3) cos/sin table", "table", "fp8-e4m3"),
-        Rounding("fp8-e5m2-table", "cos and sin in fp8 e5m2", "an fp8 (e5m2) cos/sin table", "table", "fp8-e5m2"),
-        Rounding("bf16-products", "Table and products in bf16", "products in bf16", "products", "bf16"),
+        Rounding("bf16-positions", "angle", "bf16"),
+        Rounding("bf16-inv-freq", "angle", "bf16"),
+        Rounding("bf16-angles", "angle", "bf16"),
+        Rounding("float32-angles", "angle"),
+        Rounding("running-product", "angle"),
+        Rounding("phase64", "table"),
+        Rounding("bf16-table", "table", "bf16"),
+        Rounding("fp16-table", "table", "fp16"),
+        Rounding("fp8-e4m3-table", "table", "fp8-e4m3"),
+        Rounding("fp8-e5m2-table", "table", "fp8-e5m2"),
+        Rounding("bf16-products", "products", "bf16"),
     )
 }
 
@@ -171,43 +169,42 @@ def first_beyond(
     return np.where(first <= limit, first, np.nan)
 
 
-def describe(
-    spec: RopeSpec, where: str, *, position: int | None = None, end: int | None = None, length: int | None = None
-) -> str:
-    """Return a sentence on the effect of a rounding: the pair with the largest error, its error, and the position.
+@dataclass(frozen=True)
+class LargestError:
+    """The largest error of a rounding among a sample of positions up to `end`.
 
-    At `position`, or at the worst of a sample of positions up to `end` (default: the target length).
+    `angle` is in radians, at `pair` and `position`; `length` is the relative error of a pair's length. Both are NaN if
+    cos and sin overflow. `passing` pairs pass 0.1 turn up to `end`, the first of them `first_pair` at `first_position`.
     """
-    rounding = checked_rounding(where)
-    if position is not None:
-        end = position
-    elif end is None:
-        end = spec.target
-    places = sampled_positions(end, spec.pairs) if position is None else np.array([position])
+
+    end: int
+    angle: float
+    length: float
+    pair: int
+    position: int
+    passing: int = 0
+    first_pair: int = -1
+    first_position: int = -1
+
+
+def find_largest_error(
+    spec: RopeSpec, where: str, *, end: int | None = None, length: int | None = None
+) -> LargestError:
+    """Return the largest error of a rounding up to `end` (default: the target length), and the pairs past 0.1 turn."""
+    rounding, end = checked_rounding(where), spec.target if end is None else end
+    places = sampled_positions(end, spec.pairs)
     off = np.abs(angle_error(spec, places, where, length=length))
-    if rounding.stage != "angle":
-        if not np.isfinite(off).all():
-            return f"With {rounding.phrase}, cos and sin times the attention factor overflow: no direction is left."
-        if spec.attention_factor(length) == 0.0:
-            return f"The attention factor is 0: no direction and no length is left, with {rounding.phrase} or without."
-        length_error = 100.0 * float(np.abs(norm_error(spec, places, where, length=length)).max())
-        return (
-            f"With {rounding.phrase}, directions are off by up to {in_words(float(off.max()))} rad "
-            f"and lengths by up to {in_words(length_error)} %, however far the position."
-        )
-    if not off.any():
-        return f"With {rounding.phrase}, no pair is off {'up to' if position is None else 'at'} {end:,}."
-    # Among equal errors take the last position, so that the text names the end of the range.
+    # Among equal errors take the last position, so that a text names the end of the range.
     row, pair = np.unravel_index(off.size - 1 - int(off[:, ::-1][::-1].argmax()), off.shape)
-    text = f"With {rounding.phrase}, pair {pair} is off by {in_words(float(off[row, pair]))} rad at {places[row]:,}"
+    found = LargestError(end, float(off.max()), 0.0, int(pair), int(places[row]))
+    if rounding.stage != "angle":
+        return replace(found, length=float(np.abs(norm_error(spec, places, where, length=length)).max()))
     past = first_beyond(spec, where, limit=max(end, 1), length=length)
     if np.isnan(past).all():
-        return f"{text}; no pair passes 0.1 turn up to {end:,}."
+        return found
     first = int(np.nanargmin(past))
-    count = int(np.sum(~np.isnan(past)))
-    return (
-        f"{text}; {count} of {spec.pairs} pairs pass 0.1 turn up to {end:,}, pair {first} first, at {past[first]:,.0f}."
-    )
+    passing = int(np.sum(~np.isnan(past)))
+    return replace(found, passing=passing, first_pair=first, first_position=int(past[first]))
 
 
 def exact_unit(spec: RopeSpec, positions: NDArray[np.int64], length: int | None = None) -> ComplexArray:
@@ -325,14 +322,6 @@ def over(numerator: Any, denominator: FloatArray) -> FloatArray:
     quotient = np.full_like(denominator, np.inf)
     np.divide(numerator, denominator, out=quotient, where=denominator != 0.0)
     return quotient
-
-
-def in_words(value: float) -> str:
-    """Format with two significant digits: 5.0, 0.0027, 40, 1.2e-7."""
-    if 0.0 < value < 1e-4:
-        digits, _, exponent = f"{value:.1e}".partition("e")
-        return f"{digits}e{int(exponent)}"
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:#.2g}" if value else "0"
 
 
 def checked_rounding(where: str) -> Rounding:

@@ -29,6 +29,11 @@ def format_number(value: float) -> str:
     return f"{float(mantissa):g}·10{format_exponent(int(exponent))}"
 
 
+def format_brief(value: float) -> str:
+    """Format with two significant digits."""
+    return format_number(float(f"{value:.2g}"))
+
+
 def format_exponent(exponent: int) -> str:
     """Format a whole number in superscript digits."""
     return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

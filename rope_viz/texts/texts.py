@@ -10,11 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rope_viz.texts.numbers import format_number, format_percent, format_share, format_tokens
+from rope_viz.texts.numbers import format_brief, format_number, format_percent, format_share, format_tokens
 
 FOLDER = Path(__file__).parent
 LANGUAGE = os.environ.get("ROPE_VIZ_LANGUAGE", "en")
-FORMATS = {"number": format_number, "tokens": format_tokens, "percent": format_percent, "share": format_share}
+FORMATS = {
+    "number": format_number,
+    "brief": format_brief,
+    "tokens": format_tokens,
+    "percent": format_percent,
+    "share": format_share,
+}
 
 
 class Sentence(str):
@@ -45,8 +51,9 @@ class Texts:
     def __call__(self, key: str, **values: Any) -> Sentence:
         """Return an entry with its placeholders filled in. Raise `KeyError` for an unknown entry or a missing value.
 
-        `{at:tokens}`, `{at:number}`, `{at:percent}` and `{at:share}` use the formats of `rope_viz.texts.numbers`;
-        other formats are Python's. An entry with the forms `one` and `other` is chosen by the value `count`.
+        `{at:tokens}`, `{at:number}`, `{at:brief}`, `{at:percent}` and `{at:share}` use the formats of
+        `rope_viz.texts.numbers`; other formats are Python's. An entry with the forms `one` and `other` is chosen by
+        the value `count`.
         """
         form = key if key in self.entries else f"{key}.{'one' if values['count'] == 1 else 'other'}"
         merged, made_from = dict(values), [key]

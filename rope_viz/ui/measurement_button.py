@@ -6,17 +6,16 @@ from typing import Any
 
 import streamlit as st
 
+from rope_viz.figures.kernels import TEXTS
 from rope_viz.kernels.measurement_process import BusyError, Report, Run
-from rope_viz.pictures.kernels import packed
+from rope_viz.pictures.kernels import pack_report
 from rope_viz.ui import query_params, state
 from rope_viz.ui.notes import warn
 
-BUSY = "Another measurement is running on this server. Two at once would slow each other: press again when it is done."
 
-
-def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) -> Report | None:
+def measurement(key: str, workload: dict[str, Any], **options: Any) -> Report | None:
     """Show the button and its progress; return this session's last finished measurement, or None."""
-    running, last, problem_key = (f"run.{part}.{key}" for part in ("now", "last", "said"))
+    running, last, problem_key = (f"run.{part}.{key}" for part in ("now", "last", "problem"))
 
     def press() -> None:
         query_params.catch_up()
@@ -25,7 +24,7 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
         try:
             st.session_state[running] = Run(workload, **options)
         except BusyError:
-            st.session_state[problem_key] = BUSY
+            st.session_state[problem_key] = TEXTS("problems.busy")
 
     run: Run | None = st.session_state.get(running)
     if run is not None and not run.alive:
@@ -35,21 +34,21 @@ def measurement(key: str, label: str, workload: dict[str, Any], **options: Any) 
         else:
             st.session_state[last] = run.report
         run = None
-    st.button(label, on_click=press, disabled=run is not None, key=f"run.{key}")
+    st.button(TEXTS("measure.button"), on_click=press, disabled=run is not None, key=f"run.{key}")
     if run is not None:
         _progress(run)
     elif problem := st.session_state.pop(problem_key, ""):
         warn(problem)
     found: Report | None = st.session_state.get(last)
-    state.store_blob(f"{key}.report", None if found is None else packed(found), of=found)
+    state.store_blob(f"{key}.report", None if found is None else pack_report(found), of=found)
     return found
 
 
-def download(report: Report, label: str, name: str) -> None:
+def download(report: Report, name: str) -> None:
     """Offer the full measurement as JSON."""
     st.download_button(
-        label,
-        packed(report),
+        TEXTS("download"),
+        pack_report(report),
         file_name=f"{name}.json",
         mime="application/json",
         on_click="ignore",
@@ -62,5 +61,5 @@ def _progress(run: Run) -> None:
     """Show progress by rerunning only this fragment, and rerun the whole page once at the end."""
     if not run.alive:
         st.rerun()
-    st.progress(min(run.fraction, 1.0), text=f"{run.fraction:.0%} · {run.step}")
-    st.button("Stop", on_click=run.stop, key="run.stop")
+    st.progress(min(run.fraction, 1.0), text=TEXTS("measure.progress", fraction=run.fraction, step=run.step))
+    st.button(TEXTS("measure.stop"), on_click=run.stop, key="run.stop")

@@ -1,10 +1,10 @@
 // The pairs of one patch as clocks; the pointer or the arrow keys move the patch over its image, all in the browser.
 // picture.js requests it, rope_viz/figures/patch.py packs it.
 
-import { TAU, arrange, dark, digits, hand, tokens, whole, write } from "./dials.js";
+import { TAU, arrange, dark, digits, fill, hand, tokens, whole, write } from "./dials.js";
 
 const MOVES = { ArrowUp: [0, -1, 0], ArrowDown: [0, 1, 0], ArrowLeft: [0, 0, -1], ArrowRight: [0, 0, 1] };
-const NAMES = ["frame", "row", "column"], KEYS = ["t", "m", "n"], ROLES = ["time", "row", "column"];
+const KEYS = ["t", "m", "n"], ROLES = ["time", "row", "column"];
 
 const at = (s) => KEYS.map((key) => s[key]);
 const angle = (s, i) => s.data.weights[i].reduce((sum, each, k) => sum + each * s[KEYS[k]], 0);
@@ -53,15 +53,15 @@ function paint(s) {
   }
   x.fillStyle = c.current;
   x.fillRect(cx - size / 2, cy - size / 2, size, size);
-  const parts = NAMES.map((name, k) => [name, k]).filter(([, k]) => data.moves[k] && data.sides[k] > 1);
+  const parts = ROLES.map((role, k) => [role, k]).filter(([, k]) => data.moves[k] && data.sides[k] > 1);
   const y = place.narrow ? 17 : top - 12;
   let where = place.narrow ? 0 : place.aside.x;
-  for (const [name, k] of parts) {
-    const text = `${name} ${whole(s[KEYS[k]])}`;
+  for (const [role, k] of parts) {
+    const text = fill(data.texts[role], { at: whole(s[KEYS[k]]) });
     write(x, text, where, y, 14, c[ROLES[k]], "left", "600");
     where += x.measureText(text).width + 12;
   }
-  if (!place.narrow) write(x, `Move over the image of ${whole(rows)} × ${whole(columns)} ${data.units}`, place.aside.x, top + h + 18, 12, c.plain);
+  if (!place.narrow) write(x, fill(data.texts.image, { rows: whole(rows), columns: whole(columns), unit: data.units }), place.aside.x, top + h + 18, 12, c.plain);
 }
 
 function wake(s) {
@@ -76,12 +76,17 @@ function wake(s) {
   });
 }
 
+// The numbers of one pair: radians per step and wavelength along each of its axes, and its angle.
+function describe(s, i) {
+  const { texts, weights, names, bands } = s.data;
+  const rates = ROLES.map((role, k) => [role, weights[i][k]]).filter(([, each]) => each)
+    .map(([role, each]) => fill(texts[`per_${role}`], { radians: digits(each), length: tokens(Math.round(TAU / Math.abs(each))) }));
+  return fill(texts.pair, { pair: i, axis: names[bands[i]], rates: rates.join(" · ") || texts.zero, turns: (angle(s, i) / TAU).toFixed(3) });
+}
+
 // The line below describes the hovered pair, else what the user can do.
 function inspect(s) {
-  const i = s.hover, all = i === null ? 0 : angle(s, i);
-  s.ui.now.textContent = i === null ? "Move over the image, or use the arrow keys; point at a dial to read it. Grey face: angles within the image."
-    : `pair ${i}, ${s.data.names[s.data.bands[i]]} · ${NAMES.map((name, k) => [name, s.data.weights[i][k]]).filter(([, each]) => each)
-      .map(([name, each]) => `${digits(each)} rad per ${name}, ${tokens(Math.round(TAU / Math.abs(each)))} for a turn`).join(" · ") || "stands still"} · now ${(all / TAU).toFixed(3)} turns`;
+  s.ui.now.textContent = s.hover === null ? s.data.texts.help : describe(s, s.hover);
   for (const k of [1, 2]) if (document.activeElement !== s.ui.fields[k]) s.ui.fields[k].value = s[KEYS[k]];
 }
 
@@ -89,10 +94,10 @@ function inspect(s) {
 function tell(s) {
   clearTimeout(s.timer);
   s.timer = setTimeout(() => {
-    s.ui.said.textContent = `Row ${whole(s.m)}, column ${whole(s.n)}.`;
-    if (s.told === `${s.m},${s.n}`) return;
-    s.told = `${s.m},${s.n}`;
-    s.toldAt = performance.now();
+    s.ui.announced.textContent = fill(s.data.texts.status, { row: whole(s.m), column: whole(s.n) });
+    if (s.reported === `${s.m},${s.n}`) return;
+    s.reported = `${s.m},${s.n}`;
+    s.reportedAt = performance.now();
     s.owner.tell("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 300);
 }
@@ -109,13 +114,13 @@ function build(place, data) {
   if (!document.getElementById("rv-patch-style")) document.head.append(Object.assign(document.createElement("style"), { id: "rv-patch-style", textContent: STYLE }));
   const { root } = place;
   root.innerHTML = `<canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-tools">
-    <label>Row <input type="text" inputmode="numeric" autocomplete="off" data-k="1"></label><label>Column <input type="text" inputmode="numeric" autocomplete="off" data-k="2"></label>
-    <div class="rv-space"></div>${data.alone ? "" : "<span>Download</span>"}</div><div class="rv-said" aria-live="polite"></div>`;
+    <label>${data.texts.row_field} <input type="text" inputmode="numeric" autocomplete="off" data-k="1"></label><label>${data.texts.column_field} <input type="text" inputmode="numeric" autocomplete="off" data-k="2"></label>
+    <div class="rv-space"></div>${data.alone ? "" : `<span>${data.texts.download}</span>`}</div><div class="rv-announced" aria-live="polite"></div>`;
   const canvas = root.querySelector("canvas"), fields = [null, ...root.querySelectorAll("input")];
-  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, hover: null, ui: { now: root.querySelector(".rv-now"), said: root.querySelector(".rv-said"), fields } };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, hover: null, ui: { now: root.querySelector(".rv-now"), announced: root.querySelector(".rv-announced"), fields } };
   if (!data.alone) import(new URL("tools.js", import.meta.url).href).then(({ copyAddress, exporting, file }) => {
-    const forms = { png: "Picture", svg: "Vector picture", pdf: "Vector picture for a document", html: "A page that works offline", csv: "The numbers" };
-    root.querySelector(".rv-tools").append(...Object.entries(forms).map(([form, help]) => file(place, form, form.toUpperCase(), help)), exporting(place), copyAddress(place));
+    const forms = ["png", "svg", "pdf", "html", "csv"].map((form) => file(place, form, form.toUpperCase(), data.texts[form]));
+    root.querySelector(".rv-tools").append(...forms, exporting(place), copyAddress(place));
   });
   const point = ({ offsetX: x, offsetY: y }) => {
     const { cell, x: left, y: top, w, h } = image(s);
@@ -156,7 +161,7 @@ export default function show(place, data) {
   s.owner = place;
   const ours = place.memory.patch;
   if (s.m === undefined && ours && ours.given === given) Object.assign(s, { m: ours.m, n: ours.n });
-  else if (s.m === undefined || (given !== s.given && given !== s.told && performance.now() - (s.toldAt ?? -9e9) > 2000)) Object.assign(s, { m, n, told: given });
+  else if (s.m === undefined || (given !== s.given && given !== s.reported && performance.now() - (s.reportedAt ?? -9e9) > 2000)) Object.assign(s, { m, n, reported: given });
   Object.assign(s, { t, given, data, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: Array(256).fill("#888888"), stale: true });
   place.memory.patch = s;
   s.first = data.first.map((value) => value / TAU);
@@ -173,6 +178,6 @@ const STYLE = `
 .rv-patch .rv-now { min-height: 20px; padding: 4px 0; font-variant-numeric: tabular-nums; }
 .rv-patch label { display: flex; gap: 6px; align-items: center; }
 .rv-patch input { font: inherit; color: inherit; width: 5em; min-height: 32px; box-sizing: border-box; padding: 0 8px; text-align: right; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
-.rv-patch .rv-said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.rv-patch .rv-announced { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 @media (pointer: coarse), (max-width: 640px) { .rv-patch input { min-height: 40px; } }
 `;

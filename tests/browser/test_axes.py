@@ -1,4 +1,4 @@
-"""The page Axes under a hand: two maps, borders that are dragged, a prompt that is written, a patch that is moved."""
+"""The page Axes in a browser: two maps, dragged borders, a prompt built from pieces, and a moved patch."""
 
 from playwright.sync_api import expect
 
@@ -14,10 +14,10 @@ def choose(seen, label, entry):
     seen.page.get_by_role("option", name=entry, exact=True).click()
 
 
-def test_two_models_stand_beside_each_other_and_a_cell_is_read_in_both(visit):
+def test_a_cell_is_marked_in_both_maps(visit):
     seen = visit().open("/axes")
     seen.until(f"{MAP}.data.length === 2")
-    assert "at 32 columns the score is still 1.000" in seen.page.locator(".rv-says").first.inner_text()
+    assert "32 columns away is 1.000" in seen.page.locator(".rv-says").first.inner_text()
     box = seen.page.locator(".rv-plot").first.locator(".nsewdrag").first.bounding_box()
     seen.page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.3)
     seen.page.mouse.move(box["x"] + box["width"] * 0.81, box["y"] + box["height"] * 0.3)
@@ -28,7 +28,7 @@ def test_two_models_stand_beside_each_other_and_a_cell_is_read_in_both(visit):
     assert seen.errors == []
 
 
-def test_the_pointer_and_the_arrow_keys_move_the_patch_and_a_border_the_ticks(visit):
+def test_keys_and_pointer_move_the_patch_and_a_border(visit):
     seen = visit().open("/axes")
     place = seen.look("axes/clocks")
     canvas = place.locator("canvas")
@@ -61,37 +61,37 @@ def test_the_pointer_and_the_arrow_keys_move_the_patch_and_a_border_the_ticks(vi
     assert seen.errors == []
 
 
-def test_a_prompt_is_put_together_from_pieces_and_a_second_runtime_dashed(visit):
+def test_cards_and_line_of_a_prompt_follow_each_other(visit):
     seen = visit().open("/axes?axes.prompt=text+4,+image+112x84")
     seen.look("axes/positions")
-    said = seen.page.locator("[data-says='axes/positions']")
-    expect(said).to_contain_text("An image of 112 × 84 pixels is 12 tokens and takes 4 positions")
-    expect(said).to_contain_text("vLLM gives every token the same positions")
-    button = seen.page.get_by_role("button", name="Add film")
+    sentence = seen.page.locator("[data-says='axes/positions']")
+    expect(sentence).to_contain_text("An image of 112 × 84 pixels has 12 tokens and takes 4 positions")
+    expect(sentence).to_contain_text("vLLM gives every token the same positions")
+    button = seen.page.get_by_role("button", name="Add video")
     button.focus()
     button.press("Enter")
     seen.page.wait_for_url("**2C+video+448x336+10s+1fps")
-    field = seen.page.get_by_role("textbox", name="film, piece 3: seconds")
+    field = seen.page.get_by_role("textbox", name="piece 3 (video): seconds")
     field.fill("8")
     field.press("Enter")
-    expect(said).to_contain_text("A film of 448 × 336 pixels and 8 s is 768 tokens")
+    expect(sentence).to_contain_text("A video of 448 × 336 pixels and 8 s has 768 tokens")
     # The focus stays with the piece that moves, and the keys change what it has.
-    later = seen.page.get_by_role("button", name="Move film, piece 3, forward")
-    later.press("Enter")
+    earlier = seen.page.get_by_role("button", name="Move piece 3 (video) earlier")
+    earlier.press("Enter")
     seen.page.wait_for_url("**text+4%2C+video+448x336+8s+1fps%2C+image+112x84")
-    expect(seen.page.get_by_role("button", name="Move film, piece 2, forward")).to_be_focused()
-    seen.page.get_by_role("textbox", name="image, piece 3: height in pixels").press("PageUp")
+    expect(seen.page.get_by_role("button", name="Move piece 2 (video) earlier")).to_be_focused()
+    seen.page.get_by_role("textbox", name="piece 3 (image): height in pixels").press("PageUp")
     seen.page.wait_for_url("**2C+image+112x100")
-    seen.page.get_by_role("button", name="Remove film, piece 2").click()
+    seen.page.get_by_role("button", name="Remove piece 2 (video)").click()
     seen.page.wait_for_url("**axes.prompt=text+4%2C+image+112x100")
-    expect(said).not_to_contain_text("film")
+    expect(sentence).not_to_contain_text("video")
     assert seen.errors == []
 
 
-def test_what_is_no_prompt_is_a_sentence_and_the_pieces_stay(visit):
+def test_an_unreadable_prompt_warns_and_keeps_its_pieces(visit):
     seen = visit().open("/axes?axes.prompt=text+4,+image+112x84")
     seen.look("axes/positions")
-    wide = seen.page.get_by_role("textbox", name="image, piece 2: width in pixels")
+    wide = seen.page.get_by_role("textbox", name="piece 2 (image): width in pixels")
     wide.fill("0.5")
     wide.press("Enter")
     expect(seen.page.get_by_role("alert").filter(has_text="width in pixels must be a whole number")).to_be_visible()
@@ -99,22 +99,22 @@ def test_what_is_no_prompt_is_a_sentence_and_the_pieces_stay(visit):
     field = seen.page.get_by_role("textbox", name="Prompt", exact=True)
     field.fill("a picture of a cat")
     field.press("Enter")
-    expect(seen.page.locator("[data-testid=stAlert]")).to_contain_text("write pieces with commas")
-    expect(seen.page.get_by_role("textbox", name="image, piece 2: height in pixels")).to_have_value("84")
+    expect(seen.page.locator("[data-testid=stAlert]")).to_contain_text("pieces separated by commas")
+    expect(seen.page.get_by_role("textbox", name="piece 2 (image): height in pixels")).to_have_value("84")
     assert seen.errors == []
 
 
-def test_a_film_beyond_its_length_comes_home_less_with_riflex(visit):
+def test_riflex_lowers_the_peak_beyond_the_trained_frames(visit):
     seen = visit().open("/axes?axes.model=hunyuan-video")
     seen.look("axes/further")
-    said = seen.page.locator("[data-says='axes/further']")
-    expect(said).to_contain_text("comes home farthest at 50: 0.57")
+    sentence = seen.page.locator("[data-says='axes/further']")
+    expect(sentence).to_contain_text("rises again, highest at 50: 0.57")
     seen.page.get_by_role("radio", name="RIFLEx").click()
-    expect(said).to_contain_text("As trained the score comes home at 50 with 0.57; now it is 0.40 there")
+    expect(sentence).to_contain_text("As trained, the score rises again to 0.57 at 50; with RIFLEx it is 0.40 there")
     assert seen.errors == []
 
 
-def test_a_config_of_ones_own_with_several_axes_is_the_model(visit):
+def test_the_sidebar_model_with_several_axes_is_shown(visit):
     seen = visit().open("/axes?model=qwen3.5-9b")
     expect(seen.page.get_by_role("combobox", name="Model on this page")).to_be_visible()
     assert seen.page.evaluate(f"{MAP}.data[0].name").startswith("Qwen3.5 9B")

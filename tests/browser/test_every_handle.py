@@ -21,7 +21,7 @@ HANDLES = {
     "clocks": "figure play less more scrub at both m n speed back loop png video html export Copy-address",
     "patch": "figure Row Column png svg pdf html csv export Copy-address",
     "sections": "border",
-    "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-film Add-sound Prompt",
+    "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
     "export": "preset width height dpi font font_size title theme grey legend xmin xmax xscale ymin ymax yscale label "
     f"{FILES} Copy-address Copy-command Reset Close",
 }
@@ -132,7 +132,7 @@ def operated(seen, handle, name=""):
 
 
 @pytest.mark.parametrize(("place", "components"), PLACES.items())
-def test_every_handle_is_operated_and_something_comes_of_it(visit, place, components):
+def test_every_handle_has_an_effect(visit, place, components):
     seen = visit(permissions=["clipboard-read", "clipboard-write"]).open(place)
     page = seen.page
     for name, _ in page.evaluate(STATES):
@@ -151,7 +151,7 @@ def test_every_handle_is_operated_and_something_comes_of_it(visit, place, compon
     assert seen.errors == []
 
 
-def test_a_handle_that_does_nothing_is_found_out(visit):
+def test_handle_without_effect_is_detected(visit):
     seen = visit().open("/scaling")
     seen.page.evaluate("document.querySelector('.rv-picture').append(document.createElement('button'))")
     handle = seen.page.locator(".rv-picture > button").element_handle()

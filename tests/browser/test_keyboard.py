@@ -53,7 +53,7 @@ def same(name, found):
     assert found == file.read_text(encoding="utf-8").rstrip("\n"), "meant? ROPE_VIZ_WRITE=1 writes it anew"
 
 
-def test_home_leads_into_the_tour_and_the_tour_to_its_end_by_keys_alone(visit):
+def test_tour_is_completed_from_home_by_keyboard_alone(visit):
     seen = visit().open("/")
     press = seen.page.keyboard.press
     press("Tab")
@@ -98,7 +98,7 @@ def test_home_leads_into_the_tour_and_the_tour_to_its_end_by_keys_alone(visit):
     same("learn", "\n\n".join(trees))
 
 
-def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
+def test_page_is_operable_by_keyboard_with_named_focus_stops(visit):
     seen = visit().open("/frequencies")
     press = seen.page.keyboard.press
     tab_to(seen, "What Base does")
@@ -106,9 +106,9 @@ def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
     expect(answer).to_be_hidden()
     press("Enter")
     expect(answer).to_be_visible()
-    way = tab_to(seen, "Wavelength of each of 64 pairs")
+    way = tab_to(seen, "Wavelength of every pair")
     assert {"Target length", "Scaling method", "Learn"} <= set(way)
-    heard = seen.page.locator(".rv-heard").first
+    heard = seen.page.locator(".rv-point-announced").first
     press("ArrowRight")
     expect(heard).to_contain_text("pair 0")
     press("ArrowRight")
@@ -116,17 +116,17 @@ def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
     press("Enter")
     seen.page.wait_for_url("**pin=1*")
     seen.settle()
-    tab_to(seen, "Now see what scaling does")
-    tab_to(seen, "cos of the angle of every pair")
+    tab_to(seen, "Next: what scaling does")
+    tab_to(seen, "cos mθᵢ of every pair")
     press("ArrowRight")
-    expect(seen.page.locator(".rv-heard").nth(1)).to_have_text(re.compile("^position .*, pair 0, cos "))
+    expect(seen.page.locator(".rv-point-announced").nth(1)).to_have_text(re.compile("^position .*, pair 0, cos "))
     assert seen.errors == []
     # What lies further down is asked for when it comes near.
-    same("frequencies", tree(seen).split('\n  - heading "Every pair"')[0])
+    same("frequencies", tree(seen).split('\n  - heading "Every pair in numbers"')[0])
 
 
-def test_the_arrows_on_the_dials_say_the_pair_they_choose(visit):
+def test_arrow_keys_on_the_dials_announce_the_chosen_pair(visit):
     seen = visit().open("/rotation")
     seen.page.locator(".rv-clocks canvas").focus()
     seen.page.keyboard.press("ArrowDown")
-    expect(seen.page.locator(".rv-said")).to_have_text(re.compile("^pair 1,"))
+    expect(seen.page.locator(".rv-announced")).to_have_text(re.compile("^pair 1,"))

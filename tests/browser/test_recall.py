@@ -1,4 +1,4 @@
-"""The Recall page under a real hand: the line follows the factor, and pairs switched off cost recall."""
+"""The Recall page under a real mouse: the line follows the factor, and pairs switched off cost recall."""
 
 START = "/recall?model=rope-viz-reader&method=yarn&factor=4&target=1024"
 PLOT = "document.querySelector('[data-picture=\"recall/{}\"] .rv-plot')"
@@ -21,11 +21,11 @@ def test_the_line_follows_the_factor(visit):
     assert seen.errors == []
 
 
-def test_the_fast_pairs_switched_off_cost_recall(visit):
+def test_switching_off_high_frequency_pairs_costs_recall(visit):
     seen = visit().open(START)
     seen.look("recall/switched")
     assert at(seen, "switched", "as it is", 2) > 0.9
-    seen.page.get_by_role("radio", name="Fastest quarter").click()
+    seen.page.get_by_role("radio", name="4 highest frequencies").click()
     seen.page.wait_for_url("**recall.band=fast*")
     seen.until(PLOT.format("switched") + ".data.some((trace) => trace.name === 'switched')")
     assert at(seen, "switched", "switched", 2) < 0.3

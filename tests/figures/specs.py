@@ -88,9 +88,16 @@ def turning_share(spec):
 
 
 def kinds(spec):
-    """How many keep their speed, are slowed, are sped up, stand still, and the shares of those that change."""
+    """Return how many pairs are unchanged, the shares of those lowered and raised, and how many have zero frequency."""
     share = turning_share(spec)
     kept = [each for each in share if abs(each - 1.0) <= 1e-9]
     slowed = [each for each in share if 0.0 < each < 1.0 - 1e-9]
     sped = [each for each in share if each > 1.0 + 1e-9]
     return len(kept), slowed, sped, share.count(0.0)
+
+
+def to_bf16(values):
+    """Rounded to the nearest bfloat16, ties to even, by the bits."""
+    bits = np.asarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
+    rounded = (bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) & np.uint64(0xFFFF0000)
+    return rounded.astype(np.uint32).view(np.float32).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The pictures of rotations with several axes: their numbers against float64 done here anew, and what they say."""
+"""Pictures of multi-axis rotations: their numbers against float64 computed here, and their sentences."""
 
 import re
 
@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from rope_viz.figures import axes, axis_extrapolation, prompt, theme
-from rope_viz.figures.words import axes as words
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import scenes
-from rope_viz.multi_axis.prompt_syntax import USUAL, lay, pieces, reader
+from rope_viz.multi_axis.prompt_syntax import EXAMPLE, find_prompt_rules, lay_out_pieces, parse_pieces
 from rope_viz.studies.axis_extrapolation import carried
 
 QWEN2, QWEN3 = scenes("qwen2-vl-7b")["text"], scenes("qwen3-vl-8b")["text"]
@@ -18,8 +17,8 @@ FLUX2, SHEAR = scenes("flux.2-dev")["transformer"], scenes("v-jepa2-vit-l")["vis
 HUNYUAN = scenes("hunyuan-video")["transformer"]
 
 
-def laid(runtime, line=USUAL, id="qwen2-vl-7b"):
-    return lay(pieces(line), reader(axes_catalog()[id].config), runtime)
+def laid(runtime, line=EXAMPLE, id="qwen2-vl-7b"):
+    return lay_out_pieces(parse_pieces(line), find_prompt_rules(axes_catalog()[id].config), runtime)
 
 
 def every_figure():
@@ -38,7 +37,7 @@ FIGURES = dict(every_figure())
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_axes_have_titles_and_colours_dark_twins(name):
+def test_axes_have_titles_and_colours_have_dark_twins(name):
     layout = FIGURES[name].layout
     assert layout.xaxis.title.text
     assert layout.yaxis.title.text or name.startswith("speeds")
@@ -58,7 +57,7 @@ def test_a_cell_of_the_map_is_the_score_at_its_displacement():
         assert trace.z[list(trace.y).index("0"), list(trace.x).index("0")] == 1.0
 
 
-def test_the_maps_are_linked_and_reach_as_far_as_asked():
+def test_maps_are_linked_and_reach_the_requested_range():
     figure = axes.sight([QWEN2, QWEN3], 5000)
     assert figure.layout.meta["linked"]
     last = int(figure.data[0].x[-1].replace(",", ""))
@@ -73,7 +72,7 @@ def test_one_scale_for_both_has_the_same_ends():
     assert one.coloraxis.cmin == one.coloraxis2.cmin == own.coloraxis2.cmin
 
 
-def test_qwen2_has_bands_an_axial_tower_a_cross_and_a_mixed_one_a_spot():
+def test_maps_have_stripes_a_cross_or_a_spot():
     band = axes.sight([QWEN2]).data[0].z
     assert np.ptp(band, axis=1).max() < 1e-5 < np.ptp(band, axis=0).min()
     cross, spot = (axes.sight([scene]).data[0].z for scene in (AXIAL, MIXED))
@@ -122,7 +121,7 @@ def test_lines_of_a_prompt_are_its_positions():
     assert alike[-1] == 10.0
 
 
-def test_a_long_prompt_keeps_its_extremes():
+def test_long_prompt_retains_its_extremes():
     one = laid("transformers", "text 4, image 1400x1400, text 3")
     column = next(trace for trace in prompt.positions(one, "transformers").data if trace.name.startswith("column"))
     values = one.positions.values[:, 2]
@@ -130,7 +129,7 @@ def test_a_long_prompt_keeps_its_extremes():
     assert (column.y.min(), column.y.max()) == (values.min(), values.max())
 
 
-def test_the_token_at_which_a_second_runtime_differs_is_marked():
+def test_the_first_differing_token_is_marked():
     figure = FIGURES["prompt"]
     rules = [shape for shape in figure.layout.shapes if shape.type == "line" and shape.line.dash == "dot"]
     assert any(shape.x0 == 1222.5 for shape in rules)
@@ -138,7 +137,7 @@ def test_the_token_at_which_a_second_runtime_differs_is_marked():
     assert {trace.line.dash for trace in figure.data if trace.mode == "lines"} == {"solid", "dash"}
 
 
-def test_angles_beyond_are_the_cosines_of_the_pairs():
+def test_extrapolated_angles_are_the_cosines_of_the_pairs():
     done = carried(HUNYUAN, "time", "riflex", 2.0)
     trace = axis_extrapolation.heights(done, "frames").data[0]
     np.testing.assert_allclose(trace.z, np.cos(np.outer(done.speeds, np.arange(67))), atol=1e-6)
@@ -153,61 +152,13 @@ def test_false_peaks_are_ringed_with_their_numbers():
     assert "50: 0.40" in [note.text for note in FIGURES["beyond"].layout.annotations]
 
 
-def test_the_sentence_says_what_a_patch_sees_in_numbers():
-    text = words.sight([QWEN2, QWEN3], 32)
-    assert "at 32 columns the score is still **1.000**, at 32 rows 0.978, at 32 frames 0.739" in text
-    assert "blind to columns" in text
-    assert "at 32 columns the score is **0.910**, at 32 rows 0.950, at 32 frames 0.900" in text
-    assert "a cross" in words.sight([AXIAL], 32)
-    assert "a spot" in words.sight([MIXED], 32)
-    assert "no rotation" in words.sight([SHEAR], 32)
-    assert "blind" not in words.sight([QWEN2], 30_000)
-
-
-def test_the_sentence_says_who_turns_within_the_image():
-    text = words.speeds([QWEN2])
-    assert "**0 of 24** within 36 tokens across (the fastest in 35,333)" in text
-    assert "**16 of 16** within 384 frames" in text
-
-
-def test_the_sentence_says_what_an_image_costs_and_where_text_overlaps():
-    text = words.prompt(laid("transformers"), "transformers", laid("vllm"), "vllm")
-    assert "An image of 1024 × 768 pixels is 999 tokens and takes **37 positions**" in text
-    assert "begins at 85, though its time goes on to 88: **they overlap**" in text
-    assert "vLLM differs first at **token 1,223**: (71, 69, 69) instead of (70, 69, 69)" in text
-    assert "overlap" not in words.prompt(laid("vllm"), "vllm")
-
-
-def test_the_first_token_after_a_long_film_jumps_in_transformers():
-    text = words.prompt(laid("transformers", "text 4, video 56x56 60s 2fps, text 2"), "transformers")
-    assert "jumps by 56" in text
-
-
-def test_the_sentence_says_where_the_score_comes_home():
-    assert "farthest at **50**: 0.57" in words.beyond(carried(HUNYUAN, "time", growth=2.0), "frames")
-    text = words.beyond(carried(HUNYUAN, "time", "riflex", 2.0), "frames")
-    assert "comes home at 50 with 0.57; now it is **0.40** there" in text
-    assert "pair 3 now takes 73.3 frames" in text
-    text = words.beyond(carried(scenes("flux.1-dev")["transformer"], "row", "yarn", 4.0), "patches")
-    assert "**20 of 28** pairs of row do not finish a turn in the 64 patches" in text
-    assert "multiplies cos and sin by 1.139" in text
-
-
-def test_pairs_that_no_section_claims_are_said():
-    assert words.standing([61, 62], "llama.cpp").startswith("In llama.cpp pairs 61 and 62 stand still")
-    assert words.standing([], "vllm") == ""
-
-
 @pytest.mark.parametrize("id", axes_catalog())
-def test_every_model_has_its_pictures_and_sentences(id):
+def test_every_model_has_its_pictures(id):
     for part, scene in scenes(id).items():
         if " head " in part and not part.endswith("head 0"):
             continue
         axes.sight([scene], coarse=True)
         axes.speeds([scene])
-        assert scene.name in words.sight([scene], 32)
-        assert words.speeds([scene]).endswith(".")
         for role in scene.roles:
             done = carried(scene, role, growth=2.0)
             axis_extrapolation.heights(done, scene.units, coarse=True)
-            assert words.beyond(done, scene.units)

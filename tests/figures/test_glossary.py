@@ -1,21 +1,28 @@
-"""Terms in our texts link to one sentence each; code, formulas, headings and links are left alone."""
+"""Terms in texts link to one meaning each; code, formulas, headings and links stay unchanged."""
 
 from pathlib import Path
 
 import pytest
 
+import rope_viz
 from rope_viz.figures.words import glossary
+from rope_viz.texts import Texts
 
-TEXTS = sorted((Path(__file__).parents[2] / "rope_viz" / "ui" / "texts").glob("*.md"))
+ROOT = Path(rope_viz.__file__).parent
+EXPLANATIONS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "ui" / "texts").glob("*.md")} | {
+    path.stem: entries["explain.text"]
+    for path in (ROOT / "texts" / "en").glob("*.toml")
+    if "explain.text" in (entries := Texts(path.stem).entries)
+}
 
 
-def test_the_first_mention_becomes_a_link_and_only_that():
+def test_only_the_first_mention_becomes_a_link():
     found = glossary.linked("Two logits and a logit.")
     assert found == f"Two [logits](#{glossary.SLUG['logit']}) and a logit."
 
 
 @pytest.mark.parametrize("text", ["`logit`", "$logit$", "# logit", "[logit](https://a.b)", "logits_", "<b logit>"])
-def test_what_is_no_running_text_is_left_alone(text):
+def test_code_and_links_get_no_glossary_link(text):
     assert glossary.linked(text) == text
 
 
@@ -23,9 +30,9 @@ def test_the_longest_term_wins():
     assert glossary.linked("the attention factor").count("](#") == 1
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
-def test_linking_changes_nothing_but_links(path):
-    text = path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", EXPLANATIONS)
+def test_linking_changes_nothing_but_links(page):
+    text = EXPLANATIONS[page]
     bare = glossary.linked(text)
     for term, slug in glossary.SLUG.items():
         for form in (term, f"{term}s"):
@@ -33,9 +40,9 @@ def test_linking_changes_nothing_but_links(path):
     assert bare == text
 
 
-def test_every_term_has_one_sentence_of_its_own():
-    for term, sentence in glossary.WORDS.items():
-        assert sentence.endswith("."), term
-        assert len(sentence) < 140, term
+def test_every_term_has_one_short_meaning():
+    for term, meaning in glossary.WORDS.items():
+        assert meaning.endswith("."), term
+        assert len(meaning) < 140, term
     assert len(set(glossary.SLUG.values())) == len(glossary.WORDS)
     assert set(glossary.LINKED) <= set(glossary.WORDS)

@@ -1,4 +1,4 @@
-"""The numbers in the sentences of Precision, Kernels, Attention and Runtimes, computed here anew."""
+"""The numbers in the sentences of Runtimes, computed here anew."""
 
 import math
 import re
@@ -11,13 +11,10 @@ from rope_viz.advice.export import TARGETS, export
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes as drawn
-from rope_viz.figures.words import attention, kernels, precision, runtimes
+from rope_viz.figures.words import runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pictures.runtimes import APART
-from rope_viz.studies.attention import DEFAULT_SENTENCE
-from rope_viz.studies.linear_attention import operations
-from rope_viz.studies.precision import ROUNDINGS
 
 SMALL = RopeSpec(head_dim=32, context=512)
 SPECS = {
@@ -35,79 +32,6 @@ SPECS = {
 every = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 
 
-def bf16(values):
-    """Rounded to the nearest bfloat16, ties to even, by the bits."""
-    bits = np.asarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
-    rounded = (bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) & np.uint64(0xFFFF0000)
-    return rounded.astype(np.uint32).view(np.float32).astype(np.float64)
-
-
-def two(value):
-    """A number that was written with two digits."""
-    return pytest.approx(value, rel=0.051, abs=1e-300)
-
-
-@every
-@pytest.mark.parametrize("where", ["bf16-positions", "bf16-inv-freq"])
-def test_which_pairs_pass_a_tenth_of_a_turn(spec, where):
-    end = 512
-    text = precision.rounding(spec, where, end)
-    inv_freq, places = spec.inv_freq(spec.target), np.arange(end + 1.0)
-    used = (bf16(places), inv_freq) if where == "bf16-positions" else (places, bf16(inv_freq))
-    off = np.abs(np.outer(*used) - np.outer(places, inv_freq))
-    if not off.any():
-        assert text.endswith(f"no pair is off up to {end:,}.")
-        return
-    pair, size, at = re.search(r"pair (\d+) is off by ([\d.,e-]+) rad at ([\d,]+)", text).groups()
-    place = int(at.replace(",", ""))
-    assert float(size.replace(",", "")) == two(off[place, int(pair)]) == two(off.max())
-    beyond = off > 0.2 * math.pi
-    if not beyond.any():
-        assert text.endswith(f"no pair passes 0.1 turn up to {end:,}.")
-        return
-    count, pairs, first, at = re.search(r"(\d+) of (\d+) pairs pass .* pair (\d+) first, at ([\d,]+)\.", text).groups()
-    assert (int(count), int(pairs)) == (beyond.any(axis=0).sum(), spec.pairs)
-    assert int(at.replace(",", "")) == np.flatnonzero(beyond.any(axis=1))[0]
-    assert beyond[int(at.replace(",", "")), int(first)]
-
-
-@every
-@pytest.mark.parametrize("where", ROUNDINGS)
-def test_no_rounding_is_said_to_be_more_than_it_is(spec, where):
-    for text in (precision.rounding(spec, where, 512, live=True), precision.scores(spec, where, live=True)):
-        assert "nan" not in text
-        assert "undefined" not in text
-        assert "∞" not in text
-    text = precision.rounding(spec, where, 512, live=True)
-    if ROUNDINGS[where].stage == "angle":
-        return
-    factor = spec.attention_factor(spec.target)
-    assert ("is 0: no direction" in text) == (factor == 0.0)
-    assert ("overflow" in text) == (factor == 1e9 and where in ("fp16-table", "fp8-e5m2-table"))
-    if "off by up to" in text and factor in (1.0, -2.0):
-        # One rounding of cos and sin turns by no more than the format's step does: an eighth for fp8 with two bits.
-        steps = {"phase64": 2e-7, "bf16-table": 2**-8, "fp16-table": 2**-11, "fp8-e4m3-table": 2**-4}
-        turn, longer = map(float, re.search(r"up to ([\d.e-]+) rad .* up to ([\d.e-]+) %", text).groups())
-        step = steps.get(where, 2**-7 if where == "bf16-products" else 2**-3)
-        assert turn <= 1.5 * step
-        assert longer <= 150.0 * step
-
-
-@every
-def test_how_far_the_angles_of_the_kernels_are_off(spec):
-    text = kernels.errors(spec)
-    numbers = [number(each) for each in re.findall(rf"(?:up to|position by) \**({NUMBER})", text)]
-    inv_freq, last = spec.inv_freq(spec.target), np.arange(spec.target - 31, spec.target + 1)
-    exact = np.outer(last, inv_freq)
-    single = (last.astype(np.float32)[:, None] * inv_freq.astype(np.float32)).astype(np.float64)
-    rounded = np.outer(bf16(last), inv_freq)
-    for said, angle in zip(numbers, (single, rounded), strict=False):
-        worst = max(float(np.abs(wave(angle) - wave(exact)).max()) for wave in (np.cos, np.sin))
-        # The last float32 rounding of cos and sin themselves is in the sentence's number, too.
-        assert said == pytest.approx(worst, rel=0.051, abs=1.3e-7)
-    assert numbers[2] <= 2e-7
-
-
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 NUMBER = r"\d(?:[\d.,]*\d)?(?:·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
 
@@ -115,56 +39,6 @@ NUMBER = r"\d(?:[\d.,]*\d)?(?:·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
 def number(text):
     mantissa, _, exponent = text.replace(",", "").partition("·10")
     return float(mantissa) * 10.0 ** int(exponent.translate(SUPERSCRIPT) or 0)
-
-
-@every
-@pytest.mark.parametrize("causal", [False, True])
-def test_weights_of_linear_attention_are_counted_right(spec, causal):
-    from rope_viz.figures.attention import linear
-
-    for spacing in (1, 700):
-        text = attention.linear_maps(spec, DEFAULT_SENTENCE, spacing=spacing, causal=causal)
-        found = linear(spec, DEFAULT_SENTENCE, spacing, causal)
-        seen = np.tri(len(found.weights), dtype=bool) if causal else np.ones_like(found.weights, dtype=bool)
-        negative = 100.0 * np.count_nonzero(found.weights[seen] < 0.0) / np.count_nonzero(seen)
-        assert ("**None** of the weights" in text) == (negative == 0.0)
-        if negative:
-            assert float(re.search(r"\*\*([\d.]+) %\*\*", text)[1]) == pytest.approx(negative, rel=0.051, abs=0.51)
-        sums = found.weights.sum(axis=1)
-        if "every row still adds up" in text:
-            assert np.ptp(sums) < 0.01
-            assert float(re.search(r"adds up to ([\d.-]+\d)", text)[1]) == pytest.approx(sums[0], abs=0.0051)
-        else:
-            low, high = re.search(r"adds up to ([\d.-]+) to ([\d.-]+) instead of 1", text).groups()
-            assert (float(low), float(high)) == pytest.approx((sums.min(), sums.max()), abs=0.0051)
-
-
-@every
-def test_sinusoidal_products_are_so_many_times_the_mean(spec):
-    text = attention.added_or_multiplied(spec, offset=100)
-    times = float(re.search(r"pₘ·pₙ is (\d+) times the mean", text)[1])
-    plain = [spec.base ** (-2.0 * i / spec.rotary_dim) for i in range(spec.pairs)]
-    product = sum(math.sin(103 * w) * math.sin(100 * w) + math.cos(103 * w) * math.cos(100 * w) for w in plain)
-    assert times * sum(math.cos(3 * w) for w in plain) / spec.pairs == pytest.approx(product, abs=1e-9)
-
-
-@pytest.mark.parametrize("head_dim", [2, 64, 512])
-@pytest.mark.parametrize("causal", [False, True])
-def test_from_the_named_length_on_the_state_is_less_work(head_dim, causal):
-    spec = RopeSpec(head_dim=head_dim)
-    text = attention.costs(spec, causal=causal, shown="operations", live=False)
-    cross = int(re.search(r"from ([\d,]+) tokens", text)[1].replace(",", ""))
-    before, after = (operations(n, head_dim, head_dim, causal=causal) for n in (cross - 1, cross))
-    assert after.state < after.pairs
-    assert cross == 1 or before.state >= before.pairs
-
-
-@every
-def test_what_a_move_of_the_sentence_changes(spec):
-    text = attention.maps(spec, DEFAULT_SENTENCE, offset=4096, causal=False)
-    rope, added = map(number, re.search(r"change by \*\*(.+?)\*\*, .* by \*\*(.+?)\*\*", text).groups())
-    assert rope < 1e-8 < 1e-3 < added
-    assert number(re.search(r"up to (\S+) apart", text)[1]) > 0.0
 
 
 def test_the_list_of_models_is_counted_right():

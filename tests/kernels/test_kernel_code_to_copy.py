@@ -1,9 +1,8 @@
-"""The code that the Kernels page shows runs as it stands, and does what it is said to do."""
+"""The code on the Kernels page runs as shown and gives the stated result."""
 
 import re
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,9 @@ torch = pytest.importorskip("torch")
 
 import rope_viz.kernels.transformers as ours  # noqa: E402
 from rope_viz.kernels import reference  # noqa: E402
+from rope_viz.texts import Texts  # noqa: E402
 
-TEXT = Path(reference.__file__).parents[1] / "ui" / "texts" / "kernels_code.md"
+CODE = re.findall(r"```python\n(.*?)```", Texts("kernels_code").entries["explain.text"], re.DOTALL)
 INV_FREQ = 10_000.0 ** (-np.arange(64) / 64)
 
 
@@ -22,7 +22,7 @@ def run():
     """run("flash_attn") executes the block that mentions it and gives its names."""
 
     def block(mark):
-        (code,) = [code for code in re.findall(r"```python\n(.*?)```", TEXT.read_text("utf-8"), re.S) if mark in code]
+        (code,) = [code for code in CODE if mark in code]
         torch.manual_seed(0)
         names = {}
         exec(code, names)

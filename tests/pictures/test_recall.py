@@ -1,4 +1,4 @@
-"""The pictures of the page Recall say what the reader finds, and what takes long comes in parts."""
+"""The pictures of the Recall page match the answers of the demo models and load in parts."""
 
 import dataclasses
 
@@ -17,51 +17,59 @@ def now(**more):
     return registry.read_request(PAGE, YARN | {key.replace("_", "."): text for key, text in more.items()})
 
 
-def test_each_part_knows_more_than_the_one_before():
+def test_each_part_adds_a_length():
     first, second = (recall.lengths(now(part=part)) for part in ("0", "1"))
     ends = [float(max(np.max(trace.x) for trace in drawn.fig.data)) for drawn in (first, second)]
     assert ends == [1024.0, 2048.0]
-    assert "part 1 of 2" in first.sentence
-    assert "part" not in second.sentence
+    assert (first.sentence.values["part"], first.sentence.values["parts"]) == (1, 2)
+    assert first.sentence.values["evaluated"] == 1024
+    assert "progress" not in second.sentence.entries
     picture, longest = PAGE.pictures["lengths"], now(recall_length="16384")
     assert [picture.parts(each) for each in (now(), longest)] == [2, 7]
     keys = [registry.key(dataclasses.replace(longest, part=part), picture) for part in (0, 6, 7, 99)]
     assert keys[0] != keys[1] == keys[2] == keys[3]
 
 
-def test_the_main_line_is_the_share_that_the_readers_find():
+def test_the_main_line_is_the_share_that_tiny_lm_finds():
     drawn = recall.lengths(now(part="1"))
     line = next(trace for trace in drawn.fig.data if trace.name == "YaRN")
     spec = checkpoints.scaled(recall.TRAINED, "yarn", 1024)
-    readers = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
-    assert readers[0].spec == recall.TRAINED
-    wanted = recall.asked(readers, spec, 512, sequences=4).share
+    models = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
+    assert models[0].spec == recall.TRAINED
+    wanted = recall.evaluate(models, spec, 512, sequences=4).share
     assert float(np.array(line.y)[list(line.x).index(512)]) == pytest.approx(wanted)
-    assert "finds **100 %** of the facts with YaRN" in drawn.sentence
+    values = drawn.sentence.values
+    at_target = recall.evaluate(models, spec, 1024, sequences=2).share
+    assert (values["length"], values["method"], values["times"]) == (1024, "YaRN", 4.0)
+    assert values["share"] == pytest.approx(at_target)
+    assert values["plain"] == pytest.approx(recall.evaluate(models, recall.TRAINED, 1024, sequences=2).share)
 
 
-def test_switching_the_fast_pairs_off_is_seen_to_cost_recall():
+def test_switching_off_high_frequency_pairs_costs_recall():
     drawn = recall.switched(now(recall_band="fast"))
     as_it_is, switched = (trace for trace in drawn.fig.data if trace.name in ("as it is", "switched"))
     at = list(as_it_is.x).index(256)
     assert as_it_is.y[at] > 0.9
     assert switched.y[at] < 0.3
-    assert drawn.sentence.startswith("Pairs 0 to 3 standing still: that takes recall from")
-    assert "Choose pairs" in recall.switched(now()).sentence
+    values = drawn.sentence.values
+    assert (values["first"], values["last"]) == (0, 3)
+    assert (values["before"], values["after"]) == pytest.approx((as_it_is.y[at], switched.y[at]))
+    assert drawn.sentence.entries == ("switched.changes", "switched.several", "switched.still")
+    assert recall.switched(now()).sentence.entries == ("switched.choose",)
 
 
-def test_a_range_that_was_zoomed_to_is_switched_whole():
+def test_zoomed_range_is_switched_completely():
     drawn = recall.carry(now(view="-0.4,3.4"))
-    assert "Pairs 0 to 3 standing still" in drawn.sentence
-    assert "Pairs" not in recall.carry(now()).sentence
+    assert (drawn.sentence.values["first"], drawn.sentence.values["last"]) == (0, 3)
+    assert "first" not in recall.carry(now()).sentence.values
 
 
-def test_a_method_with_lists_of_another_model_is_refused_in_a_sentence():
-    said = registry.read_request(PAGE, {"model": "phi-3.5-mini"})
-    assert "the reader has 16 pairs" in recall.misfit(said)
+def test_lists_for_another_number_of_pairs_are_refused():
+    request = registry.read_request(PAGE, {"model": "phi-3.5-mini"})
+    assert "tiny_lm has 16 pairs" in recall.explain_misfit(request)
 
 
-def test_steps_to_recover_are_those_the_training_measured():
+def test_steps_to_recover_match_the_measured_training():
     drawn = recall.recover(now(recall_tuned="linear"))
     rows = [row for row in checkpoints.measured()["recover"] if row["method"] == "linear" and row["at"] == "target"]
     line = next(trace for trace in drawn.fig.data if trace.name == "Linear")
@@ -69,7 +77,7 @@ def test_steps_to_recover_are_those_the_training_measured():
     np.testing.assert_allclose(line.y, [row["recall"] for row in rows])
 
 
-def test_while_a_knob_moves_what_is_known_stays_and_the_rest_is_read_from_one_text_of_one_seed():
+def test_moving_knob_reuses_known_lines_and_samples_the_rest():
     def drawn(**more):
         before = answered.cache_info().misses
         traces = recall.lengths(now(recall_length="1024", **more)).fig.data
@@ -82,4 +90,10 @@ def test_while_a_knob_moves_what_is_known_stays_and_the_rest_is_read_from_one_te
     assert 0 < asked <= 5  # 64 to 1,024 tokens
     lines, asked = drawn(knob="base", value="12345", coarse="1")
     assert lines.keys() == rest.keys()
-    assert 0 < asked <= 5 * 4, "the three beside it as well"
+    assert 0 < asked <= 5 * 4, "the three other methods as well"
+
+
+def test_an_evaluation_shows_no_trained_length():
+    drawn = recall.yours(now())
+    assert [shape.label.text for shape in drawn.fig.layout.shapes] == [None]
+    assert drawn.sentence.values["answers"] > 0

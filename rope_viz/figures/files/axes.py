@@ -39,7 +39,7 @@ class Axis:
         return self.given.get("type") == "log"
 
     @property
-    def upright(self) -> bool:
+    def is_vertical(self) -> bool:
         """Return True for a y axis."""
         return self.name.startswith("y")
 
@@ -96,7 +96,7 @@ class Axis:
             self.ticks = [(at, [[]]) for at, _ in every]
             return
         along = [self._along(extent(lines)) for _, lines in every]
-        gap = 0.0 if self.upright or self.angle else 0.75 * size
+        gap = 0.0 if self.is_vertical or self.angle else 0.75 * size
         for stride in STRIDES:
             picked = list(range(0, len(every), stride))
             pixels = [float(self.pixel(every[i][0])) for i in picked]
@@ -110,7 +110,7 @@ class Axis:
 
     def _along(self, size: tuple[float, float]) -> float:
         turned = abs(self.angle) > 45
-        return size[0] if self.upright == turned else size[1]
+        return size[0] if self.is_vertical == turned else size[1]
 
     def _wanted(self, size: float) -> list[tuple[float, str]]:
         """Return (coordinate, label) of all ticks, before any are dropped."""
@@ -125,7 +125,7 @@ class Axis:
             return [(float(at), text) for at, text in zip(places, texts, strict=False)]
         if self.names:
             return [(float(place), theme.plain_text(name)) for place, name in enumerate(self.names)]
-        room = abs(self.stop - self.start) / (size * (3.2 if self.upright else 6.5))
+        room = abs(self.stop - self.start) / (size * (3.2 if self.is_vertical else 6.5))
         low, high = sorted((self.low, self.high))
         if self.log:
             return log_ticks(low, high, max(2.0, room))
@@ -204,7 +204,7 @@ def _ends(axis: Axis, traces: Sequence[Mapping[str, Any]], values: Sequence[Any]
             raise ValueError(f"{subject} must be two numbers, not {short_repr(given)}") from None
     if not values and any(trace.get("z") is not None for trace in traces):
         size = max(
-            array_of(trace["z"]).shape[0 if axis.upright else 1] for trace in traces if trace.get("z") is not None
+            array_of(trace["z"]).shape[0 if axis.is_vertical else 1] for trace in traces if trace.get("z") is not None
         )
         low, high = -0.5, size - 0.5
     elif axis.names:

@@ -37,7 +37,7 @@ def zero_lines(plan: Plan) -> None:
 def _across(plan: Plan, panel: Panel, axis: Axis, at: float, colour: str, width: float) -> None:
     left, top, right, bottom = panel.box
     pixel = float(axis.pixel(at))
-    ends = ([left, right], [pixel] * 2) if axis.upright else ([pixel] * 2, [top, bottom])
+    ends = ([left, right], [pixel] * 2) if axis.is_vertical else ([pixel] * 2, [top, bottom])
     plan.canvas.line(*ends, colour=colour, width=width * line_scale(plan))
 
 
@@ -57,7 +57,7 @@ def _axis(plan: Plan, panel: Panel, axis: Axis) -> None:
     rule, tick = (str(axis.given.get(key) or theme.RULE) for key in ("linecolor", "tickcolor"))
     width = line_scale(plan)
     if axis.given.get("showline"):
-        if axis.upright:
+        if axis.is_vertical:
             sides = [left, right] if axis.given.get("mirror") else [right if axis.opposite else left]
             for x in sides:
                 canvas.line([x, x], [top, bottom], colour=rule, width=width, cap="projecting")
@@ -72,7 +72,7 @@ def _axis(plan: Plan, panel: Panel, axis: Axis) -> None:
     base = right if axis.opposite else left
     for at, words in axis.ticks:
         pixel = float(axis.pixel(at))
-        if axis.upright:
+        if axis.is_vertical:
             if marks:
                 canvas.line([base, base + out * marks], [pixel] * 2, colour=tick, width=width)
             if any(words):
@@ -100,7 +100,7 @@ def _title(plan: Plan, panel: Panel, axis: Axis, side_x: float, below_y: float) 
     left, top, right, bottom = panel.box
     colour = str(((axis.given.get("title") or {}).get("font") or {}).get("color") or plan.sheet.layout["font"]["color"])
     look: dict[str, Any] = {"size": size, "colour": colour, "across": "center", "align": "center"}
-    if axis.upright:
+    if axis.is_vertical:
         turn = 90.0 if axis.opposite else -90.0
         x = side_x + (4 * s if axis.opposite else -4 * s)
         plan.canvas.text(words, x, (top + bottom) / 2, angle=turn, down="bottom", **look)

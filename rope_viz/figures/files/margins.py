@@ -123,7 +123,7 @@ def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[floa
             if not axis.shown:
                 continue
             depth = axis_depth(plan, axis, panel)
-            if axis.upright:
+            if axis.is_vertical:
                 side = right if axis.opposite else left
                 side[c] = max(side[c], depth)
             else:
@@ -131,7 +131,7 @@ def _needs(plan: Plan) -> tuple[list[float], list[float], list[float], list[floa
             for at, words in axis.ticks:
                 wide, high = _rotated(plan, axis, words)
                 pixel = float(axis.pixel(at))
-                if axis.upright:
+                if axis.is_vertical:
                     over[r] = max(over[r], box[1] - (pixel - high / 2))
                     under[r] = max(under[r], pixel + high / 2 - box[3])
                 elif not axis.angle:
@@ -158,9 +158,9 @@ def axis_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
 
 def ticks_depth(plan: Plan, axis: Axis) -> float:
     """Return the depth of ticks and their labels."""
-    sizes = [_rotated(plan, axis, words)[0 if axis.upright else 1] for _, words in axis.ticks if any(words)]
+    sizes = [_rotated(plan, axis, words)[0 if axis.is_vertical else 1] for _, words in axis.ticks if any(words)]
     marks = 0.0 if axis.given.get("ticks") == "" else TICK * plan.scale
-    return marks + (max(sizes) + (3.0 if axis.upright else 1.0) * plan.scale if sizes else 0.0)
+    return marks + (max(sizes) + (3.0 if axis.is_vertical else 1.0) * plan.scale if sizes else 0.0)
 
 
 def title_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
@@ -169,14 +169,14 @@ def title_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
         return 0.0
     size = title_size(plan, axis)
     left, top, right, bottom = panel.box
-    along = (bottom - top) if axis.upright else (right - left)
-    extent = plan.canvas.height if axis.upright else plan.canvas.width
+    along = (bottom - top) if axis.is_vertical else (right - left)
+    extent = plan.canvas.height if axis.is_vertical else plan.canvas.width
     # A title may be longer than its axis; it is centred on the axis and kept inside the sheet.
-    middle = (top + bottom) / 2 if axis.upright else (left + right) / 2
+    middle = (top + bottom) / 2 if axis.is_vertical else (left + right) / 2
     room = 2 * min(middle, extent - middle) - 2 * PAD * plan.scale
-    alone = len(plan.rows if axis.upright else plan.columns) == 1
+    alone = len(plan.rows if axis.is_vertical else plan.columns) == 1
     plan.titles[axis.name] = text_lines(plan, axis.title, max(room if alone else along, 20.0), size)
-    return height_of(plan.titles[axis.name], size) + (4.0 if axis.upright else 2.0) * plan.scale
+    return height_of(plan.titles[axis.name], size) + (4.0 if axis.is_vertical else 2.0) * plan.scale
 
 
 def title_size(plan: Plan, axis: Axis) -> float:

@@ -1,212 +1,208 @@
-"""Sentences about rotations with several axes."""
+"""Sentences of the Axes page, with the current numbers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from rope_viz.embedding.axes_spec import MIXED
-from rope_viz.figures.axes import LOOKS, lanes_of
-from rope_viz.figures.prompt import RUNTIMES, following, signed, written
-from rope_viz.figures.words.common import counted
-from rope_viz.models.user_config import join_words
-from rope_viz.multi_axis.image_layouts import ALL_HEADS, Role, Scene
-from rope_viz.multi_axis.prompt_syntax import Laid, Wanted, first_difference
-from rope_viz.studies.axis_extrapolation import METHODS, Carried, Peak, peaks, unturned
+from rope_viz.figures.axes import LOOKS, TEXTS, Lane, lanes_of, title
+from rope_viz.figures.axis_extrapolation import POINTS
+from rope_viz.figures.prompt import RUNTIMES, format_position, format_signed, next_position
+from rope_viz.multi_axis.image_layouts import ALL_HEADS, COUNTED, Role, Scene
+from rope_viz.multi_axis.prompt_syntax import PromptLayout, first_difference
+from rope_viz.studies.axis_extrapolation import LEAST_PEAK, Carried, Peak, peaks, unturned
 from rope_viz.studies.distance_2d import block_means
-from rope_viz.texts.numbers import format_number, format_tokens
+from rope_viz.texts import Sentence, join
+from rope_viz.texts.lists import join_list
 
-PLURAL = {"time": "frames", "row": "rows", "column": "columns"}
 FAINT = 0.75  # from this score at (reach, reach) on, the arms of the cross are barely visible
-BLIND = 0.9995  # scores from here on are shown as 1.000
+FLAT = 0.9995  # scores from here on are shown as 1.000
+NAMED_PAIRS = 6
 
 
-def sight(shown: Sequence[Scene], reach: int) -> str:
+def describe_map(shown: Sequence[Scene], reach: int) -> Sentence:
     """Give the score of each scene at `reach` rows, columns and frames."""
-    text = " ".join(seen_by(scene, reach) for scene in shown)
-    if any(scene.seen.second is not None for scene in shown):
-        text += (
-            " Where a table is **no rotation**, a score also depends on where the query stands: the map is the mean "
-            "over queries and equal keys of every direction."
-        )
-    return text
+    no_rotation = any(scene.role_spec.second is not None for scene in shown)
+    return join(
+        *(describe_scores(scene, reach) for scene in shown),
+        *((TEXTS("map.no_rotation"), TEXTS("map.mean_of_queries")) if no_rotation else ()),
+    )
 
 
-def seen_by(scene: Scene, reach: int) -> str:
-    """Describe one scene: its scores, and the shape they make."""
+def describe_scores(scene: Scene, reach: int) -> Sentence:
+    """Describe one scene: its scores at `reach`, and the pattern of its map."""
     order: tuple[Role, ...] = ("column", "row", "time")
-    scores = {role: score_at(scene, role, reach) for role in order if role in scene.roles}
-    verb = "the score is still" if scores.get("column", 0.0) >= BLIND else "the score is"
-    numbers = [
-        f"at {reach:,} {PLURAL[role]} {verb + ' ' if not k else ''}{value_of(scores[role], k)}"
-        for k, role in enumerate(scores)
+    scores = [
+        _with_minus(TEXTS(f"map.{role}", reach=reach, **{role: score_at(scene, role, reach)}))
+        for role in order
+        if role in scene.roles
     ]
-    return f"{scene.name}, {scene.part}: {', '.join(numbers)}{shape(scene, reach)}."
+    first = TEXTS("map.scores", scene=title(scene), scores=join_list(scores)) if scores else Sentence()
+    return join(first, describe_pattern(scene, reach))
 
 
-def value_of(score: float, place: int) -> str:
-    """Format a score with three digits, the first of a list in bold."""
-    text = f"{score:.3f}".replace("-", "−")
-    return f"**{text}**" if not place else text
-
-
-def score_at(scene: Scene, role: str, away: int) -> float:
+def score_at(scene: Scene, role: str, distance: int) -> float:
     """Return the mean cosine of all pairs at a displacement along one axis."""
-    seen = scene.seen
+    seen = scene.role_spec
     weights = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
-    return float(np.cos(weights[:, seen.index(role)] * away).mean())
+    return float(np.cos(weights[:, seen.index(role)] * distance).mean())
 
 
-def shape(scene: Scene, reach: int) -> str:
-    """Describe the shape of the map, by which axes the pairs depend on."""
-    owner = scene.seen.owner
-    blind = [role for role in ("column", "row") if never_below(scene, role, reach)]
-    if len(blind) == 2:
-        return ": it sees neither rows nor columns"
-    if blind:
-        other = "rows" if blind[0] == "column" else "columns"
-        return f": bands, blind to {PLURAL[blind[0]]}, and {other} are all it has"
-    if np.any(owner == MIXED):
-        if "position" in scene.spec.axes:
-            return ": a row away is as far as the image is wide"
-        return ": a spot" if scene.part.endswith(ALL_HEADS) else ": its directions are not those of the grid"
-    both = float(block_means(scene.seen, [reach, reach + 1], [reach, reach + 1], axes=("row", "column"))[0, 0])
-    cross = "a spot with a faint cross" if both >= FAINT else "a cross"
-    return f", at both {both:.3f}: {cross}".replace("-", "−")
+def describe_pattern(scene: Scene, reach: int) -> Sentence:
+    """Describe the pattern of the map, which depends on the axes of the pairs."""
+    sees_columns, sees_rows = (not is_flat(scene, role, reach) for role in ("column", "row"))
+    if not sees_rows or not sees_columns:
+        return TEXTS("map.rows_only" if sees_rows else "map.columns_only" if sees_columns else "map.flat")
+    if np.any(scene.role_spec.owner == MIXED):
+        if COUNTED in scene.spec.axes:
+            return TEXTS("map.counted", width=round(scene.steps["row"][COUNTED]))
+        return TEXTS("map.mixed" if scene.part.endswith(ALL_HEADS) else "map.head")
+    both = float(block_means(scene.role_spec, [reach, reach + 1], [reach, reach + 1], axes=("row", "column"))[0, 0])
+    return _with_minus(TEXTS("map.faint_cross" if both >= FAINT else "map.cross", reach=reach, both=both))
 
 
-def never_below(scene: Scene, role: str, reach: int) -> bool:
+def is_flat(scene: Scene, role: str, reach: int) -> bool:
     """Return True if the score along one axis is shown as 1.000 over the whole reach."""
     if role not in scene.roles:
         return False
-    away = np.linspace(0.0, reach, 65)
-    weights = scene.seen.along(role)
-    return bool(np.cos(np.multiply.outer(away, weights)).mean(axis=1).min() >= BLIND)
+    distances = np.linspace(0.0, reach, 65)
+    weights = scene.role_spec.along(role)
+    return bool(np.cos(np.multiply.outer(distances, weights)).mean(axis=1).min() >= FLAT)
 
 
-def speeds(shown: Sequence[Scene]) -> str:
-    """Say how many pairs of each axis finish a turn within the image or video."""
-    return " ".join(turning(scene) for scene in shown)
+def describe_wavelengths(shown: Sequence[Scene]) -> Sentence:
+    """Count the pairs of each axis that complete a turn within the image or video."""
+    sentences = []
+    for scene in shown:
+        lanes = lanes_of(scene)
+        inside = [describe_lane(scene, lane) for lane in lanes if lane.side > 1]
+        entry = "wavelengths.scene" if inside else "wavelengths.single"
+        sentences.append(TEXTS(entry, scene=title(scene), lanes=join_list(inside)))
+        sentences += [describe_lane(scene, lane) for lane in lanes if lane.side <= 1]
+    return join(*sentences)
 
 
-def turning(scene: Scene) -> str:
-    """Describe one scene: how many pairs of each axis turn within its side, and the shortest wavelength."""
-    parts = []
-    for lane in lanes_of(scene):
-        here = lane.pairs(scene)
-        shortest = float(here.length.min())
-        inside = int(np.sum(here.length <= lane.side))
-        span = f"{format_tokens(round(shortest)) if shortest >= 100 else f'{shortest:.3g}'}"
-        if lane.side > 1:
-            parts.append(f"**{inside} of {len(here.length)}** within {lane.side:,} {lane.unit} (the fastest in {span})")
-        else:
-            parts.append(f"{counted(len(here.length), 'pair')} of {lane.look.word}, the fastest in {span}")
-    return f"{scene.name}, {scene.part}: pairs that finish a turn are {join_words(parts)}."
+def describe_lane(scene: Scene, lane: Lane) -> Sentence:
+    """Give the shortest wavelength of one axis, and how many pairs turn within its side if that is longer than 1."""
+    lengths = lane.pairs(scene).length
+    shortest, pairs = float(lengths.min()), len(lengths)
+    if lane.side <= 1:
+        return TEXTS("wavelengths.other", count=pairs, axis=lane.look.word, shortest=shortest)
+    inside = int(np.sum(lengths <= lane.side))
+    return TEXTS("wavelengths.inside", inside=inside, pairs=pairs, side=lane.side, unit=lane.unit, shortest=shortest)
 
 
-def prompt(layout: Laid, runtime: str, other: Laid | None = None, other_runtime: str = "") -> str:
-    """Say what images cost, where text continues, and where a second runtime differs."""
+def describe_prompt(
+    layout: PromptLayout, runtime: str, other: PromptLayout | None = None, other_runtime: str = ""
+) -> Sentence:
+    """Give the positions that images take, the next token's position, and where a second runtime differs."""
     name = RUNTIMES.get(runtime, runtime)
-    parts = []
-    for k, piece in enumerate(layout.wanted):
-        if piece.what != "text" and layout.tokens(k):
-            cost = format_number(layout.cost(k))
-            parts.append(f"{named(piece)} is {layout.tokens(k):,} tokens and takes **{cost} positions**.")
-    parts += overlaps(layout, name)
+    parts = [describe_piece(layout, k) for k in range(len(layout.pieces))]
+    parts += describe_overlaps(layout, name)
     delta = layout.positions.rope_delta
     if delta is not None:
-        count = layout.positions.tokens
-        parts.append(
-            f"The next token, {count:,}, is at {format_number(following(layout))}: rope_delta **{signed(delta)}**."
-        )
+        numbers = {"count": layout.positions.tokens, "at": next_position(layout), "delta": delta}
+        parts.append(TEXTS("prompt.next", **numbers, signed=format_signed(delta)))
     if other is not None:
-        parts.append(compared(layout, other, name, RUNTIMES.get(other_runtime, other_runtime)))
-    return " ".join(parts)
+        parts.append(compare_layouts(layout, other, name, RUNTIMES.get(other_runtime, other_runtime)))
+    return join(*parts)
 
 
-def named(piece: Wanted) -> str:
-    """Name a piece of the prompt at the start of a sentence."""
-    if piece.what == "sound":
-        return f"A sound of {piece.seconds:g} s"
-    size = f"{piece.width} × {piece.height} pixels"
-    return f"An image of {size}" if piece.what == "image" else f"A film of {size} and {piece.seconds:g} s"
+def describe_piece(layout: PromptLayout, place: int) -> Sentence:
+    """Give the tokens and positions of an image, video or audio; empty for text."""
+    piece, tokens = layout.pieces[place], layout.tokens(place)
+    if piece.what == "text" or not tokens:
+        return Sentence()
+    size = {"width": piece.width, "height": piece.height, "seconds": piece.seconds}
+    return TEXTS(f"prompt.{piece.what}", **size, tokens=tokens, cost=layout.cost(place))
 
 
-def overlaps(layout: Laid, name: str) -> list[str]:
-    """Report text that starts before the preceding video's positions end, and the jump after the prompt."""
-    out = []
-    values = layout.positions.values
-    for k, piece in enumerate(layout.wanted):
-        part = values[layout.ends[k] : layout.ends[k + 1]]
-        begins = layout.starts[k + 1]
-        if piece.what == "video" and len(part) and begins <= part.max():
-            out.append(
-                f"In {name} what follows the film begins at {format_number(begins)}, though its time goes on to "
-                f"{format_number(float(part.max()))}: **they overlap**."
-            )
-    jump = following(layout) - layout.starts[-1]
-    if jump and out:
-        out.append(f"The first token written after the prompt therefore jumps by {format_number(jump)}.")
-    return out
+def describe_overlaps(layout: PromptLayout, runtime: str) -> list[Sentence]:
+    """Report pieces that start before the preceding video's positions end, and the jump after the prompt."""
+    found = []
+    for k, piece in enumerate(layout.pieces):
+        part = layout.positions.values[layout.ends[k] : layout.ends[k + 1]]
+        start = layout.starts[k + 1]
+        if piece.what == "video" and len(part) and start <= part.max():
+            found.append(TEXTS("prompt.overlap", runtime=runtime, start=start, end=float(part.max())))
+    jump = next_position(layout) - layout.starts[-1]
+    return [*found, TEXTS("prompt.jump", jump=jump)] if jump and found else found
 
 
-def compared(layout: Laid, other: Laid, name: str, other_name: str) -> str:
-    """Say where two runtimes first differ."""
+def compare_layouts(layout: PromptLayout, other: PromptLayout, name: str, other_name: str) -> Sentence:
+    """Say where the positions of two runtimes first differ."""
     at = first_difference(layout, other)
     if at is None:
-        return f"{other_name} gives every token the same positions."
-    here, there = (written(each.positions.values, at) for each in (layout, other))
-    return f"{other_name} differs first at **token {at:,}**: {there} instead of {here}."
+        return TEXTS("prompt.same", other=other_name)
+    here, there = (format_position(each.positions.values, at) for each in (layout, other))
+    if not here or not there:
+        return TEXTS(
+            "prompt.more_tokens",
+            token=at,
+            longer=name if here else other_name,
+            shorter=other_name if here else name,
+        )
+    return TEXTS("prompt.differs", other=other_name, token=at, here=here, there=there)
 
 
-def standing(pairs: Sequence[int], runtime: str) -> str:
-    """Name the pairs that no section claims in a runtime, which therefore have zero frequency."""
+def describe_zero_pairs(pairs: Sequence[int], runtime: str) -> Sentence:
+    """Name the pairs without a section in a runtime, which therefore have zero frequency; empty if there are none."""
     if not pairs:
-        return ""
-    which = join_words([str(pair) for pair in pairs]) if len(pairs) <= 6 else f"{len(pairs)} pairs"
-    pair = "pair " if len(pairs) == 1 else "pairs " if len(pairs) <= 6 else ""
-    return f"In {RUNTIMES.get(runtime, runtime)} {pair}{which} stand still: no section claims them."
+        return Sentence()
+    how_many = "one" if len(pairs) == 1 else "some" if len(pairs) <= NAMED_PAIRS else "many"
+    return TEXTS(
+        f"prompt.{how_many}_zero",
+        runtime=RUNTIMES.get(runtime, runtime),
+        zero=len(pairs),
+        list=join_list(list(map(str, pairs))),
+    )
 
 
-def beyond(done: Carried, unit: str) -> str:
-    """Say how many pairs finish a turn in training, and where beyond it the score recurs."""
-    count = len(done.pair)
-    slow = unturned(done)
-    word = LOOKS[done.role].word
-    text = f"**{slow} of {count}** pairs of {word} do not finish a turn in the {done.trained:,} {unit} of training."
-    own = [peak for peak in peaks(done) if peak.at > done.trained]
+def describe_extension(done: Carried) -> Sentence:
+    """Count the pairs without a full turn in training, and give the peak of the score beyond it."""
+    unit, method, trained = TEXTS(f"units.{done.role}"), TEXTS(f"methods.{done.method}"), done.trained
+    axis, pairs = LOOKS[done.role].word, len(done.pair)
+    first = TEXTS("further.unturned", slow=unturned(done), pairs=pairs, axis=axis, trained=trained, unit=unit)
+    found = peaks(done)
+    rings = TEXTS("further.rings") if found and done.target < POINTS else ""
+    now = next((peak for peak in found if peak.at > trained), None)
     if done.method == "none":
-        return f"{text} {home(own, done)}"
-    plain = [peak for peak in peaks(done, plain=True) if peak.at > done.trained]
-    text += f" {METHODS[done.method]} changes {len(done.changed)} of them"
+        return join(first, describe_peak(now, unit), rings)
+    parts = [first, TEXTS("further.changed", method=method, changed=len(done.changed), pairs=pairs)]
     if done.method == "riflex" and len(done.changed):
         place = int(np.flatnonzero(np.abs(done.speeds - done.plain) > 0.0)[0])
         turn = 2.0 * np.pi / float(done.speeds[place])
-        text += f": pair {int(done.changed[0])} now takes {turn:.3g} {unit} for a turn, more than all {done.target:,}"
+        parts.append(TEXTS("further.riflex", pair=int(done.changed[0]), turn=turn, unit=unit, target=done.target))
     if abs(done.factor - 1.0) > 1e-9:
-        text += f", and multiplies cos and sin by {done.factor:.4g}"
-    first = plain[0] if plain else None
-    if first is not None:
-        there = float(done.score(np.array([float(first.at)]))[0])
-        text += (
-            f". As trained the score comes home at {first.at:,} with {first.score:.2f}; now it is **{there:.2f}** there"
-        )
-        if own and own[0].at == first.at:
-            return f"{text}.".replace("-", "−")
-    return f"{text}. {home(own, done)}".replace("-", "−")
+        parts.append(TEXTS("further.factor", factor=done.factor))
+    before = next((peak for peak in peaks(done, plain=True) if peak.at > trained), None)
+    if before is not None:
+        after = float(done.score(np.array([float(before.at)]))[0])
+        parts.append(TEXTS("further.lowered", before=before.score, first=before.at, method=method, after=after))
+        if now is not None:
+            return join(*parts, describe_peak(now, unit, method) if now.at != before.at else "", rings)
+    return join(*parts, describe_peak(now, unit), rings)
 
 
-def home(found: Sequence[Peak], done: Carried) -> str:
-    """Name the highest recurrence of the score beyond the trained side."""
-    if not found:
-        return "Behind them the score does not come home."
-    best = found[0]
-    return f"Behind them the score comes home farthest at **{best.at:,}**: {best.score:.2f}."
+def describe_peak(peak: Peak | None, unit: str, method: str = "") -> Sentence:
+    """Give the highest peak of the score beyond the trained side; name the method if another peak precedes this one."""
+    if peak is None:
+        return TEXTS("further.no_peak", unit=unit, least=LEAST_PEAK)
+    entry = "further.peak_with" if method else "further.peak"
+    return TEXTS(entry, unit=unit, method=method, at=peak.at, score=peak.score)
 
 
-def patch(scene: Scene, place: dict[Role, int]) -> str:
-    """Say where the patch of the clocks is, and how many pairs each axis moves."""
-    where = ", ".join(f"{LOOKS[role].word} {place[role]:,}" for role in ("time", "row", "column") if role in place)
-    hands = [f"{lane.look.word}: {counted(len(lane.pairs(scene).pair), 'pair')}" for lane in lanes_of(scene)]
-    return f"The pairs of the patch at {where}, hands coloured by what moves them ({', '.join(hands)})."
+def describe_patch(scene: Scene, place: dict[Role, int]) -> Sentence:
+    """Give the place of the patch of the dials, and the number of pairs that each axis turns."""
+    order: tuple[Role, ...] = ("time", "row", "column")
+    where = [TEXTS(f"patch.{role}", **{role: place[role]}) for role in order if role in place]
+    axes = [TEXTS("patch.axis", axis=lane.look.word, count=len(lane.pairs(scene).pair)) for lane in lanes_of(scene)]
+    return join(TEXTS("patch.place", place=join_list(where)), TEXTS("patch.colours", axes=join_list(axes)))
+
+
+def _with_minus(sentence: Sentence) -> Sentence:
+    """Write negative numbers with a minus sign instead of a hyphen."""
+    return Sentence(re.sub(r"-(?=\d)", "−", sentence), sentence.values, sentence.entries)

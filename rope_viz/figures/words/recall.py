@@ -1,141 +1,141 @@
-"""Sentences about recall: what the tiny_lm finds, and which of its two heads fails."""
+"""Sentences of the Recall page: what tiny_lm finds, and which of its two heads fails."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rope_viz.embedding.spec import FloatArray, short_repr
-from rope_viz.models.user_config import join_words
-from rope_viz.texts.numbers import format_share, format_tokens
+from rope_viz.figures.recall import TEXTS
+from rope_viz.texts import Sentence, join
+from rope_viz.texts.lists import join_list
 
 FINDS = 0.9
 LEAST = 0.8  # a head with less than this share of its attention in training has failed
+SAME = 0.02  # recalls closer than this count as equal
 
 
-def over_lengths(
-    label: str, length: int, trained: int, share: float, plain: float | None, previous: float, finder: float
-) -> str:
-    """Give recall at one length, and the reason from how much attention two heads give the right tokens.
+def describe_recall(
+    method: str, length: int, trained: int, share: float, plain: float | None, previous: float, finder: float
+) -> Sentence:
+    """Give recall at one length, and the reason from how much attention two heads give the correct tokens.
 
     `previous` and `finder` are shares of what the heads gave in training. `plain` is the recall without scaling, None
     if `share` is that.
     """
-    times = length / trained
-    where = f"At {format_tokens(length)} tokens"
-    if times > 1:
-        where += f", {times:g} times its training,"
-    text = f"{where} the reader finds **{format_share(share)}** of the facts"
-    if plain is None:
-        text += " without scaling"
-    else:
-        text += f" with {label} and {format_share(plain)} without scaling"
-    return f"{text}. {why(previous, finder, share)}"
-
-
-def why(previous: float, finder: float, share: float) -> str:
-    """Say which head fails, by how much attention it still gives."""
-    lost = []
-    what = "the right token {} of the attention it gave in training"
-    if previous < LEAST:
-        lost.append(f"the head that looks one token back gives {what.format(format_share(min(previous, 1.0)))}")
-    if finder < LEAST:
-        given = format_share(min(finder, 1.0))
-        lost.append(f"the head that finds the key {given if lost else 'gives ' + what.format(given)}")
-    if not lost:
-        return "Both heads still look where they did in training."
-    if share > FINDS:
-        return f"It copes, although {join_words(lost)}."
-    return f"{join_words(lost)[0].upper()}{join_words(lost)[1:]}."
-
-
-def maps(lengths: tuple[int, ...], plain: FloatArray, current: FloatArray, label: str) -> str:
-    """Give the longest length with nine in ten facts found, without scaling and with the method."""
-    return (
-        f"Without scaling nine in ten facts are found {reach(lengths, plain)}; with {label} {reach(lengths, current)}. "
-        "Each row is a depth, each column a length."
+    return join(
+        TEXTS(
+            "lengths.plain" if plain is None else "lengths.scaled",
+            length=length,
+            share=share,
+            plain=plain,
+            method=method,
+        ),
+        TEXTS("lengths.times", times=length / trained) if length > trained else "",
+        explain_recall(previous, finder, share),
     )
 
 
-def reach(lengths: tuple[int, ...], values: FloatArray) -> str:
-    """Say up to which length recall is at least 0.9 at all shorter lengths too."""
+def explain_recall(previous: float, finder: float, share: float) -> Sentence:
+    """Say which head fails, by how much attention it still gives."""
+    if min(previous, finder) >= LEAST:
+        return TEXTS("heads.intact")
+    return join(
+        TEXTS("heads.previous", previous=previous) if previous < LEAST else "",
+        TEXTS("heads.finder", finder=finder) if finder < LEAST else "",
+        TEXTS("heads.sufficient") if share > FINDS else "",
+    )
+
+
+def describe_maps(lengths: tuple[int, ...], plain: FloatArray, current: FloatArray, method: str) -> Sentence:
+    """Give the longest length with nine in ten facts found, without scaling and with the method."""
+    found = {"plain": find_reach(lengths, plain), "scaled": find_reach(lengths, current)}
+    values = {f"{name}_length": length for name, length in found.items()}
+    keys = (f"maps.{name}" if length else f"maps.{name}_never" for name, length in found.items())
+    return join(*(TEXTS(key, method=method, **values) for key in keys), TEXTS("maps.axes"))
+
+
+def describe_one_map() -> Sentence:
+    """Explain the map without scaling."""
+    return join(TEXTS("maps.axes"), TEXTS("maps.alone"))
+
+
+def find_reach(lengths: tuple[int, ...], values: FloatArray) -> int | None:
+    """Return the last length up to which recall is at least 0.9 at all lengths; None if it never is."""
     found = None
     for length, column in zip(lengths, values.T, strict=True):
-        asked = column[column == column]
-        if not len(asked) or asked.mean() < FINDS:
+        answered = column[column == column]
+        if not len(answered) or answered.mean() < FINDS:
             break
         found = length
-    return "at no length" if found is None else f"up to {format_tokens(found)} tokens"
+    return found
 
 
-MAP_ALONE = "Each row is a depth, each column a length. Choose a scaling method to see it beside no scaling."
-CHOOSE = "Choose pairs and how they turn, and see what recall loses: that is what they carry."
-NO_PAIRS = "There are no such pairs under this method: nothing is switched."
-
-
-def yours(model: str, answers: int) -> str:
+def describe_evaluation(model: str, answers: int) -> Sentence:
     """Say which model gave these answers."""
     if model:
-        return f"What {short_repr(model)} found, from {answers:,} answers, a line for each method."
-    return (
-        "Ask a model of your own the same with `rope-viz evaluate`, and drop the file it writes here. "
-        f"Until then: the reader, run by transformers, from {answers:,} answers."
-    )
+        return TEXTS("yours.model", model=short_repr(model), answers=answers)
+    return join(TEXTS("yours.ask"), TEXTS("yours.tiny_lm", answers=answers))
 
 
-def head(what: str, before: float, after: float) -> str:
-    """Say how much attention a head gives the right token, in training and now."""
-    return (
-        f"The head that {what} gives the right token {format_share(before)} of its attention in training, "
-        f"**{format_share(after)}** now."
-    )
+def describe_attention(head: str, before: float, after: float) -> Sentence:
+    """Say how much attention a head ("previous" or "finder") gives the correct token, in training and now."""
+    return TEXTS(f"attention.{head}", before=before, after=after)
 
 
-def by_pair(values: FloatArray, what: str) -> str:
-    """Name the pairs that raise the logit of the right token most."""
+def describe_contributions(values: FloatArray, head: str) -> Sentence:
+    """Name the pairs that raise the logit of the correct token most."""
+    target = TEXTS(f"contributions.{head}")
     top = sorted(int(pair) for pair in values.argsort()[::-1][:4] if values[pair] > 0)
     if not top:
-        return f"No pair lifts {what} any more."
-    total = float(values[values > 0].sum())
-    share = float(values[top].sum()) / total
-    return f"{format_share(share)} of what lifts {what} comes from pairs {join_words([str(pair) for pair in top])}."
+        return join(TEXTS("contributions.none", target=target), TEXTS("contributions.marks"))
+    share = float(values[top].sum()) / float(values[values > 0].sum())
+    pairs = join_list([str(pair) for pair in top])
+    largest = TEXTS("contributions.top", share=share, target=target, pairs=pairs, count=len(top))
+    return join(largest, TEXTS("contributions.marks"))
 
 
-def carried(values: FloatArray, before: float, how: str, length: int) -> str:
+def describe_single_pairs(values: FloatArray, before: float, how: str, length: int) -> Sentence:
     """Name the pair that costs the most recall if switched alone."""
-    worst = int(values.argmin())
-    text = f"At {format_tokens(length)} tokens recall is {format_share(before)}. "
-    if before - float(values[worst]) < 0.02:
-        return text + f"No single pair costs any of it when it is {VERBS[how]}. Drag over pairs to switch a range."
-    return text + (
-        f"Pair {worst} alone, {VERBS[how]}, takes it to **{format_share(float(values[worst]))}**. "
-        "Drag over pairs to switch a range; a double click takes that back."
+    worst, frequency = int(values.argmin()), TEXTS(f"switched.{how}")
+    after = float(values[worst])
+    effect = (
+        TEXTS("carry.none", frequency=frequency)
+        if before - after < SAME
+        else TEXTS("carry.worst", pair=worst, frequency=frequency, after=after)
     )
+    return join(TEXTS("carry.before", length=length, before=before), effect, TEXTS("carry.line"), TEXTS("carry.drag"))
 
 
-VERBS = {"still": "standing still", "plain": "at plain speed", "divided": "divided by the factor"}
-
-
-def switched(chosen: tuple[int, ...], how: str, share: float, before: float, length: int = 256) -> str:
+def describe_switch(pairs: tuple[int, ...], how: str, share: float, before: float, length: int = 256) -> Sentence:
     """Describe the effect of switching pairs."""
-    first, last = chosen[0], chosen[-1]
-    pairs = f"pair {first}" if first == last else f"pairs {first} to {last}"
-    change = (
-        "changes nothing"
-        if abs(share - before) < 0.02
-        else f"takes recall from {format_share(before)} to {format_share(share)}"
-    )
-    return f"{pairs[0].upper()}{pairs[1:]} {VERBS[how]}: that {change} at {format_tokens(length)} tokens."
+    first, last = pairs[0], pairs[-1]
+    names = TEXTS("switched.one" if first == last else "switched.several", first=first, last=last)
+    effect = "switched.stays" if abs(share - before) < SAME else "switched.changes"
+    frequency = TEXTS(f"switched.{how}")
+    return TEXTS(effect, pairs=names, frequency=frequency, length=length, before=before, after=share)
 
 
-def recover(rows: dict[str, tuple[float, float, float, float]], last: int) -> str:
+def describe_recovery(
+    recalls: Mapping[str, tuple[float, float, float, float]], steps: int, target: int, trained: int
+) -> Sentence:
     """Describe fine-tuning: {method: recall at the target before and after, at the trained length before and after}."""
-    parts = [
-        f"{method} from {format_share(before)} to **{format_share(after)}** (at the trained length from {format_share(was)} to "
-        f"{format_share(now)})"
-        for method, (before, after, was, now) in rows.items()
-    ]
-    return f"{last:,} steps take {join_words(parts)}." if parts else "Choose a method to see how it recovers."
+    if not recalls:
+        return TEXTS("recover.choose")
+    names = ("before", "after", "trained_before", "trained_after")
+    return join(
+        TEXTS("recover.steps", steps=steps, recalls=recalls),
+        *(
+            TEXTS("recover.method", method=method, target=target, trained=trained, **dict(zip(names, row, strict=True)))
+            for method, row in recalls.items()
+        ),
+        TEXTS("recover.lines", trained=trained),
+    )
 
 
-def chains(excess: float, beyond: float | None, trained: int) -> str:
-    """Compare the tiny_lm's loss with the best possible, within its trained length and beyond."""
-    text = f"Within {format_tokens(trained)} tokens the reader's loss is **{excess:+.3f} nats** a token from the best possible"
-    return text + ("." if beyond is None else f"; beyond them {beyond:+.3f}.")
+def describe_loss(within: float, beyond: float | None, trained: int) -> Sentence:
+    """Compare the loss of tiny_lm with the lowest possible, within its trained length and beyond."""
+    return join(
+        TEXTS("loss.about"),
+        TEXTS("loss.within", within=within, trained=trained),
+        TEXTS("loss.beyond", beyond=beyond, trained=trained) if beyond is not None else "",
+    )

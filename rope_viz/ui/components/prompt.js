@@ -1,34 +1,33 @@
 // A prompt builder with one card per piece (text, image, video, audio), each of which can be edited, moved and removed.
 
-import { dark } from "./dials.js";
+import { dark, fill } from "./dials.js";
 import { Post } from "./outbox.js";
 
-// Fields of each kind of piece: [name, unit behind the field, label, minimum, maximum, whole number].
+// Fields of each kind of piece: [name, minimum, maximum, whole number].
+const WIDTH = ["width", 1, 99999, true], HEIGHT = ["height", 1, 99999, true], SECONDS = ["seconds", 0, 9999999, false];
 const FIELDS = {
-  text: [["tokens", "tokens", "tokens", 0, 9999999, true]],
-  image: [["width", "×", "width in pixels", 1, 99999, true], ["height", "px", "height in pixels", 1, 99999, true]],
-  video: [
-    ["width", "×", "width in pixels", 1, 99999, true], ["height", "px", "height in pixels", 1, 99999, true],
-    ["seconds", "s", "seconds", 0, 9999999, false], ["rate", "frames/s", "frames a second", 0.001, 240, false],
-  ],
-  sound: [["seconds", "s", "seconds", 0, 9999999, false]],
+  text: [["tokens", 0, 9999999, true]],
+  image: [WIDTH, HEIGHT],
+  video: [WIDTH, HEIGHT, SECONDS, ["rate", 0.001, 240, false]],
+  audio: [SECONDS],
 };
-const LABELS = { text: "Text", image: "Image", video: "Film", sound: "Sound" };
 const FRESH = {
-  text: { tokens: 16 }, image: { width: 640, height: 480 }, video: { width: 448, height: 336, seconds: 10, rate: 1 }, sound: { seconds: 5 },
+  text: { tokens: 16 }, image: { width: 640, height: 480 }, video: { width: 448, height: 336, seconds: 10, rate: 1 }, audio: { seconds: 5 },
 };
 
 const number = (value) => String(Number(Number(value).toFixed(3)));
 
-// The same text as `Wanted.written` in rope_viz/multi_axis/prompt_syntax.py, which parses it.
-function written({ what, tokens, width, height, seconds, rate }) {
+// The same text as `Piece.text` in rope_viz/multi_axis/prompt_syntax.py, which parses it.
+function format({ what, tokens, width, height, seconds, rate }) {
   if (what === "text") return `text ${number(tokens)}`;
   if (what === "image") return `image ${number(width)}x${number(height)}`;
-  return what === "video" ? `video ${number(width)}x${number(height)} ${number(seconds)}s ${number(rate)}fps` : `sound ${number(seconds)}s`;
+  return what === "video" ? `video ${number(width)}x${number(height)} ${number(seconds)}s ${number(rate)}fps` : `audio ${number(seconds)}s`;
 }
 
-const composed = (state) => state.pieces.map(written).join(", ");
-const called = (state, k) => `${LABELS[state.pieces[k].what].toLowerCase()}, piece ${k + 1}`;
+const composed = (state) => state.pieces.map(format).join(", ");
+const text = (state, key, values) => fill(state.data.texts[key], values);
+const label = (state, what) => text(state, `kinds.${what}`);
+const name = (state, k) => text(state, "piece", { number: k + 1, kind: label(state, state.pieces[k].what).toLowerCase() });
 
 function changed(state, focus) {
   draw(state);
@@ -43,19 +42,19 @@ function element(name, content = {}, ...children) {
   return made;
 }
 
-function button(text, label, act, off = false) {
-  const made = element("button", { type: "button", textContent: text, disabled: off });
-  made.setAttribute("aria-label", label);
-  made.title = label;
+function button(sign, help, act, off = false) {
+  const made = element("button", { type: "button", textContent: sign, disabled: off });
+  made.setAttribute("aria-label", help);
+  made.title = help;
   made.addEventListener("click", act);
   return made;
 }
 
-function input(state, k, [name, unit, what, low, high, whole]) {
-  const piece = state.pieces[k];
-  const field = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", value: number(piece[name]) });
-  field.setAttribute("aria-label", `${called(state, k)}: ${what}`);
-  field.dataset.field = name;
+function input(state, k, [key, low, high, whole]) {
+  const piece = state.pieces[k], what = text(state, `fields.${key}`);
+  const field = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", value: number(piece[key]) });
+  field.setAttribute("aria-label", text(state, "field", { piece: name(state, k), field: what }));
+  field.dataset.field = key;
   field.style.width = `calc(${Math.max(3, field.value.length)}ch + 18px)`;
   const step = (by) => {
     const at = Math.min(high, Math.max(low, Number(field.value) + by));
@@ -65,26 +64,26 @@ function input(state, k, [name, unit, what, low, high, whole]) {
     const at = Number(value.replaceAll(/[_ ,]/g, ""));
     const bad = !value.trim() || !Number.isFinite(at) || at < low || at > high || (whole && at % 1 !== 0);
     field.setAttribute("aria-invalid", String(bad));
-    state.note.textContent = bad ? `${LABELS[piece.what]}: ${what} must be ${whole ? "a whole number" : "a number"} from ${low} to ${high}.` : "";
-    if (bad || at === piece[name]) return;
-    piece[name] = Number(number(at));
-    changed(state, `[data-piece="${k}"] [data-field="${name}"]`);
+    state.note.textContent = bad ? text(state, whole ? "whole" : "number", { kind: label(state, piece.what), field: what, low, high }) : "";
+    if (bad || at === piece[key]) return;
+    piece[key] = Number(number(at));
+    changed(state, `[data-piece="${k}"] [data-field="${key}"]`);
   };
   field.addEventListener("change", () => take(field.value));
   field.addEventListener("keydown", (event) => {
     const by = { ArrowUp: 1, ArrowDown: -1, PageUp: 16, PageDown: -16 }[event.key];
     if (by) (event.preventDefault(), step(by));
   });
-  return element("label", {}, field, element("span", { textContent: unit }));
+  return element("label", {}, field, element("span", { textContent: text(state, `units.${key}`) }));
 }
 
 function card(state, k) {
   const { pieces, data } = state, piece = pieces[k];
-  const kind = element("select", {}, ...Object.keys(LABELS).filter((what) => data.kinds.includes(what) || what === piece.what)
-    .map((what) => element("option", { value: what, textContent: LABELS[what], selected: what === piece.what })));
-  kind.setAttribute("aria-label", `Kind of piece ${k + 1}`);
+  const kind = element("select", {}, ...Object.keys(FIELDS).filter((what) => data.kinds.includes(what) || what === piece.what)
+    .map((what) => element("option", { value: what, textContent: label(state, what), selected: what === piece.what })));
+  kind.setAttribute("aria-label", text(state, "kind", { number: k + 1 }));
   kind.addEventListener("change", () => {
-    pieces[k] = { ...FRESH[kind.value], ...Object.fromEntries(FIELDS[kind.value].filter(([name]) => piece[name] > 0).map(([name]) => [name, piece[name]])), what: kind.value };
+    pieces[k] = { ...FRESH[kind.value], ...Object.fromEntries(FIELDS[kind.value].filter(([key]) => piece[key] > 0).map(([key]) => [key, piece[key]])), what: kind.value };
     changed(state, `[data-piece="${k}"] select`);
   });
   const swap = (by) => () => {
@@ -92,10 +91,10 @@ function card(state, k) {
     const end = by < 0 ? k + by === 0 : k + by === pieces.length - 1;
     changed(state, `[data-piece="${k + by}"] [data-move="${end ? -by : by}"]`);
   };
-  const earlier = button("‹", `Move ${called(state, k)}, forward`, swap(-1), k === 0);
-  const later = button("›", `Move ${called(state, k)}, back`, swap(1), k === pieces.length - 1);
+  const earlier = button("‹", text(state, "earlier", { piece: name(state, k) }), swap(-1), k === 0);
+  const later = button("›", text(state, "later", { piece: name(state, k) }), swap(1), k === pieces.length - 1);
   [earlier.dataset.move, later.dataset.move] = ["-1", "1"];
-  const away = button("×", `Remove ${called(state, k)}`, () => {
+  const away = button("×", text(state, "remove", { piece: name(state, k) }), () => {
     pieces.splice(k, 1);
     changed(state, pieces.length > 1 ? `[data-piece="${Math.min(k, pieces.length - 1)}"] [data-away]` : ".rv-add button");
   }, pieces.length === 1);
@@ -111,10 +110,10 @@ function draw(state) {
   root.querySelector("ol").replaceChildren(...pieces.map((_, k) => card(state, k)));
   const full = pieces.length >= data.most;
   root.querySelector(".rv-add").replaceChildren(
-    element("span", { textContent: full ? `At most ${data.most} pieces` : "Add" }),
+    element("span", { textContent: text(state, full ? "full" : "add", { most: data.most }) }),
     ...(full ? [] : data.kinds.map((what) => {
-      const made = element("button", { type: "button", textContent: LABELS[what] });
-      made.setAttribute("aria-label", `Add ${LABELS[what].toLowerCase()}`);
+      const made = element("button", { type: "button", textContent: label(state, what) });
+      made.setAttribute("aria-label", text(state, "add_one", { kind: label(state, what).toLowerCase() }));
       made.addEventListener("click", () => {
         pieces.push({ ...FRESH[what], what });
         changed(state, `[data-piece="${pieces.length - 1}"] [data-field]`);
@@ -124,9 +123,9 @@ function draw(state) {
   );
 }
 
-function build(root) {
-  root.innerHTML = `<ol aria-label="Pieces of the prompt"></ol><div class="rv-add" role="group" aria-label="Add a piece"></div>
-    <label class="rv-line"><span>As text</span><input type="text" autocomplete="off" spellcheck="false" aria-label="Prompt"></label><div class="rv-note" role="alert"></div>`;
+function build(root, texts) {
+  root.innerHTML = `<ol aria-label="${texts.list}"></ol><div class="rv-add" role="group" aria-label="${texts.group}"></div>
+    <label class="rv-line"><span>${texts.line}</span><input type="text" autocomplete="off" spellcheck="false" aria-label="${texts.prompt}"></label><div class="rv-note" role="alert"></div>`;
   const state = { root, post: new Post(), pieces: [], line: null, field: root.querySelector(".rv-line input"), note: root.querySelector(".rv-note") };
   state.field.addEventListener("change", () => state.post.put(state.data.key, state.field.value));
   return state;
@@ -138,7 +137,7 @@ export default function render(component) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-prompt-style", textContent: STYLE }));
   }
   const root = parentElement.querySelector(".rv-prompt");
-  const state = (root.__state ??= build(root));
+  const state = (root.__state ??= build(root, data.texts));
   root.style.minHeight = "0";
   state.data = data;
   const night = dark(root);
@@ -152,7 +151,7 @@ export default function render(component) {
   state.seen = seen;
   state.field.setAttribute("maxlength", data.longest);
   // Keep the cards if they already show this line, so that the focus is not lost.
-  if (data.pieces && state.pieces.length && composed(state) === data.pieces.map(written).join(", ") && root.contains(document.activeElement)) {
+  if (data.pieces && state.pieces.length && composed(state) === data.pieces.map(format).join(", ") && root.contains(document.activeElement)) {
     if (state.field !== document.activeElement) state.field.value = data.line;
     return;
   }
@@ -168,7 +167,7 @@ const STYLE = `
 .rv-prompt li { margin: 0; padding: 6px 8px 8px; display: grid; gap: 6px; border: 1px solid var(--st-border-color); border-top: 4px solid var(--st-border-color); border-radius: 6px; background: var(--st-secondary-background-color); }
 .rv-prompt li[data-what="image"] { border-top-color: var(--rv-image); }
 .rv-prompt li[data-what="video"] { border-top-color: var(--rv-video); border-top-style: double; }
-.rv-prompt li[data-what="sound"] { border-top-color: var(--rv-sound); border-top-style: dashed; }
+.rv-prompt li[data-what="audio"] { border-top-color: var(--rv-audio); border-top-style: dashed; }
 .rv-prompt li > div, .rv-add { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 6px; }
 .rv-prompt li label { display: flex; align-items: center; gap: 4px; }
 .rv-prompt input, .rv-prompt select, .rv-prompt button { font: inherit; color: inherit; min-height: 28px; box-sizing: border-box; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px; }

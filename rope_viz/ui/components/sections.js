@@ -1,6 +1,6 @@
 // A bar that divides a whole among axes: borders are dragged or moved by arrow keys, and the pictures follow.
 
-import { dark } from "./dials.js";
+import { dark, fill } from "./dials.js";
 import { caughtUp, follow, released } from "./picture.js";
 import { Post } from "./outbox.js";
 
@@ -38,21 +38,21 @@ function write(state) {
     part.style.borderTopColor = part.style.color = colours[night ? 1 : 0];
     part.style.display = counts[k] ? "" : "none";
     part.textContent = counts[k] / total > 0.13 ? `${word} ${letter} ${counts[k]}` : counts[k] / total > 0.05 ? `${letter} ${counts[k]}` : "";
-    part.title = `${word}: ${counts[k]} of ${total} pairs`;
+    part.title = fill(data.texts.share, { axis: word, count: counts[k], total });
   });
   [...bar.querySelectorAll(".rv-border")].forEach((border, k) => {
     border.style.left = `${(100 * before(state, k)) / total}%`;
     border.setAttribute("aria-valuenow", before(state, k));
     border.setAttribute("aria-valuemin", before(state, k - 1));
     border.setAttribute("aria-valuemax", before(state, k + 1));
-    border.setAttribute("aria-valuetext", `${data.parts[k].word} ${counts[k]}, ${data.parts[k + 1].word} ${counts[k + 1]}`);
+    border.setAttribute("aria-valuetext", fill(data.texts.value, { left: data.parts[k].word, left_pairs: counts[k], right: data.parts[k + 1].word, right_pairs: counts[k + 1] }));
   });
 }
 
 function build(state) {
   const { bar, data } = state;
   bar.innerHTML = data.parts.map(() => '<div class="rv-share"></div>').join("") + data.parts.slice(1).map((part, k) =>
-    `<div class="rv-border" role="slider" tabindex="0" aria-orientation="horizontal" aria-label="Border between ${data.parts[k].word} and ${part.word}"></div>`).join("");
+    `<div class="rv-border" role="slider" tabindex="0" aria-orientation="horizontal" aria-label="${fill(data.texts.border, { left: data.parts[k].word, right: part.word })}"></div>`).join("");
   [...bar.querySelectorAll(".rv-border")].forEach((border, k) => {
     const at = (event) => {
       const { left, width } = bar.getBoundingClientRect();

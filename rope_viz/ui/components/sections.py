@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rope_viz.figures import theme
-from rope_viz.figures.axes import look
-from rope_viz.ui.components.component import component, heard, hears
+from rope_viz.figures.axes import TEXTS, look
+from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
 
 HEIGHT = 40
 
@@ -31,8 +31,15 @@ def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable
     mount = component("sections", root_class="rv-sections", height=HEIGHT)
     mount(
         key=key,
-        data={"key": choice, "parts": parts, "counts": counts, "total": sum(counts), "taken": heard(key)},
-        on_at_change=hears(key, take),
+        data={
+            "key": choice,
+            "parts": parts,
+            "counts": counts,
+            "total": sum(counts),
+            "texts": TEXTS.group("sections"),
+            "taken": confirmed_turn(key),
+        },
+        on_at_change=make_message_callback(key, take),
     )
 
 
