@@ -47,9 +47,7 @@ CASES = ("a new server", "a warm server", "the same browser again", "reload")
 def main() -> None:
     """Visit every server in turn and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--beside", dest="compare", type=Path, action="append", default=[], help="another checkout, measured in turn"
-    )
+    parser.add_argument("--beside", dest="compare", type=Path, action="append", default=[], help="another checkout")
     parser.add_argument("--path", default="/scaling", help="the page; its first chart has lines")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--smallest", action="store_true", help="one round")

@@ -228,7 +228,7 @@ def main() -> None:
         type=Path,
         nargs="+",
         default=[],
-        help="with --costs: other checkouts, measured in turns",
+        help="with --costs: other checkouts",
     )
     parser.add_argument("--pages", default="", help="a,b,…; default: all")
     options = parser.parse_args()
