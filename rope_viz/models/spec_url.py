@@ -128,7 +128,7 @@ def read_query(params: Mapping[str, str]) -> Opened:
     problems: list[str] = []
     model = params.get("model", DEFAULT_MODEL)
     if model != CUSTOM and model not in catalog():
-        problems.append(f"Unknown model {short_repr(model)}. Showing {catalog()[DEFAULT_MODEL].name}.")
+        problems.append(f"Unknown model {short_repr(model)}. The default is {catalog()[DEFAULT_MODEL].name}.")
         model = DEFAULT_MODEL
     layer = params.get("layer", "")
     if layer and not (LAYER.fullmatch(layer) if model == CUSTOM else layer in model_specs(model)):

@@ -99,7 +99,7 @@ def column(key: str, names: Sequence[str]) -> None:
         _column(f"{key}.{name}", {name: knobs(of)[name]}, of)
 
 
-def under(names: Sequence[str]) -> None:
+def mobile_knobs(names: Sequence[str]) -> None:
     """Show those of these knobs that the current method has, below a picture on a narrow screen."""
     now = state.current_choice()
     found = knobs(RopeSpec) | knobs(now.spec.scaling)

@@ -7,7 +7,6 @@ import html
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -80,15 +79,12 @@ def words() -> None:
 
 def mobile_knobs(*names: str) -> None:
     """Show these knobs below the picture on a narrow screen, where the sidebar covers it."""
-    controls_of_model.under(names)
+    controls_of_model.mobile_knobs(names)
 
 
 @functools.cache
 def text(name: str) -> str:
     """Return the explanation of a page: Markdown with formulas."""
-    folder = Path(__file__).parent / "texts"
-    if (folder / f"{name}.md").exists():
-        return (folder / f"{name}.md").read_text(encoding="utf-8")
     return Texts(name).entries["explain.text"]
 
 

@@ -191,7 +191,7 @@ def test_missing_matplotlib_is_named_in_one_line(tmp_path, capsys, monkeypatch):
         (["scaling/comparison", "--view", "a,b", "-o", "x.svg"], "view must be"),
         (["scaling/comparison", "-o", "plot"], "must end in .json, .csv, .html, .svg, .png, .pdf"),
         (["scaling/comparison", "-o", "plot.svg.exe"], "must end in"),
-        (["rotation/matrices", "--head-dim", "4096", "-o", "x.csv"], "too large to look at"),
+        (["rotation/matrices", "--head-dim", "4096", "-o", "x.csv"], "too large to show"),
     ],
 )
 def test_impossible_figure_gives_a_one_line_error(tmp_path, monkeypatch, capsys, arguments, said):

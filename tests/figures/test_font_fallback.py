@@ -15,7 +15,7 @@ def test_latin_text_and_formulas_need_no_fallback_font():
 
 def test_installed_font_supplies_missing_glyphs(monkeypatch):
     known = font_fallback.read_characters
-    monkeypatch.setattr(font_fallback, "installed", lambda: {"Some Kanji": "kanji.ttf"})
+    monkeypatch.setattr(font_fallback, "find_font_files", lambda: {"Some Kanji": "kanji.ttf"})
     monkeypatch.setattr(font_fallback, "signs", lambda file: frozenset("角度") if file == "kanji.ttf" else known(file))
     for given in ({"title": "die 角度"}, {"label.YaRN": "角 é"}):
         style = Style.read(given)
@@ -25,7 +25,7 @@ def test_installed_font_supplies_missing_glyphs(monkeypatch):
 @pytest.mark.parametrize("given", [{"label.YaRN": "die 漢字"}, {"title": "हिन्दी"}])
 def test_glyphs_without_a_font_are_named(monkeypatch, given):
     known = font_fallback.read_characters
-    monkeypatch.setattr(font_fallback, "installed", lambda: {})
+    monkeypatch.setattr(font_fallback, "find_font_files", lambda: {})
     with pytest.raises(ValueError, match=r"no font of this machine has the signs '(漢字|हि.*)' of a title or label"):
         font_fallback.find_families(Style.read(given))
     monkeypatch.setattr(font_fallback, "find_font_files", lambda: {"Some": "some.ttf"})

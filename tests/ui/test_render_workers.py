@@ -86,7 +86,7 @@ def test_workers_have_a_queue_with_room_for_a_moving_knob():
 
 def test_error_of_a_worker_is_returned_as_its_sentence(there):
     away = ("scaling", "comparison", {"model": "nobody"})
-    with pytest.raises(ValueError, match="no model"):
+    with pytest.raises(ValueError, match="Unknown model"):
         asyncio.run(picture_route.Gallery(workers=there).drawn("a", forbidden, away=away))
 
 
